@@ -1,0 +1,85 @@
+# Arguments as arrays: what is a plain array of the right kind passes with a few compares, the
+# rest goes through one slow door that names the argument. No copy of float64 (and, for rows, of
+# float32) data whose rows are contiguous.
+
+cimport numpy as np
+
+cdef object convert_vector(object value, str name)
+cdef object convert_rows(object value, str name)
+cdef object convert_square(object value, str name)
+cdef double convert_number(object value, str name) except? -1.0
+cdef Py_ssize_t as_count(object value, str name) except -1
+cdef int refuse(int status, str what) except -1
+cdef int refuse_non_finite(np.ndarray array, str name) except -1
+cdef int refuse_length(Py_ssize_t got, str name, Py_ssize_t expected, str other) except -1
+
+cdef extern from *:
+    """
+    /* one-dimensional, float64, native, aligned, contiguous: usable through its data pointer */
+    static int cf_is_plain_vector(PyObject *o)
+    {
+        if (!PyArray_CheckExact(o))
+            return 0;
+        PyArrayObject *a = (PyArrayObject *)o;
+        return PyArray_NDIM(a) == 1 && PyArray_TYPE(a) == NPY_DOUBLE && PyArray_ISCARRAY_RO(a);
+    }
+
+    /* two-dimensional, float64 or (floats) float32, native, aligned, rows contiguous */
+    static int cf_has_plain_rows(PyObject *o, int floats)
+    {
+        if (!PyArray_CheckExact(o))
+            return 0;
+        PyArrayObject *a = (PyArrayObject *)o;
+        if (PyArray_NDIM(a) != 2 || !PyArray_ISBEHAVED_RO(a))
+            return 0;
+        if (PyArray_TYPE(a) != NPY_DOUBLE && !(floats && PyArray_TYPE(a) == NPY_FLOAT))
+            return 0;
+        npy_intp size = PyArray_ITEMSIZE(a);
+        return (PyArray_DIM(a, 1) <= 1 || PyArray_STRIDE(a, 1) == size) &&
+               (PyArray_DIM(a, 0) <= 1 || PyArray_STRIDE(a, 0) % size == 0);
+    }
+
+    /* items from row to row, at least the row's length where there is but one row */
+    static npy_intp cf_row_stride(PyArrayObject *a)
+    {
+        npy_intp width = PyArray_DIM(a, 1) > 0 ? PyArray_DIM(a, 1) : 1;
+        return PyArray_DIM(a, 0) > 1 ? PyArray_STRIDE(a, 0) / PyArray_ITEMSIZE(a) : width;
+    }
+    """
+    int is_plain_vector "cf_is_plain_vector" (object o)
+    int has_plain_rows "cf_has_plain_rows" (object o, int floats)
+    Py_ssize_t row_stride "cf_row_stride" (np.ndarray a)
+
+
+cdef inline np.ndarray as_vector(object value, str name):
+    """One-dimensional float64; not checked for NaN."""
+    return <np.ndarray>(value if is_plain_vector(value) else convert_vector(value, name))
+
+
+cdef inline np.ndarray as_rows(object value, str name):
+    """Two-dimensional float64 or float32 with contiguous rows; not checked for NaN."""
+    return <np.ndarray>(value if has_plain_rows(value, 1) else convert_rows(value, name))
+
+
+cdef inline np.ndarray as_square(object value, str name):
+    """Square float64 with contiguous rows that do not overlap; not checked for NaN."""
+    if has_plain_rows(value, 0):
+        array = <np.ndarray>value
+        if (np.PyArray_DIM(array, 0) == np.PyArray_DIM(array, 1)
+                and row_stride(array) >= np.PyArray_DIM(array, 1)):
+            return array
+    return <np.ndarray>convert_square(value, name)
+
+
+cdef inline double as_number(object value, str name) except? -1.0:
+    """A finite float."""
+    cdef double number
+    if type(value) is float:
+        number = <double>value
+        if number - number == 0.0:
+            return number
+    return convert_number(value, name)
+
+
+cdef inline double *data_of(np.ndarray array) noexcept nogil:
+    return <double *>np.PyArray_DATA(array)

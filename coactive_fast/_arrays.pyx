@@ -1,0 +1,91 @@
+"""Arguments as arrays; see _arrays.pxd."""
+
+import operator
+
+import numpy
+
+cimport numpy as np
+
+from coactive_fast._table cimport cf_get_library
+
+np.import_array()
+
+
+cdef object numeric(object value, str name, int ndim):
+    """An array of real numbers with so many dimensions, or an error that names the argument."""
+    if hasattr(value, "toarray") and hasattr(value, "nnz"):
+        raise TypeError(f"{name} must be a dense array, got a scipy.sparse {type(value).__name__}")
+    try:
+        array = numpy.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise TypeError(f"{name} must be an array of real numbers: {error}") from None
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    if array.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} dimension{'s' if ndim > 1 else ''}, "
+                         f"got shape {array.shape}")
+    return array
+
+
+cdef object convert_vector(object value, str name):
+    return numpy.require(numeric(value, name, 1), numpy.float64, ["C", "A", "E"])
+
+
+cdef object convert_rows(object value, str name):
+    array = numeric(value, name, 2)
+    kind = numpy.float32 if array.dtype == numpy.float32 else numpy.float64
+    return numpy.require(array, kind, ["C", "A", "E"])
+
+
+cdef object convert_square(object value, str name):
+    array = numeric(value, name, 2)
+    if array.shape[0] != array.shape[1]:
+        raise ValueError(f"{name} must be square, got shape {array.shape}")
+    return numpy.require(array, numpy.float64, ["C", "A", "E"])
+
+
+cdef double convert_number(object value, str name) except? -1.0:
+    if isinstance(value, (str, bytes, complex)):
+        raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{name} must be a real number, got {type(value).__name__}") from None
+    if not numpy.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {number}")
+    return number
+
+
+cdef Py_ssize_t as_count(object value, str name) except -1:
+    """A whole number >= 0; one beyond the range of an index is as good as the largest."""
+    if isinstance(value, (bool, numpy.bool_)):
+        raise TypeError(f"{name} must be an integer, got a bool")
+    try:
+        count = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {type(value).__name__}") from None
+    if count < 0:
+        raise ValueError(f"{name} must be >= 0, got {count}")
+    return min(count, numpy.iinfo(numpy.intp).max)
+
+
+cdef int refuse(int status, str what) except -1:
+    """Raises what a status of the C library stands for."""
+    cdef const char *message = cf_get_library().status_message(status)
+    cdef const char *kind = cf_get_library().status_exception(status)
+    errors = {"MemoryError": MemoryError, "ValueError": ValueError,
+              "ArithmeticError": ArithmeticError}
+    raise errors.get(kind.decode(), RuntimeError)(f"{what}: {message.decode()}")
+
+
+cdef int refuse_non_finite(np.ndarray array, str name) except -1:
+    """Raises if the array holds NaN or infinity; 0 if the fault lies elsewhere."""
+    if not numpy.isfinite(array).all():
+        where = tuple(int(i) for i in numpy.argwhere(~numpy.isfinite(array))[0])
+        raise ValueError(f"{name} must be finite, got {array[where]} at index "
+                         f"{where[0] if len(where) == 1 else where}")
+    return 0
+
+
+cdef int refuse_length(Py_ssize_t got, str name, Py_ssize_t expected, str other) except -1:
+    raise ValueError(f"{name} must have length {expected} to go with {other}, got {got}")

@@ -1,0 +1,69 @@
+"""What was built and what runs: shown to people, and the header folder for other builds."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy
+
+from . import _table
+from ._version import __version__
+
+__all__ = ["get_include", "show_config"]
+
+
+def get_include():
+    """Folder of the C headers, for ``include_dirs`` of code that cimports ``coactive_fast``.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> from pathlib import Path
+    >>> (Path(cf.get_include()) / "coactive_fast" / "cf_table.h").is_file()
+    True
+    """
+    here = Path(__file__).resolve().parent
+    shipped = here / "include"
+    return str(shipped if shipped.is_dir() else here.parent / "csrc" / "include")
+
+
+def show_config(mode="stdout"):
+    """Which instruction set runs, which others there are, and how the package was built.
+
+    The choice is made once, at import: the best one that the CPU has, or the one named by the
+    environment variable ``COACTIVE_FAST_ISA`` (``baseline``, ``v3``, ``v4`` or ``auto``).
+    ``v3`` is AVX2 with FMA, ``v4`` AVX-512; all that have FMA give the same bits.
+
+    Parameters
+    ----------
+    mode : {"stdout", "dicts"}
+        Print it, or return it as a dictionary.
+
+    Returns
+    -------
+    dict or None
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> cf.show_config("dicts")["isa"]["chosen"] in ("baseline", "v3", "v4")
+    True
+    """
+    config = {
+        "coactive_fast": __version__,
+        "isa": _table.isa(),
+        "build": _table.build(),
+        "python": sys.version.split()[0],
+        "numpy": numpy.__version__,
+        "include": get_include(),
+    }
+    if mode == "dicts":
+        return config
+    if mode != "stdout":
+        raise ValueError(f"mode must be 'stdout' or 'dicts', got {mode!r}")
+    print(json.dumps(config, indent=2))
+    return None

@@ -1,0 +1,216 @@
+# The function tables of the C library (csrc/include/coactive_fast): kernels compiled once per
+# instruction set, and the functions over them. Plain C types only; names are added, never changed.
+
+from libc.stdint cimport int32_t, int64_t, uint64_t
+
+cdef extern from "coactive_fast/cf_library.h" nogil:
+    ctypedef enum cf_status:
+        CF_OK
+        CF_ENOMEM
+        CF_ESIZE
+        CF_ENONFINITE
+        CF_ENAN
+        CF_ENOTPOSITIVE
+        CF_EVALUE
+        CF_ENOCONVERGE
+        CF_EUNSUPPORTED
+
+    ctypedef struct cf_triangle:
+        double *data
+        ptrdiff_t n
+        ptrdiff_t ld
+
+    ctypedef struct cf_cholesky:
+        double *data
+        double *inv
+        ptrdiff_t n
+
+    ctypedef struct cf_candidate:
+        double score
+        ptrdiff_t index
+
+    ctypedef enum cf_faces_kind:
+        CF_SIMPLEX
+        CF_BOX
+        CF_L1
+
+    ctypedef struct cf_faces:
+        cf_faces_kind kind
+        double total
+        const double *lower
+        const double *upper
+
+    ctypedef struct cf_ball_report:
+        ptrdiff_t products
+        int fallback
+
+    ctypedef struct cf_faces_report:
+        ptrdiff_t faces
+        ptrdiff_t steps
+
+    ctypedef struct cf_full_health:
+        int64_t updates
+        int64_t probes
+        int64_t renewals
+        int64_t repairs
+        int64_t failed
+        double last_residual
+        double worst_residual
+
+    ctypedef struct cf_full:
+        ptrdiff_t n
+        double ridge
+        int robust
+        cf_triangle b
+        cf_triangle a
+        double *w
+        double *block
+        double *weight
+        ptrdiff_t pending
+        double logdet
+        int64_t next_look
+        int64_t next_probe
+        int64_t next_renewal
+        int64_t last_renewal
+        cf_full_health health
+
+    ptrdiff_t cf_pad(ptrdiff_t n)
+    ptrdiff_t cf_panels_size(ptrdiff_t n)
+    double *cf_triangle_row(const cf_triangle *t, ptrdiff_t i)
+    double *cf_cholesky_at(const cf_cholesky *l, ptrdiff_t i, ptrdiff_t j)
+    ptrdiff_t cf_top_k_scratch(ptrdiff_t n, ptrdiff_t k)
+    ptrdiff_t cf_scores_scratch(ptrdiff_t n)
+
+    ctypedef struct cf_table:
+        const char *isa
+        int has_fma
+        # dense
+        double (*dot)(ptrdiff_t n, const double *x, const double *y) noexcept nogil
+        double (*dot_f32)(ptrdiff_t n, const float *x, const double *y) noexcept nogil
+        void (*axpy)(ptrdiff_t n, double a, const double *x, double *y) noexcept nogil
+        void (*axpy_f32)(ptrdiff_t n, double a, const float *x, double *y) noexcept nogil
+        double (*dot_sparse32)(ptrdiff_t nnz, const int32_t *index, const double *value,
+                               const double *y) noexcept nogil
+        double (*dot_sparse64)(ptrdiff_t nnz, const int64_t *index, const double *value,
+                               const double *y) noexcept nogil
+        void (*axpy_sparse32)(ptrdiff_t nnz, double a, const int32_t *index,
+                              const double *value, double *y) noexcept nogil
+        void (*axpy_sparse64)(ptrdiff_t nnz, double a, const int64_t *index,
+                              const double *value, double *y) noexcept nogil
+        int (*all_finite)(ptrdiff_t n, const double *x) noexcept nogil
+        int (*all_finite_f32)(ptrdiff_t n, const float *x) noexcept nogil
+        # elementary
+        void (*exp_many)(ptrdiff_t n, const double *x, double *y) noexcept nogil
+        void (*log_many)(ptrdiff_t n, const double *x, double *y) noexcept nogil
+        double (*exp_one)(double x) noexcept nogil
+        double (*log_one)(double x) noexcept nogil
+        double (*log1p_one)(double x) noexcept nogil
+        # top_k
+        int (*top_k)(ptrdiff_t n, const double *scores, ptrdiff_t k, ptrdiff_t *out,
+                     cf_candidate *scratch) noexcept nogil
+        int (*top_k_f32)(ptrdiff_t n, const float *scores, ptrdiff_t k, ptrdiff_t *out,
+                         cf_candidate *scratch) noexcept nogil
+        # rank
+        void (*scores)(ptrdiff_t n, ptrdiff_t d, const double *rows, ptrdiff_t stride,
+                       const double *w, double *scores) noexcept nogil
+        void (*scores_f32)(ptrdiff_t n, ptrdiff_t d, const float *rows, ptrdiff_t stride,
+                           const double *w, double *scores) noexcept nogil
+        void (*discounts)(ptrdiff_t k, double *discount) noexcept nogil
+        void (*features)(ptrdiff_t k, ptrdiff_t d, const double *rows, ptrdiff_t stride,
+                         const ptrdiff_t *ranking, double a, const double *discount,
+                         double *features) noexcept nogil
+        void (*features_f32)(ptrdiff_t k, ptrdiff_t d, const float *rows, ptrdiff_t stride,
+                             const ptrdiff_t *ranking, double a, const double *discount,
+                             double *features) noexcept nogil
+        # inverse
+        void (*symv)(const cf_triangle *b, const double *x, double *v) noexcept nogil
+        void (*rank_one)(const cf_triangle *b, const double *w) noexcept nogil
+        void (*rank_one_symv)(const cf_triangle *b, const double *w, const double *x,
+                              double *v) noexcept nogil
+        void (*rank_block)(const cf_triangle *b, ptrdiff_t m, const double *rows,
+                           ptrdiff_t stride, const double *c) noexcept nogil
+        void (*rank_one_square)(const cf_triangle *b, const double *w) noexcept nogil
+        int (*inverse_update)(const cf_triangle *b, const double *x, double c, int both,
+                              double *scratch, double *q) noexcept nogil
+        # ud
+        void (*ud_quad)(const cf_triangle *ut, const double *d, const double *x, double *f,
+                        double *q) noexcept nogil
+        void (*ud_update)(const cf_triangle *ut, double *d, double c, const double *f,
+                          double *k) noexcept nogil
+        void (*ud_solve)(const cf_triangle *ut, const double *d, const double *x, double *f,
+                         double *v) noexcept nogil
+        # cholesky
+        void (*cholesky_forward)(const cf_cholesky *l, const double *k, double *u) noexcept nogil
+        void (*cholesky_backward)(const cf_cholesky *l, const double *u, double *x) noexcept nogil
+        void (*cholesky_append)(cf_cholesky *l, const double *u, double pivot) noexcept nogil
+        void (*cholesky_drop_first)(cf_cholesky *l, double *scratch) noexcept nogil
+        int (*cholesky_factor)(const cf_triangle *m, cf_cholesky *l) noexcept nogil
+        void (*cholesky_inverse)(const cf_cholesky *l, const cf_triangle *b,
+                                 double *scratch) noexcept nogil
+        # scores
+        int (*project_scores)(ptrdiff_t n, const double *z, const double *q, double s, double *v,
+                              double *lam, double *scratch) noexcept nogil
+        # exponentiated
+        void (*exponentiated_weights)(ptrdiff_t n, const double *theta, int is_signed,
+                                      double *w) noexcept nogil
+        # diagonal
+        double (*diagonal_quad)(ptrdiff_t n, const double *a, const double *x) noexcept nogil
+        void (*diagonal_update)(ptrdiff_t n, double *a, const double *x, double c) noexcept nogil
+        void (*diagonal_solve)(ptrdiff_t n, const double *a, const double *x,
+                               double *y) noexcept nogil
+        double (*diagonal_quad32)(ptrdiff_t nnz, const int32_t *index, const double *value,
+                                  const double *a) noexcept nogil
+        double (*diagonal_quad64)(ptrdiff_t nnz, const int64_t *index, const double *value,
+                                  const double *a) noexcept nogil
+        void (*diagonal_update32)(ptrdiff_t nnz, const int32_t *index, const double *value,
+                                  double c, double *a) noexcept nogil
+        void (*diagonal_update64)(ptrdiff_t nnz, const int64_t *index, const double *value,
+                                  double c, double *a) noexcept nogil
+        # gram
+        void (*gram_rbf)(ptrdiff_t n, ptrdiff_t d, const double *rows, ptrdiff_t stride,
+                         const double *x, double gamma, double *out) noexcept nogil
+        void (*gram_poly)(ptrdiff_t n, ptrdiff_t d, const double *rows, ptrdiff_t stride,
+                          const double *x, double gamma, double coef0, double degree,
+                          double *out) noexcept nogil
+
+    ctypedef struct cf_library:
+        void *(*alloc)(size_t count, size_t size) noexcept nogil
+        void *(*alloc_zero)(size_t count, size_t size) noexcept nogil
+        void (*free)(void *block) noexcept nogil
+        const char *(*status_message)(int status) noexcept nogil
+        const char *(*status_exception)(int status) noexcept nogil
+        const cf_table *(*table_for)(const char *isa) noexcept nogil
+        const void *(*table_names)() noexcept nogil
+        ptrdiff_t (*ball_steps)(ptrdiff_t n) noexcept nogil
+        ptrdiff_t (*ball_scratch)(ptrdiff_t n, int fallback) noexcept nogil
+        int (*ball_project)(const cf_table *k, const cf_triangle *b, const double *z,
+                            double radius, double *w, double *lam, double *scratch,
+                            double *fallback_scratch, cf_ball_report *report) noexcept nogil
+        ptrdiff_t (*faces_scratch)(ptrdiff_t n) noexcept nogil
+        void (*faces_guess)(const cf_table *k, const cf_triangle *b, const cf_faces *set,
+                            const double *z, signed char *state, double *scratch) noexcept nogil
+        int (*faces_project)(const cf_table *k, const cf_triangle *b, const cf_faces *set,
+                             const double *z, double *w, signed char *state, double *scratch,
+                             cf_faces_report *report) noexcept nogil
+        ptrdiff_t (*full_size)(ptrdiff_t n) noexcept nogil
+        ptrdiff_t (*full_scratch)(ptrdiff_t n) noexcept nogil
+        void (*full_init)(cf_full *self, ptrdiff_t n, double ridge, int robust,
+                          const cf_table *k, double *memory) noexcept nogil
+        void (*full_attach)(cf_full *self, double *memory) noexcept nogil
+        int (*full_update)(cf_full *self, const cf_table *k, const double *x, double c,
+                           double *scratch, double *q) noexcept nogil
+        void (*full_solve)(const cf_full *self, const cf_table *k, const double *x,
+                           double *scratch, double *y) noexcept nogil
+        double (*full_quad)(const cf_full *self, const cf_table *k, const double *x,
+                            double *scratch) noexcept nogil
+        void (*full_inverse)(const cf_full *self, const cf_table *k, double *scratch,
+                             double *out) noexcept nogil
+        void (*full_matrix)(const cf_full *self, const cf_table *k, double *out) noexcept nogil
+        double (*full_residual)(const cf_full *self, const cf_table *k, uint64_t seed,
+                                double *scratch) noexcept nogil
+
+    const cf_library cf_functions
+
+# The tables of this process. The kernel table is chosen once, when the module is imported.
+cdef const cf_table *cf_get_table() noexcept nogil
+cdef const cf_library *cf_get_library() noexcept nogil

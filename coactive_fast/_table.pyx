@@ -1,0 +1,75 @@
+"""The one module that links the C library, and the choice of the instruction set."""
+
+import os
+import platform
+
+cdef extern from *:
+    """
+    #if defined(__clang__)
+    #define CF_COMPILER "clang " __clang_version__
+    #elif defined(__GNUC__)
+    #define CF_COMPILER "gcc " __VERSION__
+    #else
+    #define CF_COMPILER "unknown"
+    #endif
+    #if defined(__OPTIMIZE__)
+    #define CF_OPTIMIZED 1
+    #else
+    #define CF_OPTIMIZED 0
+    #endif
+    """
+    const char *CF_COMPILER
+    int CF_OPTIMIZED
+
+cdef const cf_table *chosen = NULL
+
+
+cdef const cf_table *cf_get_table() noexcept nogil:
+    return chosen
+
+
+cdef const cf_library *cf_get_library() noexcept nogil:
+    return &cf_functions
+
+
+cdef list names():
+    cdef const char **name = <const char **>cf_functions.table_names()
+    found = []
+    while name[0] != NULL:
+        found.append(name[0].decode())
+        name += 1
+    return found
+
+
+cdef list runnable():
+    return [n for n in names() if cf_functions.table_for(n.encode()) != NULL]
+
+
+def _choose():
+    global chosen
+    wanted = os.environ.get("COACTIVE_FAST_ISA", "") or "auto"
+    chosen = cf_functions.table_for(wanted.encode())
+    if chosen == NULL:
+        raise ImportError(
+            f"COACTIVE_FAST_ISA={wanted!r} cannot run here: expected 'auto' or one of "
+            f"{runnable()} (built in: {names()})"
+        )
+
+
+def isa():
+    """The instruction sets: chosen, runnable on this CPU, built in."""
+    return {
+        "chosen": chosen.isa.decode(),
+        "fused_multiply_add": bool(chosen.has_fma),
+        "runnable": runnable(),
+        "built": names(),
+        "machine": platform.machine(),
+    }
+
+
+def build():
+    """How the C library was compiled."""
+    return {"compiler": CF_COMPILER.decode(), "optimized": bool(CF_OPTIMIZED)}
+
+
+_choose()

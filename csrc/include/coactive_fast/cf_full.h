@@ -1,0 +1,75 @@
+/* The full metric: A = ridge I + sum c x x^T and its inverse, right for 10^8 updates.
+ *
+ * Sherman-Morrison keeps B, where every rounding error acts like a lasting change of A of size
+ * u cond(A) ||A||; so A itself is kept beside it, fed exactly from a block of rows, and B is made
+ * anew from A (Cholesky) after n, 2n, 4n, ... updates, where a probe of ||A B v - v|| finds more
+ * than CF_FULL_DRIFT, and where a q <= 0 shows the damage; by drift at most once in n updates.
+ * The robust form keeps B = U D U^T instead (cf_ud.h): loses only u sqrt(cond), needs no renewal.
+ *
+ * Cost of an update: one pass over B (the pending term is applied while it is read for the next
+ * product: 3 fma an element), 1/8 pass over A. Probes and renewals: O(n^2) an update, amortised.
+ * Memory: cf_full_size(n) doubles = two triangles in panels and 10 rows.
+ */
+#ifndef CF_FULL_H
+#define CF_FULL_H
+#include <stdint.h>
+
+#include "cf_table.h"
+
+#define CF_FULL_BLOCK 8
+#define CF_FULL_DRIFT 1e-8
+
+typedef struct cf_full_health {
+    int64_t updates;        /* that changed something */
+    int64_t probes;         /* of the drift */
+    int64_t renewals;       /* of B from A, for whatever reason */
+    int64_t repairs;        /* renewals because some q was not positive */
+    int64_t failed;         /* renewals that A did not allow (not positive in float64) */
+    double last_residual;   /* ||A B v - v|| / sqrt(n) of the last probe */
+    double worst_residual;  /* the largest so far */
+} cf_full_health;
+
+/* Invariants: A = a + sum over the block of c x x^T. Not robust: A^-1 = b - w w^T up to drift.
+ * Robust: A^-1 = U D U^T with U^T in b, D in w. Rows of the block and w have cf_pad(n) doubles,
+ * zero beyond n. All pointers go into one piece of memory that the owner keeps. */
+typedef struct cf_full {
+    ptrdiff_t n;
+    double ridge;      /* > 0 */
+    int robust;
+    cf_triangle b, a;  /* panels */
+    double *w;         /* the pending term, or D */
+    double *block;     /* CF_FULL_BLOCK rows not yet in a */
+    double *weight;    /* their c */
+    ptrdiff_t pending; /* rows in the block */
+    double logdet;     /* log det A */
+    int64_t next_look; /* the update after which something is due */
+    int64_t next_probe, next_renewal, last_renewal;
+    cf_full_health health;
+} cf_full;
+
+ptrdiff_t cf_full_size(ptrdiff_t n);    /* doubles of state; negative: n is too large */
+ptrdiff_t cf_full_scratch(ptrdiff_t n); /* doubles of scratch for the functions below */
+
+/* A = ridge I in `memory` (cf_full_size(n) doubles on a CF_LINE, owned by the caller). */
+void cf_full_init(cf_full *self, ptrdiff_t n, double ridge, int robust, const cf_table *k,
+                  double *memory);
+/* The same arrays at another place: after the memory was copied. */
+void cf_full_attach(cf_full *self, double *memory);
+
+/* A += c x x^T, c > 0 finite; *q = x^T A^-1 x from before. x = 0 (or x^T x underflows): *q = 0,
+ * nothing changes. CF_ENONFINITE: x is not finite or c x.x / ridge would overflow: nothing
+ * changes. CF_ENOTPOSITIVE: q <= 0 and no repair was possible: A and its inverse are as before. */
+int cf_full_update(cf_full *self, const cf_table *k, const double *x, double c, double *scratch,
+                   double *q);
+/* y = A^-1 x; y has cf_pad(n) doubles. Reads only. */
+void cf_full_solve(const cf_full *self, const cf_table *k, const double *x, double *scratch,
+                   double *y);
+/* x^T A^-1 x. Reads only. */
+double cf_full_quad(const cf_full *self, const cf_table *k, const double *x, double *scratch);
+/* The square matrices, both triangles, rows of n doubles. Read only. */
+void cf_full_inverse(const cf_full *self, const cf_table *k, double *scratch, double *out);
+void cf_full_matrix(const cf_full *self, const cf_table *k, double *out);
+/* ||A B v - v|| / sqrt(n) for a fixed v of signs drawn from `seed`. Reads only. */
+double cf_full_residual(const cf_full *self, const cf_table *k, uint64_t seed, double *scratch);
+
+#endif

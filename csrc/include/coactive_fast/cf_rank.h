@@ -1,0 +1,27 @@
+/* Rankings: scores of a query's documents, and the feature map of an ordering (SPEC 2).
+ *
+ * scores[i] = x_i . w, each row by the same operations as `dot`, so that equal rows get equal
+ * scores to the bit wherever they stand; rows float64 or float32, sums float64. Memory is asked
+ * for 4 KB ahead, since a query comes from DRAM once. Cost: the rows read once.
+ * features += a * sum over the first k places of x_{y_i} / log2(i + 1), i = 1 ... k.
+ */
+#ifndef CF_RANK_H
+#define CF_RANK_H
+#include <stddef.h>
+
+#define CF_RANK_KERNELS(K)                                                                       \
+    /* scores of n rows of d values, stride values from row to row */                            \
+    K(void, scores, (ptrdiff_t n, ptrdiff_t d, const double *rows, ptrdiff_t stride,             \
+                     const double *w, double *scores))                                           \
+    K(void, scores_f32, (ptrdiff_t n, ptrdiff_t d, const float *rows, ptrdiff_t stride,          \
+                         const double *w, double *scores))                                       \
+    /* discount[i] = 1 / log2(i + 2), i = 0 ... k-1 */                                           \
+    K(void, discounts, (ptrdiff_t k, double *discount))                                          \
+    K(void, features, (ptrdiff_t k, ptrdiff_t d, const double *rows, ptrdiff_t stride,           \
+                       const ptrdiff_t *ranking, double a, const double *discount,               \
+                       double *features))                                                        \
+    K(void, features_f32, (ptrdiff_t k, ptrdiff_t d, const float *rows, ptrdiff_t stride,        \
+                           const ptrdiff_t *ranking, double a, const double *discount,           \
+                           double *features))
+
+#endif

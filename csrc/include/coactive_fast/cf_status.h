@@ -1,0 +1,31 @@
+/* Statuses: what a C function of this library can answer.
+ *
+ * One list gives the enum, the message and the Python exception, so that they cannot drift apart.
+ * Zero is success, everything else is negative; a function that answers a negative status has
+ * left its state and every in-place argument as it found them.
+ */
+#ifndef CF_STATUS_H
+#define CF_STATUS_H
+
+/* X(name, value, Python exception, message) */
+#define CF_STATUS_LIST(X)                                                                        \
+    X(CF_OK, 0, None, "ok")                                                                      \
+    X(CF_ENOMEM, -1, MemoryError, "out of memory")                                               \
+    X(CF_ESIZE, -2, ValueError, "a size is negative or too large")                               \
+    X(CF_ENONFINITE, -3, ValueError, "NaN or infinity, or an overflow on the way")               \
+    X(CF_ENAN, -4, ValueError, "NaN")                                                            \
+    X(CF_ENOTPOSITIVE, -5, ValueError, "the matrix is not positive definite")                    \
+    X(CF_EVALUE, -6, ValueError, "a value is out of its range")                                  \
+    X(CF_ENOCONVERGE, -7, ArithmeticError, "the iteration did not converge")                     \
+    X(CF_EUNSUPPORTED, -8, ValueError, "this machine does not have that instruction set")
+
+#define CF_STATUS_ENUM(name, value, exception, message) name = value,
+typedef enum cf_status { CF_STATUS_LIST(CF_STATUS_ENUM) } cf_status;
+#undef CF_STATUS_ENUM
+
+/* The message of a status ("unknown status" for a number that is none); never NULL. */
+const char *cf_status_message(int status);
+/* The name of the Python exception of a status; never NULL. */
+const char *cf_status_exception(int status);
+
+#endif

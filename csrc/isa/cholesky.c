@@ -1,0 +1,274 @@
+/* Kernels of cf_cholesky.h. Included by the unit of each instruction set. */
+
+CF_INLINE double *panel(const cf_cholesky *l, ptrdiff_t p) { return l->data + 32 * p * (p + 1); }
+
+/* block^-1 x, block the 8 x 8 lower triangle at the end of a panel: lane j is final at step j */
+CF_INLINE vd solve_lower(const double *block, vd inv, vd x)
+{
+    for (int j = 0; j < 7; j++)
+        x = v_fnma(v_keep(vm_from(j + 1), v_load(block + 8 * j)), v_lane(v_mul(x, inv), j), x);
+    return v_mul(x, inv);
+}
+
+/* block^-T x */
+CF_INLINE vd solve_upper(const double *block, vd inv, vd x)
+{
+    vd rows[8];
+    for (int j = 0; j < 8; j++)
+        rows[j] = v_load(block + 8 * j);
+    v_transpose8(rows);
+    for (int i = 7; i > 0; i--)
+        x = v_fnma(v_keep(vm_first(i), rows[i]), v_lane(v_mul(x, inv), i), x);
+    return v_mul(x, inv);
+}
+
+static void cholesky_forward(const cf_cholesky *l, const double *k, double *u)
+{
+    for (ptrdiff_t at = 0; at < l->n; at += 8) {
+        const double *a = panel(l, at / 8);
+        vd s0 = v_load(k + at), s1 = v_zero(), s2 = v_zero(), s3 = v_zero();
+        for (ptrdiff_t j = 0; j < at; j += 8) {
+            s0 = v_fnma(v_load(a + 8 * j), v_set1(u[j]), s0);
+            s1 = v_fnma(v_load(a + 8 * j + 8), v_set1(u[j + 1]), s1);
+            s2 = v_fnma(v_load(a + 8 * j + 16), v_set1(u[j + 2]), s2);
+            s3 = v_fnma(v_load(a + 8 * j + 24), v_set1(u[j + 3]), s3);
+            s0 = v_fnma(v_load(a + 8 * j + 32), v_set1(u[j + 4]), s0);
+            s1 = v_fnma(v_load(a + 8 * j + 40), v_set1(u[j + 5]), s1);
+            s2 = v_fnma(v_load(a + 8 * j + 48), v_set1(u[j + 6]), s2);
+            s3 = v_fnma(v_load(a + 8 * j + 56), v_set1(u[j + 7]), s3);
+        }
+        const vd s = v_add(v_add(s0, s1), v_add(s2, s3));
+        v_store(u + at, solve_lower(a + 8 * at, v_load(l->inv + at), s));
+    }
+}
+
+static void cholesky_backward(const cf_cholesky *l, const double *u, double *x)
+{
+    if (x != u)
+        memmove(x, u, (size_t)cf_pad(l->n) * sizeof *x);
+    for (ptrdiff_t at = cf_pad(l->n) - 8; at >= 0; at -= 8) {
+        const double *a = panel(l, at / 8);
+        const vd s = solve_upper(a + 8 * at, v_load(l->inv + at), v_load(x + at));
+        v_store(x + at, s);
+        for (ptrdiff_t j = 0; j < at; j += 8) {
+            vd t[8];
+            for (int r = 0; r < 8; r++)
+                t[r] = v_mul(v_load(a + 8 * (j + r)), s);
+            v_store(x + j, v_sub(v_load(x + j), v_sum8(t)));
+        }
+    }
+}
+
+static void cholesky_append(cf_cholesky *l, const double *u, double pivot)
+{
+    const ptrdiff_t i = l->n, r = i % 8;
+    double *a = panel(l, i / 8);
+    if (r == 0) /* a new panel: the memory may hold anything */
+        memset(a, 0, (size_t)(8 * (i + 8)) * sizeof *a);
+    for (ptrdiff_t j = 0; j < i; j++)
+        a[8 * j + r] = u[j];
+    a[8 * i + r] = pivot;
+    if (r == 0)
+        memset(l->inv + i, 0, 8 * sizeof *l->inv);
+    l->inv[i] = 1.0 / pivot;
+    l->n = i + 1;
+}
+
+/* Element (i+1, j+1) moves to (i, j); x = the first column without its head. */
+static void shift_up_left(cf_cholesky *l, double *x)
+{
+    const ptrdiff_t n = l->n - 1;
+    for (ptrdiff_t i = 0; i < n; i++)
+        x[i] = *cf_cholesky_at(l, i + 1, 0);
+    for (ptrdiff_t i = n; i < cf_pad(n); i++)
+        x[i] = 0.0;
+    for (ptrdiff_t at = 0; at < n; at += 8) {
+        double *a = panel(l, at / 8);
+        const double *next = panel(l, at / 8 + 1); /* not read beyond the last row */
+        const int more = at + 8 <= n;
+        for (ptrdiff_t j = 0; j < at + 8; j++)
+            for (int r = 0; r < 8; r++) {
+                double v = 0.0;
+                if (r < 7)
+                    v = j + 1 < at + 8 ? a[8 * (j + 1) + r + 1] : 0.0;
+                else if (more)
+                    v = next[8 * (j + 1)];
+                a[8 * j + r] = v;
+            }
+    }
+    l->n = n;
+}
+
+/* One rotation in place of (pivot, x): r = sqrt(pivot^2 + x^2) without overflow */
+CF_INLINE void rotation(double pivot, double x, double *c, double *s, double *r)
+{
+    const double big = __builtin_fmax(pivot, __builtin_fabs(x));
+    const double a = pivot / big, b = x / big;
+    const double h = __builtin_sqrt(a * a + b * b);
+    *r = big * h;
+    *c = a / h;
+    *s = b / h;
+}
+
+static void cholesky_drop_first(cf_cholesky *l, double *scratch)
+{
+    if (l->n <= 1) {
+        l->n = 0;
+        return;
+    }
+    const ptrdiff_t padded = cf_pad(l->n);
+    double *x = scratch, *c = x + padded, *s = c + padded;
+    shift_up_left(l, x);
+    /* L L^T + x x^T, one rotation a column; eight rows go through the columns together */
+    for (ptrdiff_t at = 0; at < l->n; at += 8) {
+        double *a = panel(l, at / 8);
+        vd xr = v_load(x + at);
+        for (ptrdiff_t j = 0; j < at; j++) {
+            const vd cj = v_set1(c[j]), sj = v_set1(s[j]), col = v_load(a + 8 * j);
+            v_store(a + 8 * j, v_fma(cj, col, v_mul(sj, xr)));
+            xr = v_fnma(sj, col, v_mul(cj, xr));
+        }
+        double rest[8];
+        v_store(rest, xr);
+        for (ptrdiff_t j = at; j < at + 8; j++) {
+            double *col = a + 8 * j, r;
+            const int first = (int)(j - at);
+            if (j >= l->n) { /* rows that are not there */
+                l->inv[j] = 0.0;
+                continue;
+            }
+            rotation(col[first], rest[first], &c[j], &s[j], &r);
+            col[first] = r;
+            l->inv[j] = 1.0 / r;
+            for (int i = first + 1; i < 8; i++) {
+                const double old = col[i];
+                col[i] = s_fma(c[j], old, s[j] * rest[i]);
+                rest[i] = s_fnma(s[j], old, c[j] * rest[i]);
+            }
+        }
+    }
+}
+
+/* C_j -= sum over k < count of (column k of one panel) * L[row j of another, column k]: the
+ * 8 x 8 step of the factorisation, eight accumulators. */
+CF_INLINE void subtract_products(vd acc[8], const double *columns, const double *rows,
+                                 ptrdiff_t count)
+{
+    vd s[8];
+    for (int j = 0; j < 8; j++)
+        s[j] = acc[j];
+    for (ptrdiff_t k = 0; k < count; k++) {
+        const vd col = v_load(columns + 8 * k);
+        for (int j = 0; j < 8; j++)
+            s[j] = v_fnma(v_set1(rows[8 * k + j]), col, s[j]);
+    }
+    for (int j = 0; j < 8; j++)
+        acc[j] = s[j];
+}
+
+/* Columns 8J ... 8J+7 of panel I of the matrix; rows and columns beyond n are zero. */
+CF_INLINE void load_columns(const cf_triangle *m, ptrdiff_t ati, ptrdiff_t atj, vd c[8])
+{
+    for (int r = 0; r < 8; r++) {
+        const ptrdiff_t i = ati + r, width = i - atj + 1 < 8 ? i - atj + 1 : 8;
+        c[r] = i < m->n ? v_loadn(cf_triangle_row(m, i) + atj, width) : v_zero();
+    }
+    v_transpose8(c);
+}
+
+/* The diagonal block of a panel: eight columns; a pivot that is not positive ends it. */
+static int factor_block(double *block, double *inv, int rows, vd c[8])
+{
+    double low[64];
+    for (int j = 0; j < 8; j++)
+        v_store(low + 8 * j, c[j]);
+    for (int j = 0; j < 8; j++) {
+        double *col = low + 8 * j;
+        if (j >= rows) {
+            memset(col, 0, 8 * sizeof *col);
+            inv[j] = 0.0;
+            continue;
+        }
+        if (!(col[j] > 0.0 && col[j] <= DBL_MAX))
+            return CF_ENOTPOSITIVE;
+        const double pivot = __builtin_sqrt(col[j]);
+        inv[j] = 1.0 / pivot;
+        for (int i = 0; i < 8; i++)
+            col[i] = i > j ? col[i] * inv[j] : i == j ? pivot : 0.0;
+        for (int k = j + 1; k < rows; k++)
+            for (int i = k; i < 8; i++)
+                low[8 * k + i] = s_fnma(col[k], col[i], low[8 * k + i]);
+    }
+    memcpy(block, low, sizeof low);
+    return CF_OK;
+}
+
+static int cholesky_factor(const cf_triangle *m, cf_cholesky *l)
+{
+    l->n = m->n;
+    for (ptrdiff_t at = 0; at < m->n; at += 8) {
+        double *mine = panel(l, at / 8);
+        vd c[8];
+        for (ptrdiff_t atj = 0; atj < at; atj += 8) {
+            const double *other = panel(l, atj / 8), *block = other + 8 * atj;
+            load_columns(m, at, atj, c);
+            subtract_products(c, mine, other, atj);
+            for (int j = 0; j < 8; j++) {
+                c[j] = v_mul(c[j], v_set1(l->inv[atj + j]));
+                for (int k = j + 1; k < 8; k++)
+                    c[k] = v_fnma(v_set1(block[8 * j + k]), c[j], c[k]);
+                v_store(mine + 8 * (atj + j), c[j]);
+            }
+        }
+        load_columns(m, at, at, c);
+        subtract_products(c, mine, mine, at);
+        const int rows = m->n - at < 8 ? (int)(m->n - at) : 8;
+        const int status = factor_block(mine + 8 * at, l->inv + at, rows, c);
+        if (status != CF_OK)
+            return status;
+    }
+    return CF_OK;
+}
+
+/* Eight columns of the inverse at a time, one in each lane: y = L^-1 E, then x = L^-T y; only
+ * rows from those columns' own on, which is the lower triangle. */
+static void cholesky_inverse(const cf_cholesky *l, const cf_triangle *b, double *scratch)
+{
+    const ptrdiff_t n = l->n;
+    for (ptrdiff_t atj = 0; atj < n; atj += 8) {
+        vd acc[8];
+        for (ptrdiff_t at = atj; at < n; at += 8) {
+            const double *a = panel(l, at / 8);
+            for (int r = 0; r < 8; r++)
+                acc[r] = at == atj ? v_keep(vm_and(vm_from(r), vm_first(r + 1)), v_set1(1.0)) : v_zero();
+            subtract_products(acc, scratch + 8 * atj, a + 8 * atj, at - atj);
+            for (int r = 0; r < 8; r++) {
+                acc[r] = v_mul(acc[r], v_set1(l->inv[at + r]));
+                for (int i = r + 1; i < 8; i++)
+                    acc[i] = v_fnma(v_set1(a[8 * (at + r) + i]), acc[r], acc[i]);
+                v_store(scratch + 8 * (at + r), acc[r]);
+            }
+        }
+        for (ptrdiff_t at = cf_pad(n) - 8; at >= atj; at -= 8) {
+            const double *own = panel(l, at / 8);
+            for (int r = 0; r < 8; r++)
+                acc[r] = v_load(scratch + 8 * (at + r));
+            for (ptrdiff_t k = at + 8; k < n; k++) {
+                const double *row = panel(l, k / 8) + 8 * at + k % 8;
+                const vd xk = v_load(scratch + 8 * k);
+                for (int r = 0; r < 8; r++)
+                    acc[r] = v_fnma(v_set1(row[8 * r]), xk, acc[r]);
+            }
+            for (int r = 7; r >= 0; r--) {
+                acc[r] = v_mul(acc[r], v_set1(l->inv[at + r]));
+                for (int i = 0; i < r; i++)
+                    acc[i] = v_fnma(v_set1(own[8 * (at + i) + r]), acc[r], acc[i]);
+                v_store(scratch + 8 * (at + r), acc[r]);
+                if (at + r < n) {
+                    const ptrdiff_t width = at + r - atj + 1 < 8 ? at + r - atj + 1 : 8;
+                    v_storen(cf_triangle_row(b, at + r) + atj, acc[r], width);
+                }
+            }
+        }
+    }
+}

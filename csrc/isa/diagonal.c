@@ -1,0 +1,56 @@
+/* Kernels of cf_diagonal.h. Included by the unit of each instruction set. */
+
+/* sum + x^2 / a in eight lanes; lanes without an x have a = 1 there, never 0/0 */
+CF_INLINE vd quad_term(vd x, vd a, vd sum) { return v_fma(v_div(x, a), x, sum); }
+
+static double diagonal_quad(ptrdiff_t n, const double *a, const double *x)
+{
+    vd s[4] = {v_zero(), v_zero(), v_zero(), v_zero()};
+    ptrdiff_t i = 0;
+    for (; i + 32 <= n; i += 32)
+        for (int c = 0; c < 4; c++)
+            s[c] = quad_term(v_load(x + i + 8 * c), v_load(a + i + 8 * c), s[c]);
+    for (; i + 8 <= n; i += 8)
+        s[0] = quad_term(v_load(x + i), v_load(a + i), s[0]);
+    if (i < n) {
+        const vm in = vm_first(n - i);
+        const vd ai = v_blend(in, v_loadm(a + i, in), v_set1(1.0));
+        s[1] = quad_term(v_loadm(x + i, in), ai, s[1]);
+    }
+    return v_sum(v_add(v_add(s[0], s[1]), v_add(s[2], s[3])));
+}
+
+static void diagonal_update(ptrdiff_t n, double *a, const double *x, double c)
+{
+    const vd cv = v_set1(c);
+    for (ptrdiff_t i = 0; i < n; i += 8) {
+        const vm in = vm_first(n - i < 8 ? n - i : 8);
+        const vd xi = v_loadm(x + i, in);
+        v_storem(a + i, v_fma(v_mul(cv, xi), xi, v_loadm(a + i, in)), in);
+    }
+}
+
+static void diagonal_solve(ptrdiff_t n, const double *a, const double *x, double *y)
+{
+    for (ptrdiff_t i = 0; i < n; i++)
+        y[i] = x[i] / a[i];
+}
+
+#define CF_DIAGONAL_SPARSE(bits)                                                                 \
+    static double diagonal_quad##bits(ptrdiff_t nnz, const int##bits##_t *index,                 \
+                                      const double *value, const double *a)                      \
+    {                                                                                            \
+        double s[4] = {0.0, 0.0, 0.0, 0.0};                                                      \
+        for (ptrdiff_t e = 0; e < nnz; e++)                                                      \
+            s[e & 3] = s_fma(value[e] / a[index[e]], value[e], s[e & 3]);                        \
+        return (s[0] + s[1]) + (s[2] + s[3]);                                                    \
+    }                                                                                            \
+    static void diagonal_update##bits(ptrdiff_t nnz, const int##bits##_t *index,                 \
+                                      const double *value, double c, double *a)                  \
+    {                                                                                            \
+        for (ptrdiff_t e = 0; e < nnz; e++)                                                      \
+            a[index[e]] = s_fma(c * value[e], value[e], a[index[e]]);                            \
+    }
+CF_DIAGONAL_SPARSE(32)
+CF_DIAGONAL_SPARSE(64)
+#undef CF_DIAGONAL_SPARSE

@@ -1,0 +1,51 @@
+/* Eight lanes of float64: the one vector width of every kernel.
+ *
+ * A kernel is written once with these names and compiled once per instruction set. A reduction
+ * always runs in the same eight lanes with the same fused multiply-adds, so every variant that
+ * has FMA gives the same bits: a 512-bit register holds the lanes as one, AVX2 as two halves,
+ * the plain form as an array. Without FMA (plain form on an old CPU) a*b+c is rounded twice.
+ *
+ *   vd       eight doubles            vm      eight flags
+ *   v_fma(a, b, c)  =  a*b + c        v_fnma(a, b, c)  =  c - a*b
+ *   v_loadn/v_storen(p, n)  the first n lanes, 0 <= n <= 8; lanes beyond are 0 / untouched,
+ *                           memory beyond is not touched
+ *   vm_first(n), vm_from(n)  the lanes below n, the lanes from n on, 0 <= n <= 8
+ *   v_keep   zero where the flag is not set;  v_lane(v, l)  lane l in every lane
+ *   v_loadm/v_storem(p, m)  the lanes of a mask; memory of the others is not touched
+ *   v_sum    ((0+4)+(2+6)) + ((1+5)+(3+7)), always in this order
+ *   v_sum8   the v_sum of eight vectors, as one vector
+ *   v_transpose8  eight vectors as the columns of what they were the rows of
+ *   v_max    the second operand where either is NaN
+ */
+#ifndef CF_LANES_H
+#define CF_LANES_H
+#include <stddef.h>
+#include <stdint.h>
+
+#define CF_JOIN2(a, b) a##b
+#define CF_JOIN(a, b) CF_JOIN2(a, b)
+#define CF_INLINE static inline __attribute__((always_inline, unused))
+
+#if defined(CF_LANES_V4)
+#include "lanes_v4.h"
+#elif defined(CF_LANES_V3)
+#include "lanes_v3.h"
+#else
+#include "lanes_plain.h"
+#endif
+
+/* one rounding where the CPU has FMA, two where it has not: the scalar form of v_fma */
+CF_INLINE double s_fma(double a, double b, double c)
+{
+#if CF_HAS_FMA
+    return __builtin_fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+CF_INLINE double s_fnma(double a, double b, double c) { return s_fma(-a, b, c); }
+
+#define CF_PREFETCH(p) __builtin_prefetch((const void *)(p))
+
+#endif

@@ -1,0 +1,164 @@
+#include "coactive_fast/cf_ball.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "secular.h"
+
+ptrdiff_t cf_ball_steps(ptrdiff_t n)
+{
+    const ptrdiff_t most = n / 4 > 16 ? n / 4 : 16;
+    return most < n ? most : n;
+}
+
+ptrdiff_t cf_ball_scratch(ptrdiff_t n, int fallback)
+{
+    const ptrdiff_t padded = cf_pad(n), steps = cf_ball_steps(n);
+    return fallback ? n * padded + 9 * padded : (steps + 1) * padded + 6 * cf_pad(steps) + padded;
+}
+
+/* u -= V^T (V u), V of k rows: one pass of Gram-Schmidt */
+static void orthogonalise(const cf_table *k, ptrdiff_t n, ptrdiff_t rows, const double *v,
+                          double *u)
+{
+    const ptrdiff_t padded = cf_pad(n);
+    for (ptrdiff_t i = 0; i < rows; i++)
+        k->axpy(n, -k->dot(n, v + i * padded, u), v + i * padded, u);
+}
+
+/* w = V^T y, scaled to length r exactly */
+static void combine(const cf_table *k, ptrdiff_t n, ptrdiff_t rows, const double *v,
+                    const double *y, double r, double *sum, double *w)
+{
+    const ptrdiff_t padded = cf_pad(n);
+    memset(sum, 0, (size_t)padded * sizeof *sum);
+    for (ptrdiff_t i = 0; i < rows; i++)
+        k->axpy(n, y[i], v + i * padded, sum);
+    const double scale = r / sqrt(k->dot(n, sum, sum));
+    for (ptrdiff_t i = 0; i < n; i++)
+        w[i] = scale * sum[i];
+}
+
+/* CF_ENOCONVERGE: not within the steps. */
+static int by_lanczos(const cf_table *k, const cf_triangle *m, const double *z, double norm,
+                      double r, double *w, double *lam, double *scratch, ptrdiff_t *products)
+{
+    const ptrdiff_t n = m->n, padded = cf_pad(n), steps = cf_ball_steps(n), wide = cf_pad(steps);
+    double *v = scratch, *a = v + (steps + 1) * padded, *b = a + wide, *y = b + wide;
+    double *work = y + wide, *sum = work + 3 * wide;
+    double largest = 0.0; /* of B on the space so far, for the end of the space */
+    for (ptrdiff_t i = 0; i < padded; i++)
+        v[i] = i < n ? z[i] / norm : 0.0;
+    for (ptrdiff_t step = 0; step < steps; step++) {
+        double *q = v + step * padded, *u = q + padded;
+        k->symv(m, q, u);
+        *products = step + 1;
+        a[step] = k->dot(n, q, u);
+        if (!isfinite(a[step]))
+            return CF_ENONFINITE;
+        if (!(a[step] > 0.0))
+            return CF_ENOTPOSITIVE;
+        k->axpy(n, -a[step], q, u);
+        if (step > 0)
+            k->axpy(n, -b[step - 1], q - padded, u);
+        const double before = sqrt(k->dot(n, u, u));
+        orthogonalise(k, n, step + 1, v, u);
+        b[step] = sqrt(k->dot(n, u, u));
+        if (b[step] < 0.7 * before) { /* much was taken away: once more, and that is enough */
+            orthogonalise(k, n, step + 1, v, u);
+            b[step] = sqrt(k->dot(n, u, u));
+        }
+        largest = fmax(largest, a[step] + b[step]);
+        const int status = cf_secular(step + 1, a, b, norm, NULL, r, lam, y, work);
+        if (status != CF_OK)
+            return status;
+        const int end = b[step] <= 4.0 * DBL_EPSILON * largest || step + 1 == n;
+        if (end || *lam * b[step] * fabs(y[step]) <= 1e-13 * r) {
+            combine(k, n, step + 1, v, y, r, sum, w);
+            return CF_OK;
+        }
+        const double scale = 1.0 / b[step];
+        for (ptrdiff_t i = 0; i < padded; i++)
+            u[i] *= scale;
+    }
+    return CF_ENOCONVERGE;
+}
+
+/* Row i of the leading i+1 rows becomes (0 ... 0, beta, a_ii) by the reflection I - 2 h h^T; h is
+ * kept in the row, and the same is done to the leading i rows from both sides. beta is returned. */
+static double reflect_row(const cf_table *k, double *data, ptrdiff_t ld, ptrdiff_t i, double *p)
+{
+    double *h = data + i * ld;
+    const double norm = sqrt(k->dot(i, h, h));
+    if (norm == 0.0)
+        return 0.0;
+    const double beta = h[i - 1] > 0.0 ? -norm : norm;
+    h[i - 1] -= beta;
+    const double scale = sqrt(2.0 / k->dot(i, h, h));
+    for (ptrdiff_t j = 0; j < i; j++)
+        h[j] *= scale; /* ||h||^2 = 2: the reflection is I - h h^T */
+    const cf_triangle lead = {data, i, ld};
+    k->symv(&lead, h, p);
+    k->axpy(i, -0.5 * k->dot(i, h, p), h, p);
+    for (ptrdiff_t r = 0; r < i; r++) { /* M - h p^T - p h^T, lower triangle */
+        k->axpy(r + 1, -h[r], p, data + r * ld);
+        k->axpy(r + 1, -p[r], h, data + r * ld);
+    }
+    return beta;
+}
+
+static int by_reflections(const cf_table *k, const cf_triangle *m, const double *z, double r,
+                          double *w, double *lam, double *scratch)
+{
+    const ptrdiff_t n = m->n, ld = cf_pad(n);
+    double *data = scratch, *a = data + n * ld, *b = a + ld, *p = b + ld, *g = p + ld, *y = g + ld;
+    double *work = y + ld;
+    for (ptrdiff_t i = 0; i < n; i++)
+        memcpy(data + i * ld, cf_triangle_row(m, i), (size_t)(i + 1) * sizeof *data);
+    memcpy(g, z, (size_t)n * sizeof *g);
+    for (ptrdiff_t i = n - 1; i > 0; i--) {
+        b[i - 1] = reflect_row(k, data, ld, i, p);
+        if (b[i - 1] != 0.0)
+            k->axpy(i, -k->dot(i, data + i * ld, g), data + i * ld, g);
+    }
+    for (ptrdiff_t i = 0; i < n; i++)
+        a[i] = data[i * ld + i];
+    const int status = cf_secular(n, a, b, 1.0, g, r, lam, y, work);
+    if (status != CF_OK)
+        return status;
+    for (ptrdiff_t i = 1; i < n; i++)
+        if (b[i - 1] != 0.0)
+            k->axpy(i, -k->dot(i, data + i * ld, y), data + i * ld, y);
+    const double scale = r / sqrt(k->dot(n, y, y));
+    for (ptrdiff_t i = 0; i < n; i++)
+        w[i] = scale * y[i];
+    return CF_OK;
+}
+
+int cf_ball_project(const cf_table *k, const cf_triangle *b, const double *z, double radius,
+                    double *w, double *lam, double *scratch, double *fallback_scratch,
+                    cf_ball_report *report)
+{
+    cf_ball_report own;
+    cf_ball_report *told = report ? report : &own;
+    told->products = 0;
+    told->fallback = 0;
+    const double norm = sqrt(k->dot(b->n, z, z));
+    if (!isfinite(norm))
+        return CF_ENONFINITE;
+    if (norm <= radius) {
+        if (w != z)
+            memcpy(w, z, (size_t)b->n * sizeof *w);
+        *lam = 0.0;
+        return CF_OK;
+    }
+    const double guess = *lam;
+    int status = by_lanczos(k, b, z, norm, radius, w, lam, scratch, &told->products);
+    if (status == CF_ENOCONVERGE && fallback_scratch != NULL) {
+        told->fallback = 1;
+        *lam = guess;
+        status = by_reflections(k, b, z, radius, w, lam, fallback_scratch);
+    }
+    return status;
+}

@@ -1,0 +1,4 @@
+#include "coactive_fast/cf_library.h"
+
+#define CF_ENTRY(type, name, arguments) .name = cf_##name,
+const cf_library cf_functions = {CF_LIBRARY_FUNCTIONS(CF_ENTRY)};
