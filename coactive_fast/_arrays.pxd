@@ -3,12 +3,13 @@
 # float32) data whose rows are contiguous.
 
 cimport numpy as np
+from cpython.long cimport PyLong_AsLongAndOverflow
 
 cdef object convert_vector(object value, str name)
 cdef object convert_rows(object value, str name)
 cdef object convert_square(object value, str name)
 cdef double convert_number(object value, str name) except? -1.0
-cdef Py_ssize_t as_count(object value, str name) except -1
+cdef Py_ssize_t convert_count(object value, str name) except -1
 cdef int refuse(int status, str what) except -1
 cdef int refuse_non_finite(np.ndarray array, str name) except -1
 cdef int refuse_length(Py_ssize_t got, str name, Py_ssize_t expected, str other) except -1
@@ -79,6 +80,17 @@ cdef inline double as_number(object value, str name) except? -1.0:
         if number - number == 0.0:
             return number
     return convert_number(value, name)
+
+
+cdef inline Py_ssize_t as_count(object value, str name) except -1:
+    """A whole number >= 0."""
+    cdef long count
+    cdef int overflow = 0
+    if type(value) is int:
+        count = PyLong_AsLongAndOverflow(value, &overflow)
+        if count >= 0 and overflow == 0:
+            return count
+    return convert_count(value, name)
 
 
 cdef inline double *data_of(np.ndarray array) noexcept nogil:

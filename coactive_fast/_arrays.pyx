@@ -56,7 +56,7 @@ cdef double convert_number(object value, str name) except? -1.0:
     return number
 
 
-cdef Py_ssize_t as_count(object value, str name) except -1:
+cdef Py_ssize_t convert_count(object value, str name) except -1:
     """A whole number >= 0; one beyond the range of an index is as good as the largest."""
     if isinstance(value, (bool, numpy.bool_)):
         raise TypeError(f"{name} must be an integer, got a bool")

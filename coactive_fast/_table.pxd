@@ -129,7 +129,6 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
                               double *v) noexcept nogil
         void (*rank_block)(const cf_triangle *b, ptrdiff_t m, const double *rows,
                            ptrdiff_t stride, const double *c) noexcept nogil
-        void (*rank_one_square)(const cf_triangle *b, const double *w) noexcept nogil
         int (*inverse_update)(const cf_triangle *b, const double *x, double c, int both,
                               double *scratch, double *q) noexcept nogil
         # ud

@@ -287,7 +287,7 @@ def inverse_update(Ainv, x, c=1.0, triangle="both"):
     cdef np.ndarray matrix
     cdef np.ndarray v = as_vector(x, "x")
     cdef double weight = as_number(c, "c")
-    cdef double few[SMALL]
+    cdef double few[SMALL + 8]
     cdef double *scratch = few
     cdef double q = 0.0
     cdef int both = 1, status
@@ -303,7 +303,7 @@ def inverse_update(Ainv, x, c=1.0, triangle="both"):
     if weight <= 0.0:
         raise ValueError(f"c must be > 0, got {weight}")
     if b.n > SMALL:
-        scratch = <double *>take(cf_pad(b.n), sizeof(double))
+        scratch = <double *>take(cf_pad(b.n) + 8, sizeof(double))
     if b.n * b.n < 2 * BUSY:
         status = K.inverse_update(&b, data_of(v), weight, both, scratch, &q)
     else:

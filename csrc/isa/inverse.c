@@ -4,9 +4,20 @@
  * order of the operations on each v_j and in each row does not depend on it. */
 #if defined(CF_LANES_V4)
 #define CF_ROWS 8
+#define CF_BY_LINES 64 /* columns from which rows are taken line by line: rows_left */
+#elif defined(CF_LANES_V3)
+#define CF_ROWS 4
+#define CF_BY_LINES 256
 #else
 #define CF_ROWS 4
+#define CF_BY_LINES PTRDIFF_MAX
 #endif
+
+/* how many doubles a place lies behind the line it is in */
+CF_INLINE ptrdiff_t behind_line(const double *place)
+{
+    return (ptrdiff_t)((uintptr_t)place / 8 & 7);
+}
 
 typedef struct pass {
     const double *x; /* of the product, or NULL */
@@ -14,45 +25,64 @@ typedef struct pass {
     const double *w; /* of the rank-one term, or NULL */
 } pass;
 
-/* Columns left of the diagonal block: `rows` rows (a constant at every call), chunks of eight.
- * s gathers the rows' own products. */
-CF_INLINE void rows_left(double *row, ptrdiff_t stride, int rows, ptrdiff_t chunks,
-                         const pass *p, const double *xi, const double *wi, vd *s, int product,
-                         int update)
+/* What goes through the columns left of the diagonal block with `rows` rows. */
+typedef struct strip {
+    vd x[8], w[8], s[8]; /* the rows' own entries of x and w, and their products so far */
+} strip;
+
+/* One chunk of columns from `off` on; masked (a constant at every call): only the lanes `in`. */
+CF_INLINE void left_chunk(double *row, ptrdiff_t stride, int rows, ptrdiff_t off, const pass *p,
+                          strip *t, int product, int update, int masked, vm in)
 {
-    vd xr[8], wr[8], sr[8];
+    const vd xc = !product ? v_zero() : masked ? v_loadm(p->x + off, in) : v_load(p->x + off);
+    const vd wc = !update ? v_zero() : masked ? v_loadm(p->w + off, in) : v_load(p->w + off);
+    vd vc = !product ? v_zero() : masked ? v_loadm(p->v + off, in) : v_load(p->v + off);
     for (int r = 0; r < rows; r++) {
-        if (product) {
-            xr[r] = v_set1(xi[r]);
-            sr[r] = s[r];
-        }
-        if (update)
-            wr[r] = v_set1(wi[r]);
-    }
-    const double *restrict x = p->x, *restrict w = p->w;
-    double *restrict v = p->v;
-    for (ptrdiff_t c = 0; c < chunks; c++) {
-        const vd xc = product ? v_load(x + 8 * c) : v_zero();
-        const vd wc = update ? v_load(w + 8 * c) : v_zero();
-        vd vc = product ? v_load(v + 8 * c) : v_zero();
-        for (int r = 0; r < rows; r++) {
-            double *restrict place = row + r * stride + 8 * c;
-            vd a = v_load(place);
-            if (update) {
-                a = v_fnma(wr[r], wc, a);
+        double *place = row + r * stride + off;
+        vd a = masked ? v_loadm(place, in) : v_load(place);
+        if (update) {
+            a = v_fnma(t->w[r], wc, a);
+            if (masked)
+                v_storem(place, a, in);
+            else
                 v_store(place, a);
-            }
-            if (product) {
-                sr[r] = v_fma(a, xc, sr[r]);
-                vc = v_fma(a, xr[r], vc);
-            }
         }
-        if (product)
-            v_store(v + 8 * c, vc);
+        if (product) {
+            t->s[r] = v_fma(a, xc, t->s[r]);
+            vc = v_fma(a, t->x[r], vc);
+        }
     }
-    if (product)
-        for (int r = 0; r < rows; r++)
-            s[r] = sr[r];
+    if (product && masked)
+        v_storem(p->v + off, vc, in);
+    else if (product)
+        v_store(p->v + off, vc);
+}
+
+/* Columns left of the diagonal block: `rows` rows (a constant at every call). Rows that begin
+ * `shift` doubles behind a line are taken line by line all the same, since an access that crosses
+ * a line costs two; the sums are turned back into the lanes of the columns, so that the bits do
+ * not depend on where the memory happens to lie. s gathers the rows' own products. */
+CF_INLINE void rows_left(double *row, ptrdiff_t stride, int rows, ptrdiff_t columns,
+                         ptrdiff_t shift, const pass *p, const double *xi, const double *wi,
+                         vd *s, int product, int update)
+{
+    strip t;
+    for (int r = 0; r < rows; r++) {
+        t.x[r] = product ? v_set1(xi[r]) : v_zero();
+        t.w[r] = update ? v_set1(wi[r]) : v_zero();
+        t.s[r] = v_zero();
+    }
+    ptrdiff_t off = 0;
+    if (shift) {
+        left_chunk(row, stride, rows, -shift, p, &t, product, update, 1, vm_from(shift));
+        off = 8 - shift;
+    }
+    for (; off + 8 <= columns; off += 8)
+        left_chunk(row, stride, rows, off, p, &t, product, update, 0, vm_first(8));
+    if (shift)
+        left_chunk(row, stride, rows, off, p, &t, product, update, 1, vm_first(shift));
+    for (int r = 0; product && r < rows; r++)
+        s[r] = shift ? v_rotate(t.s[r], shift) : t.s[r];
 }
 
 /* The diagonal block of m <= 8 rows; below is what its rows give to the columns before them.
@@ -91,24 +121,25 @@ CF_INLINE void rows_diagonal(double *row, ptrdiff_t stride, ptrdiff_t m, const p
 /* One pass over the triangle; product and update are constants at every call. */
 CF_INLINE void triangle_pass(const cf_triangle *b, const pass *p, int product, int update)
 {
+    const ptrdiff_t behind = b->ld % 8 == 0 ? behind_line(b->data) : 0;
     for (ptrdiff_t at = 0; at < b->n; at += 8) {
-        const ptrdiff_t k = at / 8, stride = b->ld ? b->ld : at + 8;
-        double *row = b->ld ? b->data + at * stride : b->data + 4 * at * (k + 1);
-        const ptrdiff_t m = b->n - at < 8 ? b->n - at : 8;
+        const ptrdiff_t stride = b->ld ? b->ld : at + 8;
+        double *row = cf_triangle_row(b, at);
+        const ptrdiff_t m = b->n - at < 8 ? b->n - at : 8, shift = at >= CF_BY_LINES ? behind : 0;
         const double *xi = product ? p->x + at : NULL, *wi = update ? p->w + at : NULL;
         vd s[8];
         for (int r = 0; r < 8; r++)
             s[r] = v_zero();
-        if (k > 0) {
+        if (at > 0) {
             ptrdiff_t r = 0;
             for (; r + CF_ROWS <= m; r += CF_ROWS)
-                rows_left(row + r * stride, stride, CF_ROWS, k, p, product ? xi + r : NULL,
+                rows_left(row + r * stride, stride, CF_ROWS, at, shift, p, product ? xi + r : NULL,
                           update ? wi + r : NULL, s + r, product, update);
             for (; r + 2 <= m; r += 2)
-                rows_left(row + r * stride, stride, 2, k, p, product ? xi + r : NULL,
+                rows_left(row + r * stride, stride, 2, at, shift, p, product ? xi + r : NULL,
                           update ? wi + r : NULL, s + r, product, update);
             for (; r < m; r++)
-                rows_left(row + r * stride, stride, 1, k, p, product ? xi + r : NULL,
+                rows_left(row + r * stride, stride, 1, at, shift, p, product ? xi + r : NULL,
                           update ? wi + r : NULL, s + r, product, update);
         }
         if (b->ld == 0)
@@ -124,63 +155,188 @@ static void symv(const cf_triangle *b, const double *x, double *v)
     triangle_pass(b, &p, 1, 0);
 }
 
-static void rank_one(const cf_triangle *b, const double *w)
-{
-    const pass p = {NULL, NULL, w};
-    triangle_pass(b, &p, 0, 1);
-}
-
 static void rank_one_symv(const cf_triangle *b, const double *w, const double *x, double *v)
 {
     const pass p = {x, v, w};
     triangle_pass(b, &p, 1, 1);
 }
 
-static void rank_block(const cf_triangle *b, ptrdiff_t m, const double *rows, ptrdiff_t stride,
-                       const double *c)
+/* `both` rows i, i + 1 (or i alone) of the triangle: eight rank-one terms on each chunk. The
+ * rows of the block are read once for the two. f: coefficients, those of absent rows zero. */
+CF_INLINE void block_rows(const cf_triangle *b, ptrdiff_t i, int both, const double *const *x,
+                          const vd f[16])
 {
-    for (ptrdiff_t i = 0; i < b->n; i++) {
-        double *row = cf_triangle_row(b, i);
-        vd f[8];
-        for (ptrdiff_t r = 0; r < m; r++)
-            f[r] = v_set1(c[r] * rows[r * stride + i]);
-        for (ptrdiff_t j = 0; j <= i; j += 8) {
-            const ptrdiff_t left = i + 1 - j < 8 ? i + 1 - j : 8;
-            const int whole = left == 8 || b->ld == 0;
-            vd a = whole ? v_load(row + j) : v_loadn(row + j, left);
-            if (m == 8)
-                for (int r = 0; r < 8; r++)
-                    a = v_fma(f[r], v_load(rows + r * stride + j), a);
-            else
-                for (ptrdiff_t r = 0; r < m; r++)
-                    a = v_fma(f[r], v_load(rows + r * stride + j), a);
-            if (whole)
-                v_store(row + j, a);
-            else
-                v_storen(row + j, a, left);
+    double *row = cf_triangle_row(b, i), *next = both ? cf_triangle_row(b, i + 1) : row;
+    for (ptrdiff_t j = 0; j <= i + both; j += 8) {
+        const int whole = b->ld == 0 || j + 8 <= i + 1;
+        const vm in = vm_first(whole ? 8 : i + 1 - j), in_next = vm_first(whole ? 8 : i + 2 - j);
+        vd a = whole ? v_load(row + j) : v_loadm(row + j, in), c = a;
+        if (both)
+            c = whole ? v_load(next + j) : v_loadm(next + j, in_next);
+        for (int r = 0; r < 8; r++) {
+            const vd xr = v_load(x[r] + j);
+            a = v_fma(f[r], xr, a);
+            if (both)
+                c = v_fma(f[8 + r], xr, c);
         }
+        if (whole)
+            v_store(row + j, a);
+        else
+            v_storem(row + j, a, in);
+        if (both && whole)
+            v_store(next + j, c);
+        else if (both)
+            v_storem(next + j, c, in_next);
     }
 }
 
-static void rank_one_square(const cf_triangle *b, const double *w)
+static void rank_block(const cf_triangle *b, ptrdiff_t m, const double *rows, ptrdiff_t stride,
+                       const double *c)
+{
+    const double *x[8];
+    vd f[16];
+    if (m == 0)
+        return;
+    for (ptrdiff_t r = 0; r < 8; r++)
+        x[r] = rows + (r < m ? r : 0) * stride;
+    for (ptrdiff_t i = 0; i < b->n; i += 2) {
+        const int both = i + 1 < b->n;
+        for (int r = 0; r < 8; r++) {
+            const double weight = r < m ? c[r] : 0.0;
+            f[r] = v_set1(weight * x[r][i]);
+            f[8 + r] = v_set1(both ? weight * x[r][i + 1] : 0.0);
+        }
+        if (both)
+            block_rows(b, i, 1, x, f);
+        else
+            block_rows(b, i, 0, x, f);
+    }
+}
+
+static void rank_one(const cf_triangle *b, const double *w)
+{
+    const pass p = {NULL, NULL, w};
+    triangle_pass(b, &p, 0, 1);
+}
+
+/* Whole lines inside `rows` rows (a constant at every call) that all begin one at column c;
+ * returns the column behind the last. */
+CF_INLINE ptrdiff_t flat_lines(double *row, ptrdiff_t n, int rows, ptrdiff_t c, const double *w,
+                               const double *wi)
+{
+    vd f[4];
+    for (int r = 0; r < rows; r++)
+        f[r] = v_set1(wi[r]);
+    for (; c + 8 <= n; c += 8) {
+        const vd wc = v_load(w + c);
+        for (int r = 0; r < rows; r++)
+            v_store(row + r * n + c, v_fnma(f[r], wc, v_load(row + r * n + c)));
+    }
+    return c;
+}
+
+/* Rows that follow each other without a gap, one line of memory at a time: a line may hold the
+ * end of one row and the head of the next, so that no store crosses a line. n >= 8; w[n .. n+8)
+ * repeats the first eight. */
+static void rank_one_flat(double *data, ptrdiff_t n, const double *w)
+{
+    ptrdiff_t c = -behind_line(data) & 7; /* the first line of row i begins at column c */
+    for (ptrdiff_t j = 0; j < c; j++)
+        data[j] = s_fnma(w[0], w[j], data[j]);
+    for (ptrdiff_t i = 0; i < n;) {
+        double *row = data + i * n;
+        const int rows = n % 8 == 0 && i + 4 <= n ? 4 : 1;
+        const ptrdiff_t end = rows == 4 ? flat_lines(row, n, 4, c, w, w + i)
+                                        : flat_lines(row, n, 1, c, w, w + i);
+        const ptrdiff_t left = n - end; /* lanes of a row in the line that it ends in */
+        for (int r = 0; left && r < rows; r++) {
+            double *line = row + r * n + end;
+            if (i + r + 1 < n) {
+                const vd f = v_blend(vm_first(left), v_set1(w[i + r]), v_set1(w[i + r + 1]));
+                v_store(line, v_fnma(f, v_load(w + end), v_load(line)));
+            } else {
+                for (ptrdiff_t j = 0; j < left; j++)
+                    line[j] = s_fnma(w[i + r], w[end + j], line[j]);
+            }
+        }
+        c = left ? 8 - left : 0;
+        i += rows;
+    }
+}
+
+/* Both triangles, symmetric to the last bit; w has room for eight more than n. */
+static void rank_one_square(const cf_triangle *b, double *w)
 {
     const ptrdiff_t n = b->n, whole = n & ~(ptrdiff_t)7;
-    const vm last = vm_first(n - whole);
+    const vm all = vm_first(n < 8 ? n : 0);
+    if (b->ld == n && n >= 8) {
+        v_store(w + n, v_load(w));
+        rank_one_flat(b->data, n, w);
+        return;
+    }
     for (ptrdiff_t i = 0; i < n; i++) {
-        double *restrict row = b->data + i * b->ld;
+        double *row = b->data + i * b->ld;
         const vd wi = v_set1(w[i]);
+        if (n < 8) {
+            v_storem(row, v_fnma(wi, v_load(w), v_loadm(row, all)), all);
+            continue;
+        }
+        /* the last eight first: they overlap a whole chunk, whose lanes then get the same again */
+        const vd last = v_fnma(wi, v_load(w + n - 8), v_load(row + n - 8));
         for (ptrdiff_t j = 0; j < whole; j += 8)
             v_store(row + j, v_fnma(wi, v_load(w + j), v_load(row + j)));
         if (whole < n)
-            v_storem(row + whole, v_fnma(wi, v_load(w + whole), v_loadm(row + whole, last)), last);
+            v_store(row + n - 8, last);
     }
+}
+
+/* v = B x from the whole square, `chunks` (a constant at every call) chunks of columns: row j in
+ * accumulator j mod 2 of each chunk, no sum across lanes. */
+CF_INLINE void square_product(const cf_triangle *b, const double *x, double *v, int chunks)
+{
+    const ptrdiff_t n = b->n;
+    const vm in = vm_first(n - 8 * (chunks - 1));
+    vd even[4], odd[4];
+    for (int c = 0; c < chunks; c++)
+        even[c] = odd[c] = v_zero();
+    for (ptrdiff_t j = 0; j < n; j += 2) {
+        const double *row = b->data + j * b->ld, *next = row + b->ld;
+        const int pair = j + 1 < n;
+        const vd xj = v_set1(x[j]), xn = v_set1(pair ? x[j + 1] : 0.0);
+        next = pair ? next : row;
+        for (int c = 0; c < chunks; c++) {
+            const int last = c == chunks - 1;
+            const vd r = last ? v_loadm(row + 8 * c, in) : v_load(row + 8 * c);
+            const vd s = last ? v_loadm(next + 8 * c, in) : v_load(next + 8 * c);
+            even[c] = v_fma(r, xj, even[c]);
+            odd[c] = v_fma(s, xn, odd[c]);
+        }
+    }
+    for (int c = 0; c < chunks; c++)
+        v_store(v + 8 * c, v_add(even[c], odd[c]));
+}
+
+/* Up to CF_INVERSE_SMALL both triangles are read where both are kept: faster than one. */
+static void product_small(const cf_triangle *b, const double *x, double *v)
+{
+    if (b->n <= 8)
+        square_product(b, x, v, 1);
+    else if (b->n <= 16)
+        square_product(b, x, v, 2);
+    else if (b->n <= 24)
+        square_product(b, x, v, 3);
+    else
+        square_product(b, x, v, 4);
 }
 
 static int inverse_update(const cf_triangle *b, const double *x, double c, int both,
                           double *scratch, double *q)
 {
     const ptrdiff_t n = b->n;
-    symv(b, x, scratch);
+    if (both && n <= CF_INVERSE_SMALL)
+        product_small(b, x, scratch);
+    else
+        symv(b, x, scratch);
     *q = dot(n, x, scratch);
     if (!(*q > 0.0 && *q <= DBL_MAX)) {
         int zero = 1;
@@ -191,7 +347,7 @@ static int inverse_update(const cf_triangle *b, const double *x, double c, int b
         return *q <= 0.0 && *q >= -DBL_MAX ? CF_ENOTPOSITIVE : CF_ENONFINITE;
     }
     const vd root = v_set1(__builtin_sqrt(1.0 / ((c == 1.0 ? 1.0 : 1.0 / c) + *q)));
-    for (ptrdiff_t i = 0; i < n; i += 8) /* lanes beyond n are zero since symv */
+    for (ptrdiff_t i = 0; i < n; i += 8) /* lanes beyond n are zero since the product */
         v_store(scratch + i, v_mul(root, v_load(scratch + i)));
     if (both)
         rank_one_square(b, scratch);

@@ -129,6 +129,13 @@ CF_INLINE vd v_compress(vm m, vd v)
 
 CF_INLINE vd v_lane(vd v, int l) { return v_set1(v.l[l]); }
 
+CF_INLINE vd v_rotate(vd v, ptrdiff_t s)
+{
+    vd r;
+    CF_EACH r.l[i] = v.l[(i + s) & 7];
+    return r;
+}
+
 CF_INLINE double v_sum(vd v)
 {
     const double *l = v.l;

@@ -125,6 +125,14 @@ CF_INLINE vd v_lane(vd v, int l)
     return v_set1(in[l]);
 }
 
+CF_INLINE vd v_rotate(vd v, ptrdiff_t s)
+{
+    double twice[16];
+    v_store(twice, v);
+    v_store(twice + 8, v);
+    return v_load(twice + s);
+}
+
 CF_INLINE double v_sum(vd v)
 {
     const __m256d h = _mm256_add_pd(v.a, v.b);

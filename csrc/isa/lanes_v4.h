@@ -48,6 +48,12 @@ CF_INLINE vd v_compress(vm m, vd v) { return _mm512_maskz_compress_pd(m, v); }
 
 CF_INLINE vd v_lane(vd v, int l) { return _mm512_permutexvar_pd(_mm512_set1_epi64(l), v); }
 
+CF_INLINE vd v_rotate(vd v, ptrdiff_t s)
+{
+    const __m512i lanes = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0);
+    return _mm512_permutexvar_pd(_mm512_add_epi64(lanes, _mm512_set1_epi64(s)), v);
+}
+
 CF_INLINE double v_sum(vd v)
 {
     const __m256d h = _mm256_add_pd(_mm512_castpd512_pd256(v), _mm512_extractf64x4_pd(v, 1));

@@ -1,16 +1,38 @@
 /* Kernels of cf_scores.h. Included by the unit of each instruction set. */
 
+/* A turn of recentring gains 53 bits, so that 40 bridge the whole range of the exponent. */
+#define CF_SCORES_TURNS 40
+
 typedef struct candidates {
     double *z, *q; /* compacted, eight zeros behind the last */
     ptrdiff_t n;
     double sz, sq; /* their sums */
 } candidates;
 
+/* What is wrong with the input, gathered lane by lane while it is read anyway. */
+typedef struct faults {
+    vd finite;         /* 0 as long as all is finite */
+    unsigned positive; /* a bit a lane, set as long as q > 0 */
+} faults;
+
+CF_INLINE void look_at(faults *f, vd z, vd q, unsigned there)
+{
+    f->positive &= vm_bits(v_gt(q, v_zero())) | ~there;
+    f->finite = v_fma(z, v_zero(), v_fma(q, v_zero(), f->finite));
+}
+
+CF_INLINE int verdict(const faults *f)
+{
+    if (v_sum(f->finite) != 0.0)
+        return CF_ENONFINITE;
+    return (f->positive & 255u) == 255u ? CF_OK : CF_ENOTPOSITIVE;
+}
+
 /* Those of n entries with z + lam q > 0 go to the front of the buffers (which may be z and q);
  * the sums run in the lanes where the entries stood. z and q are read in whole chunks when
- * `padded`. */
+ * `padded`; f, where not NULL, looks at all of them. */
 CF_INLINE candidates keep_above(ptrdiff_t n, const double *z, const double *q, double lam,
-                                double *zb, double *qb, int padded)
+                                double *zb, double *qb, int padded, faults *f)
 {
     const vd l = v_set1(lam), zero = v_zero();
     vd sz = zero, sq = zero;
@@ -19,6 +41,8 @@ CF_INLINE candidates keep_above(ptrdiff_t n, const double *z, const double *q, d
         const int whole = padded || i + 8 <= n;
         const vd a = whole ? v_load(z + i) : v_loadn(z + i, n - i);
         const vd b = whole ? v_load(q + i) : v_loadn(q + i, n - i);
+        if (f)
+            look_at(f, a, b, whole ? 255u : vm_bits(vm_first(n - i)));
         const vm m = v_gt(v_fma(l, b, a), zero);
         const unsigned bits = vm_bits(m);
         if (bits == 0)
@@ -86,7 +110,7 @@ static double root_of(candidates *c, double lam, double s)
         const ptrdiff_t had = c->n;
         if (turn == 12)
             return root_by_pivots(c, s);
-        *c = keep_above(had, c->z, c->q, lam, c->z, c->q, 1);
+        *c = keep_above(had, c->z, c->q, lam, c->z, c->q, 1, NULL);
         if (c->n == had)
             return lam;
     }
@@ -107,57 +131,55 @@ static double best_alone(ptrdiff_t n, const double *z, const double *q, double s
 /* Sums over all entries; the check of the input rides along. */
 static int sums_of(ptrdiff_t n, const double *z, const double *q, double *sz, double *sq)
 {
-    const vd zero = v_zero();
-    vd a = zero, b = zero, finite = zero;
-    unsigned positive = 255;
+    vd a = v_zero(), b = v_zero();
+    faults f = {v_zero(), 255u};
     for (ptrdiff_t i = 0; i < n; i += 8) {
         const ptrdiff_t m = n - i < 8 ? n - i : 8;
         const vd zi = v_loadn(z + i, m), qi = v_loadn(q + i, m);
-        positive &= vm_bits(v_gt(qi, zero)) | ~vm_bits(vm_first(m));
-        finite = v_fma(zi, zero, v_fma(qi, zero, finite));
+        look_at(&f, zi, qi, vm_bits(vm_first(m)));
         a = v_add(a, zi);
         b = v_add(b, qi);
     }
     *sz = v_sum(a);
     *sq = v_sum(b);
-    if (v_sum(finite) != 0.0)
-        return CF_ENONFINITE;
-    return (positive & 255) == 255 ? CF_OK : CF_ENOTPOSITIVE;
+    return verdict(&f);
 }
 
-static double root_large(ptrdiff_t n, const double *z, const double *q, double s, double sz,
-                         double sq, double *scratch)
+/* A bound for many entries: the root of every step-th. */
+static double sampled_bound(ptrdiff_t n, const double *z, const double *q, double s, double *zb,
+                            double *qb)
+{
+    const ptrdiff_t m = n / 8 < 512 ? n / 8 : 512, step = n / m;
+    double a = 0.0, b = 0.0;
+    for (ptrdiff_t i = 0; i < m; i++) {
+        a += zb[i] = z[i * step];
+        b += qb[i] = q[i * step];
+    }
+    v_store(zb + m, v_zero());
+    v_store(qb + m, v_zero());
+    candidates sample = {zb, qb, m, a, b};
+    return root_of(&sample, __builtin_inf(), s);
+}
+
+static double root_large(ptrdiff_t n, const double *z, const double *q, double s, double bound,
+                         double *scratch, faults *f)
 {
     double *zb = scratch, *qb = scratch + cf_pad(n) + 8;
-    double lam = (s - sz) / sq;
-    if (!(lam >= -DBL_MAX && lam <= DBL_MAX))
-        lam = best_alone(n, z, q, s);
-    if (n >= CF_SCORES_SAMPLE) { /* n / 8 entries or 512, whatever is less */
-        const ptrdiff_t m = n / 8 < 512 ? n / 8 : 512, step = n / m;
-        double a = 0.0, b = 0.0;
-        for (ptrdiff_t i = 0; i < m; i++) {
-            a += zb[i] = z[i * step];
-            b += qb[i] = q[i * step];
-        }
-        v_store(zb + m, v_zero());
-        v_store(qb + m, v_zero());
-        candidates sample = {zb, qb, m, a, b};
-        const double bound = root_of(&sample, __builtin_inf(), s);
-        if (bound < lam)
-            lam = bound;
-    }
-    candidates c = keep_above(n, z, q, lam, zb, qb, 0);
-    return root_of(&c, lam, s);
+    candidates c = keep_above(n, z, q, bound, zb, qb, 0, f);
+    return root_of(&c, bound, s);
 }
 
 /* n <= CF_SCORES_SMALL: everything stays in a few registers, so nothing is compacted */
-static double root_small(ptrdiff_t n, const double *zp, const double *qp, double s, double sz,
-                         double sq)
+static double root_small(ptrdiff_t n, const double *z, const double *q, double s, double lam)
 {
     const vd zero = v_zero();
-    double lam = (s - sz) / sq;
-    int had = (int)n;
-    for (;;) {
+    double zp[CF_SCORES_SMALL], qp[CF_SCORES_SMALL];
+    for (ptrdiff_t i = 0; i < n; i += 8) {
+        const ptrdiff_t m = n - i < 8 ? n - i : 8;
+        v_store(zp + i, v_loadn(z + i, m));
+        v_store(qp + i, v_loadn(q + i, m));
+    }
+    for (int had = -1;;) {
         const vd l = v_set1(lam);
         vd a = zero, b = zero;
         int k = 0;
@@ -176,6 +198,32 @@ static double root_small(ptrdiff_t n, const double *zp, const double *qp, double
         lam = next;
         had = k;
     }
+}
+
+CF_INLINE int is_finite(double x) { return x >= -DBL_MAX && x <= DBL_MAX; }
+
+/* The root, as near as rounding of sums of z lets it; the input is checked on the way. */
+static int first_root(ptrdiff_t n, const double *z, const double *q, double s, double *lam,
+                      double *scratch)
+{
+    faults f = {v_zero(), 255u};
+    double sz, sq, bound;
+    if (n < CF_SCORES_SAMPLE) {
+        const int status = sums_of(n, z, q, &sz, &sq);
+        if (status != CF_OK)
+            return status;
+        bound = (s - sz) / sq;
+    } else {
+        bound = sampled_bound(n, z, q, s, scratch, scratch + cf_pad(n) + 8);
+    }
+    if (!is_finite(bound))
+        bound = best_alone(n, z, q, s);
+    if (n <= CF_SCORES_SMALL)
+        *lam = root_small(n, z, q, s, bound);
+    else
+        *lam = root_large(n, z, q, s, bound, scratch, n < CF_SCORES_SAMPLE ? NULL : &f);
+    const int status = verdict(&f);
+    return status != CF_OK ? status : is_finite(*lam) ? CF_OK : CF_ENONFINITE;
 }
 
 /* v = max(0, z + lam q); the sum of v */
@@ -201,35 +249,6 @@ static double apply_root(ptrdiff_t n, const double *z, const double *q, double l
     return v_sum(v_add(a, b));
 }
 
-static int root(ptrdiff_t n, const double *z, const double *q, double s, double *lam,
-                double *scratch)
-{
-    double sz, sq;
-    const int status = sums_of(n, z, q, &sz, &sq);
-    if (status != CF_OK)
-        return status;
-    if (n > CF_SCORES_SMALL) {
-        *lam = root_large(n, z, q, s, sz, sq, scratch);
-    } else {
-        double zp[CF_SCORES_SMALL], qp[CF_SCORES_SMALL];
-        for (ptrdiff_t i = 0; i < n; i += 8) {
-            const ptrdiff_t m = n - i < 8 ? n - i : 8;
-            v_store(zp + i, v_loadn(z + i, m));
-            v_store(qp + i, v_loadn(q + i, m));
-        }
-        const double all = (s - sz) / sq;
-        if (all >= -DBL_MAX && all <= DBL_MAX) {
-            *lam = root_small(n, zp, qp, s, sz, sq);
-        } else {
-            double zc[CF_SCORES_SMALL + 8], qc[CF_SCORES_SMALL + 8];
-            const double bound = best_alone(n, z, q, s);
-            candidates c = keep_above(n, z, q, bound, zc, qc, 0);
-            *lam = root_of(&c, bound, s);
-        }
-    }
-    return *lam >= -DBL_MAX && *lam <= DBL_MAX ? CF_OK : CF_ENONFINITE;
-}
-
 /* v = z + lam q, one rounding on every CPU (the fma of libm where there is no other); returns
  * the sum of what is positive. v may be z. */
 static double recentre(ptrdiff_t n, const double *z, const double *q, double lam, double *v)
@@ -242,23 +261,41 @@ static double recentre(ptrdiff_t n, const double *z, const double *q, double lam
     return sum;
 }
 
+/* What is still missing in lam once y = z + lam q is known: the bound of the entries with y > 0,
+ * where nothing large cancels, and Newton from there. */
+static double next_root(ptrdiff_t n, const double *y, const double *q, double s, double *scratch)
+{
+    double a = 0.0, b = 0.0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        a += y[i] > 0.0 ? y[i] : 0.0;
+        b += y[i] > 0.0 ? q[i] : 0.0;
+    }
+    const double bound = b > 0.0 ? (s - a) / b : best_alone(n, y, q, s);
+    return n <= CF_SCORES_SMALL ? root_small(n, y, q, s, bound)
+                                : root_large(n, y, q, s, bound, scratch, NULL);
+}
+
 static int project_scores(ptrdiff_t n, const double *z, const double *q, double s, double *v,
                           double *lam, double *scratch)
 {
     const double allowed = DBL_EPSILON * s * (4.0 + __builtin_sqrt((double)n));
     double l;
-    int status = root(n, z, q, s, &l, scratch);
+    const int status = first_root(n, z, q, s, &l, scratch);
     if (status != CF_OK)
         return status;
-    double sum = apply_root(n, z, q, l, v);
     *lam = l;
+    if (n == 1) {
+        v[0] = s;
+        return CF_OK;
+    }
+    double sum = apply_root(n, z, q, l, v);
     if (__builtin_fabs(sum - s) <= allowed)
         return CF_OK;
     sum = recentre(n, z, q, l, v);
-    for (int turn = 0; turn < 3 && !(__builtin_fabs(sum - s) <= allowed); turn++) {
-        status = root(n, v, q, s, &l, scratch);
-        if (status != CF_OK)
-            return status;
+    for (int turn = 0; turn < CF_SCORES_TURNS && __builtin_fabs(sum - s) > allowed; turn++) {
+        l = next_root(n, v, q, s, scratch);
+        if (!is_finite(l))
+            return CF_ENONFINITE;
         *lam += l;
         sum = recentre(n, v, q, l, v);
     }

@@ -103,6 +103,8 @@ static int bad_splits(ptrdiff_t n)
     {                                                                                            \
         const vd f = v_set1(floor);                                                              \
         for (; i + 64 <= n; i += 64) {                                                           \
+            for (int c = 0; c < 64; c += CF_LINE / (int)sizeof(type))                            \
+                CF_PREFETCH(s + i + 512 + c);                                                    \
             vm any = v_not_le(load(s + i), f);                                                   \
             for (int c = 8; c < 64; c += 8)                                                      \
                 any = vm_or(any, v_not_le(load(s + i + c), f));                                  \

@@ -8,7 +8,7 @@
 
 ptrdiff_t cf_ball_steps(ptrdiff_t n)
 {
-    const ptrdiff_t most = n / 4 > 16 ? n / 4 : 16;
+    const ptrdiff_t most = n / 4 > 64 ? n / 4 : 64;
     return most < n ? most : n;
 }
 

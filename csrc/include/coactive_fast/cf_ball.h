@@ -4,7 +4,7 @@
  * does not depend on lam, so one run of products serves every lam; after each product the secular
  * equation is solved on the small tridiagonal (safeguarded Newton on 1/||y|| - 1/r, warm-started)
  * and the exact residual lam beta_k |y_k| is looked at. Full reorthogonalisation. Where that has
- * not ended after max(16, n/4) products, B is brought to tridiagonal form by reflections
+ * not ended after max(64, n/4) products, B is brought to tridiagonal form by reflections
  * (4/3 n^3 flops) and the same secular equation is solved on it.
  * Cost: k products (n^2/2 fma... see symv) and 2 k^2 n fma; k = 5 ... 30 in online runs.
  * Error: about 1e-16 (1 + lam ||B||) relative, tolerance 1e-13 of the residual.

@@ -38,6 +38,8 @@ static inline double *cf_triangle_row(const cf_triangle *t, ptrdiff_t i)
     return t->ld ? t->data + i * t->ld : t->data + 32 * p * (p + 1) + (i % 8) * 8 * (p + 1);
 }
 
+#define CF_INVERSE_SMALL 32
+
 #define CF_INVERSE_KERNELS(K)                                                                    \
     /* v = B x */                                                                                \
     K(void, symv, (const cf_triangle *b, const double *x, double *v))                            \
@@ -49,12 +51,11 @@ static inline double *cf_triangle_row(const cf_triangle *t, ptrdiff_t i)
        rows have cf_pad(n) doubles, zero beyond n; m <= 8 */                                     \
     K(void, rank_block, (const cf_triangle *b, ptrdiff_t m, const double *rows,                  \
                          ptrdiff_t stride, const double *c))                                     \
-    /* square layout only: B -= w w^T in both triangles, symmetric to the last bit */            \
-    K(void, rank_one_square, (const cf_triangle *b, const double *w))                            \
     /* All of it for one caller's matrix: *q = x^T B x from before, B becomes the inverse after  \
-       A += c x x^T; both: the upper triangle gets the same term (square layout). c > 0. scratch \
-       holds cf_pad(n) doubles. x = 0: *q = 0 and B untouched. CF_ENONFINITE (B, x or q is not   \
-       finite) and CF_ENOTPOSITIVE (q <= 0) leave B untouched. */                                \
+       A += c x x^T, c > 0. both (square layout): the upper triangle gets the same term, and up  \
+       to order CF_INVERSE_SMALL the product reads it too. scratch holds cf_pad(n) + 8 doubles.  \
+       x = 0: *q = 0 and B untouched. CF_ENONFINITE (B, x or q is not finite) and                \
+       CF_ENOTPOSITIVE (q <= 0) leave B untouched. */                                            \
     K(int, inverse_update, (const cf_triangle *b, const double *x, double c, int both,           \
                             double *scratch, double *q))
 
