@@ -188,11 +188,14 @@ cdef void scores_of(Py_ssize_t n, Py_ssize_t d, const void *rows, bint floats, P
 
 cdef np.ndarray checked_places(object ranking, Py_ssize_t n, Py_ssize_t k):
     """The first min(k, len) places as intp: whole numbers, in range, none twice."""
-    places = numpy.asarray(ranking)
+    try:
+        places = numpy.asarray(ranking)
+    except ValueError:
+        raise TypeError("ranking must be a sequence of integers") from None
+    if places.dtype.kind not in "iu" and (places.size or places.dtype.kind == "O"):
+        raise TypeError(f"ranking must hold integers, got dtype {places.dtype}")
     if places.ndim != 1:
         raise ValueError(f"ranking must have 1 dimension, got shape {places.shape}")
-    if places.dtype.kind not in "iu" and places.size:
-        raise TypeError(f"ranking must hold integers, got dtype {places.dtype}")
     places = places[:k]
     wrong = (places < 0) | (places >= n)
     if wrong.any():
@@ -236,6 +239,8 @@ def ranking_features(X, ranking, k=5):
     cdef np.ndarray discount = new_vector(m)
     out.fill(0.0)
     K.discounts(m, data_of(discount))
+    if not rows_are_finite(x):
+        refuse_non_finite(x, "X")
     if is_float32(x):
         K.features_f32(m, d, <const float *>np.PyArray_DATA(x), stride, y, 1.0,
                        data_of(discount), data_of(out))
@@ -243,9 +248,21 @@ def ranking_features(X, ranking, k=5):
         K.features(m, d, <const double *>np.PyArray_DATA(x), stride, y, 1.0, data_of(discount),
                    data_of(out))
     if not K.all_finite(d, data_of(out)):
-        refuse_non_finite(x, "X")
         refuse(CF_ENONFINITE, "the feature sum of X")
     return out
+
+
+cdef bint rows_are_finite(np.ndarray x) noexcept:
+    cdef Py_ssize_t n = np.PyArray_DIM(x, 0), d = np.PyArray_DIM(x, 1), i, stride = row_stride(x)
+    cdef const float *floats = <const float *>np.PyArray_DATA(x)
+    cdef const double *doubles = <const double *>np.PyArray_DATA(x)
+    for i in range(n):
+        if is_float32(x):
+            if not K.all_finite_f32(d, floats + i * stride):
+                return False
+        elif not K.all_finite(d, doubles + i * stride):
+            return False
+    return True
 
 
 # --- the inverse -----------------------------------------------------------------------------
@@ -254,9 +271,10 @@ def ranking_features(X, ranking, k=5):
 def inverse_update(Ainv, x, c=1.0, triangle="both"):
     """Rank-one update of an inverse, in place: ``Ainv`` becomes that of ``A + c x x^T``.
 
-    Sherman-Morrison, symmetric to the last bit. The product ``Ainv x`` is computed from the
-    lower triangle alone; that ``Ainv`` is symmetric is the caller's word. An all-zero x gives 0
-    and changes nothing. After an error ``Ainv`` is as it was.
+    Sherman-Morrison; a symmetric ``Ainv`` stays symmetric to the last bit. That it is so is the
+    caller's word: with "both" only its last row and column are compared, and where these differ
+    the lower triangle is taken for the truth. An all-zero x gives 0 and changes nothing. After
+    an error ``Ainv`` is as it was.
 
     Parameters
     ----------
@@ -294,8 +312,10 @@ def inverse_update(Ainv, x, c=1.0, triangle="both"):
     cdef cf_triangle b
     if triangle is not BOTH:
         both = which_triangle(triangle)
-    if not isinstance(Ainv, np.ndarray) or np.PyArray_TYPE(<np.ndarray>Ainv) != np.NPY_DOUBLE:
-        raise TypeError("Ainv must be a float64 ndarray: it is updated in place")
+    if (not isinstance(Ainv, np.ndarray) or np.PyArray_TYPE(<np.ndarray>Ainv) != np.NPY_DOUBLE
+            or not np.PyArray_ISNOTSWAPPED(<np.ndarray>Ainv)):
+        raise TypeError("Ainv must be a float64 ndarray in native byte order: it is updated in "
+                        "place")
     matrix = <np.ndarray>Ainv
     b.n = np.PyArray_DIM(v, 0)
     b.data = data_of(matrix)
@@ -338,8 +358,7 @@ cdef Py_ssize_t in_place_stride(np.ndarray matrix, Py_ssize_t n) except -1:
     if (not np.PyArray_ISBEHAVED(matrix) or ld < n
             or (n > 1 and (np.PyArray_STRIDE(matrix, 1) != sizeof(double)
                            or np.PyArray_STRIDE(matrix, 0) % sizeof(double) != 0))):
-        raise ValueError("Ainv must have contiguous rows in native byte order: it is updated "
-                         "in place")
+        raise ValueError("Ainv must have contiguous aligned rows: it is updated in place")
     return ld
 
 
@@ -647,7 +666,7 @@ def project_box(z, Ainv, lower, upper):
 
 cdef np.ndarray bounds(object value, Py_ssize_t n, str name):
     cdef np.ndarray out
-    if numpy.ndim(value) == 0:
+    if numpy.isscalar(value) or (isinstance(value, np.ndarray) and value.ndim == 0):
         out = new_vector(n)
         out.fill(as_number(value, name))
         return out

@@ -8,7 +8,7 @@ from libc.stdint cimport int32_t, int64_t
 from coactive_fast._arrays cimport as_count, as_number, as_vector, data_of, refuse_non_finite
 from coactive_fast._guard cimport Guard
 from coactive_fast._table cimport cf_get_table, cf_table
-from coactive_fast.metric._rows cimport SparseRow, dense_row, is_sparse, sparse_row
+from coactive_fast.metric._rows cimport SparseRow, check_state, dense_row, is_sparse, sparse_row
 
 np.import_array()
 
@@ -240,8 +240,7 @@ cdef class Diagonal:
         -------
         Diagonal
         """
-        if state.get("format") != FORMAT:
-            raise ValueError(f"state must have format {FORMAT}, got {state.get('format')!r}")
+        check_state(state, FORMAT, ("ridge", "diagonal", "updates"))
         cdef np.ndarray a = as_vector(state["diagonal"], "diagonal")
         refuse_non_finite(a, "diagonal")
         if not (a > 0.0).all():

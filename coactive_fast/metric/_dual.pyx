@@ -14,7 +14,7 @@ from coactive_fast._table cimport (
     cf_panels_size, cf_table, cf_triangle,
 )
 from coactive_fast.metric._full cimport Full
-from coactive_fast.metric._rows cimport dense_row, is_sparse
+from coactive_fast.metric._rows cimport check_state, dense_row, is_sparse
 
 np.import_array()
 
@@ -30,6 +30,8 @@ cdef enum:
     BUSY = 4096       # values of the factor from which the GIL is let go
 
 KINDS = {"linear": LINEAR, "rbf": RBF, "poly": POLY}
+FIELDS = ("kernel", "kernel_params", "ridge", "window", "budget", "tolerance", "count", "logdet",
+          "missed", "inner", "rows")
 PARAMETERS = {"linear": (), "rbf": ("gamma",), "poly": ("gamma", "coef0", "degree")}
 
 
@@ -63,7 +65,7 @@ cdef class Dual:
     >>> m = Dual()
     >>> m.update([1.0, 0.0])
     1.0
-    >>> m.quad([1.0, 0.0])
+    >>> round(m.quad([1.0, 0.0]), 12)
     0.5
     """
 
@@ -122,8 +124,10 @@ cdef class Dual:
                 if name not in PARAMETERS[kernel]:
                     raise ValueError(f"kernel_params of {kernel!r} may hold "
                                      f"{list(PARAMETERS[kernel])}, got {name!r}")
-        else:
+        elif isinstance(kernel, str):
             raise ValueError(f"kernel must be one of {list(KINDS)} or callable, got {kernel!r}")
+        else:
+            raise TypeError(f"kernel must be a name or callable, got {type(kernel).__name__}")
         self.kernel, self.kernel_params = kernel, params
         if self.kind != CALLABLE:
             gamma = params.get("gamma")
@@ -471,8 +475,7 @@ cdef class Dual:
         -------
         Dual
         """
-        if state.get("format") != FORMAT:
-            raise ValueError(f"state must have format {FORMAT}, got {state.get('format')!r}")
+        check_state(state, FORMAT, FIELDS)
         cdef Dual self = cls(**{name: state[name] for name in (
             "kernel", "kernel_params", "ridge", "window", "budget", "tolerance")})
         cdef Py_ssize_t n

@@ -14,7 +14,7 @@ from coactive_fast._guard cimport Guard
 from coactive_fast._table cimport (
     CF_ENOTPOSITIVE, CF_OK, cf_full, cf_get_library, cf_get_table, cf_library, cf_pad, cf_table,
 )
-from coactive_fast.metric._rows cimport dense_row
+from coactive_fast.metric._rows cimport check_state, dense_row
 
 np.import_array()
 
@@ -24,6 +24,10 @@ cdef const cf_library *L = cf_get_library()
 cdef enum:
     FORMAT = 1       # of state()
     BUSY = 64        # order from which the GIL is let go: about a microsecond of work
+
+HEALTH = ("updates", "probes", "renewals", "repairs", "failed", "last_residual", "worst_residual")
+FIELDS = ("n", "ridge", "precision", "memory", "pending", "logdet", "next_look", "next_probe",
+          "next_renewal", "last_renewal", *HEALTH)
 
 
 cdef class Full:
@@ -334,8 +338,9 @@ cdef class Full:
             "precision": self.precision, "memory": memory, "pending": self.core.pending,
             "logdet": self.core.logdet, "next_look": self.core.next_look,
             "next_probe": self.core.next_probe, "next_renewal": self.core.next_renewal,
-            "last_renewal": self.core.last_renewal, "health": dict(self.core.health),
+            "last_renewal": self.core.last_renewal,
         }
+        told.update(self.core.health)
         self.guard.end_read()
         return told
 
@@ -351,8 +356,7 @@ cdef class Full:
         -------
         Full
         """
-        if state.get("format") != FORMAT:
-            raise ValueError(f"state must have format {FORMAT}, got {state.get('format')!r}")
+        check_state(state, FORMAT, FIELDS)
         cdef Full self = cls(state["n"], state["ridge"], precision=state["precision"])
         cdef np.ndarray memory = as_vector(state["memory"], "memory")
         if np.PyArray_DIM(memory, 0) != L.full_size(self.core.n):
@@ -368,7 +372,7 @@ cdef class Full:
         self.core.next_probe = state["next_probe"]
         self.core.next_renewal = state["next_renewal"]
         self.core.last_renewal = state["last_renewal"]
-        self.core.health = state["health"]
+        self.core.health = {name: state[name] for name in HEALTH}
         return self
 
     def copy(self):

@@ -1,4 +1,4 @@
-# One row of input: dense, or a scipy.sparse row, for the metrics.
+# What the metrics share: one row of input, dense or scipy.sparse, and the look at a state.
 
 cimport numpy as np
 
@@ -13,3 +13,6 @@ cdef class SparseRow:
 cdef bint is_sparse(object x)
 cdef SparseRow sparse_row(object x, str name, Py_ssize_t n)
 cdef np.ndarray dense_row(object x, str name, Py_ssize_t n)
+
+# state must be a dictionary of this format that has these fields; else an error that says so.
+cdef int check_state(object state, int number, tuple fields) except -1

@@ -1,4 +1,4 @@
-"""One row of input; see _rows.pxd."""
+"""What the metrics share; see _rows.pxd."""
 
 import numpy
 
@@ -53,3 +53,14 @@ cdef np.ndarray dense_row(object x, str name, Py_ssize_t n):
     if np.PyArray_DIM(v, 0) != n:
         refuse_length(np.PyArray_DIM(v, 0), name, n, "the metric")
     return v
+
+
+cdef int check_state(object state, int number, tuple fields) except -1:
+    if not isinstance(state, dict):
+        raise TypeError(f"state must be a dict, got {type(state).__name__}")
+    if state.get("format") != number:
+        raise ValueError(f"state must have format {number}, got {state.get('format')!r}")
+    missing = [name for name in fields if name not in state]
+    if missing:
+        raise ValueError(f"state must hold {missing[0]!r}")
+    return 0

@@ -5,14 +5,14 @@ import numpy as np
 from . import _check as check
 
 
-def exponentiated_weights(theta, signed=True):
+def exponentiated_weights(theta, both_signs=True):
     """Weights of the exponentiated rule from the log-weights theta.
 
     Parameters
     ----------
     theta : array_like, shape (N,)
         Sum of the steps ``eta_t * Delta_t``; one number a feature.
-    signed : bool, default True
+    both_signs : bool, default True
         Signed weights come from the doubled features ``(phi, -phi)`` with 2N non-negative
         weights that sum to one; otherwise there are N non-negative weights that sum to one.
 
@@ -22,7 +22,7 @@ def exponentiated_weights(theta, signed=True):
 
     Notes
     -----
-    Not signed: ``w_i = exp(theta_i) / sum_j exp(theta_j)``. Signed: the 2N weights are
+    One sign: ``w_i = exp(theta_i) / sum_j exp(theta_j)``. Both: the 2N weights are
     ``exp(+-theta)`` over their sum, and what is returned is ``w+ - w-``, which equals
     ``sinh(theta_i) / sum_j cosh(theta_j)``. The largest exponent is subtracted first, which
     changes no weight and keeps every exponential at most 1; the difference is taken as
@@ -31,7 +31,7 @@ def exponentiated_weights(theta, signed=True):
     Examples
     --------
     >>> from coactive_fast import reference
-    >>> reference.exponentiated_weights([0.0, 0.0], signed=False)
+    >>> reference.exponentiated_weights([0.0, 0.0], both_signs=False)
     array([0.5, 0.5])
     >>> reference.exponentiated_weights([800.0, -800.0])
     array([ 0.5, -0.5])
@@ -40,7 +40,7 @@ def exponentiated_weights(theta, signed=True):
     if theta.size == 0:
         raise ValueError("theta is empty: there are no weights")
     with np.errstate(over="ignore"):  # minus infinity is a fine exponent
-        if not signed:
+        if not both_signs:
             weights = np.exp(theta - theta.max())
             return weights / weights.sum()
         size = np.abs(theta)

@@ -329,11 +329,31 @@ static void product_small(const cf_triangle *b, const double *x, double *v)
         square_product(b, x, v, 4);
 }
 
+/* Whether the last column is the mirror of the last row, at 32 places of it at the most: enough to
+ * tell a matrix of which only the lower triangle was filled, or that rounding left lopsided. */
+static int looks_symmetric(const cf_triangle *b)
+{
+    const ptrdiff_t n = b->n, step = n / 32 + 1;
+    const double *row = b->data + (n - 1) * b->ld, *column = b->data + n - 1;
+    int same = 1;
+    for (ptrdiff_t j = 0; j < n - 1; j += step)
+        same &= row[j] == column[j * b->ld];
+    return same;
+}
+
+static void mirror(const cf_triangle *b)
+{
+    for (ptrdiff_t i = 0; i < b->n; i++)
+        for (ptrdiff_t j = 0; j < i; j++)
+            b->data[j * b->ld + i] = b->data[i * b->ld + j];
+}
+
 static int inverse_update(const cf_triangle *b, const double *x, double c, int both,
                           double *scratch, double *q)
 {
     const ptrdiff_t n = b->n;
-    if (both && n <= CF_INVERSE_SMALL)
+    const int lopsided = both && n > 1 && !looks_symmetric(b);
+    if (both && n <= CF_INVERSE_SMALL && !lopsided)
         product_small(b, x, scratch);
     else
         symv(b, x, scratch);
@@ -349,6 +369,8 @@ static int inverse_update(const cf_triangle *b, const double *x, double c, int b
     const vd root = v_set1(__builtin_sqrt(1.0 / ((c == 1.0 ? 1.0 : 1.0 / c) + *q)));
     for (ptrdiff_t i = 0; i < n; i += 8) /* lanes beyond n are zero since the product */
         v_store(scratch + i, v_mul(root, v_load(scratch + i)));
+    if (lopsided)
+        mirror(b);
     if (both)
         rank_one_square(b, scratch);
     else

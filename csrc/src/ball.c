@@ -40,16 +40,47 @@ static void combine(const cf_table *k, ptrdiff_t n, ptrdiff_t rows, const double
         w[i] = scale * sum[i];
 }
 
+/* The problem in units of `unit`, a power of two between the norm and the radius that keeps the
+ * squares of both in range; lam has no unit. */
+typedef struct scaled {
+    const double *z;
+    double unit, norm, radius; /* norm and radius in units */
+} scaled;
+
+static int ordinary(double x) { return x > 1e-140 && x < 1e140; }
+
+static scaled scale_problem(const cf_table *k, ptrdiff_t n, const double *z, double radius)
+{
+    scaled p = {z, 1.0, sqrt(k->dot(n, z, z)), radius};
+    double most = 0.0, sum = 0.0;
+    if (ordinary(p.norm) && ordinary(radius))
+        return p;
+    for (ptrdiff_t i = 0; i < n; i++)
+        most = fmax(most, fabs(z[i]));
+    if (!(most > 0.0 && isfinite(most)))
+        return p;
+    int of_z, of_radius;
+    frexp(most, &of_z);
+    frexp(radius, &of_radius);
+    const int exponent = (of_z + of_radius) / 2;
+    p.unit = ldexp(1.0, exponent < -1000 ? -1000 : exponent > 1000 ? 1000 : exponent);
+    for (ptrdiff_t i = 0; i < n; i++)
+        sum += (z[i] / p.unit) * (z[i] / p.unit);
+    p.norm = sqrt(sum);
+    p.radius = radius / p.unit;
+    return p;
+}
+
 /* CF_ENOCONVERGE: not within the steps. */
-static int by_lanczos(const cf_table *k, const cf_triangle *m, const double *z, double norm,
-                      double r, double *w, double *lam, double *scratch, ptrdiff_t *products)
+static int by_lanczos(const cf_table *k, const cf_triangle *m, const scaled *problem, double r,
+                      double *w, double *lam, double *scratch, ptrdiff_t *products)
 {
     const ptrdiff_t n = m->n, padded = cf_pad(n), steps = cf_ball_steps(n), wide = cf_pad(steps);
     double *v = scratch, *a = v + (steps + 1) * padded, *b = a + wide, *y = b + wide;
     double *work = y + wide, *sum = work + 3 * wide;
     double largest = 0.0; /* of B on the space so far, for the end of the space */
     for (ptrdiff_t i = 0; i < padded; i++)
-        v[i] = i < n ? z[i] / norm : 0.0;
+        v[i] = i < n ? problem->z[i] / problem->unit / problem->norm : 0.0;
     for (ptrdiff_t step = 0; step < steps; step++) {
         double *q = v + step * padded, *u = q + padded;
         k->symv(m, q, u);
@@ -70,11 +101,11 @@ static int by_lanczos(const cf_table *k, const cf_triangle *m, const double *z, 
             b[step] = sqrt(k->dot(n, u, u));
         }
         largest = fmax(largest, a[step] + b[step]);
-        const int status = cf_secular(step + 1, a, b, norm, NULL, r, lam, y, work);
+        const int status = cf_secular(step + 1, a, b, problem->norm, NULL, problem->radius, lam, y, work);
         if (status != CF_OK)
             return status;
         const int end = b[step] <= 4.0 * DBL_EPSILON * largest || step + 1 == n;
-        if (end || *lam * b[step] * fabs(y[step]) <= 1e-13 * r) {
+        if (end || *lam * b[step] * fabs(y[step]) <= 1e-13 * problem->radius) {
             combine(k, n, step + 1, v, y, r, sum, w);
             return CF_OK;
         }
@@ -108,7 +139,7 @@ static double reflect_row(const cf_table *k, double *data, ptrdiff_t ld, ptrdiff
     return beta;
 }
 
-static int by_reflections(const cf_table *k, const cf_triangle *m, const double *z, double r,
+static int by_reflections(const cf_table *k, const cf_triangle *m, const scaled *problem, double r,
                           double *w, double *lam, double *scratch)
 {
     const ptrdiff_t n = m->n, ld = cf_pad(n);
@@ -116,7 +147,8 @@ static int by_reflections(const cf_table *k, const cf_triangle *m, const double 
     double *work = y + ld;
     for (ptrdiff_t i = 0; i < n; i++)
         memcpy(data + i * ld, cf_triangle_row(m, i), (size_t)(i + 1) * sizeof *data);
-    memcpy(g, z, (size_t)n * sizeof *g);
+    for (ptrdiff_t i = 0; i < n; i++)
+        g[i] = problem->z[i] / problem->unit;
     for (ptrdiff_t i = n - 1; i > 0; i--) {
         b[i - 1] = reflect_row(k, data, ld, i, p);
         if (b[i - 1] != 0.0)
@@ -124,7 +156,7 @@ static int by_reflections(const cf_table *k, const cf_triangle *m, const double 
     }
     for (ptrdiff_t i = 0; i < n; i++)
         a[i] = data[i * ld + i];
-    const int status = cf_secular(n, a, b, 1.0, g, r, lam, y, work);
+    const int status = cf_secular(n, a, b, 1.0, g, problem->radius, lam, y, work);
     if (status != CF_OK)
         return status;
     for (ptrdiff_t i = 1; i < n; i++)
@@ -144,21 +176,21 @@ int cf_ball_project(const cf_table *k, const cf_triangle *b, const double *z, do
     cf_ball_report *told = report ? report : &own;
     told->products = 0;
     told->fallback = 0;
-    const double norm = sqrt(k->dot(b->n, z, z));
-    if (!isfinite(norm))
+    const scaled problem = scale_problem(k, b->n, z, radius);
+    if (!isfinite(problem.norm))
         return CF_ENONFINITE;
-    if (norm <= radius) {
+    if (problem.norm <= problem.radius) {
         if (w != z)
             memcpy(w, z, (size_t)b->n * sizeof *w);
         *lam = 0.0;
         return CF_OK;
     }
     const double guess = *lam;
-    int status = by_lanczos(k, b, z, norm, radius, w, lam, scratch, &told->products);
+    int status = by_lanczos(k, b, &problem, radius, w, lam, scratch, &told->products);
     if (status == CF_ENOCONVERGE && fallback_scratch != NULL) {
         told->fallback = 1;
         *lam = guess;
-        status = by_reflections(k, b, z, radius, w, lam, fallback_scratch);
+        status = by_reflections(k, b, &problem, radius, w, lam, fallback_scratch);
     }
     return status;
 }

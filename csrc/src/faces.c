@@ -82,8 +82,10 @@ static signed char wanted(const face *f, const signed char *state, ptrdiff_t i, 
     }
 }
 
-/* How many coordinates are on the wrong side; `change` moves them. */
-static ptrdiff_t violators(const face *f, signed char *state, double tolerance, int change)
+typedef enum change { LOOK, MOVE_LAST, MOVE_ALL } change;
+
+/* How many coordinates are on the wrong side; the last of them, or all, change it. */
+static ptrdiff_t violators(const face *f, signed char *state, double tolerance, change what)
 {
     double size = f->set->kind == CF_BOX ? 0.0 : f->set->total, mu_size = fabs(f->nu);
     for (ptrdiff_t i = 0; i < f->n; i++) {
@@ -92,59 +94,68 @@ static ptrdiff_t violators(const face *f, signed char *state, double tolerance, 
         mu_size = fmax(mu_size, fabs(f->mu[i]));
     }
     ptrdiff_t wrong = 0;
-    for (ptrdiff_t i = 0; i < f->n; i++) {
+    for (ptrdiff_t i = f->n - 1; i >= 0; i--) {
         const signed char s = wanted(f, state, i, tolerance * size, tolerance * mu_size);
-        wrong += s != state[i];
-        if (change)
+        if (s == state[i])
+            continue;
+        if (what == MOVE_ALL || (what == MOVE_LAST && wrong == 0))
             state[i] = s;
+        wrong++;
     }
     return wrong;
 }
 
-/* Block pivoting; CF_ENOCONVERGE: the path is needed. */
-static int pivot(face *f, signed char *state, ptrdiff_t *faces)
+/* The L1 ball's first state where the multiplier came out negative: there it cannot. */
+static void all_signs(const face *f, signed char *state)
+{
+    for (ptrdiff_t i = 0; i < f->n; i++)
+        state[i] = (signed char)((f->z[i] > 0.0) - (f->z[i] < 0.0));
+}
+
+/* Block pivoting, or one coordinate at a time (the last: Murty's rule, finite but slow);
+ * CF_ENOCONVERGE: something else is needed. */
+static int pivot(face *f, signed char *state, int one_by_one, ptrdiff_t turns, ptrdiff_t *faces)
 {
     ptrdiff_t best = f->n + 1;
     int patience = CF_PATIENCE, restarted = 0;
-    for (*faces = 1; *faces <= CF_TURNS; ++*faces) {
+    for (ptrdiff_t turn = 0; turn < turns; turn++) {
         never_empty(f, state);
+        ++*faces;
         int status = face_take(f, state);
         if (status == CF_OK)
             status = face_solve(f, state);
         if (status != CF_OK)
             return status;
-        if (f->set->kind == CF_L1 && f->nu < 0.0) { /* the wrong side of the ball */
+        if (f->set->kind == CF_L1 && f->nu < 0.0) {
             if (restarted++)
                 return CF_ENOCONVERGE;
-            for (ptrdiff_t i = 0; i < f->n; i++)
-                state[i] = (signed char)((f->z[i] > 0.0) - (f->z[i] < 0.0));
+            all_signs(f, state);
             best = f->n + 1;
             continue;
         }
-        const ptrdiff_t wrong = violators(f, state, CF_TOLERANCE, 0);
+        const ptrdiff_t wrong =
+            violators(f, state, CF_TOLERANCE, one_by_one ? MOVE_LAST : MOVE_ALL);
         if (wrong == 0)
             return CF_OK;
+        if (one_by_one)
+            continue;
         if (wrong < best) {
             best = wrong;
             patience = CF_PATIENCE;
         } else if (patience-- == 0) {
             return CF_ENOCONVERGE;
         }
-        violators(f, state, CF_TOLERANCE, 1);
     }
     return CF_ENOCONVERGE;
 }
 
-/* The face that the path ended on, solved once more and looked at with a wider tolerance. */
-static int by_path(face *f, signed char *state, ptrdiff_t *steps)
+/* Where pivoting cycles: the path, and from the face it ends on single pivots, for what ties of
+ * its events left behind. */
+static int by_path(face *f, signed char *state, cf_faces_report *told)
 {
-    int status = face_follow_path(f, state, steps);
-    if (status == CF_OK)
-        status = face_take(f, state);
-    if (status == CF_OK)
-        status = face_solve(f, state);
-    if (status == CF_OK && violators(f, state, 1e-9, 0) > 0)
-        status = CF_ENOCONVERGE;
+    int status = face_follow_path(f, state, &told->steps);
+    if (status == CF_OK || status == CF_ENOCONVERGE)
+        status = pivot(f, state, 1, 10 * f->n + 100, &told->faces);
     return status;
 }
 
@@ -166,9 +177,9 @@ int cf_faces_project(const cf_table *k, const cf_triangle *b, const cf_faces *se
     }
     face f;
     face_init(&f, k, b, set, z, scratch);
-    int status = pivot(&f, state, &told->faces);
+    int status = pivot(&f, state, 0, CF_TURNS, &told->faces);
     if (status == CF_ENOCONVERGE)
-        status = by_path(&f, state, &told->steps);
+        status = by_path(&f, state, told);
     if (status != CF_OK)
         return status;
     for (ptrdiff_t i = 0; i < n; i++) { /* a last bit outside is put back */

@@ -74,50 +74,68 @@ static void forward(face *f, const double *values, double *g)
     f->k->cholesky_forward(&f->factor, g, g);
 }
 
-/* mu = L^-T g scattered, x = from + B mu + nu e */
-static void point(face *f, double *g, double nu, const double *from, double *mu, double *x)
+/* step = L^-T g scattered over n; x = from + B step + nu e */
+static void point(face *f, double *g, double nu, const double *from, double *step, double *x)
 {
     f->k->cholesky_backward(&f->factor, g, g);
-    memset(mu, 0, (size_t)cf_pad(f->n) * sizeof *mu);
+    memset(step, 0, (size_t)cf_pad(f->n) * sizeof *step);
     for (ptrdiff_t r = 0; r < f->count; r++)
-        mu[f->at[r]] = g[r];
-    f->k->symv(f->b, mu, x);
+        step[f->at[r]] = g[r];
+    f->k->symv(f->b, step, f->t);
     for (ptrdiff_t i = 0; i < f->n; i++)
-        x[i] = (from ? from[i] : 0.0) + (x[i] + nu * f->e[i]);
+        x[i] = (from ? from[i] : 0.0) + (f->t[i] + nu * f->e[i]);
 }
 
-/* nu so that h . (z + nu e + B_S mu) = goal; also g = u - nu L^-1 e_S. offset: h . z or 0 */
-static int equality(face *f, double goal, double offset, double *g, double *nu)
+/* nu so that h . (nu e + B_S mu) = missing, mu = L^-T g afterwards; slope is positive */
+static int equality(face *f, double missing, double *g, double *nu)
 {
     const ptrdiff_t m = f->count;
     forward(f, f->e, f->t);
     const double slope = f->k->dot(f->n, f->h, f->e) - f->k->dot(m, f->t, f->t);
     if (!(slope > 0.0))
         return isfinite(slope) ? CF_ENOTPOSITIVE : CF_ENONFINITE;
-    *nu = (goal - offset - f->k->dot(m, f->t, g)) / slope;
+    *nu = (missing - f->k->dot(m, f->t, g)) / slope;
     f->k->axpy(m, -*nu, f->t, g);
     return CF_OK;
 }
 
-int face_solve(face *f, const signed char *state)
+/* One solve for what x still misses of its bounds and of the equality; x, mu and nu move. */
+static int correct(face *f, const signed char *state)
 {
     const int kind = f->set->kind;
+    double nu = 0.0;
     for (ptrdiff_t r = 0; r < f->count; r++) {
         const ptrdiff_t i = f->at[r];
-        f->u[i] = face_bound(f, state, i) - f->z[i];
+        f->u[i] = face_bound(f, state, i) - f->x[i];
     }
     forward(f, f->u, f->g);
-    f->nu = 0.0;
     if (kind != CF_BOX) {
         const double goal = kind == CF_L1 ? -f->set->total : f->set->total;
-        const int status = equality(f, goal, f->k->dot(f->n, f->h, f->z), f->g, &f->nu);
+        const int status = equality(f, goal - f->k->dot(f->n, f->h, f->x), f->g, &nu);
         if (status != CF_OK)
             return status;
     }
-    point(f, f->g, f->nu, f->z, f->mu, f->x);
+    point(f, f->g, nu, f->x, f->u, f->x);
+    for (ptrdiff_t i = 0; i < f->n; i++)
+        f->mu[i] += f->u[i];
+    f->nu += nu;
+    return isfinite(f->k->dot(f->n, f->x, f->x)) ? CF_OK : CF_ENONFINITE;
+}
+
+int face_solve(face *f, const signed char *state)
+{
+    const size_t bytes = (size_t)f->n * sizeof *f->x;
+    memcpy(f->x, f->z, bytes);
+    memset(f->mu, 0, bytes);
+    f->nu = 0.0;
+    int status = correct(f, state);
+    if (status == CF_OK)
+        status = correct(f, state); /* the second time takes away what rounding left */
+    if (status != CF_OK)
+        return status;
     for (ptrdiff_t r = 0; r < f->count; r++) /* what is at a bound is there exactly */
         f->x[f->at[r]] = face_bound(f, state, f->at[r]);
-    return isfinite(f->k->dot(f->n, f->x, f->x)) ? CF_OK : CF_ENONFINITE;
+    return CF_OK;
 }
 
 int face_solve_path(face *f, const signed char *state)
@@ -140,7 +158,7 @@ int face_solve_path(face *f, const signed char *state)
         f->u[f->at[r]] = state[f->at[r]];
     forward(f, f->u, f->g);
     if (kind == CF_SIMPLEX)
-        status = equality(f, 0.0, 0.0, f->g, &nu);
+        status = equality(f, 0.0, f->g, &nu);
     if (status == CF_OK)
         point(f, f->g, nu, NULL, f->mu1, f->x1);
     return status;

@@ -36,9 +36,9 @@ static double length(ptrdiff_t k, const double *y)
     return sqrt(s);
 }
 
-/* y . M^-1 T y = -||y|| times the slope of ||y|| in lam */
+/* u . M^-1 T u with u = y / ||y||: minus the slope of log ||y|| in lam */
 static double slope(ptrdiff_t k, const double *a, const double *b, const double *d,
-                    const double *l, const double *y, double *t)
+                    const double *l, const double *y, double norm, double *t)
 {
     for (ptrdiff_t i = 0; i < k; i++) {
         t[i] = a[i] * y[i];
@@ -46,11 +46,12 @@ static double slope(ptrdiff_t k, const double *a, const double *b, const double 
             t[i] += b[i - 1] * y[i - 1];
         if (i + 1 < k)
             t[i] += b[i] * y[i + 1];
+        t[i] /= norm;
     }
     solve(k, d, l, t);
     double s = 0.0;
     for (ptrdiff_t i = 0; i < k; i++)
-        s += y[i] * t[i];
+        s += y[i] / norm * t[i];
     return s;
 }
 
@@ -76,10 +77,10 @@ int cf_secular(ptrdiff_t k, const double *a, const double *b, double scale, cons
         else
             high = at;
         /* Newton on 1/||y|| - 1/r, concave and increasing: from the left it never overshoots */
-        const double s = slope(k, a, b, d, l, y, t);
-        double next = at + (norm / r - 1.0) * norm * norm / s;
+        const double s = slope(k, a, b, d, l, y, norm, t);
+        double next = at + (norm / r - 1.0) / s;
         if (!(next >= low && next <= high))
-            next = isfinite(high) ? 0.5 * (low + high) : 2.0 * low + DBL_MIN;
+            next = isfinite(high) ? 0.5 * (low + high) : low > 0.0 ? 16.0 * low : 1.0 / a[0];
         if (fabs(next - at) <= 2.0 * DBL_EPSILON * next || next == low || next == high)
             return CF_OK;
         at = next;

@@ -6,7 +6,8 @@
  * one Cholesky factor of B_SS and one or two products with B. Block pivoting from a guess of the
  * face: all coordinates whose sign is wrong change sides while their number falls. Four turns
  * without that: the path of the projection is followed instead, from a problem whose face is
- * known (wide bounds, or a large radius), one coordinate an event.
+ * known (wide bounds, or a large radius), one coordinate an event, and single pivots from the
+ * face that it ends on.
  * Cost of a face: |S|^3/6 + n^2 fma; 2 ... 5 faces warm.
  */
 #ifndef CF_FACES_H
@@ -23,7 +24,7 @@ typedef struct cf_faces {
 } cf_faces;
 
 typedef struct cf_faces_report {
-    ptrdiff_t faces; /* solved by block pivoting */
+    ptrdiff_t faces; /* solved by pivoting */
     ptrdiff_t steps; /* of the path, 0 where it was not needed */
 } cf_faces_report;
 

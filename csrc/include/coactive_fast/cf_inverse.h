@@ -52,10 +52,11 @@ static inline double *cf_triangle_row(const cf_triangle *t, ptrdiff_t i)
     K(void, rank_block, (const cf_triangle *b, ptrdiff_t m, const double *rows,                  \
                          ptrdiff_t stride, const double *c))                                     \
     /* All of it for one caller's matrix: *q = x^T B x from before, B becomes the inverse after  \
-       A += c x x^T, c > 0. both (square layout): the upper triangle gets the same term, and up  \
-       to order CF_INVERSE_SMALL the product reads it too. scratch holds cf_pad(n) + 8 doubles.  \
-       x = 0: *q = 0 and B untouched. CF_ENONFINITE (B, x or q is not finite) and                \
-       CF_ENOTPOSITIVE (q <= 0) leave B untouched. */                                            \
+       A += c x x^T, c > 0. both (square layout): the upper triangle gets the same term (and up  \
+       to order CF_INVERSE_SMALL is read for the product); where its last column is seen not to  \
+       be the mirror of the last row, the lower triangle is the truth and is mirrored first.     \
+       scratch holds cf_pad(n) + 8 doubles. x = 0: *q = 0 and B untouched. CF_ENONFINITE (B, x   \
+       or q is not finite) and CF_ENOTPOSITIVE (q <= 0) leave B untouched. */                    \
     K(int, inverse_update, (const cf_triangle *b, const double *x, double c, int both,           \
                             double *scratch, double *q))
 

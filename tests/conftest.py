@@ -1,0 +1,30 @@
+"""What all tests share: where the generator of nasty arrays lies, and a fresh random source."""
+
+import os
+import sys
+import zlib
+from pathlib import Path
+
+# Tiny dense solves by the thousand: threads inside BLAS only stand in each other's way.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+import pytest
+
+# `import nasty` must work under every import mode of pytest.
+sys.path.insert(0, str(Path(__file__).parent))
+
+try:
+    from hypothesis import settings
+except ImportError:
+    pass  # optional: the files named test_*_properties.py are then skipped
+else:
+    # sanitized and emulated builds are slow, and that is no failure
+    settings.register_profile("coactive_fast", deadline=None)
+    settings.load_profile("coactive_fast")
+
+
+@pytest.fixture
+def rng(request):
+    """A random generator that depends on the test's own name, not on which tests ran before."""
+    return np.random.default_rng(zlib.crc32(request.node.nodeid.split("::", 1)[-1].encode()))

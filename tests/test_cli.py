@@ -1,0 +1,62 @@
+"""The command line and the tour."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import coactive_fast as cf
+from coactive_fast import _tour, cli
+
+
+def test_config(capsys):
+    assert cli.main(["config"]) == 0
+    assert json.loads(capsys.readouterr().out) == cf.show_config("dicts")
+
+
+def test_module_can_be_run(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "coactive_fast", "--version"], cwd=tmp_path, text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(cf.__file__).parent.parent)},
+        capture_output=True, timeout=60,
+    )
+    assert done.stdout.strip() == cf.__version__, done.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["no-such-command"], ["tour", "extra"]])
+def test_wrong_arguments(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(arguments)
+    assert stop.value.code == 2
+    assert "usage" in capsys.readouterr().err
+
+
+def test_tour_examples(capsys):
+    """Every kernel and metric is shown, in plain ASCII, within 80 columns."""
+    with np.printoptions(precision=4, suppress=True):
+        _tour.show_examples()
+    shown = capsys.readouterr().out
+    for name in (*cf.kernels.__all__, *cf.metric.__all__):
+        assert name in shown
+    assert shown.isascii()
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_tour_runs_in_its_own_process(monkeypatch, capfd):
+    monkeypatch.setattr(sys, "path", [str(Path(cf.__file__).parent.parent), *sys.path])
+    assert cli.main(["tour", "--seconds", "0"]) == 0
+    shown = capfd.readouterr().out
+    assert "top_k" in shown and "metric.Dual" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_tour_compares_equals():
+    names = set()
+    for name, size, _, ours, theirs in _tour.contests():
+        np.testing.assert_allclose(ours(), theirs(), rtol=1e-6, atol=1e-7, err_msg=f"{name} {size}")
+        names.add(name.removeprefix("metric."))
+    assert names == {*cf.kernels.__all__, *cf.metric.__all__}

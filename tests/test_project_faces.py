@@ -1,0 +1,200 @@
+"""The projections onto simplex, box and L1 ball against the active-set twins."""
+
+import nasty
+import numpy as np
+import pytest
+
+import coactive_fast as cf
+
+BOTH_MODULES = pytest.mark.parametrize(
+    "module", [cf.kernels, cf.reference], ids=["kernels", "reference"]
+)
+
+
+def check(name, *args, tolerance=1e-9, **kwargs):
+    """Equal to the twin, relative to the size of the numbers the answer is put together from."""
+    z = args[0]
+
+    def compare(got, expected):
+        assert got.dtype == np.float64 and got.shape == expected.shape
+        size = max(np.abs(expected).max(initial=0.0), 1e-3 * np.abs(z).max(initial=0.0))
+        error = np.abs(got - expected).max(initial=0.0)
+        assert error <= tolerance * size + np.finfo(float).tiny  # subnormals carry fewer digits
+
+    functions = getattr(cf.kernels, name), getattr(cf.reference, name)
+    names = ("z", "Ainv", "total", "lower", "upper", "radius")
+    return nasty.agree(*functions, args, compare, names, **kwargs)
+
+
+def residual(name, w, z, Ainv, *limits):
+    """How far the optimality conditions are from holding, relative to the gradient."""
+    g = np.linalg.solve(Ainv, w - z)
+    size = np.abs(g).max(initial=1e-300)
+    if name == "project_simplex":
+        (total,) = limits
+        assert (w >= 0.0).all() and abs(w.sum() / total - 1.0) <= 1e-12
+        on = w > 1e-12 * total
+        nu = g[on].mean()
+        return max(np.abs(g[on] - nu).max(), (nu - g).max()) / size
+    if name == "project_box":
+        lower, upper = limits
+        assert (w >= lower).all() and (w <= upper).all()
+        at_lower, at_upper = w <= lower, w >= upper
+        wrong = np.where(at_lower, -g, np.where(at_upper, g, np.abs(g)))
+        return wrong[~(at_lower & at_upper)].max(initial=0.0) / size
+    (radius,) = limits
+    length = np.abs(w).sum()
+    assert length <= radius * (1 + 1e-12)
+    if length < radius * (1 - 1e-12):
+        return np.abs(g).max() / size if (w != z).any() else 0.0
+    on = np.abs(w) > 1e-12 * radius
+    nu = -(np.sign(w) * g)[on].mean()
+    return max(np.abs(g + nu * np.sign(w))[on].max(), np.abs(g).max() - nu, -nu) / size
+
+
+# Huge numbers are for the other kernels: here even the exact solution of the rounded problem is
+# far from that of the given one.
+EXTREME = {"mixed magnitudes", *nasty.OUT_OF_SCALE} - {"tiny", "subnormal"}
+
+
+def vectors(n):
+    return ((name, z) for name, z in nasty.vectors(n) if name not in EXTREME)
+
+
+@pytest.mark.parametrize("z", **nasty.cases(vectors(9)))
+def test_nasty_z(z, rng):
+    Ainv = nasty.spd(9, rng)
+    check("project_simplex", z, Ainv)
+    check("project_simplex", z, Ainv, 0.3)
+    check("project_l1", z, Ainv, 0.7)
+    check("project_box", z, Ainv, -0.3, 0.4)
+    check("project_box", z, Ainv, np.linspace(-1, 0, 9), np.linspace(0, 0.5, 9))
+
+
+@pytest.mark.parametrize("Ainv", **nasty.cases(nasty.inverses(9)))
+def test_nasty_inverse(Ainv, rng):
+    z = rng.standard_normal(9)
+    check("project_simplex", z, Ainv)
+    check("project_l1", z, Ainv, 0.7)
+    check("project_box", z, Ainv, -0.3, 0.4)
+
+
+@pytest.mark.parametrize("number", **nasty.cases(nasty.scalars()))
+def test_nasty_scalars(number, rng):
+    z, Ainv = rng.standard_normal(5), nasty.spd(5, rng)
+    check("project_simplex", z, Ainv, number)
+    check("project_simplex", z, Ainv, total=number)
+    check("project_l1", z, Ainv, number)
+    check("project_box", z, Ainv, number, 5.0)
+    check("project_box", z, Ainv, -5.0, number)
+
+
+@pytest.mark.parametrize("bound", **nasty.cases(vectors(9)))
+def test_nasty_bounds(bound, rng):
+    z, Ainv = rng.standard_normal(9), nasty.spd(9, rng)
+    check("project_box", z, Ainv, bound, 1e9)
+    check("project_box", z, Ainv, -1e9, bound)
+
+
+def problems(n, rng):
+    yield "well conditioned", rng.standard_normal(n), nasty.spd(n, rng)
+    yield "learned", rng.standard_normal(n), nasty.learned_inverse(n, rng, n)
+    yield "identity, ties", rng.integers(-1, 2, n) / 2.0, np.eye(n)
+    yield "near", rng.standard_normal(n) / n, nasty.spd(n, rng, 1e3)
+
+
+@pytest.mark.parametrize("n", nasty.SIZES)
+def test_sizes(n, rng):
+    for kind, z, Ainv in problems(n, rng):
+        if n > 100 and kind == "near":
+            continue  # the twin takes its time there, and smaller sizes have shown it
+        limits = {
+            "project_simplex": (1.0,),
+            "project_l1": (0.5 * max(np.abs(z).sum(), 1.0),),
+            "project_box": (np.full(n, -0.4), rng.uniform(-0.4, 1.0, n)),
+        }
+        for name, limit in limits.items():
+            w = check(name, z, Ainv, *limit)
+            assert residual(name, w, z, Ainv, *limit) <= 1e-9, (kind, name)
+            w = getattr(cf.kernels, name)(z, Ainv, *limit)
+            assert residual(name, w, z, Ainv, *limit) <= 1e-9, (kind, name)
+
+
+@pytest.mark.parametrize("n", [10, 94, 300])
+def test_ill_conditioned_by_the_optimality_conditions(n, rng):
+    for Ainv in (nasty.spd(n, rng, 1e6), nasty.learned_inverse(n, rng, 2 * n, 1e-4)):
+        z = rng.standard_normal(n)
+        limits = {
+            "project_simplex": (1.0,),
+            "project_l1": (1.0,),
+            "project_box": (np.full(n, -0.5), np.full(n, 0.5)),
+        }
+        for name, limit in limits.items():
+            w = getattr(cf.kernels, name)(z, Ainv, *limit)
+            assert residual(name, w, z, Ainv, *limit) <= 1e-9, name
+
+
+@BOTH_MODULES
+def test_inside_is_a_copy_bit_for_bit(module, rng):
+    z, Ainv = rng.standard_normal(7), nasty.spd(7, rng)
+    z[3] = -0.0
+    for w in (
+        module.project_l1(z, Ainv, 1.5 * np.abs(z).sum()),
+        module.project_box(z, Ainv, z, z + 1.0),
+        module.project_box(z, Ainv, -10, 10),
+    ):
+        assert w.tobytes() == z.tobytes()
+        assert not np.shares_memory(w, z)
+
+
+@BOTH_MODULES
+def test_held_coordinates_are_exactly_on_their_bounds(module, rng):
+    z, Ainv = 3.0 * rng.standard_normal(30), nasty.spd(30, rng)
+    lower, upper = rng.uniform(-1, 0, 30), rng.uniform(0, 1, 30)
+    w = module.project_box(z, Ainv, lower, upper)
+    assert ((w == lower) | (w == upper)).sum() >= 10
+    assert (module.project_simplex(z, Ainv) == 0.0).sum() >= 10
+    assert (module.project_l1(z, Ainv, 1.0) == 0.0).sum() >= 10
+
+
+@BOTH_MODULES
+def test_a_box_may_be_flat(module, rng):
+    z, Ainv = rng.standard_normal(8), nasty.spd(8, rng)
+    point = rng.standard_normal(8)
+    np.testing.assert_array_equal(module.project_box(z, Ainv, point, point), point)
+    flat = np.where(np.arange(8) < 4, 0.25, -1.0), np.where(np.arange(8) < 4, 0.25, 1.0)
+    w = module.project_box(z, Ainv, *flat)
+    assert (w[:4] == 0.25).all()
+    assert residual("project_box", w, z, Ainv, *flat) <= 1e-9
+
+
+@BOTH_MODULES
+def test_one_dimension(module):
+    assert module.project_simplex([-5.0], [[2.0]], 0.5).tolist() == [0.5]
+    assert module.project_l1([-5.0], [[2.0]], 0.5).tolist() == [-0.5]
+    assert module.project_box([-5.0], [[2.0]], -1.0, 1.0).tolist() == [-1.0]
+
+
+@BOTH_MODULES
+def test_what_is_refused_is_named(module):
+    z, Ainv = np.ones(3), np.eye(3)
+    with pytest.raises(ValueError, match=r"\bz\b"):
+        module.project_simplex(np.zeros(0), np.zeros((0, 0)))
+    with pytest.raises(ValueError, match=r"\blower\b"):
+        module.project_box(z, Ainv, [0.0, 2.0, 0.0], 1.0)
+    with pytest.raises(ValueError, match=r"(?s)(?=.*\b2\b)(?=.*\b3\b)(?=.*\bupper\b)"):
+        module.project_box(z, Ainv, 0.0, [1.0, 1.0])
+    for Ainv in (-np.eye(3), np.zeros((3, 3)), np.eye(3) - np.ones((3, 3))):
+        for call in (
+            lambda B: module.project_simplex(z, B),
+            lambda B: module.project_box(z, B, 0.0, 0.5),
+            lambda B: module.project_l1(z, B, 1.0),
+        ):
+            with pytest.raises(ValueError, match=r"\bAinv\b"):
+                call(Ainv)
+
+
+@BOTH_MODULES
+def test_empty(module):
+    assert module.project_box(np.zeros(0), np.zeros((0, 0)), 0.0, 1.0).shape == (0,)
+    assert module.project_l1(np.zeros(0), np.zeros((0, 0)), 1.0).shape == (0,)
