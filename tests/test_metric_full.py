@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import subprocess
 import sys
 import threading
 import time
@@ -444,3 +445,27 @@ def test_two_writers_lose_no_update(precision, rng):
     # integers: the sum is exact in any order
     np.testing.assert_array_equal(m.matrix(), np.eye(n) + rows.T @ rows)
     assert m.updates == int(rows.any(axis=1).sum())
+
+
+def test_an_interrupt_stops_between_two_rows():
+    """Ctrl-C in the middle of a long stream: stops soon, and what was learned is whole rows."""
+    code = """
+import _thread, threading, time
+import numpy as np
+import coactive_fast as cf
+X = np.random.default_rng(0).standard_normal((400_000, 60))
+m = cf.metric.Full(60)
+threading.Timer(0.2, _thread.interrupt_main).start()
+try:
+    m.update_many(X)
+except KeyboardInterrupt:
+    done = m.updates
+    again = cf.metric.Full(60)
+    again.update_many(X[:done])
+    assert 0 < done < len(X)
+    np.testing.assert_array_equal(again.inverse(), m.inverse())
+    print("stopped at a row")
+"""
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert result.stdout.strip() == "stopped at a row", result.stderr

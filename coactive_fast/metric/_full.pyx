@@ -3,6 +3,7 @@
 import numpy
 
 cimport numpy as np
+from cpython.exc cimport PyErr_CheckSignals
 from libc.stddef cimport size_t
 from libc.string cimport memcpy
 
@@ -24,6 +25,7 @@ cdef const cf_library *L = cf_get_library()
 cdef enum:
     FORMAT = 1       # of state()
     BUSY = 64        # order from which the GIL is let go: about a microsecond of work
+    PAUSE = 1 << 25  # elements of work, some 10 ms, after which signals are looked at
 
 HEALTH = ("updates", "probes", "renewals", "repairs", "failed", "last_residual", "worst_residual")
 FIELDS = ("n", "ridge", "precision", "memory", "pending", "logdet", "next_look", "next_probe",
@@ -156,7 +158,8 @@ cdef class Full:
         -------
         ndarray of float64, shape (T,)
             ``x^T A^-1 x`` of each row from before its own update: what `update` returns. A bad
-            row is refused before anything changes.
+            row is refused before anything changes. Ctrl-C stops between two rows: `updates`
+            tells how many there were.
         """
         cdef np.ndarray x = as_rows(numpy.asarray(X, dtype=numpy.float64), "X")
         cdef Py_ssize_t rows = np.PyArray_DIM(x, 0), n = self.core.n, t
@@ -173,15 +176,21 @@ cdef class Full:
         cdef double *q = data_of(out)
         cdef const double *at = data_of(x)
         cdef const double *weight = data_of(w)
+        cdef Py_ssize_t until, step = 1 + PAUSE // (n * n + 64)
         cdef int status = CF_OK
+        t = 0
         self.guard.begin_write()
         try:
-            with nogil:
-                for t in range(rows):
-                    status = L.full_update(&self.core, K, at + t * stride, weight[t],
-                                           self.scratch, q + t)
-                    if status != CF_OK:
-                        break
+            while t < rows and status == CF_OK:
+                until = min(rows, t + step)
+                with nogil:
+                    while t < until:
+                        status = L.full_update(&self.core, K, at + t * stride, weight[t],
+                                               self.scratch, q + t)
+                        if status != CF_OK:
+                            break
+                        t += 1
+                PyErr_CheckSignals()
         finally:
             self.guard.end_write()
         if status != CF_OK:
