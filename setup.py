@@ -38,6 +38,7 @@ MODULES = {
     "coactive_fast._table": LIBRARY,
     "coactive_fast._arrays": [],
     "coactive_fast._guard": [],
+    "coactive_fast._projections": [],
     "coactive_fast.kernels": [],
     "coactive_fast.metric._rows": [],
     "coactive_fast.metric._full": [],

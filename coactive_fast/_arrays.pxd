@@ -3,6 +3,7 @@
 # float32) data whose rows are contiguous.
 
 cimport numpy as np
+from libc.stddef cimport size_t
 from cpython.long cimport PyLong_AsLongAndOverflow
 
 cdef object convert_vector(object value, str name)
@@ -12,6 +13,9 @@ cdef double convert_number(object value, str name) except? -1.0
 cdef Py_ssize_t convert_count(object value, str name) except -1
 cdef int refuse(int status, str what) except -1
 cdef int refuse_non_finite(np.ndarray array, str name) except -1
+cdef np.ndarray new_vector(Py_ssize_t n)
+cdef np.ndarray new_indices(Py_ssize_t n)
+cdef void *take_scratch(Py_ssize_t count, size_t size) except? NULL
 cdef int refuse_length(Py_ssize_t got, str name, Py_ssize_t expected, str other) except -1
 
 cdef extern from *:

@@ -5,6 +5,7 @@ import operator
 import numpy
 
 cimport numpy as np
+from libc.stddef cimport size_t
 
 from coactive_fast._table cimport cf_get_library
 
@@ -89,3 +90,24 @@ cdef int refuse_non_finite(np.ndarray array, str name) except -1:
 
 cdef int refuse_length(Py_ssize_t got, str name, Py_ssize_t expected, str other) except -1:
     raise ValueError(f"{name} must have length {expected} to go with {other}, got {got}")
+
+
+cdef np.ndarray new_vector(Py_ssize_t n):
+    cdef np.npy_intp shape = n
+    return <np.ndarray>np.PyArray_EMPTY(1, &shape, np.NPY_DOUBLE, 0)
+
+
+cdef np.ndarray new_indices(Py_ssize_t n):
+    cdef np.npy_intp shape = n
+    return <np.ndarray>np.PyArray_EMPTY(1, &shape, np.NPY_INTP, 0)
+
+
+cdef void *take_scratch(Py_ssize_t count, size_t size) except? NULL:
+    """Scratch of the library, to be given back with cf_library.free; NULL for none."""
+    cdef void *block
+    if count <= 0:
+        return NULL
+    block = cf_get_library().alloc(<size_t>count, size)
+    if block == NULL:
+        raise MemoryError(f"{count * <Py_ssize_t>size} bytes of scratch")
+    return block

@@ -12,13 +12,16 @@ cimport numpy as np
 from libc.stddef cimport size_t
 
 from coactive_fast._arrays cimport (
-    as_count, as_number, as_rows, as_square, as_vector, data_of, refuse, refuse_length,
-    refuse_non_finite, row_stride,
+    as_count, as_number, as_rows, as_vector, data_of, new_indices, new_vector, refuse,
+    refuse_length, refuse_non_finite, row_stride, take_scratch,
 )
 from coactive_fast._table cimport (
-    CF_BOX, CF_ENOCONVERGE, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_L1, CF_OK, CF_SIMPLEX,
-    cf_candidate, cf_faces, cf_get_library, cf_get_table, cf_library, cf_pad,
-    cf_scores_scratch, cf_table, cf_top_k_scratch, cf_triangle, cf_triangle_row,
+    CF_ENONFINITE, CF_ENOTPOSITIVE, CF_OK, cf_candidate, cf_get_library, cf_get_table, cf_library,
+    cf_pad, cf_table, cf_top_k_scratch, cf_triangle,
+)
+
+from coactive_fast._projections import (
+    project_ball, project_box, project_l1, project_scores, project_simplex,
 )
 
 np.import_array()
@@ -36,27 +39,6 @@ cdef enum:
     BUSY = 4096   # values from which the GIL is let go: about a microsecond of work
 
 cdef str BOTH = "both"
-
-
-cdef np.ndarray new_vector(Py_ssize_t n):
-    cdef np.npy_intp shape = n
-    return <np.ndarray>np.PyArray_EMPTY(1, &shape, np.NPY_DOUBLE, 0)
-
-
-cdef np.ndarray new_indices(Py_ssize_t n):
-    cdef np.npy_intp shape = n
-    return <np.ndarray>np.PyArray_EMPTY(1, &shape, np.NPY_INTP, 0)
-
-
-cdef void *take(Py_ssize_t count, size_t size) except? NULL:
-    """Scratch of the library, to be given back with L.free; NULL for none."""
-    cdef void *block
-    if count <= 0:
-        return NULL
-    block = L.alloc(<size_t>count, size)
-    if block == NULL:
-        raise MemoryError(f"{count * <Py_ssize_t>size} bytes of scratch")
-    return block
 
 
 cdef bint is_float32(np.ndarray array) noexcept:
@@ -108,7 +90,10 @@ def top_k(scores, k):
 cdef int best_of(Py_ssize_t n, const void *scores, bint floats, Py_ssize_t k,
                  ptrdiff_t *out) except? -99:
     cdef int status
-    cdef cf_candidate *scratch = <cf_candidate *>take(cf_top_k_scratch(n, k), sizeof(cf_candidate))
+    cdef Py_ssize_t size = cf_top_k_scratch(n, k)
+    cdef cf_candidate *scratch = NULL
+    if size:
+        scratch = <cf_candidate *>take_scratch(size, sizeof(cf_candidate))
     if n < BUSY:
         status = (K.top_k_f32(n, <const float *>scores, k, out, scratch) if floats
                   else K.top_k(n, <const double *>scores, k, out, scratch))
@@ -159,7 +144,7 @@ def rank(X, w, k):
         refuse_length(np.PyArray_DIM(v, 0), "w", d, "the columns of X")
     cdef np.ndarray out = new_indices(min(wanted, n))
     if n > SMALL:
-        scores = <double *>take(n, sizeof(double))
+        scores = <double *>take_scratch(n, sizeof(double))
     try:
         if n * d < BUSY:
             scores_of(n, d, rows, floats, stride, weights, scores)
@@ -323,7 +308,7 @@ def inverse_update(Ainv, x, c=1.0, triangle="both"):
     if weight <= 0.0:
         raise ValueError(f"c must be > 0, got {weight}")
     if b.n > SMALL:
-        scratch = <double *>take(cf_pad(b.n) + 8, sizeof(double))
+        scratch = <double *>take_scratch(cf_pad(b.n) + 8, sizeof(double))
     if b.n * b.n < 2 * BUSY:
         status = K.inverse_update(&b, data_of(v), weight, both, scratch, &q)
     else:
@@ -360,321 +345,6 @@ cdef Py_ssize_t in_place_stride(np.ndarray matrix, Py_ssize_t n) except -1:
                            or np.PyArray_STRIDE(matrix, 0) % sizeof(double) != 0))):
         raise ValueError("Ainv must have contiguous aligned rows: it is updated in place")
     return ld
-
-
-# --- projections -----------------------------------------------------------------------------
-
-
-def project_scores(z, q, total):
-    """Minimise ``sum (v_i - z_i)^2 / q_i`` subject to ``v >= 0`` and ``sum v = total``.
-
-    The solution is ``v_i = max(0, z_i + lam q_i)``. Expected O(n) whatever the order, size and
-    spread of the input; the sum is right to rounding even where ``|z|`` is 1e300.
-
-    Parameters
-    ----------
-    z, q : array_like of shape (n,)
-        n >= 1, every q_i > 0.
-    total : float
-        Greater than 0.
-
-    Returns
-    -------
-    v : ndarray of float64, shape (n,)
-    lam : float
-
-    Examples
-    --------
-    >>> from coactive_fast.kernels import project_scores
-    >>> project_scores([1.0, 0.0, -3.0], [1.0, 1.0, 1.0], 2.0)
-    (array([1.5, 0.5, 0. ]), 0.5)
-    """
-    cdef np.ndarray zv = as_vector(z, "z")
-    cdef np.ndarray qv = as_vector(q, "q")
-    cdef double s = as_number(total, "total")
-    cdef Py_ssize_t n = np.PyArray_DIM(zv, 0)
-    cdef double lam = 0.0
-    cdef double *scratch
-    cdef double *v
-    cdef int status
-    if np.PyArray_DIM(qv, 0) != n:
-        refuse_length(np.PyArray_DIM(qv, 0), "q", n, "z")
-    if s <= 0.0:
-        raise ValueError(f"total must be > 0, got {s}")
-    if n == 0:
-        raise ValueError("z must not be empty: nothing can sum to the total")
-    cdef np.ndarray out = new_vector(n)
-    v = data_of(out)
-    scratch = <double *>take(cf_scores_scratch(n), sizeof(double))
-    if n < BUSY:
-        status = K.project_scores(n, data_of(zv), data_of(qv), s, v, &lam, scratch)
-    else:
-        with nogil:
-            status = K.project_scores(n, data_of(zv), data_of(qv), s, v, &lam, scratch)
-    L.free(scratch)
-    if status != CF_OK:
-        refuse_non_finite(zv, "z")
-        refuse_non_finite(qv, "q")
-        if status == CF_ENOTPOSITIVE:
-            raise ValueError(f"q must be > 0 everywhere, got {qv.min()}")
-        refuse(status, "the multiplier of z, q and total")
-    return out, lam
-
-
-cdef int take_square(object Ainv, Py_ssize_t n, cf_triangle *b, list keep) except -1:
-    """The triangle of a matrix argument; `keep` holds the array that owns the memory."""
-    cdef np.ndarray matrix = as_square(Ainv, "Ainv")
-    if np.PyArray_DIM(matrix, 0) != n:
-        refuse_length(n, "z", np.PyArray_DIM(matrix, 0), "the rows of Ainv")
-    keep.append(matrix)
-    b.data = data_of(matrix)
-    b.n = n
-    b.ld = max(row_stride(matrix), 1)
-    return 0
-
-
-cdef int refuse_bad_triangle(const cf_triangle *b) except -1:
-    """A NaN or infinity in the lower triangle, which is all that is read."""
-    cdef Py_ssize_t i
-    for i in range(b.n):
-        if not K.all_finite(i + 1, cf_triangle_row(b, i)):
-            raise ValueError(f"Ainv must be finite, row {i} is not")
-    return 0
-
-
-cdef int blame(int status, np.ndarray z, const cf_triangle *b) except -1:
-    """The error of a projection in the norm of A, naming the argument at fault."""
-    refuse_non_finite(z, "z")
-    refuse_bad_triangle(b)
-    return refuse(status, "Ainv" if status == CF_ENOTPOSITIVE else "the projection of z")
-
-
-def project_ball(z, Ainv, radius):
-    """Minimise ``||w - z||_A`` subject to ``||w|| <= radius``, given the inverse of A.
-
-    ``w = (I + lam Ainv)^-1 z``. O(n^2) where a few products with ``Ainv`` are enough (Lanczos),
-    O(n^3) at the worst (tridiagonal form). A z inside the ball comes back bit for bit. Error
-    about ``1e-16 (1 + lam ||Ainv||)``, relative.
-
-    Parameters
-    ----------
-    z : array_like of shape (n,)
-    Ainv : array_like of shape (n, n)
-        Positive definite; only the lower triangle is read.
-    radius : float
-        Greater than 0.
-
-    Returns
-    -------
-    w : ndarray of float64, shape (n,)
-    lam : float
-        0 where z is inside.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from coactive_fast.kernels import project_ball
-    >>> w, lam = project_ball([3.0, 4.0], np.eye(2), 1.0)
-    >>> print(w.round(12), round(lam, 12))
-    [0.6 0.8] 4.0
-    """
-    cdef np.ndarray zv = as_vector(z, "z")
-    cdef double r = as_number(radius, "radius")
-    cdef Py_ssize_t n = np.PyArray_DIM(zv, 0)
-    cdef cf_triangle b
-    cdef double lam = 0.0
-    cdef double *scratch
-    cdef double *w
-    cdef int status
-    cdef list keep = []
-    take_square(Ainv, n, &b, keep)
-    if r <= 0.0:
-        raise ValueError(f"radius must be > 0, got {r}")
-    cdef np.ndarray out = new_vector(n)
-    w = data_of(out)
-    scratch = <double *>take(L.ball_scratch(n, 0), sizeof(double))
-    if n < 32:
-        status = L.ball_project(K, &b, data_of(zv), r, w, &lam, scratch, NULL, NULL)
-    else:
-        with nogil:
-            status = L.ball_project(K, &b, data_of(zv), r, w, &lam, scratch, NULL, NULL)
-    L.free(scratch)
-    if status != CF_OK:
-        status = ball_at_length(&b, zv, r, w, &lam, status)
-    if status != CF_OK:
-        blame(status, zv, &b)
-    if lam == 0.0:  # inside: the matrix was not looked at, but it is an argument all the same
-        refuse_bad_triangle(&b)
-    return out, lam
-
-
-cdef int ball_at_length(const cf_triangle *b, np.ndarray z, double r, double *w, double *lam,
-                        int status) except? -99:
-    """Once more with the fallback's n^2 scratch, where that is what was missing."""
-    cdef double *scratch
-    cdef double *more
-    if status != CF_ENOCONVERGE:
-        return status
-    lam[0] = 0.0
-    scratch = <double *>take(L.ball_scratch(b.n, 0), sizeof(double))
-    more = <double *>L.alloc(<size_t>L.ball_scratch(b.n, 1), sizeof(double))
-    if more == NULL:
-        L.free(scratch)
-        raise MemoryError("scratch of the tridiagonal form")
-    with nogil:
-        status = L.ball_project(K, b, data_of(z), r, w, lam, scratch, more, NULL)
-    L.free(scratch)
-    L.free(more)
-    return status
-
-
-cdef np.ndarray on_faces(object z, object Ainv, cf_faces *set):
-    cdef np.ndarray zv = as_vector(z, "z")
-    cdef Py_ssize_t n = np.PyArray_DIM(zv, 0)
-    cdef cf_triangle b
-    cdef list keep = []
-    cdef double *scratch
-    cdef signed char *state
-    cdef double *w
-    cdef int status
-    take_square(Ainv, n, &b, keep)
-    refuse_bad_triangle(&b)
-    refuse_non_finite(zv, "z")
-    cdef np.ndarray out = new_vector(n)
-    w = data_of(out)
-    scratch = <double *>take(L.faces_scratch(n) + cf_pad(n), sizeof(double))
-    if n == 0:
-        return out
-    state = <signed char *>(scratch + L.faces_scratch(n))
-    with nogil:
-        L.faces_guess(K, &b, set, data_of(zv), state, scratch)
-        status = L.faces_project(K, &b, set, data_of(zv), w, state, scratch, NULL)
-    L.free(scratch)
-    if status != CF_OK:
-        blame(status, zv, &b)
-    return out
-
-
-def project_simplex(z, Ainv, total=1.0):
-    """Minimise ``||w - z||_A`` subject to ``w >= 0`` and ``sum w = total``, given A's inverse.
-
-    Block pivoting on the set of zero coordinates, one Cholesky factor of that block of ``Ainv``
-    a turn; a path-following active set where that cycles. KKT residual about 1e-13.
-
-    Parameters
-    ----------
-    z : array_like of shape (n,)
-        n >= 1.
-    Ainv : array_like of shape (n, n)
-        Positive definite; only the lower triangle is read.
-    total : float, default 1.0
-        Greater than 0.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from coactive_fast.kernels import project_simplex
-    >>> print(project_simplex([1.0, 0.5, -2.0], np.eye(3)).round(12))
-    [0.75 0.25 0.  ]
-    """
-    cdef cf_faces set
-    set.kind = CF_SIMPLEX
-    set.total = as_number(total, "total")
-    set.lower = set.upper = NULL
-    if set.total <= 0.0:
-        raise ValueError(f"total must be > 0, got {set.total}")
-    w = on_faces(z, Ainv, &set)
-    if w.shape[0] == 0:
-        raise ValueError("z must not be empty: nothing can sum to the total")
-    return w
-
-
-def project_l1(z, Ainv, radius):
-    """Minimise ``||w - z||_A`` subject to ``sum |w_i| <= radius``, given the inverse of A.
-
-    As `project_simplex`, on the signs of the support. A z inside comes back bit for bit.
-
-    Parameters
-    ----------
-    z : array_like of shape (n,)
-    Ainv : array_like of shape (n, n)
-        Positive definite; only the lower triangle is read.
-    radius : float
-        Greater than 0.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from coactive_fast.kernels import project_l1
-    >>> print(project_l1([2.0, -1.0, 0.25], np.eye(3), 1.0).round(12))
-    [1. 0. 0.]
-    """
-    cdef cf_faces set
-    set.kind = CF_L1
-    set.total = as_number(radius, "radius")
-    set.lower = set.upper = NULL
-    if set.total <= 0.0:
-        raise ValueError(f"radius must be > 0, got {set.total}")
-    return on_faces(z, Ainv, &set)
-
-
-def project_box(z, Ainv, lower, upper):
-    """Minimise ``||w - z||_A`` subject to ``lower <= w <= upper``, given the inverse of A.
-
-    As `project_simplex`, on the coordinates at their bounds. A z inside comes back bit for bit.
-
-    Parameters
-    ----------
-    z : array_like of shape (n,)
-    Ainv : array_like of shape (n, n)
-        Positive definite; only the lower triangle is read.
-    lower, upper : float or array_like of shape (n,)
-        Finite, lower <= upper.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from coactive_fast.kernels import project_box
-    >>> print(project_box([2.0, -0.5], np.eye(2), -1.0, 1.0).round(12))
-    [ 1.  -0.5]
-    """
-    cdef cf_faces set
-    cdef Py_ssize_t n = np.PyArray_DIM(as_vector(z, "z"), 0)
-    cdef np.ndarray low = bounds(lower, n, "lower")
-    cdef np.ndarray high = bounds(upper, n, "upper")
-    if (low > high).any():
-        i = int(numpy.argmax(low > high))
-        raise ValueError(f"lower must be <= upper, got {low[i]} > {high[i]} at index {i}")
-    set.kind = CF_BOX
-    set.total = 0.0
-    set.lower = data_of(low)
-    set.upper = data_of(high)
-    return on_faces(z, Ainv, &set)
-
-
-cdef np.ndarray bounds(object value, Py_ssize_t n, str name):
-    cdef np.ndarray out
-    if numpy.isscalar(value) or (isinstance(value, np.ndarray) and value.ndim == 0):
-        out = new_vector(n)
-        out.fill(as_number(value, name))
-        return out
-    out = as_vector(value, name)
-    if np.PyArray_DIM(out, 0) != n:
-        refuse_length(np.PyArray_DIM(out, 0), name, n, "z")
-    refuse_non_finite(out, name)
-    return out
 
 
 # --- elementary ------------------------------------------------------------------------------

@@ -128,8 +128,10 @@ static double best_alone(ptrdiff_t n, const double *z, const double *q, double s
     return lam;
 }
 
-/* Sums over all entries; the check of the input rides along. */
-static int sums_of(ptrdiff_t n, const double *z, const double *q, double *sz, double *sq)
+/* Sums over all entries, copied to zc and qc (filled up with zeros) where these are not NULL;
+ * the check of the input rides along. */
+CF_INLINE int sums_of(ptrdiff_t n, const double *z, const double *q, double *zc, double *qc,
+                      double *sz, double *sq)
 {
     vd a = v_zero(), b = v_zero();
     faults f = {v_zero(), 255u};
@@ -137,6 +139,10 @@ static int sums_of(ptrdiff_t n, const double *z, const double *q, double *sz, do
         const ptrdiff_t m = n - i < 8 ? n - i : 8;
         const vd zi = v_loadn(z + i, m), qi = v_loadn(q + i, m);
         look_at(&f, zi, qi, vm_bits(vm_first(m)));
+        if (zc) {
+            v_store(zc + i, zi);
+            v_store(qc + i, qi);
+        }
         a = v_add(a, zi);
         b = v_add(b, qi);
     }
@@ -161,24 +167,23 @@ static double sampled_bound(ptrdiff_t n, const double *z, const double *q, doubl
     return root_of(&sample, __builtin_inf(), s);
 }
 
-static double root_large(ptrdiff_t n, const double *z, const double *q, double s, double bound,
-                         double *scratch, faults *f)
+CF_INLINE int is_finite(double x) { return x >= -DBL_MAX && x <= DBL_MAX; }
+
+/* The bound of the entries with z > 0, where nothing large cancels; infinite if there is none. */
+static double bound_of_positive(ptrdiff_t n, const double *z, const double *q, double s)
 {
-    double *zb = scratch, *qb = scratch + cf_pad(n) + 8;
-    candidates c = keep_above(n, z, q, bound, zb, qb, 0, f);
-    return root_of(&c, bound, s);
+    double a = 0.0, b = 0.0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        a += z[i] > 0.0 ? z[i] : 0.0;
+        b += z[i] > 0.0 ? q[i] : 0.0;
+    }
+    return b > 0.0 ? (s - a) / b : __builtin_inf();
 }
 
-/* n <= CF_SCORES_SMALL: everything stays in a few registers, so nothing is compacted */
-static double root_small(ptrdiff_t n, const double *z, const double *q, double s, double lam)
+/* n <= CF_SCORES_SMALL, copies filled up with zeros: so few that nothing is compacted */
+static double root_small(ptrdiff_t n, const double *zp, const double *qp, double s, double lam)
 {
     const vd zero = v_zero();
-    double zp[CF_SCORES_SMALL], qp[CF_SCORES_SMALL];
-    for (ptrdiff_t i = 0; i < n; i += 8) {
-        const ptrdiff_t m = n - i < 8 ? n - i : 8;
-        v_store(zp + i, v_loadn(z + i, m));
-        v_store(qp + i, v_loadn(q + i, m));
-    }
     for (int had = -1;;) {
         const vd l = v_set1(lam);
         vd a = zero, b = zero;
@@ -200,16 +205,31 @@ static double root_small(ptrdiff_t n, const double *z, const double *q, double s
     }
 }
 
-CF_INLINE int is_finite(double x) { return x >= -DBL_MAX && x <= DBL_MAX; }
+/* The root for few entries; `some`: the bound comes from the entries with z > 0, as it does for
+ * a problem that is recentred already, else from all. */
+static int root_few(ptrdiff_t n, const double *z, const double *q, double s, int some, double *lam)
+{
+    double zp[CF_SCORES_SMALL], qp[CF_SCORES_SMALL], sz, sq;
+    const int status = sums_of(n, z, q, zp, qp, &sz, &sq);
+    if (status != CF_OK && !some) /* recentred, what is far below zero may be -inf */
+        return status;
+    double bound = some ? bound_of_positive(n, z, q, s) : (s - sz) / sq;
+    if (!is_finite(bound))
+        bound = best_alone(n, z, q, s);
+    *lam = root_small(n, zp, qp, s, bound);
+    return CF_OK;
+}
 
-/* The root, as near as rounding of sums of z lets it; the input is checked on the way. */
-static int first_root(ptrdiff_t n, const double *z, const double *q, double s, double *lam,
-                      double *scratch)
+/* The same for many. */
+static int root_many(ptrdiff_t n, const double *z, const double *q, double s, int some,
+                     double *lam, double *scratch)
 {
     faults f = {v_zero(), 255u};
     double sz, sq, bound;
-    if (n < CF_SCORES_SAMPLE) {
-        const int status = sums_of(n, z, q, &sz, &sq);
+    if (some) {
+        bound = bound_of_positive(n, z, q, s);
+    } else if (n < CF_SCORES_SAMPLE) {
+        const int status = sums_of(n, z, q, NULL, NULL, &sz, &sq);
         if (status != CF_OK)
             return status;
         bound = (s - sz) / sq;
@@ -218,11 +238,16 @@ static int first_root(ptrdiff_t n, const double *z, const double *q, double s, d
     }
     if (!is_finite(bound))
         bound = best_alone(n, z, q, s);
-    if (n <= CF_SCORES_SMALL)
-        *lam = root_small(n, z, q, s, bound);
-    else
-        *lam = root_large(n, z, q, s, bound, scratch, n < CF_SCORES_SAMPLE ? NULL : &f);
-    const int status = verdict(&f);
+    candidates c = keep_above(n, z, q, bound, scratch, scratch + cf_pad(n) + 8, 0, &f);
+    *lam = root_of(&c, bound, s);
+    return some ? CF_OK : verdict(&f);
+}
+
+static int root(ptrdiff_t n, const double *z, const double *q, double s, int some, double *lam,
+                double *scratch)
+{
+    const int status = n <= CF_SCORES_SMALL ? root_few(n, z, q, s, some, lam)
+                                            : root_many(n, z, q, s, some, lam, scratch);
     return status != CF_OK ? status : is_finite(*lam) ? CF_OK : CF_ENONFINITE;
 }
 
@@ -261,26 +286,12 @@ static double recentre(ptrdiff_t n, const double *z, const double *q, double lam
     return sum;
 }
 
-/* What is still missing in lam once y = z + lam q is known: the bound of the entries with y > 0,
- * where nothing large cancels, and Newton from there. */
-static double next_root(ptrdiff_t n, const double *y, const double *q, double s, double *scratch)
-{
-    double a = 0.0, b = 0.0;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        a += y[i] > 0.0 ? y[i] : 0.0;
-        b += y[i] > 0.0 ? q[i] : 0.0;
-    }
-    const double bound = b > 0.0 ? (s - a) / b : best_alone(n, y, q, s);
-    return n <= CF_SCORES_SMALL ? root_small(n, y, q, s, bound)
-                                : root_large(n, y, q, s, bound, scratch, NULL);
-}
-
 static int project_scores(ptrdiff_t n, const double *z, const double *q, double s, double *v,
                           double *lam, double *scratch)
 {
     const double allowed = DBL_EPSILON * s * (4.0 + __builtin_sqrt((double)n));
     double l;
-    const int status = first_root(n, z, q, s, &l, scratch);
+    int status = root(n, z, q, s, 0, &l, scratch);
     if (status != CF_OK)
         return status;
     *lam = l;
@@ -293,9 +304,9 @@ static int project_scores(ptrdiff_t n, const double *z, const double *q, double 
         return CF_OK;
     sum = recentre(n, z, q, l, v);
     for (int turn = 0; turn < CF_SCORES_TURNS && __builtin_fabs(sum - s) > allowed; turn++) {
-        l = next_root(n, v, q, s, scratch);
-        if (!is_finite(l))
-            return CF_ENONFINITE;
+        status = root(n, v, q, s, 1, &l, scratch);
+        if (status != CF_OK)
+            return status;
         *lam += l;
         sum = recentre(n, v, q, l, v);
     }
