@@ -22,7 +22,7 @@ cdef const cf_table *K = cf_get_table()
 cdef const cf_library *L = cf_get_library()
 
 cdef enum:
-    BUSY = 4096   # values from which the GIL is let go: about a microsecond of work
+    BUSY = 8192   # values from which the GIL is let go: a few microseconds of work
 
 
 def project_scores(z, q, total):

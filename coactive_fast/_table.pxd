@@ -63,6 +63,7 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
         int robust
         cf_triangle b
         cf_triangle a
+        float *low
         double *w
         double *block
         double *weight
@@ -73,6 +74,9 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
         int64_t next_renewal
         int64_t last_renewal
         cf_full_health health
+
+    enum:
+        CF_BLOCK
 
     ptrdiff_t cf_pad(ptrdiff_t n)
     ptrdiff_t cf_panels_size(ptrdiff_t n)
@@ -127,7 +131,7 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
         void (*rank_one)(const cf_triangle *b, const double *w) noexcept nogil
         void (*rank_one_symv)(const cf_triangle *b, const double *w, const double *x,
                               double *v) noexcept nogil
-        void (*rank_block)(const cf_triangle *b, ptrdiff_t m, const double *rows,
+        void (*rank_block)(const cf_triangle *b, float *low, ptrdiff_t m, const double *rows,
                            ptrdiff_t stride, const double *c) noexcept nogil
         int (*inverse_update)(const cf_triangle *b, const double *x, double c, int both,
                               double *scratch, double *q) noexcept nogil
@@ -204,7 +208,8 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
                             double *scratch) noexcept nogil
         void (*full_inverse)(const cf_full *self, const cf_table *k, double *scratch,
                              double *out) noexcept nogil
-        void (*full_matrix)(const cf_full *self, const cf_table *k, double *out) noexcept nogil
+        void (*full_matrix)(const cf_full *self, const cf_table *k, double *scratch,
+                            double *out) noexcept nogil
         double (*full_residual)(const cf_full *self, const cf_table *k, uint64_t seed,
                                 double *scratch) noexcept nogil
 

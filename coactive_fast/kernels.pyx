@@ -36,7 +36,7 @@ cdef const cf_library *L = cf_get_library()
 
 cdef enum:
     SMALL = 256   # values for which scratch is taken from the stack
-    BUSY = 4096   # values from which the GIL is let go: about a microsecond of work
+    BUSY = 32768  # values from which the GIL is let go: a few microseconds of work
 
 cdef str BOTH = "both"
 
@@ -309,7 +309,7 @@ def inverse_update(Ainv, x, c=1.0, triangle="both"):
         raise ValueError(f"c must be > 0, got {weight}")
     if b.n > SMALL:
         scratch = <double *>take_scratch(cf_pad(b.n) + 8, sizeof(double))
-    if b.n * b.n < 2 * BUSY:
+    if b.n * b.n < BUSY:
         status = K.inverse_update(&b, data_of(v), weight, both, scratch, &q)
     else:
         with nogil:

@@ -13,7 +13,7 @@ from coactive_fast._arrays cimport (
 )
 from coactive_fast._guard cimport Guard
 from coactive_fast._table cimport (
-    CF_ENOTPOSITIVE, CF_OK, cf_full, cf_get_library, cf_get_table, cf_library, cf_pad, cf_table,
+    CF_BLOCK, CF_ENOTPOSITIVE, CF_OK, cf_full, cf_get_library, cf_get_table, cf_library, cf_pad, cf_table,
 )
 from coactive_fast.metric._rows cimport check_state, dense_row
 
@@ -53,8 +53,7 @@ cdef class Full:
 
     Notes
     -----
-    Memory: ``8 n^2`` bytes for both triangles, and as much again of scratch while the inverse is
-    made anew (half of that, kept). An update costs O(n^2), as does every reading of a vector.
+    Memory: ``14 n^2`` bytes: a triangle of the inverse, one and a half of A, one of scratch. An update costs O(n^2), as does every reading of a vector.
     Reading methods may run in many threads at once; `update` waits for them and they for it.
 
     Examples
@@ -95,7 +94,7 @@ cdef class Full:
         if memory == NULL or scratch == NULL:
             L.free(memory)
             L.free(scratch)
-            raise MemoryError(f"a full metric of order {n} takes {8 * n * n} bytes; Diagonal and "
+            raise MemoryError(f"a full metric of order {n} takes {14 * n * n} bytes; Diagonal and "
                               "Dual take less")
         L.free(self.memory)
         L.free(self.scratch)
@@ -274,10 +273,12 @@ cdef class Full:
         ndarray of float64, shape (n, n)
         """
         cdef np.ndarray out = numpy.empty((self.core.n, self.core.n))
+        cdef double *scratch = self._borrow()
         self.guard.begin_read()
         with nogil:
-            L.full_matrix(&self.core, K, data_of(out))
+            L.full_matrix(&self.core, K, scratch, data_of(out))
         self.guard.end_read()
+        L.free(scratch)
         return out
 
     @property
@@ -372,8 +373,8 @@ cdef class Full:
             refuse_length(np.PyArray_DIM(memory, 0), "memory", L.full_size(self.core.n),
                           f"n = {self.core.n}")
         refuse_non_finite(memory, "memory")
-        if not 0 <= state["pending"] < 8:
-            raise ValueError(f"pending must be in 0 ... 7, got {state['pending']}")
+        if not 0 <= state["pending"] < CF_BLOCK:
+            raise ValueError(f"pending must be in 0 ... {CF_BLOCK - 1}, got {state['pending']}")
         memcpy(self.memory, data_of(memory), <size_t>memory.nbytes)
         self.core.pending = state["pending"]
         self.core.logdet = state["logdet"]

@@ -161,62 +161,55 @@ static void rank_one_symv(const cf_triangle *b, const double *w, const double *x
     triangle_pass(b, &p, 1, 1);
 }
 
-/* `both` rows i, i + 1 (or i alone) of the triangle: eight rank-one terms on each chunk. The
- * rows of the block are read once for the two. f: coefficients, those of absent rows zero. */
-CF_INLINE void block_rows(const cf_triangle *b, ptrdiff_t i, int both, const double *const *x,
-                          const vd f[16])
-{
-    double *row = cf_triangle_row(b, i), *next = both ? cf_triangle_row(b, i + 1) : row;
-    for (ptrdiff_t j = 0; j <= i + both; j += 8) {
-        const int whole = b->ld == 0 || j + 8 <= i + 1;
-        const vm in = vm_first(whole ? 8 : i + 1 - j), in_next = vm_first(whole ? 8 : i + 2 - j);
-        vd a = whole ? v_load(row + j) : v_loadm(row + j, in), c = a;
-        if (both)
-            c = whole ? v_load(next + j) : v_loadm(next + j, in_next);
-        for (int r = 0; r < 8; r++) {
-            const vd xr = v_load(x[r] + j);
-            a = v_fma(f[r], xr, a);
-            if (both)
-                c = v_fma(f[8 + r], xr, c);
-        }
-        if (whole)
-            v_store(row + j, a);
-        else
-            v_storem(row + j, a, in);
-        if (both && whole)
-            v_store(next + j, c);
-        else if (both)
-            v_storem(next + j, c, in_next);
-    }
-}
-
-static void rank_block(const cf_triangle *b, ptrdiff_t m, const double *rows, ptrdiff_t stride,
-                       const double *c)
-{
-    const double *x[8];
-    vd f[16];
-    if (m == 0)
-        return;
-    for (ptrdiff_t r = 0; r < 8; r++)
-        x[r] = rows + (r < m ? r : 0) * stride;
-    for (ptrdiff_t i = 0; i < b->n; i += 2) {
-        const int both = i + 1 < b->n;
-        for (int r = 0; r < 8; r++) {
-            const double weight = r < m ? c[r] : 0.0;
-            f[r] = v_set1(weight * x[r][i]);
-            f[8 + r] = v_set1(both ? weight * x[r][i + 1] : 0.0);
-        }
-        if (both)
-            block_rows(b, i, 1, x, f);
-        else
-            block_rows(b, i, 0, x, f);
-    }
-}
-
 static void rank_one(const cf_triangle *b, const double *w)
 {
     const pass p = {NULL, NULL, w};
     triangle_pass(b, &p, 0, 1);
+}
+
+/* a + b = sum + lost exactly (Knuth): what a sum in float64 loses is kept in float32. */
+CF_INLINE vd keep_lost(vd a, vd b, float *low)
+{
+    const vd y = v_add(b, v_load_f32(low)), sum = v_add(a, y), part = v_sub(sum, a);
+    v_store_f32(low, v_add(v_sub(a, v_sub(sum, part)), v_sub(y, part)));
+    return sum;
+}
+
+/* Four rows of a panel, the terms of m rows x summed among themselves before they meet the
+ * triangle; f[4 r + k] is what x row r counts in triangle row k. */
+CF_INLINE void block_rows(double *row, float *low, ptrdiff_t stride, ptrdiff_t m, const double *x,
+                          ptrdiff_t step, const double *f)
+{
+    for (ptrdiff_t j = 0; j < stride; j += 8) {
+        vd a[4] = {v_zero(), v_zero(), v_zero(), v_zero()};
+        for (ptrdiff_t r = 0; r < m; r++) {
+            const vd xr = v_load(x + r * step + j);
+            for (int k = 0; k < 4; k++)
+                a[k] = v_fma(v_set1(f[4 * r + k]), xr, a[k]);
+        }
+        for (int k = 0; k < 4; k++) {
+            double *place = row + k * stride + j;
+            v_store(place, keep_lost(v_load(place), a[k], low + k * stride + j));
+        }
+    }
+}
+
+/* Whole panels: rows beyond n get zeros, entries above the diagonal their mirror's terms. */
+static void rank_block(const cf_triangle *b, float *low, ptrdiff_t m, const double *rows,
+                       ptrdiff_t stride, const double *c)
+{
+    double f[4 * CF_BLOCK];
+    for (ptrdiff_t i = 0; i < cf_pad(b->n); i += 4) {
+        for (ptrdiff_t r = 0; r < m; r++)
+            for (int k = 0; k < 4; k++)
+                f[4 * r + k] = c[r] * rows[r * stride + i + k];
+        double *row = cf_triangle_row(b, i);
+        const ptrdiff_t width = i / 8 * 8 + 8;
+        if (m == CF_BLOCK)
+            block_rows(row, low + (row - b->data), width, CF_BLOCK, rows, stride, f);
+        else
+            block_rows(row, low + (row - b->data), width, m, rows, stride, f);
+    }
 }
 
 /* Whole lines inside `rows` rows (a constant at every call) that all begin one at column c;
@@ -329,11 +322,11 @@ static void product_small(const cf_triangle *b, const double *x, double *v)
         square_product(b, x, v, 4);
 }
 
-/* Whether the last column is the mirror of the last row, at 32 places of it at the most: enough to
+/* Whether the last column is the mirror of the last row, at 8 places of it at the most: enough to
  * tell a matrix of which only the lower triangle was filled, or that rounding left lopsided. */
 static int looks_symmetric(const cf_triangle *b)
 {
-    const ptrdiff_t n = b->n, step = n / 32 + 1;
+    const ptrdiff_t n = b->n, step = n / 8 + 1;
     const double *row = b->data + (n - 1) * b->ld, *column = b->data + n - 1;
     int same = 1;
     for (ptrdiff_t j = 0; j < n - 1; j += step)

@@ -13,6 +13,7 @@
  *   v_keep   zero where the flag is not set;  v_lane(v, l)  lane l in every lane
  *   v_rotate(v, s)  lane (l + s) mod 8 in lane l, 0 <= s < 8
  *   v_loadm/v_storem(p, m)  the lanes of a mask; memory of the others is not touched
+ *   v_load_f32, v_store_f32  eight floats widened, eight doubles rounded
  *   v_sum    ((0+4)+(2+6)) + ((1+5)+(3+7)), always in this order
  *   v_sum8   the v_sum of eight vectors, as one vector
  *   v_transpose8  eight vectors as the columns of what they were the rows of

@@ -57,6 +57,10 @@ CF_INLINE vd v_loadn_f32(const float *p, ptrdiff_t n)
 }
 CF_INLINE vd v_load_f32(const float *p) { return v_loadn_f32(p, 8); }
 
+CF_INLINE void v_store_f32(float *p, vd v)
+{
+    CF_EACH p[i] = (float)v.l[i];
+}
 #define CF_LANES_OP(name, expression)                                                            \
     CF_INLINE vd name(vd x, vd y)                                                                \
     {                                                                                            \

@@ -64,6 +64,11 @@ CF_INLINE vd v_loadn_f32(const float *p, ptrdiff_t n)
     return v_load_f32(f);
 }
 
+CF_INLINE void v_store_f32(float *p, vd v)
+{
+    _mm_storeu_ps(p, _mm256_cvtpd_ps(v.a));
+    _mm_storeu_ps(p + 4, _mm256_cvtpd_ps(v.b));
+}
 #define CF_LANES_OP(name, intrinsic)                                                             \
     CF_INLINE vd name(vd x, vd y) { return CF_PAIR(vd, intrinsic(x.a, y.a), intrinsic(x.b, y.b)); }
 CF_LANES_OP(v_add, _mm256_add_pd)

@@ -26,6 +26,7 @@ CF_INLINE vd v_loadn_f32(const float *p, ptrdiff_t n)
     return _mm512_cvtps_pd(_mm256_maskz_loadu_ps(vm_first(n), p));
 }
 
+CF_INLINE void v_store_f32(float *p, vd v) { _mm256_storeu_ps(p, _mm512_cvtpd_ps(v)); }
 CF_INLINE vd v_add(vd a, vd b) { return _mm512_add_pd(a, b); }
 CF_INLINE vd v_sub(vd a, vd b) { return _mm512_sub_pd(a, b); }
 CF_INLINE vd v_mul(vd a, vd b) { return _mm512_mul_pd(a, b); }

@@ -10,7 +10,7 @@ ptrdiff_t cf_full_size(ptrdiff_t n)
 {
     if (n < 0 || n > (ptrdiff_t)1 << 28) /* 2^28: a triangle of 2^58 bytes, beyond any machine */
         return -1;
-    return 2 * cf_panels_size(n) + (1 + CF_FULL_BLOCK) * cf_pad(n) + CF_FULL_BLOCK;
+    return 2 * cf_panels_size(n) + cf_panels_size(n) / 2 + (1 + CF_BLOCK) * cf_pad(n) + CF_BLOCK;
 }
 
 ptrdiff_t cf_full_scratch(ptrdiff_t n)
@@ -24,9 +24,10 @@ void cf_full_attach(cf_full *self, double *memory)
     const ptrdiff_t triangle = cf_panels_size(self->n), padded = cf_pad(self->n);
     self->b = (cf_triangle){memory, self->n, 0};
     self->a = (cf_triangle){memory + triangle, self->n, 0};
-    self->w = memory + 2 * triangle;
+    self->low = (float *)(void *)(memory + 2 * triangle);
+    self->w = memory + 2 * triangle + triangle / 2;
     self->block = self->w + padded;
-    self->weight = self->block + CF_FULL_BLOCK * padded;
+    self->weight = self->block + CF_BLOCK * padded;
 }
 
 static int64_t at_least(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -102,16 +103,18 @@ void cf_full_inverse(const cf_full *self, const cf_table *k, double *scratch, do
     }
 }
 
-void cf_full_matrix(const cf_full *self, const cf_table *k, double *out)
+void cf_full_matrix(const cf_full *self, const cf_table *k, double *scratch, double *out)
 {
-    const ptrdiff_t n = self->n;
-    for (ptrdiff_t i = 0; i < n; i++)
-        memcpy(out + i * n, cf_triangle_row(&self->a, i), (size_t)(i + 1) * sizeof *out);
-    const cf_triangle square = {out, n, n};
-    k->rank_block(&square, self->pending, self->block, cf_pad(n), self->weight);
-    for (ptrdiff_t i = 0; i < n; i++)
-        for (ptrdiff_t j = 0; j < i; j++)
-            out[j * n + i] = out[i * n + j];
+    const ptrdiff_t n = self->n, padded = cf_pad(n);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        memcpy(scratch, cf_triangle_row(&self->a, i), (size_t)(i + 1) * sizeof *out);
+        for (ptrdiff_t p = 0; p < self->pending; p++) {
+            const double *x = self->block + p * padded;
+            k->axpy(i + 1, self->weight[p] * x[i], x, scratch);
+        }
+        for (ptrdiff_t j = 0; j <= i; j++)
+            out[i * n + j] = out[j * n + i] = scratch[j];
+    }
 }
 
 double cf_full_residual(const cf_full *self, const cf_table *k, uint64_t seed, double *scratch)
@@ -139,7 +142,7 @@ double cf_full_residual(const cf_full *self, const cf_table *k, uint64_t seed, d
 
 static void empty_block(cf_full *self, const cf_table *k)
 {
-    k->rank_block(&self->a, self->pending, self->block, cf_pad(self->n), self->weight);
+    k->rank_block(&self->a, self->low, self->pending, self->block, cf_pad(self->n), self->weight);
     self->pending = 0;
 }
 
@@ -226,7 +229,7 @@ int cf_full_update(cf_full *self, const cf_table *k, const double *x, double c, 
     double *row = self->block + self->pending * padded;
     memcpy(row, x, (size_t)n * sizeof *row);
     self->weight[self->pending++] = c;
-    if (self->pending == CF_FULL_BLOCK)
+    if (self->pending == CF_BLOCK)
         empty_block(self, k);
     self->logdet += k->log1p_one(c * *q);
     if (++self->health.updates >= self->next_look)

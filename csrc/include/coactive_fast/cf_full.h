@@ -1,14 +1,14 @@
 /* The full metric: A = ridge I + sum c x x^T and its inverse, right for 10^8 updates.
  *
  * Sherman-Morrison keeps B, where every rounding error acts like a lasting change of A of size
- * u cond(A) ||A||; so A itself is kept beside it, fed exactly from a block of rows, and B is made
- * anew from A (Cholesky) after n, 2n, 4n, ... updates, where a probe of ||A B v - v|| finds more
+ * u cond(A) ||A||; so A itself is kept beside it, fed from a block of rows with what its sums lose
+ * carried along (else A would drift by u sqrt(t) cond too, unseen), and B is made anew from A (Cholesky) after n, 2n, 4n, ... updates, where a probe of ||A B v - v|| finds more
  * than CF_FULL_DRIFT, and where a q <= 0 shows the damage; by drift at most once in n updates.
  * The robust form keeps B = U D U^T instead (cf_ud.h): loses only u sqrt(cond), needs no renewal.
  *
  * Cost of an update: one pass over B (the pending term is applied while it is read for the next
- * product: 3 fma an element), 1/8 pass over A. Probes and renewals: O(n^2) an update, amortised.
- * Memory: cf_full_size(n) doubles = two triangles in panels and 10 rows.
+ * product: 3 fma an element), 1/16 pass over A. Probes and renewals: O(n^2) an update, amortised.
+ * Memory: cf_full_size(n) doubles = two and a half triangles in panels and 18 rows.
  */
 #ifndef CF_FULL_H
 #define CF_FULL_H
@@ -16,7 +16,6 @@
 
 #include "cf_table.h"
 
-#define CF_FULL_BLOCK 8
 #define CF_FULL_DRIFT 1e-8
 
 typedef struct cf_full_health {
@@ -29,7 +28,7 @@ typedef struct cf_full_health {
     double worst_residual;  /* the largest so far */
 } cf_full_health;
 
-/* Invariants: A = a + sum over the block of c x x^T. Not robust: A^-1 = b - w w^T up to drift.
+/* Invariants: A = a + low + sum over the block of c x x^T. Not robust: A^-1 = b - w w^T up to drift.
  * Robust: A^-1 = U D U^T with U^T in b, D in w. Rows of the block and w have cf_pad(n) doubles,
  * zero beyond n. All pointers go into one piece of memory that the owner keeps. */
 typedef struct cf_full {
@@ -37,8 +36,9 @@ typedef struct cf_full {
     double ridge;      /* > 0 */
     int robust;
     cf_triangle b, a;  /* panels */
+    float *low;        /* what the sums in a lost to rounding (rank_block) */
     double *w;         /* the pending term, or D */
-    double *block;     /* CF_FULL_BLOCK rows not yet in a */
+    double *block;     /* CF_BLOCK rows not yet in a */
     double *weight;    /* their c */
     ptrdiff_t pending; /* rows in the block */
     double logdet;     /* log det A */
@@ -68,7 +68,7 @@ void cf_full_solve(const cf_full *self, const cf_table *k, const double *x, doub
 double cf_full_quad(const cf_full *self, const cf_table *k, const double *x, double *scratch);
 /* The square matrices, both triangles, rows of n doubles. Read only. */
 void cf_full_inverse(const cf_full *self, const cf_table *k, double *scratch, double *out);
-void cf_full_matrix(const cf_full *self, const cf_table *k, double *out);
+void cf_full_matrix(const cf_full *self, const cf_table *k, double *scratch, double *out);
 /* ||A B v - v|| / sqrt(n) for a fixed v of signs drawn from `seed`. Reads only. */
 double cf_full_residual(const cf_full *self, const cf_table *k, uint64_t seed, double *scratch);
 

@@ -12,7 +12,7 @@
  * the last bit by construction (SPEC: Sherman-Morrison, A <- A + c x x^T).
  *
  * Cost: symv 2 fma an element and one read of the triangle; rank_one 1 fma, one read and write;
- * rank_one_symv both in one pass: 3 fma, one read and write.
+ * rank_one_symv both in one pass: 3 fma, one read and write; rank_block 1 fma a row and element.
  * Vectors w and v have cf_pad(n) doubles, w zero beyond n; x has n. Nothing is allocated.
  */
 #ifndef CF_INVERSE_H
@@ -39,6 +39,7 @@ static inline double *cf_triangle_row(const cf_triangle *t, ptrdiff_t i)
 }
 
 #define CF_INVERSE_SMALL 32
+#define CF_BLOCK 16
 
 #define CF_INVERSE_KERNELS(K)                                                                    \
     /* v = B x */                                                                                \
@@ -47,9 +48,10 @@ static inline double *cf_triangle_row(const cf_triangle *t, ptrdiff_t i)
     K(void, rank_one, (const cf_triangle *b, const double *w))                                   \
     /* B -= w w^T, then v = B x */                                                               \
     K(void, rank_one_symv, (const cf_triangle *b, const double *w, const double *x, double *v))  \
-    /* B += sum of c_r x_r x_r^T over m rows of stride doubles, in the order of the rows; the    \
-       rows have cf_pad(n) doubles, zero beyond n; m <= 8 */                                     \
-    K(void, rank_block, (const cf_triangle *b, ptrdiff_t m, const double *rows,                  \
+    /* B += sum of c_r x_r x_r^T over m <= CF_BLOCK rows of stride doubles (cf_pad(n) of them     \
+       used, zero beyond n), in the order of the rows. Panels only; low, of cf_panels_size(n)    \
+       floats, keeps what the sums in B lost to rounding and is added again the next time. */    \
+    K(void, rank_block, (const cf_triangle *b, float *low, ptrdiff_t m, const double *rows,      \
                          ptrdiff_t stride, const double *c))                                     \
     /* All of it for one caller's matrix: *q = x^T B x from before, B becomes the inverse after  \
        A += c x x^T, c > 0. both (square layout): the upper triangle gets the same term (and up  \

@@ -43,7 +43,7 @@
     F(double, full_quad, (const cf_full *self, const cf_table *k, const double *x,               \
                           double *scratch))                                                      \
     F(void, full_inverse, (const cf_full *self, const cf_table *k, double *scratch, double *out)) \
-    F(void, full_matrix, (const cf_full *self, const cf_table *k, double *out))                  \
+    F(void, full_matrix, (const cf_full *self, const cf_table *k, double *scratch, double *out))  \
     F(double, full_residual, (const cf_full *self, const cf_table *k, uint64_t seed,             \
                               double *scratch))
 

@@ -1,0 +1,232 @@
+/* Prints one checksum of the results of every kernel for each table with FMA of this machine: the
+ * number must be the same on all of them and on every machine. Exit code 1 where it is not. */
+#include "cf_reference.h"
+
+static uint64_t sum;
+
+static void mix(const void *data, size_t bytes) /* FNV-1a */
+{
+    for (size_t i = 0; i < bytes; i++)
+        sum = (sum ^ ((const unsigned char *)data)[i]) * 0x100000001B3u;
+}
+#define MIX(data, count) mix((data), (size_t)(count) * sizeof *(data))
+static void mix_one(double x) { mix(&x, sizeof x); }
+
+static float *narrowed(ptrdiff_t n, const double *x)
+{
+    float *f = take_floats(n);
+    for (ptrdiff_t i = 0; i < n; i++)
+        f[i] = (float)x[i];
+    return f;
+}
+
+static double *take_positive(ptrdiff_t n, int low, int high)
+{
+    double *x = take_doubles(n);
+    for (ptrdiff_t i = 0; i < n; i++)
+        x[i] = fabs(random_scaled(low, high));
+    return x;
+}
+
+static void vectors(const cf_table *k, ptrdiff_t n)
+{
+    double *x = take_normal(n), *y = take_normal(n), *e = take_doubles(n);
+    double *a = take_positive(n, -9, 9);
+    const float *f = narrowed(n, x);
+    int32_t *i32 = take_bytes((size_t)n * 4, 0, 0);
+    int64_t *i64 = take_bytes((size_t)n * 8, 0, 0);
+    for (ptrdiff_t i = 0; i < n; i++)
+        i64[i] = i32[i] = (int32_t)(n - 1 - i);
+    mix_one(k->dot(n, x, y));
+    mix_one(k->dot_f32(n, f, y));
+    mix_one(k->dot_sparse32(n, i32, x, y));
+    mix_one(k->dot_sparse64(n, i64, x, y));
+    k->axpy(n, 0.3, x, y);
+    k->axpy_f32(n, 0.7, f, y);
+    k->axpy_sparse32(n, -0.2, i32, x, y);
+    k->axpy_sparse64(n, 1.1, i64, x, y);
+    mix_one(k->all_finite(n, x) + 2 * k->all_finite_f32(n, f));
+    mix_one(k->diagonal_quad(n, a, x));
+    mix_one(k->diagonal_quad32(n, i32, x, a));
+    mix_one(k->diagonal_quad64(n, i64, x, a));
+    k->diagonal_update(n, a, x, 0.9);
+    k->diagonal_update32(n, i32, x, 0.8, a);
+    k->diagonal_update64(n, i64, x, 0.7, a);
+    k->diagonal_solve(n, a, x, e);
+    MIX(a, n);
+    MIX(e, n);
+    k->exp_many(n, x, e);
+    MIX(e, n);
+    k->log_many(n, a, e);
+    MIX(e, n);
+    mix_one(k->exp_one(x[0]) + k->log_one(a[0]) + k->log1p_one(a[n - 1]));
+    for (int is_signed = 0; is_signed < 2; is_signed++) {
+        k->exponentiated_weights(n, x, is_signed, e);
+        MIX(e, n);
+    }
+    MIX(y, n);
+}
+
+static void rows(const cf_table *k, ptrdiff_t d)
+{
+    const ptrdiff_t n = 21, top = n < 19 ? n : 19;
+    double *x = take_normal(n * d), *w = take_normal(d), out[21], discount[21];
+    const float *f = narrowed(n * d, x);
+    ptrdiff_t best[21];
+    k->discounts(n, discount);
+    k->scores_f32(n, d, f, d, w, out);
+    MIX(out, n);
+    k->scores(n, d, x, d, w, out);
+    MIX(out, n);
+    for (ptrdiff_t places = 3; places <= top; places += 16) {
+        cf_candidate *scratch = take_bytes(sizeof(cf_candidate) * 64, 0, 0);
+        mix_one(k->top_k(n, out, places, best, scratch));
+        mix_one(k->top_k_f32(n, f, places, best, scratch));
+        for (ptrdiff_t i = 0; i < places; i++)
+            mix_one((double)best[i]);
+        k->features(places, d, x, d, best, 0.4, discount, w);
+        k->features_f32(places, d, f, d, best, 0.4, discount, w);
+    }
+    MIX(w, d);
+    k->gram_rbf(n, d, x, d, w, 0.01, out);
+    MIX(out, n);
+    k->gram_poly(n, d, x, d, w, 0.01, 50.0, 3.0, out);
+    MIX(out, n);
+    k->gram_poly(n, d, x, d, w, 1e-4, 50.0, 2.5, out);
+    MIX(out, n);
+}
+
+static void scores(const cf_table *k, ptrdiff_t n)
+{
+    double *z = take_normal(n), *q = take_positive(n, -20, 20), *v = take_doubles(n), lam;
+    double *scratch = take_doubles(cf_scores_scratch(n));
+    for (int turn = 0; turn < 3; turn++) {
+        k->project_scores(n, z, q, 1.25, v, &lam, scratch);
+        MIX(v, n);
+        mix_one(lam);
+        for (ptrdiff_t i = 0; i < n; i++) /* far below, then breakpoints that grow without end */
+            z[i] = turn == 0 ? -1e12 * (1.0 + random_unit())
+                             : -ldexp(q[i], (int)(900 * i / n));
+    }
+}
+
+static void matrices(const cf_table *k, ptrdiff_t n)
+{
+    const double *full = random_spd(n, 8);
+    cf_triangle t = take_triangle(full, n, 0, 0), both = {TAKE_COPY(full, n * n), n, n};
+    double *x = take_normal(n), *v = take_padded(n), *w = take_padded(n), q, c[3] = {1.0, 0.5, 2.0};
+    double *block = take_line(3 * cf_pad(n));
+    memset(block, 0, sizeof *block * (size_t)(3 * cf_pad(n)));
+    for (int r = 0; r < 3; r++)
+        fill_normal(block + r * cf_pad(n), n);
+    for (ptrdiff_t i = 0; i < n; i++)
+        w[i] = 0.01 * random_normal();
+    k->symv(&t, x, v);
+    MIX(v, n);
+    k->rank_one_symv(&t, w, x, v);
+    MIX(v, n);
+    k->rank_one(&t, w);
+    float *low = take_bytes((size_t)cf_panels_size(n) * sizeof *low, 0, 1);
+    memset(low, 0, (size_t)cf_panels_size(n) * sizeof *low);
+    k->rank_block(&t, low, 3, block, cf_pad(n), c);
+    mix_one(k->inverse_update(&t, x, 2.0, 0, v, &q));
+    mix_one(k->inverse_update(&both, x, 2.0, 1, take_doubles(cf_pad(n) + 8), &q));
+    mix_one(q);
+    MIX(both.data, n * n);
+    cf_cholesky l = {take_line(cf_panels_size(n)), take_line(cf_pad(n)), 0};
+    mix_one(k->cholesky_factor(&t, &l));
+    k->cholesky_drop_first(&l, take_doubles(3 * cf_pad(n)));
+    k->cholesky_append(&l, take_padded(n), 1.5);
+    k->cholesky_forward(&l, w, v);
+    k->cholesky_backward(&l, v, v);
+    MIX(v, n);
+    k->cholesky_inverse(&l, &t, take_doubles(8 * cf_pad(n)));
+    MIX(packed(&t), n * (n + 1) / 2);
+}
+
+static void projections(const cf_table *k, ptrdiff_t n, int bits)
+{
+    const double *full = random_spd(n, bits);
+    cf_triangle t = take_triangle(full, n, 0, 0);
+    double *z = take_normal(n), *w = take_doubles(n), lam = 0.0;
+    double *low = take_doubles(n), *high = take_positive(n, -3, -1);
+    for (ptrdiff_t i = 0; i < n; i++)
+        low[i] = -high[i];
+    mix_one(cf_ball_project(k, &t, z, bits > 20 ? 1e-3 : 0.9, w, &lam,
+                            take_doubles(cf_ball_scratch(n, 0)),
+                            take_doubles(cf_ball_scratch(n, 1)), NULL));
+    MIX(w, n);
+    mix_one(lam);
+    signed char *state = take_bytes((size_t)n, 0, 0);
+    double *scratch = take_line(cf_faces_scratch(n));
+    for (int kind = 0; kind < 3; kind++) {
+        const cf_faces set = {(cf_faces_kind)kind, 0.75, low, high};
+        cf_faces_guess(k, &t, &set, z, state, scratch);
+        mix_one(cf_faces_project(k, &t, &set, z, w, state, scratch, NULL));
+        MIX(w, n);
+        MIX(state, n);
+    }
+}
+
+static void metrics(const cf_table *k, ptrdiff_t n, int robust)
+{
+    cf_full m;
+    double *scratch = take_line(cf_full_scratch(n)), *x = take_doubles(n);
+    double *out = take_doubles(n * n);
+    cf_full_init(&m, n, 0.5, robust, k, take_line(cf_full_size(n)));
+    for (int turn = 0; turn < 90; turn++) {
+        double q;
+        fill_normal(x, n);
+        mix_one(cf_full_update(&m, k, x, 1.5, scratch, &q));
+        mix_one(q);
+    }
+    mix_one(m.logdet);
+    mix_one(cf_full_quad(&m, k, x, scratch));
+    mix_one(cf_full_residual(&m, k, 9, scratch));
+    cf_full_inverse(&m, k, scratch, out);
+    MIX(out, n * n);
+    cf_full_matrix(&m, k, scratch, out);
+    MIX(out, n * n);
+}
+
+static uint64_t checksum(const cf_table *k)
+{
+    sum = 0xCBF29CE484222325u;
+    check_seed = 1;
+    for (ptrdiff_t n = 1; n <= 70; n++) {
+        vectors(k, n);
+        rows(k, n);
+        scores(k, n);
+        matrices(k, n);
+        release();
+    }
+    for (ptrdiff_t n = 1; n <= 50; n += 7) {
+        projections(k, n, 6);
+        metrics(k, n, 0);
+        metrics(k, n, 1);
+        release();
+    }
+    projections(k, 120, 30); /* the ball's fallback */
+    scores(k, 300);
+    scores(k, 3000);
+    vectors(k, 1003);
+    release();
+    return sum;
+}
+
+int main(void)
+{
+    const cf_table *tables[8];
+    const int count = check_tables(tables);
+    uint64_t first = 0;
+    int with_fma = 0, same = 1;
+    for (int i = 0; i < count; i++) {
+        if (!tables[i]->has_fma)
+            continue;
+        const uint64_t bits = checksum(tables[i]);
+        printf("%s bits %016llx\n", tables[i]->isa, (unsigned long long)bits);
+        first = with_fma++ ? first : bits;
+        same = same && bits == first;
+    }
+    return same && with_fma > 0 && check.failures == 0 ? 0 : 1;
+}

@@ -1,0 +1,227 @@
+/* Dense and sparse products and sums. */
+#include "cf_reference.h"
+
+static float *take_normal_f32(ptrdiff_t n, double *same)
+{
+    float *x = take_floats(n);
+    for (ptrdiff_t i = 0; i < n; i++)
+        same[i] = x[i] = (float)random_normal();
+    return x;
+}
+
+/* x and y exactly long, at even and odd places */
+TEST_TABLES(dot_is_the_sum_of_products)
+{
+    FOR_SIZES(n, 0, 4099) {
+        for (ptrdiff_t offset = 0; offset < 3; offset++) {
+            CONTEXT("%s n=%td offset=%td", k->isa, n, offset);
+            double *x = take_offset(n, offset), *y = take_offset(n, 2 * offset + 1);
+            fill_normal(x, n);
+            fill_normal(y, n);
+            const double got = k->dot(n, x, y), error = sum_error(n, sum_abs(n, x, y));
+            CHECK_CLOSE(got, wide_dot(n, x, y), error);
+            CHECK_CLOSE(k->dot(n, y, x), got, 0.0);
+            AGREE(k, &got, 1);
+            double *same = take_doubles(n);
+            float *f = take_normal_f32(n, same);
+            const double got_f32 = k->dot_f32(n, f, y);
+            CHECK_CLOSE(got_f32, k->dot(n, same, y), 0.0); /* widening is exact */
+            AGREE(k, &got_f32, 1);
+            release();
+        }
+    }
+}
+
+/* --- the order of the operations, as the header has it --------------------------------------- */
+
+static double multiply_add(const cf_table *k, double a, double b, double c)
+{
+    return k->has_fma ? fma(a, b, c) : a * b + c;
+}
+
+/* chunk c to accumulator c mod 4, the incomplete one to 3; ((0+4)+(2+6)) + ((1+5)+(3+7)) */
+static double dot_in_lanes(const cf_table *k, ptrdiff_t n, const double *x, const double *y)
+{
+    double a[4][8] = {{0.0}}, s[8];
+    for (ptrdiff_t i = 0; i < n; i++) {
+        double *lane = &a[i / 8 == n / 8 ? 3 : i / 8 % 4][i % 8];
+        *lane = multiply_add(k, x[i], y[i], *lane);
+    }
+    for (int l = 0; l < 8; l++)
+        s[l] = (a[0][l] + a[1][l]) + (a[2][l] + a[3][l]);
+    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
+TEST_TABLES(dot_runs_in_the_lanes_of_the_header)
+{
+    FOR_SIZES(n, 0, 257) {
+        CONTEXT("%s n=%td", k->isa, n);
+        const double *x = take_normal(n), *y = take_normal(n);
+        CHECK_CLOSE(k->dot(n, x, y), dot_in_lanes(k, n, x, y), 0.0);
+        release();
+    }
+}
+
+TEST_TABLES(sparse_products_run_in_four_lanes)
+{
+    for (ptrdiff_t nnz = 0; nnz < 40; nnz++) {
+        CONTEXT("%s nnz=%td", k->isa, nnz);
+        const double *value = take_normal(nnz), *y = take_normal(nnz);
+        int32_t *index = take_bytes((size_t)nnz * 4, 0, 0);
+        double a[4] = {0.0};
+        for (ptrdiff_t e = 0; e < nnz; e++) {
+            index[e] = (int32_t)(nnz - 1 - e);
+            a[e % 4] = multiply_add(k, value[e], y[nnz - 1 - e], a[e % 4]);
+        }
+        CHECK_CLOSE(k->dot_sparse32(nnz, index, value, y), (a[0] + a[1]) + (a[2] + a[3]), 0.0);
+        release();
+    }
+}
+
+/* Entry i counts exactly once, whichever lane or tail it stands in. */
+TEST_TABLES(dot_takes_every_entry_once)
+{
+    FOR_SIZES(n, 1, 200) {
+        double *x = take_doubles(n), *y = take_doubles(n);
+        memset(x, 0, (size_t)n * sizeof *x);
+        for (ptrdiff_t i = 0; i < n; i++)
+            y[i] = (double)(i + 1);
+        CONTEXT("%s n=%td", k->isa, n);
+        for (ptrdiff_t i = 0; i < n; i++) {
+            x[i] = 1.0;
+            CHECK_CLOSE(k->dot(n, x, y), i + 1, 0.0);
+            x[i] = 0.0;
+        }
+        release();
+    }
+}
+
+TEST_TABLES(dot_keeps_nan_and_infinity)
+{
+    for (ptrdiff_t n = 1; n < 45; n++) {
+        double *x = take_normal(n), *y = take_normal(n);
+        const ptrdiff_t i = random_below(n);
+        x[i] = NAN;
+        CHECK(isnan(k->dot(n, x, y)));
+        x[i] = INFINITY;
+        y[i] = -1.0;
+        CHECK(k->dot(n, x, y) == -INFINITY);
+        release();
+    }
+}
+
+static void check_axpy(const cf_table *k, ptrdiff_t n, double a, const double *x,
+                       const double *before, const double *after)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const double exact = (double)((wide)a * x[i] + before[i]);
+        CHECK_CLOSE(after[i], exact, DBL_EPSILON * (fabs(a * x[i]) + fabs(before[i])));
+        CHECK(!k->has_fma || after[i] == fma(a, x[i], before[i]));
+    }
+}
+
+TEST_TABLES(axpy_adds_with_one_rounding)
+{
+    FOR_SIZES(n, 0, 1000) {
+        CONTEXT("%s n=%td", k->isa, n);
+        const double a = random_normal();
+        double *x = take_offset(n, 1), *y = take_offset(n, n % 3), *same = take_doubles(n);
+        fill_normal(x, n);
+        fill_normal(y, n);
+        const double *before = TAKE_COPY(y, n);
+        k->axpy(n, a, x, y);
+        check_axpy(k, n, a, x, before, y);
+        AGREE(k, y, n);
+        const float *f = take_normal_f32(n, same);
+        before = TAKE_COPY(y, n);
+        k->axpy_f32(n, a, f, y);
+        check_axpy(k, n, a, same, before, y);
+        AGREE(k, y, n);
+        release();
+    }
+}
+
+/* --- sparse ---------------------------------------------------------------------------------- */
+
+/* The last index stands at the end of y, so that an access beyond is seen. */
+static void random_indices(ptrdiff_t nnz, ptrdiff_t n, int32_t *i32, int64_t *i64)
+{
+    for (ptrdiff_t e = 0; e < nnz; e++) {
+        i64[e] = e == 0 ? n - 1 : random_below(n); /* repeats happen */
+        i32[e] = (int32_t)i64[e];
+    }
+}
+
+TEST_TABLES(sparse_product)
+{
+    FOR_SIZES(nnz, 0, 1000) {
+        CONTEXT("%s nnz=%td", k->isa, nnz);
+        const ptrdiff_t n = nnz / 2 + 1;
+        int32_t *i32 = take_bytes((size_t)nnz * 4, 0, 0);
+        int64_t *i64 = take_bytes((size_t)nnz * 8, 0, 0);
+        double *value = take_normal(nnz), *y = take_normal(n), *at = take_doubles(nnz);
+        random_indices(nnz, n, i32, i64);
+        for (ptrdiff_t e = 0; e < nnz; e++)
+            at[e] = y[i64[e]];
+        const double got = k->dot_sparse32(nnz, i32, value, y);
+        const double error = DBL_EPSILON * ((double)nnz / 4.0 + 8.0) * sum_abs(nnz, value, at);
+        CHECK_CLOSE(got, wide_dot(nnz, value, at), error);
+        CHECK_CLOSE(k->dot_sparse64(nnz, i64, value, y), got, 0.0);
+        AGREE(k, &got, 1);
+        release();
+    }
+}
+
+TEST_TABLES(sparse_axpy_adds_repeated_indices_in_order)
+{
+    FOR_SIZES(nnz, 0, 1000) {
+        CONTEXT("%s nnz=%td", k->isa, nnz);
+        const ptrdiff_t n = nnz / 2 + 1;
+        const double a = random_normal();
+        int32_t *i32 = take_bytes((size_t)nnz * 4, 0, 0);
+        int64_t *i64 = take_bytes((size_t)nnz * 8, 0, 0);
+        double *value = take_normal(nnz), *y = take_normal(n);
+        double *other = TAKE_COPY(y, n), *naive = TAKE_COPY(y, n);
+        random_indices(nnz, n, i32, i64);
+        for (ptrdiff_t e = 0; e < nnz; e++)
+            naive[i64[e]] = k->has_fma ? fma(a, value[e], naive[i64[e]])
+                                       : a * value[e] + naive[i64[e]];
+        k->axpy_sparse32(nnz, a, i32, value, y);
+        CHECK_BITS(y, naive, n);
+        k->axpy_sparse64(nnz, a, i64, value, other);
+        CHECK_BITS(other, naive, n);
+        AGREE(k, y, n);
+        release();
+    }
+}
+
+/* --- all_finite ------------------------------------------------------------------------------ */
+
+TEST_TABLES(a_value_that_is_not_finite_is_found_wherever_it_stands)
+{
+    static const double bad[] = {NAN, INFINITY, -INFINITY};
+    FOR_SIZES(n, 0, 65) {
+        double *x = take_doubles(n);
+        float *f = take_floats(n);
+        for (ptrdiff_t i = 0; i < n; i++) {
+            x[i] = i % 3 ? random_normal() : i % 2 ? DBL_MAX : -DBL_MAX;
+            f[i] = i % 3 ? (float)random_normal() : i % 2 ? FLT_MAX : -FLT_MAX;
+        }
+        CHECK_INT(k->all_finite(n, x), 1);
+        CHECK_INT(k->all_finite_f32(n, f), 1);
+        for (ptrdiff_t i = 0; i < n; i++) {
+            CONTEXT("%s n=%td i=%td", k->isa, n, i);
+            const double keep = x[i];
+            const float keep_f32 = f[i];
+            x[i] = bad[i % 3];
+            f[i] = (float)bad[i % 3];
+            CHECK_INT(k->all_finite(n, x), 0);
+            CHECK_INT(k->all_finite_f32(n, f), 0);
+            x[i] = keep;
+            f[i] = keep_f32;
+        }
+        release();
+    }
+}
+
+CHECK_MAIN
