@@ -35,6 +35,7 @@ cdef const cf_table *K = cf_get_table()
 cdef const cf_library *L = cf_get_library()
 
 cdef enum:
+    FEW_PLACES = 32
     SMALL = 256   # values for which scratch is taken from the stack
     BUSY = 32768  # values from which the GIL is let go: a few microseconds of work
 
@@ -171,8 +172,12 @@ cdef void scores_of(Py_ssize_t n, Py_ssize_t d, const void *rows, bint floats, P
         K.scores(n, d, <const double *>rows, stride, w, scores)
 
 
-cdef np.ndarray checked_places(object ranking, Py_ssize_t n, Py_ssize_t k):
-    """The first min(k, len) places as intp: whole numbers, in range, none twice."""
+cdef np.ndarray whole_numbers(object ranking):
+    """The ranking as intp; one that is so already as it is."""
+    if (type(ranking) is np.ndarray and np.PyArray_NDIM(<np.ndarray>ranking) == 1
+            and np.PyArray_TYPE(<np.ndarray>ranking) == np.NPY_INTP
+            and np.PyArray_ISCARRAY_RO(<np.ndarray>ranking)):
+        return <np.ndarray>ranking
     try:
         places = numpy.asarray(ranking)
     except ValueError:
@@ -181,14 +186,28 @@ cdef np.ndarray checked_places(object ranking, Py_ssize_t n, Py_ssize_t k):
         raise TypeError(f"ranking must hold integers, got dtype {places.dtype}")
     if places.ndim != 1:
         raise ValueError(f"ranking must have 1 dimension, got shape {places.shape}")
-    places = places[:k]
-    wrong = (places < 0) | (places >= n)
-    if wrong.any():
-        raise ValueError(f"ranking must hold indices in 0 ... {n - 1}, got {places[wrong][0]}")
-    places = numpy.ascontiguousarray(places, dtype=numpy.intp)
-    if numpy.unique(places).size != places.size:
+    if places.size and places.dtype.kind == "u" and places.max() > numpy.iinfo(numpy.intp).max:
+        raise ValueError("ranking must hold indices of documents")
+    return <np.ndarray>numpy.ascontiguousarray(places, dtype=numpy.intp)
+
+
+cdef Py_ssize_t check_places(np.ndarray ranking, Py_ssize_t n, Py_ssize_t k) except -1:
+    """How many places count: all of them in range, none twice."""
+    cdef const ptrdiff_t *y = <const ptrdiff_t *>np.PyArray_DATA(ranking)
+    cdef Py_ssize_t m = min(k, np.PyArray_DIM(ranking, 0)), i, j
+    cdef bint twice = False
+    for i in range(m):
+        if y[i] < 0 or y[i] >= n:
+            raise ValueError(f"ranking must hold indices in 0 ... {n - 1}, got {y[i]}")
+    if m > FEW_PLACES:
+        twice = numpy.unique(ranking[:m]).size != m
+    else:
+        for i in range(m):
+            for j in range(i):
+                twice |= y[i] == y[j]
+    if twice:
         raise ValueError("ranking must not name a document twice")
-    return <np.ndarray>places
+    return m
 
 
 def ranking_features(X, ranking, k=5):
@@ -217,12 +236,12 @@ def ranking_features(X, ranking, k=5):
     cdef np.ndarray x = as_rows(X, "X")
     cdef Py_ssize_t wanted = as_count(k, "k")
     cdef Py_ssize_t d = np.PyArray_DIM(x, 1), stride = row_stride(x)
-    cdef np.ndarray places = checked_places(ranking, np.PyArray_DIM(x, 0), wanted)
-    cdef Py_ssize_t m = np.PyArray_DIM(places, 0)
+    cdef np.ndarray places = whole_numbers(ranking)
+    cdef Py_ssize_t m = check_places(places, np.PyArray_DIM(x, 0), wanted)
     cdef const ptrdiff_t *y = <const ptrdiff_t *>np.PyArray_DATA(places)
     cdef np.ndarray out = new_vector(d)
     cdef np.ndarray discount = new_vector(m)
-    out.fill(0.0)
+    np.PyArray_FILLWBYTE(out, 0)
     K.discounts(m, data_of(discount))
     if not rows_are_finite(x):
         refuse_non_finite(x, "X")

@@ -447,7 +447,7 @@ def test_two_writers_lose_no_update(precision, rng):
     assert m.updates == int(rows.any(axis=1).sum())
 
 
-def test_an_interrupt_stops_between_two_rows():
+def test_an_interrupt_stops_between_two_rows(tmp_path):
     """Ctrl-C in the middle of a long stream: stops soon, and what was learned is whole rows."""
     code = """
 import _thread, threading
@@ -470,5 +470,5 @@ except KeyboardInterrupt:
     print("stopped at a row")
 """
     command = [sys.executable, "-c", code]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert result.stdout.strip() == "stopped at a row", result.stderr

@@ -6,9 +6,10 @@ cimport numpy as np
 from libc.stdint cimport int32_t, int64_t
 
 from coactive_fast._arrays cimport as_count, as_number, as_vector, data_of, refuse_non_finite
-from coactive_fast._guard cimport Guard
 from coactive_fast._table cimport cf_get_table, cf_table
-from coactive_fast.metric._rows cimport SparseRow, check_state, dense_row, is_sparse, sparse_row
+from coactive_fast.metric._rows cimport (
+    Metric, SparseRow, check_state, dense_row, is_sparse, sparse_row,
+)
 
 np.import_array()
 
@@ -18,7 +19,7 @@ cdef enum:
     FORMAT = 1
 
 
-cdef class Diagonal:
+cdef class Diagonal(Metric):
     """``A = ridge I + sum c x x^T`` with nothing kept but its diagonal.
 
     A dense row costs O(n), a scipy.sparse row what it holds. Memory: 8n bytes.
@@ -43,7 +44,6 @@ cdef class Diagonal:
     cdef np.ndarray a          # the diagonal, > 0
     cdef double _ridge
     cdef int64_t count         # of updates that changed something
-    cdef Guard guard
     cdef object __weakref__
 
     def __init__(self, n, ridge=1.0):
@@ -56,7 +56,6 @@ cdef class Diagonal:
         self.a = numpy.full(order, r)
         self._ridge = r
         self.count = 0
-        self.guard = Guard()
 
     cdef double _quad(self, np.ndarray v, SparseRow row) noexcept:
         if row is None:
@@ -249,24 +248,6 @@ cdef class Diagonal:
         self.a = a.copy()
         self.count = state["updates"]
         return self
-
-    def copy(self):
-        """An independent copy.
-
-        Returns
-        -------
-        Diagonal
-        """
-        return type(self).from_state(self.state())
-
-    def __copy__(self):
-        return self.copy()
-
-    def __deepcopy__(self, memo):
-        return self.copy()
-
-    def __reduce__(self):
-        return type(self).from_state, (self.state(),)
 
     def __repr__(self):
         return f"{type(self).__name__}(n={self.n}, ridge={self._ridge!r})"

@@ -8,13 +8,12 @@ from libc.stddef cimport size_t
 from libc.string cimport memcpy, memmove, memset
 
 from coactive_fast._arrays cimport as_count, as_number, as_vector, data_of, refuse_non_finite
-from coactive_fast._guard cimport Guard
 from coactive_fast._table cimport (
     cf_cholesky, cf_cholesky_at, cf_get_library, cf_get_table, cf_library, cf_pad,
     cf_panels_size, cf_table, cf_triangle,
 )
 from coactive_fast.metric._full cimport Full
-from coactive_fast.metric._rows cimport check_state, dense_row, is_sparse
+from coactive_fast.metric._rows cimport Metric, check_state, dense_row, is_sparse
 
 np.import_array()
 
@@ -35,7 +34,7 @@ FIELDS = ("kernel", "kernel_params", "ridge", "window", "budget", "tolerance", "
 PARAMETERS = {"linear": (), "rbf": ("gamma",), "poly": ("gamma", "coef0", "degree")}
 
 
-cdef class Dual:
+cdef class Dual(Metric):
     """``A = ridge I + sum c phi(x) phi(x)^T`` in the space of a kernel, rows stored.
 
     What is kept is the Cholesky factor of ``M = ridge I + G``, ``G_st = sqrt(c_s c_t) k(x_s,
@@ -88,7 +87,6 @@ cdef class Dual:
     cdef double _logdet
     cdef Py_ssize_t count
     cdef double missed        # sum of what ALD left out, c delta
-    cdef Guard guard
     cdef object __weakref__
 
     def __init__(self, kernel="linear", kernel_params=None, ridge=1.0, window=None, budget=None,
@@ -106,7 +104,6 @@ cdef class Dual:
         if self.tolerance < 0.0:
             raise ValueError(f"tolerance must be >= 0, got {self.tolerance}")
         self._take_kernel(kernel, dict(kernel_params or {}))
-        self.guard = Guard()
         self.inner = None if budget is None else Full(budget, self.ridge)
         self.factor.n = 0
         self.room = 0
@@ -497,24 +494,6 @@ cdef class Dual:
         self.count, self._logdet = state["count"], state["logdet"]
         self.missed = state["missed"]
         return self
-
-    def copy(self):
-        """An independent copy.
-
-        Returns
-        -------
-        Dual
-        """
-        return type(self).from_state(self.state())
-
-    def __copy__(self):
-        return self.copy()
-
-    def __deepcopy__(self, memo):
-        return self.copy()
-
-    def __reduce__(self):
-        return type(self).from_state, (self.state(),)
 
     def __repr__(self):
         return (f"{type(self).__name__}(kernel={self.kernel!r}, "

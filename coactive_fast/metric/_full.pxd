@@ -1,15 +1,14 @@
 cimport numpy as np
 
-from coactive_fast._guard cimport Guard
 from coactive_fast._table cimport cf_full
+from coactive_fast.metric._rows cimport Metric
 
 
-cdef class Full:
+cdef class Full(Metric):
     # Invariant: `core` points into `memory`; `scratch` is used by changing methods only.
     cdef cf_full core
     cdef double *memory
     cdef double *scratch
-    cdef Guard guard
     cdef object __weakref__
 
     cdef int _take(self, Py_ssize_t n) except -1

@@ -11,11 +11,10 @@ from coactive_fast._arrays cimport (
     as_count, as_number, as_rows, as_vector, data_of, refuse, refuse_length, refuse_non_finite,
     row_stride,
 )
-from coactive_fast._guard cimport Guard
 from coactive_fast._table cimport (
     CF_BLOCK, CF_ENOTPOSITIVE, CF_OK, cf_full, cf_get_library, cf_get_table, cf_library, cf_pad, cf_table,
 )
-from coactive_fast.metric._rows cimport check_state, dense_row
+from coactive_fast.metric._rows cimport Metric, check_state, dense_row
 
 np.import_array()
 
@@ -32,7 +31,7 @@ FIELDS = ("n", "ridge", "precision", "memory", "pending", "logdet", "next_look",
           "next_renewal", "last_renewal", *HEALTH)
 
 
-cdef class Full:
+cdef class Full(Metric):
     """``A = ridge I + sum c x x^T``, the whole matrix, with its inverse kept at hand.
 
     One triangle of the inverse is stored and updated in a single pass (Sherman-Morrison, the
@@ -69,7 +68,6 @@ cdef class Full:
     def __cinit__(self):
         self.memory = NULL
         self.scratch = NULL
-        self.guard = Guard()
 
     def __init__(self, n, ridge=1.0, *, precision="fast"):
         cdef Py_ssize_t order = as_count(n, "n")
@@ -384,24 +382,6 @@ cdef class Full:
         self.core.last_renewal = state["last_renewal"]
         self.core.health = {name: state[name] for name in HEALTH}
         return self
-
-    def copy(self):
-        """An independent copy.
-
-        Returns
-        -------
-        Full
-        """
-        return type(self).from_state(self.state())
-
-    def __copy__(self):
-        return self.copy()
-
-    def __deepcopy__(self, memo):
-        return self.copy()
-
-    def __reduce__(self):
-        return type(self).from_state, (self.state(),)
 
     def __repr__(self):
         return (f"{type(self).__name__}(n={self.core.n}, ridge={self.core.ridge!r}, "

@@ -2,6 +2,13 @@
 
 cimport numpy as np
 
+from coactive_fast._guard cimport Guard
+
+
+cdef class Metric:
+    # What every metric has: its lock, and copies by way of state() and from_state().
+    cdef Guard guard
+
 
 cdef class SparseRow:
     # Indices strictly ascending and in range, one value each; both arrays owned here.

@@ -5,8 +5,34 @@ import numpy
 cimport numpy as np
 
 from coactive_fast._arrays cimport as_vector, refuse_length
+from coactive_fast._guard cimport Guard
 
 np.import_array()
+
+
+cdef class Metric:
+    """What every metric has: copies by way of its `state`."""
+
+    def __cinit__(self):
+        self.guard = Guard()
+
+    def copy(self):
+        """An independent copy.
+
+        Returns
+        -------
+        Full, Diagonal or Dual
+        """
+        return type(self).from_state(self.state())
+
+    def __copy__(self):
+        return self.copy()
+
+    def __deepcopy__(self, memo):
+        return self.copy()
+
+    def __reduce__(self):
+        return type(self).from_state, (self.state(),)
 
 
 cdef class SparseRow:
