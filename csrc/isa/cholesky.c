@@ -86,15 +86,11 @@ static void shift_up_left(cf_cholesky *l, double *x)
         double *a = panel(l, at / 8);
         const double *next = panel(l, at / 8 + 1); /* not read beyond the last row */
         const int more = at + 8 <= n;
-        for (ptrdiff_t j = 0; j < at + 8; j++)
-            for (int r = 0; r < 8; r++) {
-                double v = 0.0;
-                if (r < 7)
-                    v = j + 1 < at + 8 ? a[8 * (j + 1) + r + 1] : 0.0;
-                else if (more)
-                    v = next[8 * (j + 1)];
-                a[8 * j + r] = v;
-            }
+        for (ptrdiff_t j = 0; j < at + 8; j++) {
+            const vd column = j < at + 7 ? v_load(a + 8 * (j + 1)) : v_zero();
+            const vd last = v_set1(more ? next[8 * (j + 1)] : 0.0);
+            v_store(a + 8 * j, v_blend(vm_from(7), last, v_rotate(column, 1)));
+        }
     }
     l->n = n;
 }
