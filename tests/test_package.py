@@ -274,8 +274,9 @@ def stub_names(path):
     found = {}
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            found[node.name] = {n.name for n in getattr(node, "body", ())
-                                if isinstance(n, ast.FunctionDef)}
+            inside = node.body if isinstance(node, ast.ClassDef) else []
+            found[node.name] = {n.name for n in inside if isinstance(n, ast.FunctionDef)}
+            found[node.name] |= {n.target.id for n in inside if isinstance(n, ast.AnnAssign)}
         elif isinstance(node, ast.ImportFrom):
             found |= {alias.asname or alias.name: set() for alias in node.names}
         elif isinstance(node, ast.AnnAssign):
@@ -291,6 +292,8 @@ def test_stubs_name_everything_public():
         names = stub_names(PACKAGE / "metric" / f"_{name.lower()}.pyi")[name]
         public = {a for a in vars(getattr(cf.metric, name)) if not a.startswith("_")}
         assert public <= names
+    health = stub_names(PACKAGE / "metric" / "_full.pyi")["_Health"]
+    assert health == set(cf.metric.Full(2).health())
 
 
 @pytest.mark.parametrize("name", [n for n in cf.kernels.__all__ if n in cf.reference.__all__])

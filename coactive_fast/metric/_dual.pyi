@@ -3,11 +3,11 @@ from typing import Any, Literal, SupportsIndex, TypeAlias
 
 from typing_extensions import Self
 
-from ._rows import _Real, _Row, _Vector
+from ._rows import Metric, _Real, _Row, _Vector
 
 _Kernel: TypeAlias = Literal["linear", "rbf", "poly"] | Callable[..., _Real]
 
-class Dual:
+class Dual(Metric):
     def __init__(
         self,
         kernel: _Kernel = "linear",
@@ -44,7 +44,3 @@ class Dual:
     def state(self) -> dict[str, Any]: ...
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self: ...
-    def copy(self) -> Self: ...
-    def __copy__(self) -> Self: ...
-    def __deepcopy__(self, memo: object) -> Self: ...
-    def __reduce__(self) -> tuple[Any, ...]: ...

@@ -4,7 +4,7 @@ from typing import Any, Literal, SupportsIndex, TypeAlias, TypedDict, type_check
 from numpy.typing import ArrayLike
 from typing_extensions import Self
 
-from ._rows import _Real, _Row, _Vector
+from ._rows import Metric, _Real, _Row, _Vector
 
 _Precision: TypeAlias = Literal["fast", "robust"]
 
@@ -19,7 +19,7 @@ class _Health(TypedDict):
     worst_residual: float
     residual: float
 
-class Full:
+class Full(Metric):
     def __init__(
         self, n: SupportsIndex, ridge: _Real = 1.0, *, precision: _Precision = "fast"
     ) -> None: ...
@@ -43,7 +43,3 @@ class Full:
     def state(self) -> dict[str, Any]: ...
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self: ...
-    def copy(self) -> Self: ...
-    def __copy__(self) -> Self: ...
-    def __deepcopy__(self, memo: object) -> Self: ...
-    def __reduce__(self) -> tuple[Any, ...]: ...

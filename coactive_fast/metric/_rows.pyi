@@ -1,10 +1,10 @@
-# The names with an underscore are what the stubs of the metrics share; at run time there is only
-# SparseRow.
+# The names with an underscore are there for the stubs of the metrics only, not at run time.
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias, type_check_only
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from typing_extensions import Self
 
 @type_check_only
 class _Sparse(Protocol):
@@ -22,3 +22,9 @@ _Row: TypeAlias = ArrayLike | _Sparse
 _Vector: TypeAlias = NDArray[np.float64]
 
 class SparseRow: ...
+
+class Metric:
+    def copy(self) -> Self: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, memo: object) -> Self: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...

@@ -28,7 +28,9 @@ CF_INLINE vd v_exp(vd x)
     vd p = v_set1(c[0]);
     for (int i = 1; i < 12; i++)
         p = v_fma(p, r, v_set1(c[i]));
-    const vd y = v_add(v_set1(1.0), v_fma(v_mul(r, r), p, r));
+    /* 1 + r + r^2 p; what 1 + r loses goes with the small part */
+    const vd head = v_add(v_set1(1.0), r), lost = v_sub(r, v_sub(head, v_set1(1.0)));
+    const vd y = v_add(head, v_fma(v_mul(r, r), p, lost));
     /* 2^k in two factors: k may leave the range of one double's exponent */
     const vd half = v_add(v_mul(k, v_set1(0.5)), magic);
     const vd rest = v_add(v_sub(k, v_sub(half, magic)), magic);

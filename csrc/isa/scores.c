@@ -312,5 +312,5 @@ static int project_scores(ptrdiff_t n, const double *z, const double *q, double 
     }
     for (ptrdiff_t i = 0; i < n; i++)
         v[i] = v[i] > 0.0 ? v[i] : 0.0;
-    return CF_OK;
+    return __builtin_fabs(sum - s) <= 1e-9 * s ? CF_OK : CF_ENONFINITE; /* sum q overflowed */
 }

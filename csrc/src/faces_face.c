@@ -102,7 +102,7 @@ static int equality(face *f, double missing, double *g, double *nu)
 /* One solve for what x still misses of its bounds and of the equality; x, mu and nu move. */
 static int correct(face *f, const signed char *state)
 {
-    const int kind = f->set->kind;
+    const cf_faces_kind kind = f->set->kind;
     double nu = 0.0;
     for (ptrdiff_t r = 0; r < f->count; r++) {
         const ptrdiff_t i = f->at[r];
@@ -140,7 +140,7 @@ int face_solve(face *f, const signed char *state)
 
 int face_solve_path(face *f, const signed char *state)
 {
-    const int kind = f->set->kind;
+    const cf_faces_kind kind = f->set->kind;
     double nu = 0.0;
     if (kind == CF_L1) { /* x = z - p e + B mu with x_S = 0: two plain right-hand sides */
         for (ptrdiff_t r = 0; r < f->count; r++)

@@ -9,46 +9,55 @@ typedef struct event {
     double p;            /* where it happens, -inf: nowhere */
     ptrdiff_t i;         /* which coordinate */
     signed char becomes; /* its new state */
+    signed char was;     /* the one before */
 } event;
 
+/* The search for the next event: what has just happened may not be undone at once. */
+typedef struct search {
+    event next;
+    const event *last;
+    double now;
+} search;
+
 /* value + p * change reaches zero while p falls from `now`: it must be falling with it */
-static void offer(event *next, double now, double value, double change, ptrdiff_t i,
+static void offer(search *t, double value, double change, ptrdiff_t i, signed char was,
                   signed char becomes)
 {
     if (!(change > 0.0)) /* grows as p falls */
         return;
-    const double p = fmin(now, -value / change);
-    if (p > next->p)
-        *next = (event){p, i, becomes};
+    if (i == t->last->i && becomes == t->last->was)
+        return;
+    const double p = fmin(t->now, -value / change);
+    if (p > t->next.p)
+        t->next = (event){p, i, becomes, was};
 }
 
 /* All that could happen to coordinate i below p: written as "stays >= 0" conditions. */
-static void offer_all(const face *f, const signed char *state, event *next, double now,
-                      ptrdiff_t i)
+static void offer_all(const face *f, const signed char *state, search *t, ptrdiff_t i)
 {
     const double x = f->x[i], x1 = f->x1[i], mu = f->mu[i], mu1 = f->mu1[i];
     const signed char s = state[i];
     switch (f->set->kind) {
     case CF_BOX:
         if (s == 0) {
-            offer(next, now, x - f->set->lower[i], x1 + 1.0, i, -1);
-            offer(next, now, f->set->upper[i] - x, 1.0 - x1, i, 1);
+            offer(t, x - f->set->lower[i], x1 + 1.0, i, s, -1);
+            offer(t, f->set->upper[i] - x, 1.0 - x1, i, s, 1);
         } else { /* the multiplier points into the box */
-            offer(next, now, -s * mu, -s * mu1, i, 0);
+            offer(t, -s * mu, -s * mu1, i, s, 0);
         }
         break;
     case CF_SIMPLEX:
         if (s == 0)
-            offer(next, now, x, x1 + 1.0, i, -1);
+            offer(t, x, x1 + 1.0, i, s, -1);
         else
-            offer(next, now, mu, mu1, i, 0);
+            offer(t, mu, mu1, i, s, 0);
         break;
     case CF_L1:
         if (s != 0) {
-            offer(next, now, s * x, s * x1, i, 0);
+            offer(t, s * x, s * x1, i, s, 0);
         } else { /* |mu| <= nu = -p; a coordinate enters with the sign of -mu */
-            offer(next, now, -mu, -1.0 - mu1, i, -1);
-            offer(next, now, mu, -1.0 + mu1, i, 1);
+            offer(t, -mu, -1.0 - mu1, i, s, -1);
+            offer(t, mu, -1.0 + mu1, i, s, 1);
         }
         break;
     }
@@ -76,7 +85,7 @@ static int start(face *f, signed char *state, double *p)
 int face_follow_path(face *f, signed char *state, ptrdiff_t *steps)
 {
     double p, end = 0.0;
-    ptrdiff_t last = -1;
+    event last = {INFINITY, -1, 0, 0};
     int status = start(f, state, &p);
     for (*steps = 0; status == CF_OK && *steps < 40 * f->n + 100; ++*steps) {
         status = face_take(f, state);
@@ -89,15 +98,14 @@ int face_follow_path(face *f, signed char *state, ptrdiff_t *steps)
             const double change = -f->k->dot(f->n, f->h, f->x1);
             end = change > 0.0 ? (f->set->total - size) / change : -INFINITY;
         }
-        event next = {-INFINITY, -1, 0};
+        search t = {{-INFINITY, -1, 0, 0}, &last, p};
         for (ptrdiff_t i = 0; i < f->n; i++)
-            if (i != last) /* what has just changed sides cannot be the next to do so */
-                offer_all(f, state, &next, p, i);
-        if (next.p <= end)
+            offer_all(f, state, &t, i);
+        if (t.next.p <= end)
             return CF_OK;
-        state[next.i] = next.becomes;
-        last = next.i;
-        p = next.p;
+        last = t.next;
+        state[last.i] = last.becomes;
+        p = last.p;
     }
     return status == CF_OK ? CF_ENOCONVERGE : status;
 }

@@ -209,7 +209,8 @@ int cf_full_update(cf_full *self, const cf_table *k, const double *x, double c, 
     double *v = scratch, *rest = scratch + padded;
     const double size = k->dot(n, x, x);
     *q = 0.0;
-    if (size == 0.0)
+    /* what is added is below the last digit of A, and q below the smallest double */
+    if (size == 0.0 || (size / self->ridge < DBL_MIN && c * (size / self->ridge) < DBL_EPSILON))
         return CF_OK;
     /* A >= ridge I, so q <= x.x / ridge: what passes here stays finite below */
     if (!(size / self->ridge <= DBL_MAX && c * size / self->ridge <= DBL_MAX && c * size <= DBL_MAX))

@@ -81,6 +81,8 @@ int cf_secular(ptrdiff_t k, const double *a, const double *b, double scale, cons
         double next = at + (norm / r - 1.0) / s;
         if (!(next >= low && next <= high))
             next = isfinite(high) ? 0.5 * (low + high) : low > 0.0 ? 16.0 * low : 1.0 / a[0];
+        if (!isfinite(next)) /* lam is beyond the largest double */
+            return CF_ENONFINITE;
         if (fabs(next - at) <= 2.0 * DBL_EPSILON * next || next == low || next == high)
             return CF_OK;
         at = next;

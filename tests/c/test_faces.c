@@ -360,7 +360,7 @@ TEST_TABLES(the_path_ends_on_the_same_face)
 
 /* One coordinate may cross from a bound to the other, from + to -, in two events in a row: the
  * path forbids the second and goes on outside of the set. */
-KNOWN_BUG(the_path_crosses_in_two_events)
+TEST_TABLES(the_path_crosses_in_two_events)
 {
     for (int turn = 0; turn < check_count(400, 20); turn++) {
         follow(k, turn % 2 ? CF_BOX : CF_L1, 2 + turn % 5);
@@ -433,6 +433,17 @@ TEST_TABLES(small_problems_where_pivoting_cycles)
     static const double box_z[] = {0.23, -0.04, 1.05, 0.61};
     check_small(k, CF_L1, 3, l1, l1_z, 0.02);
     check_small(k, CF_BOX, 4, box, box_z, 1.0);
+}
+
+/* The consequence of the path's forbidden second event: CF_ENOCONVERGE from the library's own
+ * guess, about once in 10^4 small ill-conditioned L1 problems. */
+TEST_TABLES(an_l1_problem_that_does_not_converge)
+{
+    static const double b[] = {0.019946523169054931, 0.02728149950250499,  -0.062246947971080546,
+                               0.02728149950250499,  0.18767386113096474,  -0.38866494612763197,
+                               -0.062246947971080546, -0.38866494612763197, 0.80824875632498117};
+    static const double z[] = {0.8562494350700709, 0.11700745778474853, -0.98127922504187481};
+    check_small(k, CF_L1, 3, b, z, 0.018230198468677971);
 }
 
 /* --- refusals -------------------------------------------------------------------------------- */

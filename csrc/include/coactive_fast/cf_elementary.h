@@ -1,6 +1,6 @@
 /* exp and log: our own, so that they do not depend on the CPU the way libm's do.
  *
- * At most 1 ulp off (0.8 measured) over the whole range, subnormal arguments and results
+ * At most 1 ulp off over the whole range, subnormal arguments and results
  * included. exp: x = k ln2 + r, |r| <= ln2/2, polynomial of degree 13, scaling by 2^k in two
  * steps. log: x = 2^k m, m in [1/sqrt2, sqrt2), the series in s = f/(2+f), f = m - 1.
  * exp(-inf) = 0, exp(inf) = inf, log(0) = -inf, log(inf) = inf, log(x < 0) = NaN; NaN stays NaN.

@@ -56,8 +56,8 @@ void cf_full_init(cf_full *self, ptrdiff_t n, double ridge, int robust, const cf
 /* The same arrays at another place: after the memory was copied. */
 void cf_full_attach(cf_full *self, double *memory);
 
-/* A += c x x^T, c > 0 finite; *q = x^T A^-1 x from before. x = 0 (or x^T x underflows): *q = 0,
- * nothing changes. CF_ENONFINITE: x is not finite or c x.x / ridge would overflow: nothing
+/* A += c x x^T, c > 0 finite; *q = x^T A^-1 x from before. x = 0 (or so small that x.x / ridge
+ * underflows): *q = 0, nothing changes. CF_ENONFINITE: x is not finite or c x.x / ridge would overflow: nothing
  * changes. CF_ENOTPOSITIVE: q <= 0 and no repair was possible: A and its inverse are as before. */
 int cf_full_update(cf_full *self, const cf_table *k, const double *x, double c, double *scratch,
                    double *q);

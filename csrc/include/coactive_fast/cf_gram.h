@@ -2,7 +2,7 @@
  *
  * linear: `scores` of cf_rank.h. rbf: exp(-gamma ||x - y||^2), the distance summed from the
  * differences themselves, so that near rows lose no digit. poly: (gamma x.y + coef0)^degree, by
- * squaring for a whole degree >= 0, else exp(degree log(.)) with base >= 0 (a negative base gives
+ * squaring for a whole degree in 0 ... 1024, else exp(degree log(.)) with base >= 0 (a negative base gives
  * NaN, which the caller refuses). Cost: the rows read once, 8 n d bytes.
  */
 #ifndef CF_GRAM_H

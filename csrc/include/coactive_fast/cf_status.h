@@ -2,7 +2,8 @@
  *
  * One list gives the enum, the message and the Python exception, so that they cannot drift apart.
  * Zero is success, everything else is negative; a function that answers a negative status has
- * left its state and every in-place argument as it found them.
+ * left its state and every in-place argument as it found them (a guess that is passed in and out,
+ * like the ball's lam, is no such argument).
  */
 #ifndef CF_STATUS_H
 #define CF_STATUS_H
