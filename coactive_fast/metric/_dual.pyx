@@ -200,9 +200,10 @@ cdef class Dual(Metric):
         return u
 
     cdef np.ndarray _coordinates(self, np.ndarray u):
-        """u in as many coordinates as the budget allows."""
+        """u, which is padded with zeros, in as many coordinates as the budget allows."""
         cdef np.ndarray out = numpy.zeros(self.inner.core.n)
-        memcpy(data_of(out), data_of(u), <size_t>self.factor.n * sizeof(double))
+        cdef Py_ssize_t n = min(np.PyArray_DIM(u, 0), np.PyArray_DIM(out, 0))
+        memcpy(data_of(out), data_of(u), <size_t>n * sizeof(double))
         return out
 
     # --- changing -----------------------------------------------------------------------------
