@@ -45,9 +45,9 @@ def settle(double[::1] panels, double[::1] w, Py_ssize_t n):
     memset(&w[0], 0, cf_pad(n) * sizeof(double))
 
 
-def upkeep(double[::1] panels, double[:, ::1] block, double[::1] weight, const double[:, ::1] X,
-           Py_ssize_t at, Py_ssize_t rounds):
-    """A itself kept beside its inverse: rows gathered, eight at a time into the triangle."""
+def upkeep(double[::1] panels, float[::1] low, double[:, ::1] block, double[::1] weight,
+           const double[:, ::1] X, Py_ssize_t at, Py_ssize_t rounds):
+    """A itself kept beside its inverse: rows gathered, a block at a time into the triangle."""
     cdef Py_ssize_t n = X.shape[1], t, pending = 0
     cdef cf_triangle a
     a.data, a.n, a.ld = &panels[0], n, 0
@@ -55,8 +55,8 @@ def upkeep(double[::1] panels, double[:, ::1] block, double[::1] weight, const d
         for t in range(rounds):
             memcpy(&block[pending, 0], &X[(at + t) % X.shape[0], 0], n * sizeof(double))
             pending += 1
-            if pending == 8 or t + 1 == rounds:
-                K.rank_block(&a, pending, &block[0, 0], block.shape[1], &weight[0])
+            if pending == block.shape[0] or t + 1 == rounds:
+                K.rank_block(&a, &low[0], pending, &block[0, 0], block.shape[1], &weight[0])
                 pending = 0
 
 
