@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from itertools import cycle, islice
 
 BATCH = 150e-6      # seconds of one sample, at least
+WARM = 6            # rounds for nothing before the sample of a long round, at least
 CLOCK = (time.thread_time_ns if time.get_clock_info("thread_time").resolution <= 1e-6
          else time.perf_counter_ns)
 NOISY = 1.25        # series of one contender that differ by more are marked
@@ -185,9 +186,14 @@ def _batch(contender):
 
 
 def _warm(contender, rounds, took):
-    """A little for nothing: what rivals pushed out of the caches comes back."""
+    """A little for nothing: what rivals pushed out of the caches comes back.
+
+    A shared cache takes several passes until it believes that some megabytes are used again (8 MB
+    on an EPYC: 214, 175, 148, 136, ... 120 us a pass), and a learner's matrix is used for long.
+    """
     if contender.before is None and took < 0.01:
-        contender.play(max(contender.step, rounds // 8))
+        least = WARM if took / rounds > BATCH / WARM else 1
+        contender.play(max(contender.step, rounds // 8, least))
 
 
 def interleaved(contenders, budget, series=3):
