@@ -44,6 +44,13 @@ MODULES = {
     "coactive_fast.metric._full": [],
     "coactive_fast.metric._diagonal": [],
     "coactive_fast.metric._dual": [],
+    "coactive_fast.learner._engine": [],
+    "coactive_fast.coactive._rules": [],
+    "coactive_fast.coactive._engine": [],
+    "coactive_fast.coactive._users": [],
+    "coactive_fast.coactive._simulate": [],
+    "coactive_fast.coactive._items": [],
+    "coactive_fast.data._text": [],
 }
 
 extensions = [

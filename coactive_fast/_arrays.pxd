@@ -53,7 +53,7 @@ cdef extern from *:
     """
     int is_plain_vector "cf_is_plain_vector" (object o)
     int has_plain_rows "cf_has_plain_rows" (object o, int floats)
-    Py_ssize_t row_stride "cf_row_stride" (np.ndarray a)
+    Py_ssize_t row_stride "cf_row_stride" (np.ndarray a) nogil
 
 
 cdef inline np.ndarray as_vector(object value, str name):

@@ -14,6 +14,7 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
         CF_EVALUE
         CF_ENOCONVERGE
         CF_EUNSUPPORTED
+        CF_EINDEX
 
     ctypedef struct cf_triangle:
         double *data
@@ -75,6 +76,12 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
         int64_t last_renewal
         cf_full_health health
 
+    ctypedef struct cf_newton:
+        double c
+        double gain
+        double radius
+        double limit
+
     enum:
         CF_BLOCK
 
@@ -101,6 +108,11 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
                               const double *value, double *y) noexcept nogil
         void (*axpy_sparse64)(ptrdiff_t nnz, double a, const int64_t *index,
                               const double *value, double *y) noexcept nogil
+        void (*add_difference)(ptrdiff_t n, const double *plus, const double *minus,
+                               double *y) noexcept nogil
+        int (*step_mean)(ptrdiff_t n, double a, const double *delta, const double *w,
+                         double rate, const double *mean, double *w_new,
+                         double *mean_new) noexcept nogil
         int (*all_finite)(ptrdiff_t n, const double *x) noexcept nogil
         int (*all_finite_f32)(ptrdiff_t n, const float *x) noexcept nogil
         # elementary
@@ -119,6 +131,12 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
                        const double *w, double *scores) noexcept nogil
         void (*scores_f32)(ptrdiff_t n, ptrdiff_t d, const float *rows, ptrdiff_t stride,
                            const double *w, double *scores) noexcept nogil
+        void (*two_scores)(ptrdiff_t n, ptrdiff_t d, const double *rows, ptrdiff_t stride,
+                           const double *w, const double *u, double *scores,
+                           double *second) noexcept nogil
+        void (*two_scores_f32)(ptrdiff_t n, ptrdiff_t d, const float *rows, ptrdiff_t stride,
+                               const double *w, const double *u, double *scores,
+                               double *second) noexcept nogil
         void (*discounts)(ptrdiff_t k, double *discount) noexcept nogil
         void (*features)(ptrdiff_t k, ptrdiff_t d, const double *rows, ptrdiff_t stride,
                          const ptrdiff_t *ranking, double a, const double *discount,
@@ -176,6 +194,43 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
                           const double *x, double gamma, double coef0, double degree,
                           double *out) noexcept nogil
 
+    ctypedef struct cf_text_rules:
+        int64_t first
+        int64_t last
+        double largest
+        int multilabel
+        int query
+
+    ctypedef struct cf_text:
+        int64_t *index
+        double *value
+        double *label
+        ptrdiff_t *row_end
+        ptrdiff_t *label_end
+        int64_t *query
+        int64_t *row_line
+        ptrdiff_t n_pairs
+        ptrdiff_t n_labels
+        ptrdiff_t n_rows
+        int64_t least
+        int64_t most
+        int64_t line
+        ptrdiff_t bad_line
+        ptrdiff_t bad
+
+    ctypedef struct cf_text_ratings:
+        int64_t *user
+        int64_t *item
+        double *rating
+        ptrdiff_t n
+        int64_t line
+        ptrdiff_t bad_line
+        ptrdiff_t bad
+
+    double CF_TEXT_LARGEST_F32
+    ptrdiff_t cf_text_pairs_room(ptrdiff_t bytes)
+    ptrdiff_t cf_text_rows_room(ptrdiff_t bytes)
+
     ctypedef struct cf_library:
         void *(*alloc)(size_t count, size_t size) noexcept nogil
         void *(*alloc_zero)(size_t count, size_t size) noexcept nogil
@@ -212,6 +267,31 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
                             double *out) noexcept nogil
         double (*full_residual)(const cf_full *self, const cf_table *k, uint64_t seed,
                                 double *scratch) noexcept nogil
+        ptrdiff_t (*newton_scratch)(ptrdiff_t n) noexcept nogil
+        int (*newton_ball)(cf_full *self, const cf_table *k, const cf_newton *step,
+                           const double *x, const double *w, double *w_new, double *lam,
+                           double *scratch) noexcept nogil
+        double (*gain)(ptrdiff_t k, const double *value, const ptrdiff_t *ranking,
+                       const double *discount) noexcept nogil
+        ptrdiff_t (*feedback_alpha)(ptrdiff_t n, ptrdiff_t k, const double *utility,
+                                    const double *key, const ptrdiff_t *presented,
+                                    const double *discount, double alpha, double best,
+                                    ptrdiff_t *better, ptrdiff_t *scratch) noexcept nogil
+        void (*feedback_depth)(ptrdiff_t n, ptrdiff_t k, ptrdiff_t depth, const double *label,
+                               const ptrdiff_t *presented, ptrdiff_t *better) noexcept nogil
+        ptrdiff_t (*feedback_change)(ptrdiff_t p, const ptrdiff_t *presented, ptrdiff_t b,
+                                     const ptrdiff_t *better, const double *discount,
+                                     ptrdiff_t *index, double *coefficient,
+                                     ptrdiff_t *place) noexcept nogil
+        int (*text_read_rows)(cf_text *self, const cf_text_rules *rules, const char *text,
+                              ptrdiff_t length) noexcept nogil
+        int (*text_read_ratings)(cf_text_ratings *self, const char *text,
+                                 ptrdiff_t length) noexcept nogil
+        void (*text_scatter)(const cf_text *self, ptrdiff_t stride, double *rows) noexcept nogil
+        void (*text_scatter_f32)(const cf_text *self, ptrdiff_t stride,
+                                 float *rows) noexcept nogil
+        void (*text_restride)(ptrdiff_t rows, ptrdiff_t begin, ptrdiff_t to, ptrdiff_t skip,
+                              char *data) noexcept nogil
 
     const cf_library cf_functions
 

@@ -1,41 +1,99 @@
 /* Kernels of cf_dense.h. Included by the unit of each instruction set. */
 
-/* One row's product; ahead > 0 (a constant at every call) asks for memory so many values ahead,
+/* One row's product with y and, where two (a constant at every call), with z into *second, each by
+ * the same operations as alone; ahead > 0 (a constant too) asks for memory so many values ahead,
  * for rows that are streamed from DRAM. */
 #define CF_DOT(name, type, load, loadn)                                                          \
-    CF_INLINE double name##_ahead(ptrdiff_t n, const type *x, const double *y, ptrdiff_t ahead)  \
+    CF_INLINE double name##_with(ptrdiff_t n, const type *x, const double *y, const double *z,   \
+                                 ptrdiff_t ahead, int two, double *second)                       \
     {                                                                                            \
         const ptrdiff_t line = CF_LINE / (ptrdiff_t)sizeof(type);                                \
-        vd a0 = v_zero(), a1 = v_zero(), a2 = v_zero(), a3 = v_zero();                           \
+        vd a[4], b[4];                                                                           \
+        for (int c = 0; c < 4; c++)                                                              \
+            a[c] = b[c] = v_zero();                                                              \
         ptrdiff_t i = 0;                                                                         \
         for (; i + 32 <= n; i += 32) {                                                           \
-            for (ptrdiff_t b = 0; ahead && b < 32; b += line)                                    \
-                CF_PREFETCH(x + i + ahead + b);                                                  \
-            a0 = v_fma(load(x + i), v_load(y + i), a0);                                          \
-            a1 = v_fma(load(x + i + 8), v_load(y + i + 8), a1);                                  \
-            a2 = v_fma(load(x + i + 16), v_load(y + i + 16), a2);                                \
-            a3 = v_fma(load(x + i + 24), v_load(y + i + 24), a3);                                \
+            for (ptrdiff_t p = 0; ahead && p < 32; p += line)                                    \
+                CF_PREFETCH(x + i + ahead + p);                                                  \
+            for (int c = 0; c < 4; c++) {                                                        \
+                const vd row = load(x + i + 8 * c);                                              \
+                a[c] = v_fma(row, v_load(y + i + 8 * c), a[c]);                                  \
+                if (two)                                                                         \
+                    b[c] = v_fma(row, v_load(z + i + 8 * c), b[c]);                              \
+            }                                                                                    \
         }                                                                                        \
         const ptrdiff_t left = n - i, tail = left & 7;                                           \
-        for (ptrdiff_t b = 0; ahead && b < left; b += line)                                      \
-            CF_PREFETCH(x + i + ahead + b);                                                      \
-        if (left >= 8)                                                                           \
-            a0 = v_fma(load(x + i), v_load(y + i), a0);                                          \
-        if (left >= 16)                                                                          \
-            a1 = v_fma(load(x + i + 8), v_load(y + i + 8), a1);                                  \
-        if (left >= 24)                                                                          \
-            a2 = v_fma(load(x + i + 16), v_load(y + i + 16), a2);                                \
-        if (tail)                                                                                \
-            a3 = v_fma(loadn(x + n - tail, tail), v_loadn(y + n - tail, tail), a3);              \
-        return v_sum(v_add(v_add(a0, a1), v_add(a2, a3)));                                       \
+        for (ptrdiff_t p = 0; ahead && p < left; p += line)                                      \
+            CF_PREFETCH(x + i + ahead + p);                                                      \
+        for (int c = 0; c < 3; c++)                                                              \
+            if (left >= 8 * c + 8) {                                                             \
+                const vd row = load(x + i + 8 * c);                                              \
+                a[c] = v_fma(row, v_load(y + i + 8 * c), a[c]);                                  \
+                if (two)                                                                         \
+                    b[c] = v_fma(row, v_load(z + i + 8 * c), b[c]);                              \
+            }                                                                                    \
+        if (tail) {                                                                              \
+            const vd row = loadn(x + n - tail, tail);                                            \
+            a[3] = v_fma(row, v_loadn(y + n - tail, tail), a[3]);                                \
+            if (two)                                                                             \
+                b[3] = v_fma(row, v_loadn(z + n - tail, tail), b[3]);                            \
+        }                                                                                        \
+        if (two)                                                                                 \
+            *second = v_sum(v_add(v_add(b[0], b[1]), v_add(b[2], b[3])));                        \
+        return v_sum(v_add(v_add(a[0], a[1]), v_add(a[2], a[3])));                               \
     }                                                                                            \
     static double name(ptrdiff_t n, const type *x, const double *y)                              \
     {                                                                                            \
-        return name##_ahead(n, x, y, 0);                                                         \
+        return name##_with(n, x, y, NULL, 0, 0, NULL);                                           \
     }
 CF_DOT(dot, double, v_load, v_loadn)
 CF_DOT(dot_f32, float, v_load_f32, v_loadn_f32)
 #undef CF_DOT
+
+static void add_difference(ptrdiff_t n, const double *plus, const double *minus, double *y)
+{
+    ptrdiff_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        CF_PREFETCH(plus + i + 256);
+        CF_PREFETCH(minus + i + 256);
+        v_store(y + i, v_add(v_load(y + i), v_sub(v_load(plus + i), v_load(minus + i))));
+    }
+    for (; i < n; i++)
+        y[i] += plus[i] - minus[i];
+}
+
+/* m lanes (a constant but for the last chunk) of step_mean; what is not finite turns check NaN */
+CF_INLINE vd step_chunk(ptrdiff_t m, vd a, const double *delta, const double *w, vd rate,
+                        const double *mean, double *w_new, double *mean_new, vd check)
+{
+    const vd old = m == 8 ? v_load(mean) : v_loadn(mean, m);
+    const vd at = m == 8 ? v_load(w) : v_loadn(w, m);
+    const vd next = v_fma(a, m == 8 ? v_load(delta) : v_loadn(delta, m), at);
+    const vd middle = v_fma(rate, v_sub(next, old), old);
+    if (m == 8) {
+        v_store(w_new, next);
+        v_store(mean_new, middle);
+    } else {
+        v_storen(w_new, next, m);
+        v_storen(mean_new, middle, m);
+    }
+    return v_fma(middle, v_zero(), v_fma(next, v_zero(), check));
+}
+
+/* A step and the mean of all steps so far in one pass: 24n bytes read, 16n written. */
+static int step_mean(ptrdiff_t n, double a, const double *delta, const double *w, double rate,
+                     const double *mean, double *w_new, double *mean_new)
+{
+    const vd av = v_set1(a), rv = v_set1(rate);
+    vd check = v_zero();
+    ptrdiff_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        check = step_chunk(8, av, delta + i, w + i, rv, mean + i, w_new + i, mean_new + i, check);
+    if (i < n)
+        check = step_chunk(n - i, av, delta + i, w + i, rv, mean + i, w_new + i, mean_new + i,
+                           check);
+    return v_sum(check) == 0.0;
+}
 
 #define CF_AXPY(name, type, load, loadn)                                                         \
     static void name(ptrdiff_t n, double a, const type *x, double *y)                            \

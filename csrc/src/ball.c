@@ -71,11 +71,26 @@ static scaled scale_problem(const cf_table *k, ptrdiff_t n, const double *z, dou
     return p;
 }
 
+/* B - sum of t t^T */
+typedef struct matrix {
+    const cf_triangle *b;
+    ptrdiff_t m;
+    const double *terms; /* m rows of cf_pad(n) */
+} matrix;
+
+static void product(const cf_table *k, const matrix *a, const double *x, double *y)
+{
+    const ptrdiff_t n = a->b->n, padded = cf_pad(n);
+    k->symv(a->b, x, y);
+    for (ptrdiff_t r = 0; r < a->m; r++)
+        k->axpy(n, -k->dot(n, a->terms + r * padded, x), a->terms + r * padded, y);
+}
+
 /* CF_ENOCONVERGE: not within the steps. */
-static int by_lanczos(const cf_table *k, const cf_triangle *m, const scaled *problem, double r,
+static int by_lanczos(const cf_table *k, const matrix *m, const scaled *problem, double r,
                       double *w, double *lam, double *scratch, ptrdiff_t *products)
 {
-    const ptrdiff_t n = m->n, padded = cf_pad(n), steps = cf_ball_steps(n), wide = cf_pad(steps);
+    const ptrdiff_t n = m->b->n, padded = cf_pad(n), steps = cf_ball_steps(n), wide = cf_pad(steps);
     double *v = scratch, *a = v + (steps + 1) * padded, *b = a + wide, *y = b + wide;
     double *work = y + wide, *sum = work + 3 * wide;
     double largest = 0.0; /* of B on the space so far, for the end of the space */
@@ -83,7 +98,7 @@ static int by_lanczos(const cf_table *k, const cf_triangle *m, const scaled *pro
         v[i] = i < n ? problem->z[i] / problem->unit / problem->norm : 0.0;
     for (ptrdiff_t step = 0; step < steps; step++) {
         double *q = v + step * padded, *u = q + padded;
-        k->symv(m, q, u);
+        product(k, m, q, u);
         *products = step + 1;
         a[step] = k->dot(n, q, u);
         if (!isfinite(a[step]))
@@ -139,14 +154,17 @@ static double reflect_row(const cf_table *k, double *data, ptrdiff_t ld, ptrdiff
     return beta;
 }
 
-static int by_reflections(const cf_table *k, const cf_triangle *m, const scaled *problem, double r,
+static int by_reflections(const cf_table *k, const matrix *m, const scaled *problem, double r,
                           double *w, double *lam, double *scratch)
 {
-    const ptrdiff_t n = m->n, ld = cf_pad(n);
+    const ptrdiff_t n = m->b->n, ld = cf_pad(n);
     double *data = scratch, *a = data + n * ld, *b = a + ld, *p = b + ld, *g = p + ld, *y = g + ld;
     double *work = y + ld;
     for (ptrdiff_t i = 0; i < n; i++)
-        memcpy(data + i * ld, cf_triangle_row(m, i), (size_t)(i + 1) * sizeof *data);
+        memcpy(data + i * ld, cf_triangle_row(m->b, i), (size_t)(i + 1) * sizeof *data);
+    for (ptrdiff_t t = 0; t < m->m; t++)
+        for (ptrdiff_t i = 0; i < n; i++)
+            k->axpy(i + 1, -m->terms[t * ld + i], m->terms + t * ld, data + i * ld);
     for (ptrdiff_t i = 0; i < n; i++)
         g[i] = problem->z[i] / problem->unit;
     for (ptrdiff_t i = n - 1; i > 0; i--) {
@@ -172,6 +190,15 @@ int cf_ball_project(const cf_table *k, const cf_triangle *b, const double *z, do
                     double *w, double *lam, double *scratch, double *fallback_scratch,
                     cf_ball_report *report)
 {
+    return cf_ball_project_less(k, b, 0, NULL, z, radius, w, lam, scratch, fallback_scratch,
+                                report);
+}
+
+int cf_ball_project_less(const cf_table *k, const cf_triangle *b, ptrdiff_t m, const double *terms,
+                         const double *z, double radius, double *w, double *lam, double *scratch,
+                         double *fallback_scratch, cf_ball_report *report)
+{
+    const matrix inverse = {b, m, terms};
     cf_ball_report own;
     cf_ball_report *told = report ? report : &own;
     told->products = 0;
@@ -186,11 +213,11 @@ int cf_ball_project(const cf_table *k, const cf_triangle *b, const double *z, do
         return CF_OK;
     }
     const double guess = *lam;
-    int status = by_lanczos(k, b, &problem, radius, w, lam, scratch, &told->products);
+    int status = by_lanczos(k, &inverse, &problem, radius, w, lam, scratch, &told->products);
     if (status == CF_ENOCONVERGE && fallback_scratch != NULL) {
         told->fallback = 1;
         *lam = guess;
-        status = by_reflections(k, b, &problem, radius, w, lam, fallback_scratch);
+        status = by_reflections(k, &inverse, &problem, radius, w, lam, fallback_scratch);
     }
     return status;
 }

@@ -166,6 +166,14 @@ static int renew(cf_full *self, const cf_table *k, double *scratch)
     return 1;
 }
 
+int cf_full_repair(cf_full *self, const cf_table *k, double *scratch)
+{
+    if (self->robust)
+        return 0;
+    self->health.repairs++;
+    return renew(self, k, scratch);
+}
+
 static void look_after(cf_full *self, const cf_table *k, double *scratch)
 {
     const int64_t now = self->health.updates, n = self->n;
@@ -194,8 +202,7 @@ static int product(cf_full *self, const cf_table *k, const double *x, double *v,
     *q = k->dot(self->n, x, v);
     if (*q > 0.0)
         return CF_OK;
-    self->health.repairs++;
-    if (!renew(self, k, scratch))
+    if (!cf_full_repair(self, k, scratch))
         return CF_ENOTPOSITIVE;
     k->symv(&self->b, x, v);
     *q = k->dot(self->n, x, v);

@@ -33,4 +33,10 @@ int cf_ball_project(const cf_table *k, const cf_triangle *b, const double *z, do
                     double *w, double *lam, double *scratch, double *fallback_scratch,
                     cf_ball_report *report);
 
+/* The same where A^-1 = B - sum over m rows t of t t^T: rank-one terms that B does not hold yet.
+ * Each row has cf_pad(n) doubles, zero beyond n. Cost: 4n flops more a product and row. */
+int cf_ball_project_less(const cf_table *k, const cf_triangle *b, ptrdiff_t m, const double *terms,
+                         const double *z, double radius, double *w, double *lam, double *scratch,
+                         double *fallback_scratch, cf_ball_report *report);
+
 #endif

@@ -30,6 +30,12 @@
                             double *y))                                                          \
     K(void, axpy_sparse64, (ptrdiff_t nnz, double a, const int64_t *index, const double *value,  \
                             double *y))                                                          \
+    /* y += plus - minus; memory of both is asked for 2 KB ahead */                              \
+    K(void, add_difference, (ptrdiff_t n, const double *plus, const double *minus, double *y))   \
+    /* w_new = w + a delta and mean_new = mean + rate (w_new - mean): the learner's step and the mean \
+       of its weights; returns 1 if all of both are finite. w_new may be w, mean_new mean. */     \
+    K(int, step_mean, (ptrdiff_t n, double a, const double *delta, const double *w, double rate, \
+                       const double *mean, double *w_new, double *mean_new))                     \
     /* 1 if no value is NaN or infinite */                                                       \
     K(int, all_finite, (ptrdiff_t n, const double *x))                                           \
     K(int, all_finite_f32, (ptrdiff_t n, const float *x))

@@ -61,6 +61,9 @@ void cf_full_attach(cf_full *self, double *memory);
  * changes. CF_ENOTPOSITIVE: q <= 0 and no repair was possible: A and its inverse are as before. */
 int cf_full_update(cf_full *self, const cf_table *k, const double *x, double c, double *scratch,
                    double *q);
+/* The inverse anew from A, counted as a repair. Returns 0 where A does not allow it (not positive
+ * definite in float64) or the form is robust; the inverse is then as it was. */
+int cf_full_repair(cf_full *self, const cf_table *k, double *scratch);
 /* y = A^-1 x; y has cf_pad(n) doubles. Reads only. */
 void cf_full_solve(const cf_full *self, const cf_table *k, const double *x, double *scratch,
                    double *y);

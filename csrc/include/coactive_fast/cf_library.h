@@ -8,8 +8,11 @@
 #define CF_LIBRARY_H
 #include "cf_ball.h"
 #include "cf_faces.h"
+#include "cf_feedback.h"
 #include "cf_full.h"
+#include "cf_newton.h"
 #include "cf_table.h"
+#include "cf_text.h"
 
 /* F(function): listed under its own name without cf_ */
 #define CF_LIBRARY_FUNCTIONS(F)                                                                  \
@@ -45,7 +48,29 @@
     F(void, full_inverse, (const cf_full *self, const cf_table *k, double *scratch, double *out)) \
     F(void, full_matrix, (const cf_full *self, const cf_table *k, double *scratch, double *out))  \
     F(double, full_residual, (const cf_full *self, const cf_table *k, uint64_t seed,             \
-                              double *scratch))
+                              double *scratch))                                                  \
+    F(ptrdiff_t, newton_scratch, (ptrdiff_t n))                                                  \
+    F(int, newton_ball, (cf_full * self, const cf_table *k, const cf_newton *step,               \
+                         const double *x, const double *w, double *w_new, double *lam,           \
+                         double *scratch))                                                       \
+    F(double, gain, (ptrdiff_t k, const double *value, const ptrdiff_t *ranking,                 \
+                     const double *discount))                                                    \
+    F(ptrdiff_t, feedback_alpha, (ptrdiff_t n, ptrdiff_t k, const double *utility,               \
+                                  const double *key, const ptrdiff_t *presented,                 \
+                                  const double *discount, double alpha, double best,             \
+                                  ptrdiff_t *better, ptrdiff_t *scratch))                        \
+    F(void, feedback_depth, (ptrdiff_t n, ptrdiff_t k, ptrdiff_t depth, const double *label,     \
+                             const ptrdiff_t *presented, ptrdiff_t *better))                     \
+    F(ptrdiff_t, feedback_change, (ptrdiff_t p, const ptrdiff_t *presented, ptrdiff_t b,         \
+                                   const ptrdiff_t *better, const double *discount,              \
+                                   ptrdiff_t *index, double *coefficient, ptrdiff_t *place))     \
+    F(int, text_read_rows, (cf_text * self, const cf_text_rules *rules, const char *text,        \
+                            ptrdiff_t length))                                                   \
+    F(int, text_read_ratings, (cf_text_ratings * self, const char *text, ptrdiff_t length))      \
+    F(void, text_scatter, (const cf_text *self, ptrdiff_t stride, double *rows))                 \
+    F(void, text_scatter_f32, (const cf_text *self, ptrdiff_t stride, float *rows))              \
+    F(void, text_restride, (ptrdiff_t rows, ptrdiff_t from, ptrdiff_t to, ptrdiff_t skip,        \
+                            char *data))
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_library {

@@ -15,6 +15,11 @@
                      const double *w, double *scores))                                           \
     K(void, scores_f32, (ptrdiff_t n, ptrdiff_t d, const float *rows, ptrdiff_t stride,          \
                          const double *w, double *scores))                                       \
+    /* scores of w and of u in one reading of the rows: what `scores` gives for each */           \
+    K(void, two_scores, (ptrdiff_t n, ptrdiff_t d, const double *rows, ptrdiff_t stride,         \
+                         const double *w, const double *u, double *scores, double *second))      \
+    K(void, two_scores_f32, (ptrdiff_t n, ptrdiff_t d, const float *rows, ptrdiff_t stride,      \
+                             const double *w, const double *u, double *scores, double *second))  \
     /* discount[i] = 1 / log2(i + 2), i = 0 ... k-1 */                                           \
     K(void, discounts, (ptrdiff_t k, double *discount))                                          \
     K(void, features, (ptrdiff_t k, ptrdiff_t d, const double *rows, ptrdiff_t stride,           \

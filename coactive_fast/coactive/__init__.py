@@ -1,0 +1,24 @@
+"""Learning from an improved object: a ranking or an item is presented, a user makes it better."""
+
+from ._item_simulation import simulate_items
+from ._learners import (
+    ConvexPreferencePerceptron,
+    CustomPreferencePerceptron,
+    ExponentiatedPreferencePerceptron,
+    PreferencePerceptron,
+    SecondOrderPreferencePerceptron,
+)
+from ._simulation import simulate
+from ._tasks import Items, Ranking
+
+__all__ = [
+    "ConvexPreferencePerceptron",
+    "CustomPreferencePerceptron",
+    "ExponentiatedPreferencePerceptron",
+    "Items",
+    "PreferencePerceptron",
+    "Ranking",
+    "SecondOrderPreferencePerceptron",
+    "simulate",
+    "simulate_items",
+]

@@ -1,0 +1,60 @@
+# The engine of the coactive family: a task, a rule, and the rounds between them.
+
+cimport numpy as np
+
+from coactive_fast.coactive._rules cimport Rule
+from coactive_fast.learner._engine cimport Engine
+
+cdef enum Kind:
+    RANKING
+    ITEMS
+    OWN
+
+
+cdef class Bench:
+    # Scratch of one thread's rounds, grown as needed, owned here.
+    cdef Py_ssize_t docs, n, places
+    cdef double *score         # docs
+    cdef double *utility       # docs
+    cdef ptrdiff_t *place     # docs zeros
+    cdef ptrdiff_t *candidate # docs
+    cdef ptrdiff_t *presented # places
+    cdef ptrdiff_t *better    # places
+    cdef ptrdiff_t *index     # 2 places
+    cdef double *coefficient   # 2 places
+    cdef double *discount      # places
+    cdef double *delta         # cf_pad(n), zero beyond n
+    cdef void *sorting         # candidates of top_k
+    cdef ptrdiff_t *drawn      # 5 docs: random rankings
+    cdef ptrdiff_t took        # which of them was the answer, or -1
+
+    cdef int fit(self, Py_ssize_t docs, Py_ssize_t n, Py_ssize_t places) except -1
+    cdef void drop(self) noexcept
+
+
+cdef class CoactiveEngine(Engine):
+    cdef Rule rule
+    cdef object make           # () -> a fresh rule: what reset() begins with
+    cdef readonly object task
+    cdef Kind kind
+    cdef Py_ssize_t k          # rankings: places that count
+    cdef np.ndarray items      # catalogue
+    cdef Bench bench           # for changing methods
+
+    cdef int know(self, Py_ssize_t n, str what) except -1
+    cdef int refuse_dimension(self, Py_ssize_t n, str what) except -1
+    cdef int step(self, const double *delta, str what) except -1
+    cdef int first_step(self, Py_ssize_t d, str what) except -1
+    cdef object scores_under_lock(self, np.ndarray a)
+    cdef object item_scores(self, np.ndarray c)
+    cdef np.ndarray candidates(self, x)
+    cdef object rank(self, x, k)
+    cdef object best_item(self, x)
+    cdef int learn_ranking(self, x, y, better) except -1
+    cdef int learn_item(self, x, y, better) except -1
+
+# Helpers that the simulations share.
+cdef np.ndarray documents_of(object x)
+cdef void scores_of(np.ndarray a, const double *w, double *out) noexcept nogil
+cdef np.ndarray ranking_of(object value, str name, Py_ssize_t n)
+cdef void make_delta(Bench b, Py_ssize_t m, const void *rows, bint floats, Py_ssize_t stride) noexcept nogil

@@ -1,0 +1,350 @@
+"""Whole runs over many users of one catalogue.
+
+Each user has a fresh learner and his own candidates; the catalogue is shared and read-only.
+
+Scores. With the Gram matrix G of the items at hand, the Preference Perceptron's step by
+x_j - x_i moves all scores by G_j - G_i: two rows read instead of the whole catalogue. Rounding
+piles up in them, so a bound of the difference to scores made afresh goes along; where the two
+best are within it, all that are so close are scored afresh by the learner's own weights, which
+are kept as in the loop of single calls. So the decisions are those of that loop. Other rules
+score the catalogue in every round. What has left has a score of minus infinity, which no step
+changes.
+
+Utilities are sorted once a user: the least item that closes the gap is a binary search and one
+look for the next that is still there.
+"""
+
+import numpy
+
+cimport numpy as np
+from libc.math cimport INFINITY, sqrt
+
+from coactive_fast._arrays cimport data_of, refuse, take_scratch
+from coactive_fast._table cimport (
+    CF_ENONFINITE, CF_OK, cf_get_library, cf_get_table, cf_library, cf_table,
+)
+from coactive_fast.coactive._engine cimport Bench, make_delta
+from coactive_fast.coactive._rules cimport Perceptron, Rule
+from coactive_fast.coactive._users cimport ALPHA, BEST, BETTER, EXPECTED, Decider
+
+np.import_array()
+
+cdef const cf_table *K = cf_get_table()
+cdef const cf_library *L = cf_get_library()
+
+cdef double UNIT = 2.0 ** -53
+
+cdef extern from *:
+    """
+    static void cf_fetch_row(const double *p)
+    {
+    #if defined(__GNUC__)
+        for (int i = 0; i < 512; i += 8)
+            __builtin_prefetch(p + i);
+    #else
+        (void)p;
+    #endif
+    }
+    """
+    void cf_fetch_row(const double *p) noexcept nogil
+
+
+cdef class ItemsRun:
+    """What all users share, and the record of the run.
+
+    Parameters
+    ----------
+    items : ndarray of shape (n, N)
+        float32 or float64, C-contiguous.
+    gram : ndarray of shape (n, n) or None
+    utility, optimal : ndarray of shape (users, rounds)
+        Written a row a user; NaN before.
+    """
+
+    cdef readonly object items, gram, utility, optimal
+    cdef const char *rows      # of items
+    cdef const double *g       # of gram, or NULL
+    cdef Py_ssize_t n, d, rounds
+    cdef bint floats
+    cdef double longest        # the largest norm of an item
+    cdef public bint stop      # set by another thread: every user ends after its round
+
+    def __init__(self, items, gram, utility, optimal):
+        self.items, self.gram = items, gram
+        self.utility, self.optimal = utility, optimal
+        self.rows = <const char *>np.PyArray_DATA(<np.ndarray>items)
+        self.g = NULL if gram is None else data_of(<np.ndarray>gram)
+        self.n, self.d = items.shape
+        self.rounds = utility.shape[1]
+        self.floats = items.dtype.itemsize == 4
+        squares = numpy.einsum("ij,ij->i", items, items, dtype=numpy.float64)
+        self.longest = sqrt(float(squares.max()))
+
+    def play(self, Py_ssize_t user, rule, Decider decider, weights, ratings):
+        """All rounds of one user."""
+        cdef Session s = Session(self, rule, decider, weights, ratings)
+        cdef double *utility = data_of(self.utility) + user * self.rounds
+        cdef double *optimal = data_of(self.optimal) + user * self.rounds
+        cdef int status
+        with nogil:
+            status = s.run(utility, optimal)
+        if status != CF_OK:
+            refuse(status, f"user {user}")
+
+
+cdef class Session:
+    # One user. Invariants: score[i] = -inf exactly where alive[i] = 0; `left` counts the others;
+    # below `top` (a place in the sorted order) lies everything that is alive; next_place[p] leads
+    # to the first place >= p that is alive (n: none), with its path halved at every walk.
+    cdef ItemsRun run_
+    cdef Rule rule
+    cdef Decider user
+    cdef Bench bench
+    cdef np.ndarray value, order       # utilities or ratings; places by utility
+    cdef np.ndarray truth              # utilities, which regret is measured by
+    cdef const double *truth_
+    cdef const double *value_
+    cdef const ptrdiff_t *order_
+    cdef double *score
+    cdef ptrdiff_t *next_place
+    cdef ptrdiff_t *place              # of an item in the sorted order
+    cdef ptrdiff_t *pending            # pairs of the unfinished batch
+    cdef Py_ssize_t waiting, room
+    cdef unsigned char *alive
+    cdef Py_ssize_t left, top
+    cdef double error                  # bound of |score - score made afresh|, the accumulated part
+
+    def __init__(self, ItemsRun run, Rule rule, Decider user, weights, ratings):
+        cdef Py_ssize_t n = run.n, i
+        self.run_, self.rule, self.user = run, rule, user
+        self.bench = Bench()
+        self.bench.fit(n, run.d, 1)
+        self.truth = <np.ndarray>numpy.empty(n)
+        self.score_with(data_of(weights), data_of(self.truth))
+        if not K.all_finite(n, data_of(self.truth)):
+            raise ValueError("weights give utilities that overflow")
+        self.value = self.truth
+        if user.kind == BETTER or user.kind == BEST:
+            rounded = numpy.clip(numpy.rint(self.truth), 1.0, 5.0)
+            self.value = <np.ndarray>(rounded if ratings is None else
+                                      numpy.where(numpy.isnan(ratings), rounded, ratings))
+        self.order = <np.ndarray>numpy.argsort(self.truth, kind="stable").astype(numpy.intp)
+        self.truth_, self.value_ = data_of(self.truth), data_of(self.value)
+        self.order_ = <const ptrdiff_t *>np.PyArray_DATA(self.order)
+        self.score = <double *>take_scratch(n, sizeof(double))
+        self.next_place = <ptrdiff_t *>take_scratch(n + 1, sizeof(ptrdiff_t))
+        self.place = <ptrdiff_t *>take_scratch(n, sizeof(ptrdiff_t))
+        self.alive = <unsigned char *>take_scratch(n, 1)
+        self.room = (<Perceptron>rule).batch if isinstance(rule, Perceptron) else 0
+        self.room = min(self.room, run.rounds)
+        self.pending = <ptrdiff_t *>take_scratch(2 * self.room + 2, sizeof(ptrdiff_t))
+        for i in range(n):
+            self.score[i] = 0.0
+            self.next_place[i] = i
+            self.alive[i] = 1
+            self.place[self.order_[i]] = i
+        self.next_place[n] = n
+        self.left = n
+        self.top = n - 1
+        if rule.n == 0:
+            rule.start(run.d)
+
+    def __dealloc__(self):
+        L.free(self.score)
+        L.free(self.next_place)
+        L.free(self.place)
+        L.free(self.pending)
+        L.free(self.alive)
+
+    cdef void score_with(self, const double *w, double *out) noexcept nogil:
+        if self.run_.floats:
+            K.scores_f32(self.run_.n, self.run_.d, <const float *>self.run_.rows, self.run_.d, w, out)
+        else:
+            K.scores(self.run_.n, self.run_.d, <const double *>self.run_.rows, self.run_.d, w, out)
+
+    cdef double score_of(self, Py_ssize_t i) noexcept nogil:
+        """One item's score made afresh."""
+        if self.run_.floats:
+            return K.dot_f32(self.run_.d, <const float *>self.run_.rows + i * self.run_.d,
+                             self.rule.w)
+        return K.dot(self.run_.d, <const double *>self.run_.rows + i * self.run_.d, self.rule.w)
+
+    cdef int run(self, double *utility, double *optimal) noexcept nogil:
+        cdef const double *truth = self.truth_
+        cdef const ptrdiff_t *order = self.order_
+        cdef Py_ssize_t t, i, j
+        cdef int status
+        for t in range(self.run_.rounds):
+            if self.left == 0 or self.run_.stop:
+                break
+            i = self.present()
+            if i < 0:
+                return CF_ENONFINITE
+            if self.run_.g != NULL:
+                cf_fetch_row(self.run_.g + i * self.run_.n)
+            while not self.alive[order[self.top]]:
+                self.top -= 1
+            utility[t] = truth[i]
+            optimal[t] = truth[order[self.top]]
+            j = self.respond(i)
+            status = self.learn(i, j)
+            if status != CF_OK:
+                return status
+            self.remove(i)
+            if j != i:
+                self.remove(j)
+        return CF_OK
+
+    # --- presenting ---------------------------------------------------------------------------
+
+    cdef Py_ssize_t present(self) noexcept nogil:
+        """The best candidate, ties to the lower index; -1: scores overflow."""
+        cdef ptrdiff_t best[2]
+        cdef double close
+        cdef Py_ssize_t i
+        if self.run_.g == NULL:
+            self.score_with(self.rule.w, self.bench.score)
+            for i in range(self.run_.n):
+                if not self.alive[i]:
+                    self.bench.score[i] = -INFINITY
+                elif not self.bench.score[i] - self.bench.score[i] == 0.0:
+                    return -1
+            K.top_k(self.run_.n, self.bench.score, 1, best, NULL)
+            return best[0]
+        if K.top_k(self.run_.n, self.score, 2, best, NULL) != CF_OK or self.score[best[0]] == INFINITY:
+            return -1
+        close = 2.0 * (self.error + (self.run_.d + 4) * UNIT * self.run_.longest * self.weight_norm())
+        if self.left > 1 and self.score[best[0]] - self.score[best[1]] <= close:
+            return self.best_afresh(self.score[best[0]] - close)
+        return best[0]
+
+    cdef double weight_norm(self) noexcept nogil:
+        return sqrt(K.dot(self.rule.n, self.rule.w, self.rule.w))
+
+    cdef Py_ssize_t best_afresh(self, double least) noexcept nogil:
+        cdef Py_ssize_t i, best = -1
+        cdef double s, most = 0.0
+        for i in range(self.run_.n):
+            if self.score[i] >= least and self.alive[i]:
+                s = self.score_of(i)
+                if best < 0 or s > most:
+                    best, most = i, s
+        return best
+
+    # --- the user -----------------------------------------------------------------------------
+
+    cdef Py_ssize_t next_alive(self, Py_ssize_t p) noexcept nogil:
+        """The first place from p on whose item is there; n: none."""
+        while self.next_place[p] != p:
+            self.next_place[p] = self.next_place[self.next_place[p]]
+            p = self.next_place[p]
+        return p
+
+    cdef Py_ssize_t least_enough(self, Py_ssize_t i, double alpha) noexcept nogil:
+        """The candidate of lowest utility that closes the share alpha of the gap."""
+        cdef const double *truth = self.truth_
+        cdef const ptrdiff_t *order = self.order_
+        cdef double now = truth[i], wanted = alpha * (truth[order[self.top]] - now)
+        cdef Py_ssize_t low = 0, high = self.top, middle
+        if now == truth[order[self.top]]:
+            return i
+        while low < high:  # the best left always is enough
+            middle = (low + high) >> 1
+            if truth[order[middle]] - now >= wanted:
+                high = middle
+            else:
+                low = middle + 1
+        middle = self.next_alive(low)
+        # the best by the lowest index, should rounding have led beyond all
+        return order[middle if middle < self.run_.n else self.top]
+
+    cdef Py_ssize_t alive_number(self, Py_ssize_t m) noexcept nogil:
+        """Candidate number m in ascending order."""
+        cdef Py_ssize_t i
+        for i in range(self.run_.n):
+            if self.alive[i]:
+                if m == 0:
+                    return i
+                m -= 1
+        return -1
+
+    cdef Py_ssize_t rated(self, Py_ssize_t i) noexcept nogil:
+        """One of the candidates of the rating that the user wants, ties at random."""
+        cdef const double *value = self.value_
+        cdef bint best = self.user.kind == BEST
+        cdef double wanted = -INFINITY if best else INFINITY
+        cdef Py_ssize_t j, m = 0
+        for j in range(self.run_.n):
+            if not self.alive[j]:
+                continue
+            if (value[j] > wanted) if best else (value[i] < value[j] < wanted):
+                wanted = value[j]
+                m = 0
+            m += value[j] == wanted
+        if m == 0:
+            return i
+        if m > 1:
+            m = self.user.pick(m) + 1
+        else:
+            m = 1
+        for j in range(self.run_.n):
+            if self.alive[j] and value[j] == wanted:
+                m -= 1
+                if m == 0:
+                    return j
+        return i
+
+    cdef Py_ssize_t respond(self, Py_ssize_t i) noexcept nogil:
+        cdef double gains[5]
+        cdef Py_ssize_t drawn[5]
+        cdef const double *truth = self.truth_
+        cdef const ptrdiff_t *order = self.order_
+        cdef Py_ssize_t r, j
+        if self.user.kind == ALPHA:
+            return self.least_enough(i, self.user.alpha)
+        if self.user.kind != EXPECTED:
+            return self.rated(i)
+        for r in range(5):
+            drawn[r] = self.alive_number(self.user.pick(self.left))
+            gains[r] = truth[drawn[r]] - truth[i]
+        j = self.least_enough(i, self.user.base)
+        r = self.user.toss(self.user.alpha * (truth[order[self.top]] - truth[i]),
+                           truth[j] - truth[i], gains)
+        return j if r < 0 else drawn[r]
+
+    # --- learning -----------------------------------------------------------------------------
+
+    cdef int learn(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        cdef int status
+        self.bench.index[0], self.bench.index[1] = j, i
+        self.bench.coefficient[0], self.bench.coefficient[1] = 1.0, -1.0
+        make_delta(self.bench, 0 if i == j else 2, self.run_.rows, self.run_.floats, self.run_.d)
+        status = self.rule.step(self.bench.delta)
+        if status == CF_OK and self.run_.g != NULL:
+            self.move_scores(i, j)
+        return status
+
+    cdef void move_scores(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        """The scores of a Preference Perceptron after its batch."""
+        cdef const double *gram = self.run_.g
+        cdef double square = self.run_.longest * self.run_.longest
+        cdef Py_ssize_t p
+        if i != j:
+            self.pending[2 * self.waiting] = i
+            self.pending[2 * self.waiting + 1] = j
+            self.waiting += 1
+        if (<Perceptron>self.rule).waiting:
+            return
+        for p in range(self.waiting):
+            K.add_difference(self.run_.n, gram + self.pending[2 * p + 1] * self.run_.n,
+                             gram + self.pending[2 * p] * self.run_.n, self.score)
+        if self.waiting:  # G's entries and their difference; the sums here and in the weights
+            self.error += self.waiting * UNIT * (
+                (2 * self.run_.d + 8) * square + 4.0 * self.run_.longest * self.weight_norm())
+            self.waiting = 0
+
+    cdef void remove(self, Py_ssize_t i) noexcept nogil:
+        self.alive[i] = 0
+        self.score[i] = -INFINITY
+        self.next_place[self.place[i]] = self.place[i] + 1
+        self.left -= 1

@@ -1,0 +1,75 @@
+# The update rules: what a round's Delta = phi(better) - phi(presented) does to the weights (SPEC 2).
+
+from libc.stdint cimport int64_t
+
+from coactive_fast.metric._full cimport Full
+
+
+cdef class Rule:
+    # Invariants. n = 0: nothing is known yet and memory is NULL. Else memory holds `vectors` rows of
+    # cf_pad(n) doubles, zero beyond n, owned here; w (what scores are made with) and mean are two, w_next and
+    # mean_next two more that a step writes before it commits by exchanging the pointers.
+    # rounds counts the steps; mean is the mean of the weights after each of them.
+    # A step that answers a negative status has changed nothing that can be seen.
+    cdef Py_ssize_t n
+    cdef int64_t rounds
+    cdef double *memory
+    cdef double *w
+    cdef double *mean
+    cdef double *w_next
+    cdef double *mean_next
+    cdef bint compiled       # step() needs no Python
+
+    cdef int vectors(self) noexcept
+    cdef double initial(self) noexcept nogil           # every weight before the first round
+    cdef int start(self, Py_ssize_t n) except -1
+    cdef void lay_out(self) noexcept
+    cdef double *row(self, int i) noexcept
+    cdef int step(self, const double *delta) noexcept nogil
+    cdef int mean_of_next(self) noexcept nogil
+    cdef void commit(self) noexcept nogil
+    cdef dict extra(self)
+    cdef int take_extra(self, dict state) except -1
+    cdef int adopt(self, Rule other) except -1
+
+
+cdef class Perceptron(Rule):
+    cdef Py_ssize_t batch
+    cdef Py_ssize_t waiting    # rounds of the unfinished batch
+    cdef double *sum           # their Deltas
+    cdef double *sum_next
+
+
+cdef class Exponentiated(Rule):
+    cdef double scale
+    cdef double horizon        # 0: the variable rate
+    cdef bint is_signed
+    cdef double *theta         # log weights
+    cdef double *theta_next
+
+
+cdef class Convex(Rule):
+    cdef double radius
+    cdef double slope
+
+
+cdef class SecondOrder(Rule):
+    cdef double radius, gamma, epsilon
+    cdef bint deferred
+    cdef double lam            # the last multiplier: where the next search begins
+    cdef double *y             # the point that moves; deferred: w is its projection, else it is w
+    cdef double *y_next
+    cdef double *turned        # deferred: Delta without its outward part
+    cdef Full metric           # A, from epsilon I
+    cdef double *scratch
+
+    cdef const double *inward(self, const double *delta) noexcept nogil
+    cdef void nearest(self, const double *y, double *w) noexcept nogil
+
+
+cdef class Custom(Rule):
+    cdef object rule
+    cdef dict kept
+    cdef object error          # what the user's rule raised
+
+    cdef int ask(self, const double *delta) noexcept

@@ -1,0 +1,193 @@
+"""The shell that every learner wears: parameters, copies, and the way to a file and back.
+
+A learner is a thin class over an engine. The class names its parameters and knows how to build a
+fresh engine from them (`_build`); the engine owns the state and offers
+
+    fresh            True until something was learned
+    state()          everything that learning has changed, as plain arrays and numbers
+    restore(state)   the reverse, checked before anything is changed
+    reset()          back to the beginning
+    adopt(other)     takes the settings (not the state) of another engine of its kind
+"""
+
+import copy
+import inspect
+
+from . import _store
+
+
+class Learner:
+    """Base of all learners; see the module's text."""
+
+    last_history = None  # of the last run, whatever ended it
+    _shaping = ()  # parameters that shape the state: they wait for reset() once something is learned
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        cls._defaults = {p.name: p.default for p in parameters}
+        _store.register(cls)
+
+    def _begin(self, **parameters):
+        """Called once by `__init__` with all its parameters, as they were given."""
+        self._parameters = parameters
+        self._engine = self._build(parameters)
+
+    def _build(self, parameters):
+        """A fresh engine from checked parameters."""
+        raise NotImplementedError
+
+    # --- parameters -------------------------------------------------------------------------
+
+    def get_params(self, deep=True):
+        """The parameters, as they were given.
+
+        Parameters
+        ----------
+        deep : bool, default True
+            Also those of parameters that are learners, as ``name__parameter``.
+
+        Returns
+        -------
+        dict
+        """
+        found = dict(self._parameters)
+        if deep:
+            for name, value in self._parameters.items():
+                if isinstance(value, Learner):
+                    for inner, inner_value in value.get_params().items():
+                        found[f"{name}__{inner}"] = inner_value
+        return found
+
+    def set_params(self, **parameters):
+        """Changes parameters; what was learned stays, the next round uses the new values.
+
+        Parameters that shape the state can be changed before the first round and after `reset`.
+
+        Parameters
+        ----------
+        **parameters
+            By the names of the constructor.
+
+        Returns
+        -------
+        self
+        """
+        inner = {name: value for name, value in parameters.items() if "__" in name}
+        own = {name: value for name, value in parameters.items() if "__" not in name}
+        for name in own:
+            if name not in self._parameters:
+                raise ValueError(f"{name} is no parameter of {type(self).__name__}; it has "
+                                 f"{', '.join(self._parameters) or 'none'}")
+        for name in inner:
+            outer = name.split("__", 1)[0]
+            if not isinstance(self._parameters.get(outer), Learner):
+                raise ValueError(f"{name}: {outer} is no learner among the parameters")
+        if own:
+            self._change(own)
+        for name, value in inner.items():
+            outer, rest = name.split("__", 1)
+            self._parameters[outer].set_params(**{rest: value})
+        return self
+
+    def _change(self, parameters):
+        changed = [name for name in parameters
+                   if not _same(parameters[name], self._parameters[name])]
+        merged = {**self._parameters, **parameters}
+        engine = self._build(merged)
+        if self._engine.fresh:
+            self._engine = engine
+        else:
+            for name in changed:
+                if name in self._shaping:
+                    raise ValueError(f"{name} shapes what was learned in {self._engine.rounds} "
+                                     f"rounds: call reset() before changing it")
+            self._engine.adopt(engine, changed)
+        self._parameters = merged
+
+    def __getattr__(self, name):
+        # parameters read like attributes; they are changed by set_params, which checks them
+        if not name.startswith("_"):
+            parameters = self.__dict__.get("_parameters", {})
+            if name in parameters:
+                return parameters[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __setattr__(self, name, value):
+        if name in self.__dict__.get("_parameters", ()):
+            raise AttributeError(f"{name} is a parameter: use set_params({name}=...)")
+        super().__setattr__(name, value)
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *self._parameters})
+
+    def __repr__(self):
+        shown = [f"{name}={value!r}" for name, value in self._parameters.items()
+                 if not _same(value, self._defaults.get(name, inspect.Parameter.empty))]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    # --- copies -----------------------------------------------------------------------------
+
+    def clone(self):
+        """A learner with the same parameters that has learned nothing.
+
+        Returns
+        -------
+        Learner
+        """
+        return type(self)(**copy.deepcopy(self._parameters))
+
+    def __sklearn_clone__(self):
+        return self.clone()
+
+    def reset(self):
+        """Forgets everything: the learner is as it was made (its generator too).
+
+        Returns
+        -------
+        self
+        """
+        self._engine.reset()
+        return self
+
+    def __copy__(self):
+        return _restored(type(self), dict(self._parameters), self._engine.state())
+
+    def __deepcopy__(self, memo):
+        parameters = copy.deepcopy(self._parameters, memo)
+        return _restored(type(self), parameters, copy.deepcopy(self._engine.state(), memo))
+
+    def __reduce__(self):
+        return _restored, (type(self), self._parameters, self._engine.state())
+
+    # --- files ------------------------------------------------------------------------------
+
+    def save(self, path):
+        """Writes the learner to a file from which `coactive_fast.load` brings it back.
+
+        One file without pickle, with a format version and a checksum, written beside the target
+        and put in its place when complete: whatever happens, the old or the new one is there.
+        A learner that was loaded goes on bit for bit as this one would.
+
+        Parameters
+        ----------
+        path : str or path-like
+        """
+        _store.save(self, path)
+
+
+def _restored(cls, parameters, state):
+    learner = cls.__new__(cls)
+    object.__setattr__(learner, "_parameters", parameters)
+    object.__setattr__(learner, "_engine", learner._build(parameters))
+    learner._engine.restore(state)
+    return learner
+
+
+def _same(a, b):
+    if a is b:
+        return True
+    try:
+        return bool(type(a) is type(b) and a == b)
+    except (TypeError, ValueError):  # arrays have no single answer
+        return False

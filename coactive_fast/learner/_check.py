@@ -1,0 +1,52 @@
+"""Checks of parameters: each takes the name first and answers the value in plain form."""
+
+import math
+import operator
+
+import numpy as np
+
+
+def number(name, value, *, above=None, least=None, most=None):
+    """A finite float within the bounds."""
+    if isinstance(value, (str, bytes, bool, np.bool_, complex)):
+        raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
+    try:
+        given = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{name} must be a real number, got {type(value).__name__}") from None
+    if not math.isfinite(given):
+        raise ValueError(f"{name} must be finite, got {given}")
+    if above is not None and not given > above:
+        raise ValueError(f"{name} must be > {above:g}, got {given}")
+    if least is not None and not given >= least:
+        raise ValueError(f"{name} must be >= {least:g}, got {given}")
+    if most is not None and not given <= most:
+        raise ValueError(f"{name} must be <= {most:g}, got {given}")
+    return given
+
+
+def count(name, value, *, least=0):
+    """An integer that is at least `least`."""
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be an integer, got a bool")
+    try:
+        given = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {type(value).__name__}") from None
+    if given < least:
+        raise ValueError(f"{name} must be >= {least}, got {given}")
+    return given
+
+
+def switch(name, value):
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def choice(name, value, allowed):
+    """One of some words."""
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+    return value

@@ -1,0 +1,107 @@
+"""How far a long run is: what `progress=` may be."""
+
+import contextlib
+import sys
+import time
+
+PAUSE = 0.1  # seconds between two drawings of the plain bar
+WIDTH = 30
+
+
+def reporter(progress):
+    """A context manager that gives None (report nothing) or a callable ``report(done, total)``.
+
+    Parameters
+    ----------
+    progress : None, bool or callable
+        True draws a bar: tqdm's or rich's where one is installed, else a line of text on stderr
+        if that is a terminal. A callable is handed out as it is. Leaving the context ends the
+        bar, at the place it has reached.
+    """
+    if progress is None or isinstance(progress, bool):
+        return _bar() if progress else contextlib.nullcontext()
+    if callable(progress):
+        return contextlib.nullcontext(progress)
+    raise TypeError("progress must be None, a bool or a callable taking (done, total), got "
+                    f"{type(progress).__name__}")
+
+
+def _bar():
+    for bar in (_Tqdm, _Rich):
+        with contextlib.suppress(ImportError):
+            return bar()
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    return _Plain() if terminal else contextlib.nullcontext()
+
+
+class _Tqdm:
+    def __init__(self):
+        from tqdm.auto import tqdm
+
+        self.make = tqdm
+        self.bar = None  # made at the first report, which tells the total
+
+    def __enter__(self):
+        return self.report
+
+    def __exit__(self, *error):
+        if self.bar is not None:
+            self.bar.close()
+
+    def report(self, done, total):
+        if self.bar is None:
+            self.bar = self.make(total=total)
+        self.bar.update(done - self.bar.n)
+
+
+class _Rich:
+    def __init__(self):
+        from rich.console import Console
+        from rich.progress import Progress
+
+        self.bar = Progress(console=Console(stderr=True))
+
+    def __enter__(self):
+        self.bar.start()
+        self.task = self.bar.add_task("", total=None)
+        return self.report
+
+    def __exit__(self, *error):
+        self.bar.stop()
+
+    def report(self, done, total):
+        self.bar.update(self.task, completed=done, total=total)
+
+
+class _Plain:
+    def __init__(self):
+        self.out = sys.stderr
+        self.drawn = None  # (done, total) on the screen
+        self.last = None  # (done, total) reported
+        self.start = self.next = time.monotonic()
+
+    def __enter__(self):
+        return self.report
+
+    def __exit__(self, *error):
+        if self.last is not None:
+            self.draw()
+            self.out.write("\n")
+            self.out.flush()
+
+    def report(self, done, total):
+        self.last = done, total
+        now = time.monotonic()
+        if now >= self.next:
+            self.next = now + PAUSE
+            self.draw()
+
+    def draw(self):
+        if self.last == self.drawn:
+            return
+        done, total = self.drawn = self.last
+        share = done / total if total else 1.0
+        bar = ("#" * int(share * WIDTH)).ljust(WIDTH)
+        seconds = time.monotonic() - self.start
+        self.out.write(f"\r{share:4.0%} |{bar}| {done}/{total}, {seconds:.1f} s")
+        self.out.flush()

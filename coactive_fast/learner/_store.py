@@ -1,0 +1,197 @@
+"""Learners in files: what can be stored and how it is spelled.
+
+The container (`_file`) holds JSON and arrays. Everything else becomes a JSON object with one key
+that begins with "@": arrays, infinite floats, tuples, generators, tasks and sets, other learners.
+"""
+
+import math
+
+import numpy as np
+
+from .._version import __version__
+from . import _file, _random
+
+_learners = {}  # class name: class
+_things = {}    # class name: class of a task, a set, ...: rebuilt from the fields in `_stored`
+
+
+def register(cls):
+    """A learner's class, found again by its name."""
+    if not cls.__name__.startswith("_"):
+        _learners[cls.__name__] = cls
+    return cls
+
+
+def storable(cls):
+    """A class whose objects are rebuilt by ``cls(**fields)`` from the attributes in `_stored`."""
+    _things[cls.__name__] = cls
+    return cls
+
+
+# --- to plain ---------------------------------------------------------------------------------
+
+
+def _array(value, arrays):
+    name = f"a{len(arrays)}"
+    arrays[name] = value
+    return {"@array": name}
+
+
+def encode(value, arrays, where):
+    """JSON for `value`; arrays go into `arrays`. `where` names it in an error."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, (np.bool_, np.integer, np.floating)):
+        value = value.item()
+    if isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"@float": repr(value)}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        return _array(value, arrays)
+    if isinstance(value, (list, tuple)):
+        items = [encode(v, arrays, f"{where}[{i}]") for i, v in enumerate(value)]
+        return items if isinstance(value, list) else {"@tuple": items}
+    if isinstance(value, dict):
+        return {"@dict": [[encode(k, arrays, where), encode(v, arrays, f"{where}[{k!r}]")]
+                          for k, v in value.items()]}
+    return _encode_object(value, arrays, where)
+
+
+def _encode_object(value, arrays, where):
+    if isinstance(value, np.random.BitGenerator):
+        value = np.random.Generator(value)
+    if isinstance(value, np.random.Generator):
+        plain, own = _random.pack(value)
+        return {"@generator": plain, "arrays": {k: _array(v, arrays) for k, v in own.items()}}
+    if isinstance(value, np.random.SeedSequence):
+        return {"@seeds": [encode(getattr(value, k), arrays, where)
+                           for k in ("entropy", "spawn_key", "pool_size", "n_children_spawned")]}
+    name = type(value).__name__
+    if _things.get(name) is type(value):
+        return {"@thing": name, "fields": {f: encode(getattr(value, f), arrays, f"{where}.{f}")
+                                           for f in value._stored}}
+    if _learners.get(name) is type(value):
+        return {"@learner": name, **_learner_parts(value, arrays, where)}
+    raise ValueError(f"{where} cannot be saved: {value!r} is of a kind that only its own code "
+                     "can rebuild")
+
+
+def _learner_parts(learner, arrays, where):
+    parameters = {}
+    for name, value in learner._parameters.items():
+        try:
+            parameters[name] = encode(value, arrays, f"{where}{name}")
+        except ValueError:
+            if name != "task":
+                raise
+            parameters[name] = {"@missing": type(value).__name__}
+    return {"parameters": parameters,
+            "state": encode(learner._engine.state(), arrays, f"{where}state")}
+
+
+# --- and back ---------------------------------------------------------------------------------
+
+
+def decode(plain, arrays, task=None):
+    """The value that `encode` made `plain` from."""
+    if isinstance(plain, list):
+        return [decode(v, arrays, task) for v in plain]
+    if not isinstance(plain, dict):
+        return plain
+    kind = next((k for k in plain if k.startswith("@")), None)
+    if kind not in _DECODERS:
+        raise ValueError(f"unknown entry {sorted(plain)}")
+    return _DECODERS[kind](plain, arrays, task)
+
+
+def _seeds(plain, arrays, task):
+    entropy, key, pool, spawned = (decode(v, arrays) for v in plain["@seeds"])
+    return np.random.SeedSequence(entropy, spawn_key=key, pool_size=pool,
+                                  n_children_spawned=spawned)
+
+
+def _thing(plain, arrays, task):
+    if plain["@thing"] not in _things:
+        raise ValueError(f"unknown kind {plain['@thing']!r}")
+    return _things[plain["@thing"]](
+        **{k: decode(v, arrays, task) for k, v in plain["fields"].items()})
+
+
+def _learner(plain, arrays, task):
+    from ._base import _restored
+
+    name = plain["@learner"]
+    if name not in _learners:
+        raise ValueError(f"unknown learner {name!r}")
+    parameters = {k: decode(v, arrays, task) for k, v in plain["parameters"].items()}
+    if task is not None and "task" in parameters:
+        parameters["task"] = task
+    return _restored(_learners[name], parameters, decode(plain["state"], arrays))
+
+
+def _missing(plain, arrays, task):
+    if task is None:
+        raise ValueError(f"task must be given: the file was saved with one of type "
+                         f"{plain['@missing']}, which only your code can rebuild")
+    return task
+
+
+_DECODERS = {
+    "@array": lambda p, a, t: a[p["@array"]],
+    "@float": lambda p, a, t: float(p["@float"]),
+    "@tuple": lambda p, a, t: tuple(decode(v, a, t) for v in p["@tuple"]),
+    "@dict": lambda p, a, t: {decode(k, a, t): decode(v, a, t) for k, v in p["@dict"]},
+    "@generator": lambda p, a, t: _random.unpack(
+        p["@generator"], {k: decode(v, a) for k, v in p["arrays"].items()}),
+    "@seeds": _seeds,
+    "@thing": _thing,
+    "@learner": _learner,
+    "@missing": _missing,
+}
+
+
+# --- files ------------------------------------------------------------------------------------
+
+
+def save(learner, path):
+    arrays = {}
+    parts = _learner_parts(learner, arrays, "")
+    name = type(learner).__name__
+    if _learners.get(name) is not type(learner):
+        raise ValueError(f"{name} cannot be saved: it is no class of coactive_fast")
+    _file.write(path, {"package": __version__, "learner": {"@learner": name, **parts}}, arrays)
+
+
+def load(path, task=None):
+    """The learner that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+    task : object, optional
+        A task of your own, which no file can hold; it also takes the place of a stored one.
+
+    Returns
+    -------
+    Learner
+        It goes on bit for bit as the saved one would have.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import coactive_fast as cf
+    >>> learner = cf.PreferencePerceptron(cf.Ranking(k=1))
+    >>> learner.learn([[1.0, 0.0], [0.0, 1.0]], [0, 1], [1, 0])
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.cf")
+    >>> learner.save(path)
+    >>> cf.load(path).weights
+    array([-1.,  1.])
+    """
+    head, arrays = _file.read(path)
+    try:
+        if "learner" not in head:
+            raise ValueError("it holds no learner")
+        return decode(head["learner"], arrays, task)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise ValueError(f"{path}: {error}") from error

@@ -1,0 +1,147 @@
+"""The compiled simulations give what the loop of single calls gives: decisions, weights, records."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import coactive_fast as cf
+from coactive_fast.data import RankingData
+
+RULES = {
+    "preference": lambda task: cf.PreferencePerceptron(task),
+    "batch": lambda task: cf.PreferencePerceptron(task, batch=3),
+    "exponentiated": lambda task: cf.ExponentiatedPreferencePerceptron(task, scale=2.0),
+    "positive": lambda task: cf.ExponentiatedPreferencePerceptron(task, signed=False, horizon=50),
+    "convex": lambda task: cf.ConvexPreferencePerceptron(task, radius=2.0),
+    "second_order": lambda task: cf.SecondOrderPreferencePerceptron(task, radius=0.5),
+    "deferred": lambda task: cf.SecondOrderPreferencePerceptron(
+        task, radius=0.5, projection="deferred"),
+}
+RANKERS = {
+    "alpha": lambda w: cf.users.AlphaInformative(0.6),
+    "own": lambda w: cf.users.AlphaInformative(0.3, weights=w + 0.5),
+    "one": lambda w: cf.users.AlphaInformative(1.0),
+    "shallow": lambda w: cf.users.NoisyDepth(2),
+    "deep": lambda w: cf.users.NoisyDepth(9),
+    "expected": lambda w: cf.users.ExpectedAlphaInformative(0.4, base_alpha=0.8, seed=3),
+}
+RATERS = {
+    "alpha": lambda: cf.users.AlphaInformative(0.5),
+    "one": lambda: cf.users.AlphaInformative(1.0),
+    "zero": lambda: cf.users.AlphaInformative(0.0),
+    "expected": lambda: cf.users.ExpectedAlphaInformative(0.5, base_alpha=1.0, seed=1),
+    "better": lambda: cf.users.Better(seed=2),
+    "best": lambda: cf.users.Best(seed=2),
+}
+
+
+class Plain:
+    """The same user, but unknown to the package: the loop of single calls."""
+
+    def __init__(self, user):
+        self.user = user
+
+    def respond(self, query, presented):
+        return self.user.respond(query, presented)
+
+
+def rankings(dtype, seed=0, d=7, queries=40):
+    """Few distinct values, so that scores and utilities tie; one query of a single document."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 14, queries)
+    sizes[3] = 1
+    features = rng.integers(-2, 3, (sizes.sum(), d)).astype(dtype)
+    relevance = rng.integers(0, 3, len(features)).astype(float)
+    return RankingData(features, relevance, np.concatenate([[0], np.cumsum(sizes)]))
+
+
+def same(a, b):
+    assert a == b, (a.to_dict(), b.to_dict())
+
+
+def asked_by_calls(user):
+    """The same user as a class of one's own, which no compiled loop may stand in for."""
+
+    class Own(type(user)):
+        def respond(self, query, presented):
+            return super().respond(query, presented)
+
+    user.__class__ = Own
+    return user
+
+
+def prepared(user, weights, k):
+    """What `simulate` makes of a user: the task's k, and w* where it has none."""
+    user = copy.deepcopy(user)
+    user.k = k
+    if getattr(user, "weights", 0) is None:
+        user.weights = weights
+    return user
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("user", RANKERS)
+@pytest.mark.parametrize("rule", RULES)
+def test_rankings(rule, user, dtype):
+    data, rng = rankings(dtype), np.random.default_rng(5)
+    weights = rng.integers(-2, 3, data.dimension).astype(float)
+    order = rng.integers(0, len(data), 120)
+    fast, slow = (RULES[rule](cf.Ranking(k=4)) for _ in range(2))
+    simulated, loop = RANKERS[user](weights), prepared(RANKERS[user](weights), weights, 4)
+    history = cf.simulate(fast, data, simulated, order=order, weights=weights)
+    by_calls = cf.simulate(slow, data, Plain(loop), order=order, weights=weights)
+    np.testing.assert_array_equal(fast.weights, slow.weights)
+    np.testing.assert_array_equal(fast.average_weights, slow.average_weights)
+    assert fast.rounds == slow.rounds == 120
+    for name in ("utility", "optimal_utility"):
+        np.testing.assert_allclose(getattr(history, name), getattr(by_calls, name), rtol=1e-12,
+                                   atol=1e-12)
+    if hasattr(simulated, "rng"):  # both have drawn alike
+        assert simulated.rng.random() == loop.rng.random()
+
+
+def test_a_seed_leaves_the_user_alone():
+    data = rankings(np.float32)
+    user = cf.users.ExpectedAlphaInformative(0.5, seed=7)
+    before = copy.deepcopy(user.rng).random()
+    runs = [cf.simulate(cf.PreferencePerceptron(cf.Ranking()), data, user, seed=s)
+            for s in (1, 1, 2)]
+    same(runs[0], runs[1])
+    assert runs[0] != runs[2]
+    assert user.rng.random() == before
+
+
+@pytest.mark.parametrize("features", [5, 30])  # below and above the use of the Gram matrix
+@pytest.mark.parametrize("user", RATERS)
+@pytest.mark.parametrize("rule", RULES)
+def test_items(rule, user, features):
+    rng = np.random.default_rng(features)
+    catalogue = rng.integers(-2, 3, (60, features)).astype(float)
+    catalogue[7] = catalogue[31]  # equal items: the lower index
+    weights = rng.standard_normal((3, features)).round(1)
+    learner = RULES[rule](cf.Items(catalogue))
+    ratings = np.where(rng.random((3, 60)) < 0.5, rng.integers(1, 6, (3, 60)), np.nan)
+    given = {"rounds": 62, "ratings": ratings, "seed": 11}
+    history = cf.simulate_items(learner, catalogue, weights, RATERS[user](), **given)
+    slow = asked_by_calls(RATERS[user]())
+    same(history, cf.simulate_items(learner, catalogue, weights, slow, **given))
+    assert np.isnan(history.regret_per_user[:, -1]).all()  # more rounds than items
+    assert learner.rounds == 0
+    same(history, cf.simulate_items(learner, cf.Items(catalogue), weights, RATERS[user](),
+                                    n_jobs=3, **given))
+
+
+def test_near_ties_of_moved_scores_are_scored_afresh():
+    """Items that differ in the last bit: the Gram rows cannot tell them apart, the loop can."""
+    rng = np.random.default_rng(0)
+    base = rng.standard_normal((30, 40))
+    twins = base * (1.0 + 2.0**-52 * rng.integers(-1, 2, base.shape))
+    catalogue = np.vstack([base, twins])
+    weights = rng.standard_normal((4, 40))
+    learner = cf.PreferencePerceptron(cf.Items(catalogue))
+    fast = cf.simulate_items(learner, catalogue, weights, cf.users.AlphaInformative(0.5),
+                             rounds=25)
+    slow = cf.simulate_items(learner, catalogue, weights, Plain(cf.users.AlphaInformative(0.5)),
+                             rounds=25)
+    same(fast, slow)
