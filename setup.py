@@ -50,6 +50,7 @@ MODULES = {
     "coactive_fast.coactive._users": [],
     "coactive_fast.coactive._simulate": [],
     "coactive_fast.coactive._items": [],
+    "coactive_fast.coactive._dueling_engine": [],
     "coactive_fast.data._text": [],
 }
 

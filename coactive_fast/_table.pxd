@@ -144,6 +144,14 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
         void (*features_f32)(ptrdiff_t k, ptrdiff_t d, const float *rows, ptrdiff_t stride,
                              const ptrdiff_t *ranking, double a, const double *discount,
                              double *features) noexcept nogil
+        void (*change_of_features)(ptrdiff_t k, ptrdiff_t d, const double *rows,
+                                   ptrdiff_t stride, const ptrdiff_t *plus,
+                                   const ptrdiff_t *minus, const double *weight,
+                                   double *features) noexcept nogil
+        void (*change_of_features_f32)(ptrdiff_t k, ptrdiff_t d, const float *rows,
+                                       ptrdiff_t stride, const ptrdiff_t *plus,
+                                       const ptrdiff_t *minus, const double *weight,
+                                       double *features) noexcept nogil
         # inverse
         void (*symv)(const cf_triangle *b, const double *x, double *v) noexcept nogil
         void (*rank_one)(const cf_triangle *b, const double *w) noexcept nogil

@@ -1,4 +1,4 @@
-"""The compiled simulations give what the loop of single calls gives: decisions, weights, records."""
+"""The compiled simulations give what the loop of single calls gives: decisions and weights."""
 
 import copy
 

@@ -20,8 +20,9 @@ cdef class Bench:
     cdef ptrdiff_t *candidate # docs
     cdef ptrdiff_t *presented # places
     cdef ptrdiff_t *better    # places
-    cdef ptrdiff_t *index     # 2 places
-    cdef double *coefficient   # 2 places
+    cdef ptrdiff_t *plus       # places
+    cdef ptrdiff_t *minus      # places
+    cdef double *weight        # places
     cdef double *discount      # places
     cdef double *delta         # cf_pad(n), zero beyond n
     cdef void *sorting         # candidates of top_k
@@ -57,4 +58,8 @@ cdef class CoactiveEngine(Engine):
 cdef np.ndarray documents_of(object x)
 cdef void scores_of(np.ndarray a, const double *w, double *out) noexcept nogil
 cdef np.ndarray ranking_of(object value, str name, Py_ssize_t n)
-cdef void make_delta(Bench b, Py_ssize_t m, const void *rows, bint floats, Py_ssize_t stride) noexcept nogil
+cdef void ranking_delta(Bench b, Py_ssize_t p, const ptrdiff_t *presented, Py_ssize_t q,
+                        const ptrdiff_t *better, const void *rows, bint floats,
+                        Py_ssize_t stride) noexcept nogil
+cdef void item_delta(Bench b, ptrdiff_t presented, ptrdiff_t better, const void *rows,
+                     bint floats) noexcept nogil

@@ -152,14 +152,54 @@ def item_utilities(np.ndarray items, np.ndarray weights):
     return out
 
 
-cdef void make_delta(Bench b, Py_ssize_t m, const void *rows, bint floats,
-                     Py_ssize_t stride) noexcept nogil:
-    """delta = sum of coefficient[j] x_{index[j]}"""
-    memset(b.delta, 0, <size_t>b.n * sizeof(double))
+cdef void change(Bench b, Py_ssize_t m, const void *rows, bint floats,
+                 Py_ssize_t stride) noexcept nogil:
+    """delta += sum of weight (x_plus - x_minus)"""
     if floats:
-        K.features_f32(m, b.n, <const float *>rows, stride, b.index, 1.0, b.coefficient, b.delta)
+        K.change_of_features_f32(m, b.n, <const float *>rows, stride, b.plus, b.minus, b.weight,
+                                 b.delta)
     else:
-        K.features(m, b.n, <const double *>rows, stride, b.index, 1.0, b.coefficient, b.delta)
+        K.change_of_features(m, b.n, <const double *>rows, stride, b.plus, b.minus, b.weight,
+                             b.delta)
+
+
+cdef void places(Bench b, Py_ssize_t first, Py_ssize_t last, const ptrdiff_t *ranking, double a,
+                 const void *rows, bint floats, Py_ssize_t stride) noexcept nogil:
+    """delta += a times the features of some places of a ranking"""
+    if floats:
+        K.features_f32(last - first, b.n, <const float *>rows, stride, ranking + first, a,
+                       b.discount + first, b.delta)
+    else:
+        K.features(last - first, b.n, <const double *>rows, stride, ranking + first, a,
+                   b.discount + first, b.delta)
+
+
+cdef void ranking_delta(Bench b, Py_ssize_t p, const ptrdiff_t *presented, Py_ssize_t q,
+                        const ptrdiff_t *better, const void *rows, bint floats,
+                        Py_ssize_t stride) noexcept nogil:
+    """delta = phi(better) - phi(presented), of q and p places; place by place, so that equal
+    documents that changed places leave nothing behind."""
+    cdef Py_ssize_t r, m = 0, both = min(p, q)
+    for r in range(both):  # stored always, counted where the document is another
+        b.plus[m] = better[r]
+        b.minus[m] = presented[r]
+        b.weight[m] = b.discount[r]
+        m += better[r] != presented[r]
+    memset(b.delta, 0, <size_t>b.n * sizeof(double))
+    change(b, m, rows, floats, stride)
+    if p != q:
+        places(b, both, q, better, 1.0, rows, floats, stride)
+        places(b, both, p, presented, -1.0, rows, floats, stride)
+
+
+cdef void item_delta(Bench b, ptrdiff_t presented, ptrdiff_t better, const void *rows,
+                     bint floats) noexcept nogil:
+    """delta = x_better - x_presented"""
+    b.plus[0] = better
+    b.minus[0] = presented
+    b.weight[0] = 1.0
+    memset(b.delta, 0, <size_t>b.n * sizeof(double))
+    change(b, better != presented, rows, floats, b.n)
 
 
 # --- scratch ----------------------------------------------------------------------------------
@@ -176,14 +216,16 @@ cdef class Bench:
         L.free(self.candidate)
         L.free(self.presented)
         L.free(self.better)
-        L.free(self.index)
-        L.free(self.coefficient)
+        L.free(self.plus)
+        L.free(self.minus)
+        L.free(self.weight)
         L.free(self.discount)
         L.free(self.delta)
         L.free(self.sorting)
         L.free(self.drawn)
-        self.score = self.utility = self.coefficient = self.discount = self.delta = NULL
-        self.place = self.candidate = self.presented = self.better = self.index = NULL
+        self.score = self.utility = self.weight = self.discount = self.delta = NULL
+        self.place = self.candidate = self.presented = self.better = NULL
+        self.plus = self.minus = NULL
         self.sorting = NULL
         self.drawn = NULL
         self.docs = self.n = self.places = 0
@@ -202,8 +244,9 @@ cdef class Bench:
         self.place = <ptrdiff_t *>L.alloc_zero(<size_t>docs, sizeof(ptrdiff_t))
         self.presented = <ptrdiff_t *>take_scratch(places, sizeof(ptrdiff_t))
         self.better = <ptrdiff_t *>take_scratch(places, sizeof(ptrdiff_t))
-        self.index = <ptrdiff_t *>take_scratch(2 * places, sizeof(ptrdiff_t))
-        self.coefficient = <double *>take_scratch(2 * places, sizeof(double))
+        self.plus = <ptrdiff_t *>take_scratch(places, sizeof(ptrdiff_t))
+        self.minus = <ptrdiff_t *>take_scratch(places, sizeof(ptrdiff_t))
+        self.weight = <double *>take_scratch(places, sizeof(double))
         self.discount = <double *>take_scratch(places, sizeof(double))
         self.delta = <double *>L.alloc_zero(<size_t>cf_pad(n), sizeof(double))
         self.sorting = take_scratch(max(cf_top_k_scratch(docs, places), 2 * places + 8),
@@ -465,7 +508,7 @@ cdef class CoactiveEngine(Engine):
 
     cdef int learn_ranking(self, x, y, better) except -1:
         cdef np.ndarray a = documents_of(x)
-        cdef Py_ssize_t n = np.PyArray_DIM(a, 0), d = np.PyArray_DIM(a, 1), m
+        cdef Py_ssize_t n = np.PyArray_DIM(a, 0), d = np.PyArray_DIM(a, 1)
         cdef np.ndarray shown = ranking_of(y, "y", n), wanted = ranking_of(better, "better", n)
         cdef Bench b = self.bench
         if not rows_finite(a):
@@ -474,12 +517,11 @@ cdef class CoactiveEngine(Engine):
         if self.rule.n and d != self.rule.n:
             self.refuse_dimension(d, "x")
         b.fit(n, d, self.k)
-        m = L.feedback_change(min(np.PyArray_DIM(shown, 0), self.k),
-                              <const ptrdiff_t *>np.PyArray_DATA(shown),
-                              min(np.PyArray_DIM(wanted, 0), self.k),
-                              <const ptrdiff_t *>np.PyArray_DATA(wanted),
-                              b.discount, b.index, b.coefficient, b.place)
-        make_delta(b, m, np.PyArray_DATA(a), is_float32(a), row_stride(a))
+        ranking_delta(b, min(np.PyArray_DIM(shown, 0), self.k),
+                      <const ptrdiff_t *>np.PyArray_DATA(shown),
+                      min(np.PyArray_DIM(wanted, 0), self.k),
+                      <const ptrdiff_t *>np.PyArray_DATA(wanted),
+                      np.PyArray_DATA(a), is_float32(a), row_stride(a))
         if not K.all_finite(d, b.delta):
             raise ValueError("x gives a step that overflows")
         return self.first_step(d, "x")
@@ -510,11 +552,8 @@ cdef class CoactiveEngine(Engine):
                 if not (c == item).any():
                     raise ValueError(f"{name} must be one of the candidates in x, {item} is not")
         self.guard.settle_write()
-        b.fit(2, self.rule.n, 1)
-        b.index[0], b.index[1] = j, i
-        b.coefficient[0], b.coefficient[1] = 1.0, -1.0
-        make_delta(b, 0 if i == j else 2, np.PyArray_DATA(self.items), is_float32(self.items),
-                   self.rule.n)
+        b.fit(1, self.rule.n, 1)
+        item_delta(b, i, j, np.PyArray_DATA(self.items), is_float32(self.items))
         return self.step(b.delta, "the round")
 
     def update(self, delta):

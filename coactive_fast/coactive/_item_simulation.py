@@ -190,6 +190,8 @@ class _Crew:
                     self.changed.wait(0.02)  # short: signals reach this thread alone
                 if report is not None:
                     report(self.done, self.users)
+            if report is not None:
+                report(self.done, self.users)
         finally:
             self.shared.stop = True
             for thread in threads:

@@ -23,7 +23,7 @@ from coactive_fast._arrays cimport data_of, refuse, take_scratch
 from coactive_fast._table cimport (
     CF_ENONFINITE, CF_OK, cf_get_library, cf_get_table, cf_library, cf_table,
 )
-from coactive_fast.coactive._engine cimport Bench, make_delta
+from coactive_fast.coactive._engine cimport Bench, item_delta
 from coactive_fast.coactive._rules cimport Perceptron, Rule
 from coactive_fast.coactive._users cimport ALPHA, BEST, BETTER, EXPECTED, Decider
 
@@ -316,9 +316,7 @@ cdef class Session:
 
     cdef int learn(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
         cdef int status
-        self.bench.index[0], self.bench.index[1] = j, i
-        self.bench.coefficient[0], self.bench.coefficient[1] = 1.0, -1.0
-        make_delta(self.bench, 0 if i == j else 2, self.run_.rows, self.run_.floats, self.run_.d)
+        item_delta(self.bench, i, j, self.run_.rows, self.run_.floats)
         status = self.rule.step(self.bench.delta)
         if status == CF_OK and self.run_.g != NULL:
             self.move_scores(i, j)

@@ -63,6 +63,7 @@ cdef class SecondOrder(Rule):
     cdef Full metric           # A, from epsilon I
     cdef double *scratch
 
+    cdef void still(self) noexcept nogil
     cdef const double *inward(self, const double *delta) noexcept nogil
     cdef void nearest(self, const double *y, double *w) noexcept nogil
 

@@ -45,6 +45,14 @@ cdef double length(Py_ssize_t n, const double *x) noexcept nogil:
     return most * sqrt(sum)
 
 
+cdef bint all_zero(Py_ssize_t n, const double *x) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        if x[i] != 0.0:
+            return False
+    return True
+
+
 cdef class Rule:
     """What every rule has: weights, their mean, the count of rounds."""
 
@@ -308,6 +316,9 @@ cdef class SecondOrder(Rule):
         cdef double lam = self.lam
         cdef cf_newton move
         cdef int status
+        if all_zero(self.n, delta):  # nothing moves, not even the last bit of what was projected
+            self.still()
+            return CF_OK
         move.c = self.gamma
         move.gain = 1.0
         move.radius = self.radius
@@ -324,13 +335,20 @@ cdef class SecondOrder(Rule):
         self.commit()
         return CF_OK
 
+    cdef void still(self) noexcept nogil:
+        """A round in which nothing changes but the count and the mean."""
+        memcpy(self.w_next, self.w, <size_t>self.n * sizeof(double))
+        self.mean_of_next()
+        self.commit()
+
     cdef const double *inward(self, const double *delta) noexcept nogil:
         """Delta itself, or (deferred, y outside the ball) without its part along y."""
         cdef double norm, out
         if not self.deferred:
             return delta
         norm = length(self.n, self.y)
-        out = K.dot(self.n, delta, self.y) if norm > self.radius else 0.0
+        # the projection leaves y on the sphere to rounding: that still is the ball
+        out = K.dot(self.n, delta, self.y) if norm > (1.0 + 1e-9) * self.radius else 0.0
         if out <= 0.0:
             return delta
         memcpy(self.turned, delta, <size_t>self.n * sizeof(double))

@@ -20,7 +20,7 @@ class Learner:
     """Base of all learners; see the module's text."""
 
     last_history = None  # of the last run, whatever ended it
-    _shaping = ()  # parameters that shape the state: they wait for reset() once something is learned
+    _shaping = ()  # parameters that shape the state: they wait for reset()
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)

@@ -1,11 +1,12 @@
-"""The slow twins: every kernel and every metric, written in plain NumPy as its definition.
+"""The slow twins: all that is compiled, written in plain NumPy as its definition.
 
 Nothing here is fast and nothing here is clever. Each function says in its docstring what is
 computed and then computes it by the shortest safe road: full sorts, dense solves, exact
 rational arithmetic where rounding would blur the answer. The compiled package is tested against
 these functions, and they are the place to look up what a result means.
 
-Names and signatures are those of `coactive_fast.kernels` and `coactive_fast.metric`.
+Names and signatures are those of `coactive_fast.kernels`, `coactive_fast.metric`, the learners,
+the simulated users and the simulations.
 
 Examples
 --------
@@ -14,10 +15,37 @@ Examples
 array([1, 2])
 """
 
+from . import losses, metrics, users
+from .coactive_baselines import DuelingBandit, RankingSVM
+from .coactive_rules import (
+    ConvexPreferencePerceptron,
+    CustomPreferencePerceptron,
+    ExponentiatedPreferencePerceptron,
+    PreferencePerceptron,
+    SecondOrderPreferencePerceptron,
+)
+from .coactive_tasks import Items, Ranking
+from .convex import OGD, OGDEG, ONS, ONSEG
+from .convex_barrier import DikinFTRL
+from .convex_sets import Ball, Box, FeasibleSet, L1Ball, Simplex
 from .dual import Dual
 from .exponentiated import exponentiated_weights
+from .filtering import (
+    AppleTasting,
+    PerceptronFilter,
+    ProbabilisticRidgeFilter,
+    RidgeFilter,
+    SimpleFilter,
+)
 from .kernels import inverse_update, rank, ranking_features, top_k
 from .metric import Diagonal, Full
+from .multiclass import (
+    Banditron,
+    MulticlassAROW,
+    MulticlassPerceptron,
+    MulticlassSecondOrderPerceptron,
+)
+from .multiclass_confidit import Confidit
 from .projections import (
     project_ball,
     project_box,
@@ -25,13 +53,46 @@ from .projections import (
     project_scores,
     project_simplex,
 )
+from .simulation import History, simulate, simulate_items
 
 __all__ = [
+    "AppleTasting",
+    "Ball",
+    "Banditron",
+    "Box",
+    "Confidit",
+    "ConvexPreferencePerceptron",
+    "CustomPreferencePerceptron",
     "Diagonal",
+    "DikinFTRL",
     "Dual",
+    "DuelingBandit",
+    "ExponentiatedPreferencePerceptron",
+    "FeasibleSet",
     "Full",
+    "History",
+    "Items",
+    "L1Ball",
+    "MulticlassAROW",
+    "MulticlassPerceptron",
+    "MulticlassSecondOrderPerceptron",
+    "OGD",
+    "OGDEG",
+    "ONS",
+    "ONSEG",
+    "PerceptronFilter",
+    "PreferencePerceptron",
+    "ProbabilisticRidgeFilter",
+    "Ranking",
+    "RankingSVM",
+    "RidgeFilter",
+    "SecondOrderPreferencePerceptron",
+    "SimpleFilter",
+    "Simplex",
     "exponentiated_weights",
     "inverse_update",
+    "losses",
+    "metrics",
     "project_ball",
     "project_box",
     "project_l1",
@@ -39,5 +100,8 @@ __all__ = [
     "project_simplex",
     "rank",
     "ranking_features",
+    "simulate",
+    "simulate_items",
     "top_k",
+    "users",
 ]

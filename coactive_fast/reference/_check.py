@@ -4,6 +4,7 @@ Each function takes the argument's name first, returns the value in the form the
 work with, and raises a `TypeError` or `ValueError` whose message contains that name.
 """
 
+import copy
 import operator
 
 import numpy as np
@@ -140,3 +141,152 @@ def ranking(name, value):
     if given.ndim != 1:
         raise ValueError(f"{name} must have 1 dimension, got {given.ndim}")
     return given.tolist()
+
+
+def feature_row(name, value, length=None, of="the learner"):
+    """A finite 1-D float64 array from a vector, an array of one row, or a scipy.sparse row."""
+    sparse_indices(name, value)
+    if not scipy.sparse.issparse(value):
+        value = array(name, value)
+        if value.ndim == 2:
+            if value.shape[0] != 1:
+                raise ValueError(f"{name} must be one row, got shape {value.shape}")
+            value = value[0]
+    values = row(name, value)
+    if length is not None:
+        same_length(name, values.size, length, of)
+    return values
+
+
+def table(name, value):
+    """A finite 2-D float64 array with at least one row and one column; sparse is made dense."""
+    if scipy.sparse.issparse(value):
+        sparse_indices(name, value)
+        value = value.toarray()
+    values = finite(name, real_array(name, value, 2))
+    if 0 in values.shape:
+        raise ValueError(f"{name} needs at least one row and one feature, got {values.shape}")
+    return values
+
+
+def index(name, value, n):
+    """An integer in 0 .. n - 1."""
+    value = count(name, value)
+    if value >= n:
+        raise ValueError(f"{name} must be in 0..{n - 1}, got {value}")
+    return value
+
+
+def indices(name, value, n=None):
+    """A 1-D array of indices >= 0, below n if there is one, as intp; at least one."""
+    given = ranking(name, value)
+    if not given:
+        raise ValueError(f"{name} is empty: at least one index is needed")
+    if any(i < 0 or (n is not None and i >= n) for i in given):
+        limit = "a negative index" if n is None else f"an index outside 0..{n - 1}"
+        raise ValueError(f"{name} holds {limit}")
+    return np.array(given, dtype=np.intp)
+
+
+def distinct(name, value, n=None):
+    """Like `indices`, and none of them twice."""
+    given = indices(name, value, n)
+    if len(set(given.tolist())) < given.size:
+        raise ValueError(f"{name} holds an index twice")
+    return given
+
+
+def fraction(name, value):
+    """One real number in [0, 1], as a Python float."""
+    value = real(name, value)
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"{name} must be in [0, 1], got {value}")
+    return value
+
+
+def flag(name, value):
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {type(value).__name__}")
+    return bool(value)
+
+
+def choice(name, value, allowed):
+    """One of the strings `allowed`."""
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"{name} must be one of {list(allowed)}, got {value!r}")
+    return value
+
+
+def generator(name, seed):
+    """The generator of `seed`; a Generator given as seed is copied, so it never moves."""
+    try:
+        return np.random.default_rng(copy.deepcopy(seed))
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name} must be what numpy.random.default_rng takes: {error}") from error
+
+
+def answering(name, value, methods):
+    """`value` itself, or a `TypeError` that names the first method it lacks."""
+    if isinstance(value, type):
+        raise TypeError(f"{name} must be an object, got the class {value.__name__} itself")
+    for method in methods:
+        if not callable(getattr(value, method, None)):
+            raise TypeError(f"{name} must have the method {method}: {type(value).__name__} has not")
+    return value
+
+
+def within(name, value, interval):
+    """One real number inside an interval written as in mathematics, such as "(-1, 1]"."""
+    value = real(name, value)
+    low, high = (float(end) for end in interval[1:-1].split(","))
+    above = value >= low if interval[0] == "[" else value > low
+    below = value <= high if interval[-1] == "]" else value < high
+    if not (above and below):
+        raise ValueError(f"{name} must be in {interval}, got {value}")
+    return value
+
+
+def sparse_indices(name, value):
+    """Refuse a compressed sparse matrix with an index out of range: scipy would not notice."""
+    if scipy.sparse.issparse(value) and value.format in ("csr", "csc") and value.nnz:
+        limit = value.shape[-1] if value.format == "csr" else value.shape[0]
+        if value.indices.min() < 0 or value.indices.max() >= limit:
+            raise ValueError(f"{name} has an index outside 0..{limit - 1}")
+
+
+def feature_rows(name, value, width=None, of="the learner"):
+    """A finite 2-D float64 array, or a scipy.sparse CSR matrix of finite numbers, as it is."""
+    if scipy.sparse.issparse(value):
+        sparse_indices(name, value)
+        if len(value.shape) != 2:
+            raise ValueError(f"{name} must have 2 dimension(s), got {len(value.shape)}")
+        value = value.tocsr()
+        finite(name, real_array(name, value.data, 1))
+    else:
+        value = finite(name, real_array(name, value, 2))
+    if value.shape[1] == 0:
+        raise ValueError(f"{name} must have at least one feature")
+    if width is not None and value.shape[1] != width:
+        raise ValueError(f"{name} has {value.shape[1]} features, but {of} has {width}")
+    return value
+
+
+def labels(name, value, length, n_classes):
+    """A 1-D array of `length` integers in 0 .. n_classes - 1, as intp."""
+    given = ranking(name, value)
+    same_length(name, len(given), length, "X")
+    if any(not 0 <= label < n_classes for label in given):
+        raise ValueError(f"{name} must hold labels in 0..{n_classes - 1}")
+    return np.array(given, dtype=np.intp)
+
+
+def flags(name, value, length):
+    """A 1-D array of `length` booleans."""
+    given = array(name, value)
+    if given.dtype.kind != "b" and given.size:  # an empty list has no dtype of its own
+        raise TypeError(f"{name} must hold True and False, got dtype {given.dtype}")
+    if given.ndim != 1:
+        raise ValueError(f"{name} must have 1 dimension, got {given.ndim}")
+    same_length(name, given.size, length, "X")
+    return given.astype(bool)

@@ -66,11 +66,16 @@ def rank(X, w, k):
     w = check.no_nan("w", check.real_array("w", w, 1))
     check.same_length("w", w.size, X.shape[1], "a row of X")
     k = check.count("k", k)
-    with np.errstate(invalid="ignore", over="ignore"):
-        scores = np.array([np.sum(row * w) for row in X])
+    scores = row_scores(X, w)
     if np.isnan(scores).any():
         raise ValueError("the scores of X and w contain NaN (infinity times zero, or inf - inf)")
     return top_k(scores, k)
+
+
+def row_scores(X, w):
+    """``X @ w`` with every row summed in the same order: equal rows score equal to the bit."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.array([np.sum(row * w) for row in X])
 
 
 def ranking_features(X, ranking, k=5):

@@ -25,21 +25,28 @@ static void discounts(ptrdiff_t k, double *discount)
         discount[i] = log_one(2.0) / log_one((double)(i + 2));
 }
 
-/* Columns outside, rows inside: out is read and written once. `chunks` and, but for the last
+/* Columns outside, rows inside: out is read and written once. Row r of the sum is row plus[r],
+ * or (two, a constant at every call) row plus[r] less row minus[r]. `chunks` and, but for the last
  * columns, `m` are constants: so many chunks of m lanes. */
 #define CF_FEATURES(name, type, load, loadn)                                                     \
+    CF_INLINE vd name##_chunk(const type *x, const type *y, ptrdiff_t m, int two)                \
+    {                                                                                            \
+        const vd a = m == 8 ? load(x) : loadn(x, m);                                             \
+        return two ? v_sub(a, m == 8 ? load(y) : loadn(y, m)) : a;                               \
+    }                                                                                            \
     CF_INLINE void name##_at(ptrdiff_t k, const type *rows, ptrdiff_t stride,                    \
-                             const ptrdiff_t *ranking, double a, const double *discount,         \
-                             double *out, int chunks, ptrdiff_t m)                               \
+                             const ptrdiff_t *plus, const ptrdiff_t *minus, double a,            \
+                             const double *weight, double *out, int chunks, ptrdiff_t m,         \
+                             int two)                                                            \
     {                                                                                            \
         vd sum[4];                                                                               \
         for (int c = 0; c < chunks; c++)                                                         \
             sum[c] = m == 8 ? v_load(out + 8 * c) : v_loadn(out + 8 * c, m);                     \
-        for (ptrdiff_t i = 0; i < k; i++) {                                                      \
-            const type *row = rows + ranking[i] * stride;                                        \
-            const vd f = v_set1(a * discount[i]);                                                \
+        for (ptrdiff_t r = 0; r < k; r++) {                                                      \
+            const type *x = rows + plus[r] * stride, *y = two ? rows + minus[r] * stride : x;    \
+            const vd f = v_set1(a * weight[r]);                                                  \
             for (int c = 0; c < chunks; c++)                                                     \
-                sum[c] = v_fma(f, m == 8 ? load(row + 8 * c) : loadn(row + 8 * c, m), sum[c]);   \
+                sum[c] = v_fma(f, name##_chunk(x + 8 * c, y + 8 * c, m, two), sum[c]);           \
         }                                                                                        \
         for (int c = 0; c < chunks; c++)                                                         \
             if (m == 8)                                                                          \
@@ -47,16 +54,28 @@ static void discounts(ptrdiff_t k, double *discount)
             else                                                                                 \
                 v_storen(out + 8 * c, sum[c], m);                                                \
     }                                                                                            \
-    static void name(ptrdiff_t k, ptrdiff_t d, const type *rows, ptrdiff_t stride,               \
-                     const ptrdiff_t *ranking, double a, const double *discount, double *out)    \
+    CF_INLINE void name##_all(ptrdiff_t k, ptrdiff_t d, const type *rows, ptrdiff_t stride,      \
+                              const ptrdiff_t *plus, const ptrdiff_t *minus, double a,           \
+                              const double *weight, double *out, int two)                        \
     {                                                                                            \
         ptrdiff_t j = 0;                                                                         \
         for (; j + 32 <= d; j += 32)                                                             \
-            name##_at(k, rows + j, stride, ranking, a, discount, out + j, 4, 8);                 \
+            name##_at(k, rows + j, stride, plus, minus, a, weight, out + j, 4, 8, two);          \
         for (; j + 8 <= d; j += 8)                                                               \
-            name##_at(k, rows + j, stride, ranking, a, discount, out + j, 1, 8);                 \
+            name##_at(k, rows + j, stride, plus, minus, a, weight, out + j, 1, 8, two);          \
         if (j < d)                                                                               \
-            name##_at(k, rows + j, stride, ranking, a, discount, out + j, 1, d - j);             \
+            name##_at(k, rows + j, stride, plus, minus, a, weight, out + j, 1, d - j, two);      \
+    }                                                                                            \
+    static void name(ptrdiff_t k, ptrdiff_t d, const type *rows, ptrdiff_t stride,               \
+                     const ptrdiff_t *ranking, double a, const double *discount, double *out)    \
+    {                                                                                            \
+        name##_all(k, d, rows, stride, ranking, NULL, a, discount, out, 0);                      \
+    }                                                                                            \
+    static void change_of_##name(ptrdiff_t k, ptrdiff_t d, const type *rows, ptrdiff_t stride,   \
+                                 const ptrdiff_t *plus, const ptrdiff_t *minus,                  \
+                                 const double *weight, double *out)                              \
+    {                                                                                            \
+        name##_all(k, d, rows, stride, plus, minus, 1.0, weight, out, 1);                        \
     }
 CF_FEATURES(features, double, v_load, v_loadn)
 CF_FEATURES(features_f32, float, v_load_f32, v_loadn_f32)

@@ -166,6 +166,38 @@ static inline wide *wide_inverse(ptrdiff_t n, const double *a)
     return inverse;
 }
 
+/* (I + lam B)^-1 z into w, its length returned; m is room for a matrix. */
+static inline wide wide_ball_at(ptrdiff_t n, const wide *b, const wide *z, wide lam, wide *m,
+                                wide *w)
+{
+    wide sum = 0.0L;
+    for (ptrdiff_t i = 0; i < n * n; i++)
+        m[i] = lam * b[i] + (i / n == i % n ? 1.0L : 0.0L);
+    memcpy(w, z, (size_t)n * sizeof *w);
+    wide_solve(n, m, 1, w);
+    for (ptrdiff_t i = 0; i < n; i++)
+        sum += w[i] * w[i];
+    return sqrtl(sum);
+}
+
+/* The ball projection of z, which is longer than r, in the norm of B^-1: by bisection for lam. */
+static inline wide *wide_ball(ptrdiff_t n, const wide *b, const wide *z, wide r, wide *lam)
+{
+    wide *m = take_wide(n * n), *w = take_wide(n), low = 0.0L, high = 1.0L;
+    while (wide_ball_at(n, b, z, high, m, w) > r)
+        high *= 4.0L;
+    for (int turn = 0; turn < 70; turn++) {
+        const wide middle = 0.5L * (low + high);
+        if (wide_ball_at(n, b, z, middle, m, w) > r)
+            low = middle;
+        else
+            high = middle;
+    }
+    *lam = high;
+    wide_ball_at(n, b, z, high, m, w);
+    return w;
+}
+
 static inline double *rounded(ptrdiff_t n, const wide *a)
 {
     double *d = take_doubles(n);

@@ -10,12 +10,14 @@ typedef struct ball {
     double *z, *w, lam, r;
     double *scratch, *fallback;
     cf_ball_report report;
+    ptrdiff_t m;
+    double *terms; /* m rows: the matrix is b less their products */
 } ball;
 
 static ball take_ball(ptrdiff_t n, const double *b, ptrdiff_t ld, double share)
 {
     ball p = {n, b, take_triangle(b, n, ld, ld % 2), take_offset(n, 1), take_offset(n, 0), 0.0,
-              0.0, take_line(cf_ball_scratch(n, 0)), NULL, {-1, -1}};
+              0.0, take_line(cf_ball_scratch(n, 0)), NULL, {-1, -1}, 0, NULL};
     fill_normal(p.z, n);
     p.r = share * norm2(n, p.z);
     return p;
@@ -27,15 +29,30 @@ static int project(const cf_table *k, ball *p)
                            &p->report);
 }
 
+static wide *matrix_of(const ball *p)
+{
+    const ptrdiff_t n = p->n;
+    wide *b = widened(n * n, p->b);
+    for (ptrdiff_t r = 0; r < p->m; r++) {
+        const double *t = p->terms + r * cf_pad(n);
+        for (ptrdiff_t i = 0; i < n * n; i++)
+            b[i] -= (wide)t[i / n] * t[i % n];
+    }
+    return b;
+}
+
 /* (I + lam B) w = z and ||w|| = r, lam >= 0: what makes w the projection. */
 static void check_conditions(const ball *p, double error)
 {
     CHECK(p->lam >= 0.0);
     CHECK_CLOSE(norm2(p->n, p->w), p->r, 8 * DBL_EPSILON * p->r);
     const double size = norm2(p->n, p->z);
+    const wide *b = matrix_of(p);
     wide rest = 0.0L;
     for (ptrdiff_t i = 0; i < p->n; i++) {
-        const wide d = p->w[i] + p->lam * wide_dot(p->n, p->b + i * p->n, p->w) - p->z[i];
+        wide d = (wide)p->w[i] - p->z[i];
+        for (ptrdiff_t j = 0; j < p->n; j++)
+            d += p->lam * b[i * p->n + j] * p->w[j];
         rest += d * d;
     }
     CHECK_CLOSE(sqrt((double)rest), 0.0, error * (size + p->lam * p->r));
@@ -43,35 +60,13 @@ static void check_conditions(const ball *p, double error)
 
 /* --- against bisection with Gaussian elimination --------------------------------------------- */
 
-static wide *at_lambda(const ball *p, wide lam, wide *norm)
+static void check_bisection(const ball *p, double error)
 {
-    const ptrdiff_t n = p->n;
-    wide *m = widened(n * n, p->b), *w = widened(n, p->z);
-    for (ptrdiff_t i = 0; i < n * n; i++)
-        m[i] = lam * m[i] + (i / n == i % n ? 1.0L : 0.0L);
-    wide_solve(n, m, 1, w);
-    *norm = 0.0L;
-    for (ptrdiff_t i = 0; i < n; i++)
-        *norm += w[i] * w[i];
-    *norm = sqrtl(*norm);
-    return w;
-}
-
-static wide *by_bisection(const ball *p, wide *lam)
-{
-    wide low = 0.0L, high = 1.0L, norm, *w = at_lambda(p, high, &norm);
-    while (norm > p->r)
-        w = at_lambda(p, high *= 4.0L, &norm);
-    for (int turn = 0; turn < 70; turn++) {
-        const wide middle = 0.5L * (low + high);
-        w = at_lambda(p, middle, &norm);
-        if (norm > p->r)
-            low = middle;
-        else
-            high = middle;
-    }
-    *lam = high;
-    return w;
+    wide lam;
+    const wide *w = wide_ball(p->n, matrix_of(p), widened(p->n, p->z), p->r, &lam);
+    for (ptrdiff_t i = 0; i < p->n; i++)
+        CHECK_CLOSE(p->w[i], w[i], error * p->r);
+    CHECK_CLOSE(p->lam, lam, 1e-11 * (double)lam);
 }
 
 TEST_TABLES(against_bisection)
@@ -85,11 +80,7 @@ TEST_TABLES(against_bisection)
             CHECK_INT(project(k, &p), CF_OK);
             CHECK_INT(p.report.fallback, 0);
             CHECK(p.report.products >= 1 && p.report.products <= cf_ball_steps(n));
-            wide lam;
-            const wide *w = by_bisection(&p, &lam);
-            for (ptrdiff_t i = 0; i < n; i++)
-                CHECK_CLOSE(p.w[i], w[i], 1e-12 * p.r * (1.0 + ldexp(1.0, bits - 8)));
-            CHECK_CLOSE(p.lam, lam, 1e-11 * (double)lam);
+            check_bisection(&p, 1e-12 * (1.0 + ldexp(1.0, bits - 8)));
             check_conditions(&p, 1e-12);
             CHECK(upper_untouched(&p.t));
             AGREE(k, p.w, n);
@@ -271,6 +262,151 @@ TEST_TABLES(the_fallback_on_a_diagonal)
     for (ptrdiff_t i = 0; i < n; i++)
         CHECK_CLOSE(p.w[i] * (1.0 + p.lam * b[i * n + i]), p.z[i], 1e-12 * fabs(p.z[i]));
     check_conditions(&p, 1e-12);
+}
+
+/* --- terms that the matrix does not hold yet ------------------------------------------------- */
+
+/* b = a matrix of condition 2^bits and the products of m rows about as long as it is large */
+static ball take_less(ptrdiff_t n, int bits, ptrdiff_t m, ptrdiff_t ld, double share)
+{
+    const ptrdiff_t padded = cf_pad(n);
+    double *b = random_spd(n, bits), *terms = take_padded(m * padded);
+    for (ptrdiff_t r = 0; r < m; r++) {
+        double *t = terms + r * padded;
+        for (ptrdiff_t i = 0; i < n; i++)
+            t[i] = random_normal() / sqrt((double)n);
+        for (ptrdiff_t i = 0; i < n * n; i++)
+            b[i] += t[i / n] * t[i % n];
+    }
+    ball p = take_ball(n, b, ld, share);
+    p.m = m;
+    p.terms = terms;
+    return p;
+}
+
+static int project_less(const cf_table *k, ball *p)
+{
+    return cf_ball_project_less(k, &p->t, p->m, p->terms, p->z, p->r, p->w, &p->lam, p->scratch,
+                                p->fallback, &p->report);
+}
+
+TEST_TABLES(terms_against_bisection)
+{
+    for (ptrdiff_t n = 1; n <= check_count(14, 9); n++)
+        for (ptrdiff_t m = 0; m < 5; m++) {
+            CONTEXT("%s n=%td m=%td", k->isa, n, m);
+            ball p = take_less(n, 4, m, m % 2 ? n + 1 : 0, m % 3 ? 0.5 : 1e-3);
+            CHECK_INT(project_less(k, &p), CF_OK);
+            CHECK_INT(p.report.fallback, 0);
+            check_bisection(&p, 1e-12);
+            check_conditions(&p, 1e-12);
+            CHECK(upper_untouched(&p.t));
+            AGREE(k, p.w, n);
+            AGREE(k, &p.lam, 1);
+            release();
+        }
+}
+
+TEST_TABLES(no_terms_are_the_projection_bit_for_bit)
+{
+    for (ptrdiff_t n = 1; n < 70; n += 17) {
+        ball p = take_less(n, 6, 0, 0, 0.4);
+        CHECK_INT(project_less(k, &p), CF_OK);
+        const double *w = TAKE_COPY(p.w, n), lam = p.lam;
+        p.lam = 0.0;
+        CHECK_INT(project(k, &p), CF_OK);
+        CHECK_BITS(p.w, w, n);
+        CHECK_CLOSE(p.lam, lam, 0.0);
+        release();
+    }
+}
+
+/* The projection with the matrix from which the terms were taken away; by Lanczos and, where the
+ * eigenvalues are spread, by reflections. */
+static void check_explicit(const cf_table *k, ball *p, int fallback, double error)
+{
+    const ptrdiff_t n = p->n;
+    p->fallback = take_line(cf_ball_scratch(n, 1));
+    CHECK_INT(project_less(k, p), CF_OK);
+    CHECK_INT(p->report.fallback, fallback);
+    check_conditions(p, error);
+    AGREE(k, p->w, n);
+    AGREE(k, &p->lam, 1);
+    ball q = *p;
+    q.t = take_triangle(rounded(n * n, matrix_of(p)), n, 0, 0);
+    q.w = take_doubles(n);
+    q.lam = 0.0;
+    CHECK_INT(project(k, &q), CF_OK);
+    CHECK_INT(q.report.fallback, fallback);
+    CHECK_CLOSE(p->lam, q.lam, 1e3 * error * q.lam);
+    CHECK_CLOSE(distance(n, p->w, q.w), 0.0, 1e3 * error * p->r);
+    q.t = p->t; /* and the terms do matter */
+    CHECK_INT(project(k, &q), CF_OK);
+    CHECK(distance(n, p->w, q.w) > 1e-4 * p->r);
+}
+
+TEST_TABLES(terms_against_the_explicit_matrix)
+{
+    static const ptrdiff_t sizes[] = {7, 8, 9, 33, 64, 65, 150};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes - (size_t)check_quick(); i++)
+        for (ptrdiff_t m = 1; m < 4; m++) {
+            CONTEXT("%s n=%td m=%td", k->isa, sizes[i], m);
+            ball p = take_less(sizes[i], 6, m, m % 2 ? 0 : sizes[i], m % 2 ? 0.9 : 0.5);
+            check_explicit(k, &p, 0, 1e-12);
+            release();
+        }
+}
+
+TEST_TABLES(terms_in_the_fallback)
+{
+    for (ptrdiff_t m = 1; m < check_count(4, 2); m++) {
+        CONTEXT("%s m=%td", k->isa, m);
+        ball p = take_less(145 + 3 * m, 26, m, m % 2 ? 0 : 160, 1e-4);
+        check_explicit(k, &p, 1, 1e-11);
+        release();
+    }
+}
+
+TEST_TABLES(terms_in_place_and_inside)
+{
+    ball p = take_less(21, 6, 2, 0, 0.5);
+    CHECK_INT(project_less(k, &p), CF_OK);
+    double *same = TAKE_COPY(p.z, p.n);
+    p.lam = 0.0;
+    CHECK_INT(cf_ball_project_less(k, &p.t, p.m, p.terms, same, p.r, same, &p.lam, p.scratch,
+                                   NULL, NULL), CF_OK);
+    CHECK_BITS(same, p.w, p.n);
+    p.r = 1.5 * norm2(p.n, p.z); /* then neither the matrix nor the terms are looked at */
+    CHECK_INT(cf_ball_project_less(k, &p.t, p.m, NULL, p.z, p.r, p.w, &p.lam, NULL, NULL, NULL),
+              CF_OK);
+    CHECK_BITS(p.w, p.z, p.n);
+    CHECK_CLOSE(p.lam, 0.0, 0.0);
+}
+
+/* a term that leaves nothing positive, or is not finite */
+TEST_TABLES(bad_terms_leave_w)
+{
+    for (ptrdiff_t n = 1; n < 30; n += 4)
+        for (ptrdiff_t m = 1; m < 3; m++) {
+            CONTEXT("%s n=%td m=%td", k->isa, n, m);
+            ball p = take_less(n, 4, m, 0, 0.5);
+            double *t = p.terms + (m - 1) * cf_pad(n), *keep = TAKE_COPY(p.w, n);
+            const double before = t[n / 2];
+            t[n / 2] = NAN;
+            CHECK_INT(project_less(k, &p), CF_ENONFINITE);
+            CHECK_BITS(p.w, keep, n);
+            t[n / 2] = -INFINITY;
+            CHECK_INT(project_less(k, &p), CF_ENONFINITE);
+            CHECK_BITS(p.w, keep, n);
+            t[n / 2] = 1e3;
+            p.lam = 0.0;
+            CHECK_INT(project_less(k, &p), CF_ENOTPOSITIVE);
+            CHECK_BITS(p.w, keep, n);
+            t[n / 2] = before;
+            p.lam = 0.0;
+            CHECK_INT(project_less(k, &p), CF_OK);
+            release();
+        }
 }
 
 /* --- refusals -------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* Dense and sparse products and sums. */
+/* Dense and sparse products and sums, and a learner's step. */
 #include "cf_reference.h"
 
 static float *take_normal_f32(ptrdiff_t n, double *same)
@@ -191,6 +191,122 @@ TEST_TABLES(sparse_axpy_adds_repeated_indices_in_order)
         k->axpy_sparse64(nnz, a, i64, value, other);
         CHECK_BITS(other, naive, n);
         AGREE(k, y, n);
+        release();
+    }
+}
+
+/* --- steps ----------------------------------------------------------------------------------- */
+
+TEST_TABLES(add_difference_rounds_the_difference_first)
+{
+    FOR_SIZES(n, 0, 1000) {
+        for (ptrdiff_t offset = 0; offset < 3; offset++) {
+            CONTEXT("%s n=%td offset=%td", k->isa, n, offset);
+            double *plus = take_offset(n, offset), *minus = take_offset(n, 2 * offset + 1);
+            double *y = take_offset(n, 2 - offset), *naive = take_doubles(n);
+            for (ptrdiff_t i = 0; i < n; i++) {
+                plus[i] = random_scaled(-30, 30); /* the order of the two shows */
+                minus[i] = random_scaled(-30, 30);
+                y[i] = random_scaled(-30, 30);
+                naive[i] = y[i] + (plus[i] - minus[i]);
+            }
+            k->add_difference(n, plus, minus, y);
+            CHECK_BITS(y, naive, n);
+            AGREE(k, y, n);
+            memcpy(y, naive, (size_t)n * sizeof *y);
+            k->add_difference(n, plus, plus, y); /* a learner that agrees with its user */
+            CHECK_BITS(y, naive, n);
+            release();
+        }
+    }
+}
+
+typedef struct step {
+    ptrdiff_t n;
+    double a, rate;
+    double *delta, *w, *mean;
+    double *next, *middle; /* what must come out */
+} step;
+
+static step take_step(const cf_table *k, ptrdiff_t n, ptrdiff_t offset)
+{
+    step s = {n, random_normal(), random_unit(), take_offset(n, offset), take_offset(n, 1),
+              take_offset(n, 2 - offset), take_doubles(n), take_doubles(n)};
+    fill_normal(s.delta, n);
+    fill_normal(s.w, n);
+    fill_normal(s.mean, n);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        s.next[i] = multiply_add(k, s.a, s.delta[i], s.w[i]);
+        s.middle[i] = multiply_add(k, s.rate, s.next[i] - s.mean[i], s.mean[i]);
+    }
+    return s;
+}
+
+TEST_TABLES(step_mean_steps_and_takes_the_mean)
+{
+    for (ptrdiff_t n = 0; n <= 1003; n += n < 70 ? 1 : 311)
+        for (ptrdiff_t offset = 0; offset < 3; offset++) {
+            CONTEXT("%s n=%td offset=%td", k->isa, n, offset);
+            const step s = take_step(k, n, offset);
+            const double *delta = TAKE_COPY(s.delta, n), *w = TAKE_COPY(s.w, n);
+            const double *mean = TAKE_COPY(s.mean, n);
+            double *out = take_offset(n, offset), *out_mean = take_offset(n, 1);
+            CHECK_INT(k->step_mean(n, s.a, s.delta, s.w, s.rate, s.mean, out, out_mean), 1);
+            CHECK_BITS(out, s.next, n);
+            CHECK_BITS(out_mean, s.middle, n);
+            CHECK_BITS(s.delta, delta, n);
+            CHECK_BITS(s.w, w, n);
+            CHECK_BITS(s.mean, mean, n);
+            CHECK_INT(k->step_mean(n, s.a, s.delta, s.w, s.rate, s.mean, s.w, s.mean), 1);
+            CHECK_BITS(s.w, s.next, n); /* in place */
+            CHECK_BITS(s.mean, s.middle, n);
+            AGREE(k, out, n);
+            AGREE(k, out_mean, n);
+            release();
+        }
+}
+
+/* No step: the mean alone moves, and all of delta, w and w_new may be one array. */
+TEST_TABLES(step_mean_of_what_stands_still)
+{
+    for (ptrdiff_t n = 0; n <= 70; n++) {
+        CONTEXT("%s n=%td", k->isa, n);
+        step s = take_step(k, n, 0);
+        const double *w = TAKE_COPY(s.w, n);
+        CHECK_INT(k->step_mean(n, 0.0, s.w, s.w, 1.0, s.mean, s.w, s.mean), 1);
+        CHECK_BITS(s.w, w, n);
+        for (ptrdiff_t i = 0; i < n; i++) /* the first round: the mean is w, up to its rounding */
+            CHECK_CLOSE(s.mean[i], w[i], 8 * DBL_EPSILON);
+        release();
+    }
+}
+
+TEST_TABLES(step_mean_tells_what_is_not_finite)
+{
+    static const double bad[] = {NAN, INFINITY, -INFINITY, DBL_MAX, -DBL_MAX};
+    for (ptrdiff_t n = 1; n <= 70; n++) {
+        step s = take_step(k, n, n % 3);
+        double *out = take_doubles(n), *out_mean = take_doubles(n);
+        double *at[] = {s.delta, s.w, s.mean};
+        for (ptrdiff_t i = 0; i < n; i++)
+            for (int which = 0; which < 3; which++) {
+                CONTEXT("%s n=%td i=%td which=%d", k->isa, n, i, which);
+                const double keep = at[which][i];
+                for (int b = 0; b < 3; b++) {
+                    at[which][i] = bad[(i + b) % 3];
+                    CHECK_INT(k->step_mean(n, 1.0, s.delta, s.w, 0.5, s.mean, out, out_mean), 0);
+                }
+                at[which][i] = bad[3 + i % 2]; /* finite, and nothing overflows */
+                CHECK_INT(k->step_mean(n, 0.5, s.delta, s.w, 0.25, s.mean, out, out_mean), 1);
+                at[which][i] = keep;
+            }
+        const ptrdiff_t i = random_below(n);
+        s.delta[i] = DBL_MAX; /* the step overflows */
+        CHECK_INT(k->step_mean(n, 4.0, s.delta, s.w, 0.0, s.mean, out, out_mean), 0);
+        s.w[i] = -DBL_MAX; /* the step is finite, w_new - mean is not */
+        s.mean[i] = DBL_MAX;
+        CHECK_INT(k->step_mean(n, 0.0, s.delta, s.w, 0.5, s.mean, out, out_mean), 0);
+        CHECK(isfinite(out[i]) && !isfinite(out_mean[i]));
         release();
     }
 }

@@ -315,6 +315,62 @@ TEST_TABLES(a_failed_repair_leaves_matrix_and_inverse)
     }
 }
 
+/* The inverse anew on request: what was pending is in it, and it is counted. */
+TEST_TABLES(repair_makes_the_inverse_from_the_matrix)
+{
+    FOR_SIZES(n, 1, 40) {
+        CONTEXT("%s n=%td", k->isa, n);
+        metric m = take_metric(k, n, 1.0, 0);
+        random_updates(k, &m, 13 + (int)n % 7);
+        const cf_full_health before = m.full.health;
+        memset(m.full.b.data, 0xFF, (size_t)cf_panels_size(n) * sizeof(double));
+        fill_normal(m.full.w, n);
+        m.full.logdet = NAN;
+        CHECK_INT(cf_full_repair(&m.full, k, m.scratch), 1);
+        CHECK_INT(m.full.health.repairs, before.repairs + 1);
+        CHECK_INT(m.full.health.renewals, before.renewals + 1);
+        CHECK_INT(m.full.health.failed, 0);
+        CHECK_INT(m.full.health.updates, before.updates);
+        CHECK_CLOSE(m.full.logdet, log_determinant(n, m.a), 1e-11 * (double)(n + 20));
+        check_metric(k, &m, 1e-12);
+        random_updates(k, &m, 20);
+        check_metric(k, &m, 1e-12);
+        release();
+    }
+}
+
+TEST_TABLES(a_repair_that_the_matrix_does_not_allow)
+{
+    FOR_SIZES(n, 1, 20) {
+        CONTEXT("%s n=%td", k->isa, n);
+        metric m = take_metric(k, n, 1.0, 0);
+        random_updates(k, &m, 21);
+        negate(m.full.a.data, cf_panels_size(n));
+        const double logdet = m.full.logdet;
+        double *b = take_doubles(n * n), *now = take_doubles(n * n);
+        cf_full_inverse(&m.full, k, m.scratch, b);
+        CHECK_INT(cf_full_repair(&m.full, k, m.scratch), 0);
+        CHECK_INT(m.full.health.repairs, 1);
+        CHECK_INT(m.full.health.failed, 1);
+        cf_full_inverse(&m.full, k, m.scratch, now);
+        CHECK_BITS(now, b, n * n);
+        CHECK_CLOSE(m.full.logdet, logdet, 0.0);
+        release();
+    }
+}
+
+TEST_TABLES(the_robust_form_has_no_repair)
+{
+    metric m = take_metric(k, 9, 1.0, 1);
+    random_updates(k, &m, 21);
+    const ptrdiff_t size = cf_full_size(9);
+    const double *memory = TAKE_COPY(m.memory, size);
+    const cf_full *state = TAKE_COPY(&m.full, 1);
+    CHECK_INT(cf_full_repair(&m.full, k, m.scratch), 0);
+    CHECK_BITS(m.memory, memory, size);
+    CHECK_BITS(&m.full, state, 1);
+}
+
 /* A planned renewal that A does not allow is counted; B goes on as it is. */
 TEST_TABLES(a_failed_renewal_is_counted)
 {

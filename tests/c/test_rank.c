@@ -1,4 +1,4 @@
-/* Scores of rows and the feature map of a ranking. */
+/* Scores of rows, by one or two weight vectors, and the feature map of a ranking. */
 #include "cf_reference.h"
 
 static float *narrowed(ptrdiff_t n, double *rows)
@@ -33,6 +33,36 @@ TEST_TABLES(scores_are_the_rows_dot_products)
     }
 }
 
+/* One reading of the rows for two weight vectors: each as if alone, to the bit. */
+TEST_TABLES(two_scores_are_scores_twice)
+{
+    for (ptrdiff_t d = 0; d <= check_count(140, 72); d++) {
+        const ptrdiff_t n = 1 + d % 4, stride = d + d % 3, span = (n - 1) * stride + d;
+        CONTEXT("%s d=%td n=%td", k->isa, d, n);
+        double *rows = take_offset(span, d % 2), *w = take_offset(d, 1), *u = take_offset(d, 2);
+        double *out = take_doubles(n), *second = take_doubles(n), *alone = take_doubles(n);
+        fill_normal(rows, span);
+        fill_normal(w, d);
+        fill_normal(u, d);
+        const float *f = narrowed(span, rows);
+        for (int single = 0; single < 2; single++) {
+            if (single)
+                k->two_scores_f32(n, d, f, stride, w, u, out, second);
+            else
+                k->two_scores(n, d, rows, stride, w, u, out, second);
+            k->scores(n, d, rows, stride, w, alone);
+            CHECK_BITS(out, alone, n);
+            k->scores(n, d, rows, stride, u, alone);
+            CHECK_BITS(second, alone, n);
+        }
+        AGREE(k, out, n);
+        AGREE(k, second, n);
+        k->two_scores(n, d, rows, stride, w, w, out, second);
+        CHECK_BITS(out, second, n);
+        release();
+    }
+}
+
 TEST_TABLES(equal_rows_get_equal_scores_to_the_bit)
 {
     const ptrdiff_t n = 37;
@@ -52,6 +82,8 @@ TEST_TABLES(no_rows_no_scores)
 {
     double nothing = 7.0;
     k->scores(0, 10, NULL, 10, NULL, &nothing);
+    k->two_scores(0, 10, NULL, 10, NULL, NULL, &nothing, &nothing);
+    k->two_scores_f32(0, 10, NULL, 10, NULL, NULL, &nothing, &nothing);
     k->discounts(0, &nothing);
     k->features(0, 1, NULL, 1, NULL, 1.0, NULL, &nothing);
     CHECK_CLOSE(nothing, 7.0, 0.0);
@@ -100,6 +132,39 @@ TEST_TABLES(features_sum_the_first_places)
         AGREE(k, out, d);
         release();
     }
+}
+
+/* However many columns go at a time, each sums in the order of the places. */
+TEST_TABLES(features_are_repeated_axpy)
+{
+    const ptrdiff_t n = 7;
+    for (ptrdiff_t d = 0; d <= 70; d++)
+        for (ptrdiff_t places = 0; places <= 20; places++) {
+            const ptrdiff_t stride = d + places % 3, span = (n - 1) * stride + d;
+            const double a = random_normal();
+            CONTEXT("%s d=%td places=%td", k->isa, d, places);
+            double *rows = take_offset(span, places % 2), *discount = take_doubles(places);
+            double *out = take_offset(d, d % 2), *start = take_normal(d);
+            ptrdiff_t *ranking = take_bytes((size_t)places * sizeof *ranking, 0, 0);
+            fill_normal(rows, span);
+            const float *f = narrowed(span, rows);
+            k->discounts(places, discount);
+            for (ptrdiff_t i = 0; i < places; i++) /* the last row ends with the block */
+                ranking[i] = i == 0 ? n - 1 : random_below(n);
+            double *naive = TAKE_COPY(start, d);
+            for (ptrdiff_t i = 0; i < places; i++)
+                k->axpy(d, a * discount[i], rows + ranking[i] * stride, naive);
+            for (ptrdiff_t j = 0; j < d; j++)
+                out[j] = start[j];
+            k->features(places, d, rows, stride, ranking, a, discount, out);
+            CHECK_BITS(out, naive, d);
+            for (ptrdiff_t j = 0; j < d; j++)
+                out[j] = start[j];
+            k->features_f32(places, d, f, stride, ranking, a, discount, out);
+            CHECK_BITS(out, naive, d);
+            AGREE(k, out, d);
+            release();
+        }
 }
 
 CHECK_MAIN

@@ -27,6 +27,15 @@
                        double *features))                                                        \
     K(void, features_f32, (ptrdiff_t k, ptrdiff_t d, const float *rows, ptrdiff_t stride,        \
                            const ptrdiff_t *ranking, double a, const double *discount,           \
-                           double *features))
+                           double *features))                                                    \
+    /* features += sum over k places of weight[r] (x_{plus[r]} - x_{minus[r]}): rows that are     \
+       equal cancel exactly */                                                                   \
+    K(void, change_of_features, (ptrdiff_t k, ptrdiff_t d, const double *rows, ptrdiff_t stride, \
+                                 const ptrdiff_t *plus, const ptrdiff_t *minus,                  \
+                                 const double *weight, double *features))                        \
+    K(void, change_of_features_f32, (ptrdiff_t k, ptrdiff_t d, const float *rows,                \
+                                     ptrdiff_t stride, const ptrdiff_t *plus,                    \
+                                     const ptrdiff_t *minus, const double *weight,               \
+                                     double *features))
 
 #endif

@@ -18,7 +18,14 @@
     X(CF_ENOTPOSITIVE, -5, ValueError, "the matrix is not positive definite")                    \
     X(CF_EVALUE, -6, ValueError, "a value is out of its range")                                  \
     X(CF_ENOCONVERGE, -7, ArithmeticError, "the iteration did not converge")                     \
-    X(CF_EUNSUPPORTED, -8, ValueError, "this machine does not have that instruction set")
+    X(CF_EUNSUPPORTED, -8, ValueError, "this machine does not have that instruction set")        \
+    X(CF_ELABEL, -20, ValueError, "a label is missing or is not a finite number")                \
+    X(CF_EQUERY, -21, ValueError, "expected qid: and a whole number behind the label")           \
+    X(CF_EPAIR, -22, ValueError, "expected index:value")                                         \
+    X(CF_EINDEX, -23, ValueError, "a feature index is out of range")                             \
+    X(CF_ETWICE, -24, ValueError, "a feature index stands twice in one row")                     \
+    X(CF_ENUMBER, -25, ValueError, "a value is not a finite number of the dtype asked for")      \
+    X(CF_EFIELD, -26, ValueError, "expected user::item::rating")
 
 #define CF_STATUS_ENUM(name, value, exception, message) name = value,
 typedef enum cf_status { CF_STATUS_LIST(CF_STATUS_ENUM) } cf_status;

@@ -1,0 +1,111 @@
+"""Slow twin of the bandit learner for the simplex that needs no projection."""
+
+import numpy as np
+
+from . import _check as check
+from . import convex_constants as constants
+from .convex_sets import Simplex
+from .convex_shell import Bandit
+
+
+class DikinFTRL(Bandit):
+    """Bandit learner for the simplex that samples in the ellipsoid of the log barrier.
+
+    Parameters
+    ----------
+    dimension : int
+        Length of a point, >= 2.
+    horizon : int, optional
+        Number of rounds T (>= 2), for `eta`.
+    loss_bound : float, default 1.0
+        F, a bound on the absolute losses. Losses beyond it are used, with one warning.
+    eta : float, optional
+        Learning rate, instead of ``(delta / (m F)) min(1/4, sqrt(d ln T / (2 T)))``.
+    delta : float, default 0.9
+        Size of the random step, > 0 and < 1.
+    baseline : bool, default True
+        Subtract the mean of all earlier losses from each loss.
+    seed : optional
+        What `numpy.random.default_rng` takes; a Generator is copied.
+
+    Notes
+    -----
+    A ball within the simplex is tiny (in-radius about 1/d). The ellipsoid of the barrier
+    ``- sum ln y_i`` reaches far along the simplex and never beyond it, so neither a projection
+    nor a shrunk set is needed, and a round costs O(d). With ``m = d - 1``, u uniform on the unit
+    sphere of ``sum y_i u_i = 0`` and the baseline b::
+
+        x_i = y_i (1 + delta u_i)
+        g_i = (m / delta) (f(x) - b) u_i / y_i
+        G <- G + eta g
+        y_i = 1 / (G_i + nu), nu such that they sum to 1
+
+    For a linear loss the mean of g is its gradient but for a constant in every coordinate, which
+    no direction of the simplex sees. In the local norm g is at most ``m F / delta`` long
+    (``b = 0``), and while ``eta m F / delta <= 1/4`` the regret of this barrier method on linear
+    losses is at most ``d ln T / eta + 2 eta T (m F / delta)^2`` plus a constant: the default eta
+    makes the two equal.
+
+    Examples
+    --------
+    >>> from coactive_fast import reference
+    >>> learner = reference.DikinFTRL(3, eta=0.05, seed=0)
+    >>> for _ in range(300):
+    ...     x = learner.ask()
+    ...     learner.tell(x[0] + x[1])
+    >>> bool(learner.center[2] > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        dimension,
+        *,
+        horizon=None,
+        loss_bound=1.0,
+        eta=None,
+        delta=0.9,
+        baseline=True,
+        seed=None,
+    ):
+        super().__init__(dimension, Simplex(), loss_bound, baseline, seed)
+        self.delta = check.positive("delta", delta)
+        if self.delta >= 1.0:
+            raise ValueError(f"delta must be < 1, got {delta}")
+        self.eta = constants.barrier_rate(
+            self._size, horizon=horizon, loss_bound=loss_bound, delta=self.delta, eta=eta
+        )
+        self._begin()
+
+    def _first_memory(self):
+        return np.zeros(self.dimension)  # G, recentred so that its smallest entry is 0
+
+    def _draw(self, rng):
+        y = self._y
+        u = rng.standard_normal(self.dimension)
+        u -= y * (y @ u) / (y @ y)
+        return u / np.linalg.norm(u)
+
+    def _offset(self, v):
+        return self.delta * self._y * v
+
+    def _next(self, phi):
+        g = (self._size.d / self.delta) * phi * self._v / self._y
+        G = check.finite("G", self._memory + self.eta * g)
+        G -= G.min()
+        return _barrier_minimiser(G), G
+
+
+def _barrier_minimiser(G):
+    """``argmin G.y - sum ln y_i`` on the simplex, for G >= 0 with smallest entry 0.
+
+    ``y_i = 1 / (G_i + nu)``; their sum decreases in nu, is >= 1 at nu = 1 and <= 1 at nu = d.
+    """
+    low, high = 1.0, float(len(G))
+    while low < (middle := low + (high - low) / 2.0) < high:
+        if np.sum(1.0 / (G + middle)) > 1.0:
+            low = middle
+        else:
+            high = middle
+    y = 1.0 / (G + high)
+    return y / y.sum()

@@ -1,0 +1,274 @@
+"""Slow twin of Confidit: multiclass learning from right or wrong with upper confidence bounds."""
+
+import copy
+import math
+
+import numpy as np
+
+from . import _check as check
+from ._ridge import COVARIANCES, fresh, kernel_of
+from .multiclass_shell import MulticlassLearner
+from .projections import project_scores
+
+
+class Confidit(MulticlassLearner):
+    """One ridge regression a class; the label with the best optimistic score is tried.
+
+    Parameters
+    ----------
+    n_classes : int
+        K, at least 2.
+    covariance : {"diagonal", "full", "kernel"}
+        What is kept of every A_i: its diagonal, all of it, or the Gram matrix of the rows seen.
+    confidence : {"constant", "theory"}
+        The width of the confidence interval, see below.
+    eta : float, default 1.0
+        The constant of ``confidence="constant"``, > 0.
+    alpha : float, default 1.0
+        How close to each other the scores are taken to be, in (-1, 1].
+    projection : bool, default False
+        Project the scores of each round first. Not with a kernel.
+    norm_bound : float, default 1.0
+        ||U||, the length of all true weights together, >= 0; for "theory".
+    delta : float, default 0.05
+        Probability with which the theory may fail, in (0, 1).
+    approximation_error : float, default 0.0
+        How far from linear the classes may be in every round, >= 0; for "theory". (With it this
+        is Modified Confidit.)
+    diagonal_step : {"residual", "printed"}
+        For the diagonal: the step of the full matrix taken from its diagonal, or the one printed
+        in the paper, each feature by itself.
+    normalize : bool, default False
+        Divide every row by its length.
+    kernel : {"linear", "rbf", "poly"} or callable
+        For ``covariance="kernel"``, as for `Dual`; a callable gets two 1-D rows.
+    kernel_params : dict, optional
+    seed : optional
+        What `numpy.random.default_rng` takes.
+
+    Notes
+    -----
+    At the start ``A_i = (1 + alpha)^2 I`` and ``w_i = 0``. A round is:
+
+    1. ``v_i = A_i^-1 x``, ``q_i = x.v_i``, ``m_i = w_i.x``.
+    2. With projection ``w_i += c_i v_i`` for every class, such that the new ``m_i + alpha`` are
+       the projection of the old ones onto ``{v >= 0, sum v = 1 + alpha}`` with weights q_i.
+    3. ``label = argmax_i m_i + eps_i``, ties to the lower one, where ``eps_i^2`` is ``eta q_i``
+       (constant) or ``2 q_i eta_t`` (theory). In round t, with C = 4::
+
+           eta_t = (1 + alpha)^2 ||U||^2 / 2 + (C / 2) sum_{s < t} q_s / (1 + q_s)
+                   + 9 C log((t + 4) / delta) + C (t - 1) approximation_error
+
+       where q_s is that of the label learned in round s, in its matrix before that round.
+    4. Right: ``beta = 1``. Wrong: ``beta = -1`` with probability ``(1 + alpha) / 2``, else 1. With
+       ``alpha = 1`` and for right answers no coin is drawn.
+    5. For the class of the label alone: ``A += x x^T``, ``w += A^-1 x (beta - w.x)``.
+
+    `choose` does steps 1 to 3 and changes nothing; `learn` does all but the choice. A row that is
+    null (in the feature space of the kernel) gets label 0 and only counts as a round.
+    `decision_function` and `predict` use the ``w_i.x`` as they are, without projection.
+
+    Examples
+    --------
+    >>> from coactive_fast import reference
+    >>> learner = reference.Confidit(3)
+    >>> learner.choose([1.0, 0.0])
+    0
+    >>> learner.learn([1.0, 0.0], 0, False)
+    >>> learner.choose([1.0, 0.0])
+    1
+    >>> learner.weights
+    array([[-0.2,  0. ],
+           [ 0. ,  0. ],
+           [ 0. ,  0. ]])
+    """
+
+    _full_information = False
+
+    def __init__(
+        self,
+        n_classes,
+        *,
+        covariance="diagonal",
+        confidence="constant",
+        eta=1.0,
+        alpha=1.0,
+        projection=False,
+        norm_bound=1.0,
+        delta=0.05,
+        approximation_error=0.0,
+        diagonal_step="residual",
+        normalize=False,
+        kernel="linear",
+        kernel_params=None,
+        seed=None,
+    ):
+        self.covariance = check.choice("covariance", covariance, COVARIANCES)
+        self.confidence = check.choice("confidence", confidence, ("constant", "theory"))
+        self.eta = check.positive("eta", eta)
+        self.alpha = check.within("alpha", alpha, "(-1, 1]")
+        self.projection = check.flag("projection", projection)
+        if self.projection and covariance == "kernel":
+            raise ValueError('projection=True is not possible with covariance="kernel"')
+        self.norm_bound = check.within("norm_bound", norm_bound, "[0, inf)")
+        self.delta = check.within("delta", delta, "(0, 1)")
+        self.approximation_error = check.within(
+            "approximation_error", approximation_error, "[0, inf)"
+        )
+        self.diagonal_step = check.choice("diagonal_step", diagonal_step, ("residual", "printed"))
+        self.normalize = check.flag("normalize", normalize)
+        self.kernel, self.kernel_params = kernel, kernel_params
+        self._kernel = kernel_of(covariance, kernel, kernel_params)
+        super().__init__(n_classes, seed)
+
+    def _start(self):
+        super()._start()
+        self._explained = 0.0  # sum of the q / (1 + q) of the labels learned
+
+    def choose(self, x):
+        """The label with the best score plus width; a pure reading.
+
+        Examples
+        --------
+        >>> from coactive_fast import reference
+        >>> reference.Confidit(2, covariance="full", projection=True).choose([1.0, 0.0])
+        0
+        """
+        x = self._row(x)
+        classes = self._projected(self._before(x), x)
+        if classes[0].ignores(x):
+            return 0
+        m, q = _read(classes, x)
+        return int(np.argmax(m + self._widths(q)))
+
+    def learn(self, x, label, correct):
+        """Takes in that `label` was right or wrong for x; the label need not be that of `choose`.
+
+        Examples
+        --------
+        >>> from coactive_fast import reference
+        >>> learner = reference.Confidit(2)
+        >>> learner.learn([2.0], 1, True)
+        >>> learner.weights
+        array([[0.  ],
+               [0.25]])
+        """
+        x, label = self._row(x), self._label(label)
+        correct = check.flag("correct", correct)
+        classes = self._projected(self._before(x), x)
+        if classes[label].ignores(x):
+            self._after(x, {})
+            return
+        rng = self._rng
+        if correct:
+            beta = 1.0
+        elif self.alpha == 1.0:
+            beta = -1.0
+        else:  # the draw is from a copy until nothing can go wrong any more
+            rng = copy.deepcopy(rng)
+            beta = -1.0 if rng.random() < (1.0 + self.alpha) / 2.0 else 1.0
+        _, q = classes[label].read(x)
+        changed = dict(enumerate(classes))
+        changed[label] = classes[label].learned(x, beta)
+        self._rng = rng
+        self._explained += q / (1.0 + q)
+        self._after(x, changed)
+
+    def inverse(self, i):
+        """``A_i^-1``: a matrix, for the diagonal a vector; empty before the first round.
+
+        Examples
+        --------
+        >>> from coactive_fast import reference
+        >>> learner = reference.Confidit(2, covariance="full")
+        >>> learner.learn([1.0, 0.0], 0, True)
+        >>> learner.inverse(0)
+        array([[0.2 , 0.  ],
+               [0.  , 0.25]])
+        """
+        i = check.index("i", i, self.n_classes)
+        if self.covariance == "kernel":
+            raise ValueError('there is no inverse with covariance="kernel"')
+        classes = self._classes or [self._fresh(0)] * self.n_classes
+        return classes[i].inverse
+
+    def information(self):
+        """``log det A_i`` minus its value at the start for every class, shape (K,).
+
+        For full and kernel that is the sum of the ``log(1 + q)`` of what the class has learned.
+
+        Examples
+        --------
+        >>> from coactive_fast import reference
+        >>> learner = reference.Confidit(2)
+        >>> learner.learn([1.0, 0.0], 1, True)
+        >>> learner.information().round(3)
+        array([0.   , 0.223])
+        """
+        classes = self._classes or [self._fresh(0)] * self.n_classes
+        return np.array([one.information for one in classes])
+
+    @property
+    def weights(self):
+        """One row a class, shape (K, d); (K, 0) before the first round. Not with a kernel.
+
+        Examples
+        --------
+        >>> from coactive_fast import reference
+        >>> reference.Confidit(3).weights.shape
+        (3, 0)
+        """
+        if self.covariance == "kernel":
+            raise AttributeError('there are no weights with covariance="kernel"')
+        return super().weights
+
+    def _row(self, x):
+        x = super()._row(x)
+        if not self.normalize or not x.any():
+            return x
+        x = x / np.abs(x).max()  # no square overflows or vanishes
+        return x / math.sqrt(float(x @ x))
+
+    def _fresh(self, d):
+        ridge = (1.0 + self.alpha) ** 2
+        return fresh(self.covariance, d, ridge, self.diagonal_step, self._kernel)
+
+    def _margin(self, one, x):
+        return one.read(x)[0]
+
+    def _weight(self, one):
+        return one.weights
+
+    def _exploit(self, classes, x):
+        return super()._exploit(self._projected(classes, x), x)
+
+    def _projected(self, classes, x):
+        """Step 2: the classes after the projection of their scores for x."""
+        if not self.projection or classes[0].ignores(x):
+            return classes
+        m, q = _read(classes, x)
+        if (q <= 0.0).any():
+            raise ValueError("x is too small to be projected: its x^T A^-1 x is zero")
+        z = m + self.alpha
+        v, _ = project_scores(z, q, 1.0 + self.alpha)
+        return [one.moved(x, c) for one, c in zip(classes, (v - z) / q, strict=True)]
+
+    def _widths(self, q):
+        """Step 3: the eps_i of the round to come."""
+        if self.confidence == "constant":
+            return np.sqrt(self.eta * q)
+        t = self.rounds + 1
+        C = 4.0  # (1 + alpha)^2 at alpha = 1; below that 1 - w.x can still reach 2
+        eta_t = (
+            (1.0 + self.alpha) ** 2 * self.norm_bound * self.norm_bound / 2.0
+            + C / 2.0 * self._explained
+            + 9.0 * C * math.log((t + 4) / self.delta)
+            + C * (t - 1) * self.approximation_error
+        )
+        return np.sqrt(2.0 * q * eta_t)
+
+
+def _read(classes, x):
+    """All ``w_i.x`` and all ``x^T A_i^-1 x``."""
+    m, q = np.array([one.read(x) for one in classes]).T
+    return m, q

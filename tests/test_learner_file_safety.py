@@ -1,0 +1,422 @@
+"""The state file is the old one or the new one at every moment, and lies where it should."""
+
+import errno
+import json
+import os
+import pathlib
+import signal
+import stat
+import sys
+import tempfile
+import threading
+
+import numpy as np
+import pytest
+from state_files import assert_state, python
+
+from coactive_fast.learner import _file
+
+HEAD = {"name": "x", "rounds": 3}
+POSIX = pytest.mark.skipif(os.name != "posix", reason="POSIX permissions and links")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "state.cf"
+
+
+# --- old or new, whatever happens -----------------------------------------------------------
+
+OLD = {"state": "old"}, {"a": np.zeros(300)}
+NEW = {"state": "new"}, {"a": np.ones(200), "b": np.ones(3)}
+
+
+def assert_old_or_new(path):
+    """One of the two is there, whole, and nothing else in the folder; which one."""
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+    name = _file.read(path)[0]["state"]
+    assert_state(path, *{"old": OLD, "new": NEW}[name])
+    return name
+
+
+def interrupted_at(line, path):
+    """Writes NEW and interrupts before the given line is run; the number of lines if it ended."""
+    seen = 0
+
+    def trace(frame, event, argument):
+        nonlocal seen
+        if frame.f_code.co_filename != _file.__file__:
+            return None
+        if event == "line":
+            seen += 1
+            if seen == line:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        _file.write(path, *NEW)
+    finally:
+        sys.settrace(before)
+    return seen
+
+
+def test_interrupted_at_every_line(path):
+    lines = interrupted_at(0, path)
+    found = []
+    for line in range(1, lines + 1):
+        _file.write(path, *OLD)
+        with pytest.raises(KeyboardInterrupt):
+            interrupted_at(line, path)
+        found.append(assert_old_or_new(path))
+    assert set(found) == {"old", "new"}
+    assert found == sorted(found, reverse=True)  # one moment at which it becomes the new one
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace", "fstat"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError,
+                                   lambda: OSError(errno.ENOSPC, "No space left on device")])
+def test_failing_calls(path, monkeypatch, call, error):
+    _file.write(path, *OLD)
+
+    def fail(*arguments):
+        raise error()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, fail)
+        with pytest.raises((KeyboardInterrupt, MemoryError, OSError)):
+            _file.write(path, *NEW)
+    assert assert_old_or_new(path) == "old"
+
+
+def test_everything_is_forced_to_the_disk_before_the_name_changes(path, monkeypatch):
+    calls = []
+    fsync, replace = os.fsync, os.replace
+
+    def watched_fsync(handle):
+        found = os.fstat(handle)
+        calls.append("folder" if stat.S_ISDIR(found.st_mode) else f"{found.st_size} bytes")
+        fsync(handle)
+
+    def watched_replace(source, target):
+        calls.append("replace")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", watched_fsync)
+    monkeypatch.setattr(os, "replace", watched_replace)
+    _file.write(path, *NEW)
+    expected = [f"{path.stat().st_size} bytes", "replace"]
+    assert calls[:2] == expected
+    assert calls[2:] == (["folder"] if hasattr(os, "O_DIRECTORY") else [])
+
+
+@pytest.mark.skipif(not hasattr(os, "O_DIRECTORY"), reason="folders are not synced here")
+def test_folder_that_cannot_be_synced(path, monkeypatch):
+    fsync = os.fsync
+
+    def failing(number):
+        def call(handle):
+            if stat.S_ISDIR(os.fstat(handle).st_mode):
+                raise OSError(number, os.strerror(number))
+            fsync(handle)
+        return call
+
+    monkeypatch.setattr(os, "fsync", failing(errno.EINVAL))
+    _file.write(path, *NEW)  # the file system knows no such thing
+    monkeypatch.setattr(os, "fsync", failing(errno.EIO))
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        _file.write(path, *OLD)
+    assert assert_old_or_new(path) == "old"
+
+
+def test_many_writers_of_one_file(path):
+    def work():
+        for state in (OLD, NEW) * 10:
+            _file.write(path, *state)
+            _file.read(path)
+
+    _file.write(path, *OLD)
+    failures = []
+    threads = [threading.Thread(target=lambda: failures.append(_failure(work))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == [None] * 4
+    assert_old_or_new(path)
+
+
+def _failure(work):
+    try:
+        work()
+    except BaseException as error:
+        return error
+    return None
+
+
+KILLS = '''
+import json, os, random, signal, sys, time
+import numpy as np
+from coactive_fast.learner import _file
+
+path, kills = sys.argv[1], int(sys.argv[2])
+folder = os.path.dirname(path)
+sizes = (150_000, 100_000)
+states = [({"n": n, "size": size}, {"x": np.full(size, float(n)), "y": np.full(9, n)})
+          for n, size in enumerate(sizes)]
+random = random.Random(7)
+told = {"killed": 0, "in the middle": 0, "found": [0, 0]}
+start = time.monotonic()
+for _ in range(5):
+    _file.write(path, *states[0])
+duration = (time.monotonic() - start) / 5  # of one write, on this machine as busy as it is
+n = 0
+for _ in range(kills):
+    ready, begun = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(begun, b".")
+            end = time.monotonic() + 60  # should nobody be left to kill it
+            while time.monotonic() < end:
+                n = 1 - n  # first the one that is not there
+                _file.write(path, *states[n])
+        finally:
+            os._exit(1)
+    os.read(ready, 1)
+    os.close(ready), os.close(begun)
+    time.sleep(random.uniform(0.0, 3.0 * duration))
+    os.kill(child, signal.SIGKILL)
+    status = os.waitpid(child, 0)[1]
+    told["killed"] += os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    head, arrays = _file.read(path)
+    n = head["n"]
+    assert head["size"] == sizes[n] == len(arrays["x"]) and set(arrays) == {"x", "y"}
+    assert (arrays["x"] == n).all() and (arrays["y"] == n).all()
+    told["found"][n] += 1
+    left = [name for name in os.listdir(folder) if name.endswith(".tmp")]
+    told["in the middle"] += bool(left)
+    for name in left:
+        os.unlink(os.path.join(folder, name))
+print(json.dumps(told))
+'''
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_killed_two_hundred_times(path):
+    done = python(KILLS, path, 200)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["killed"] == sum(told["found"]) == 200
+    assert told["in the middle"] > 0 and all(told["found"])
+
+
+# --- paths, links and permissions -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [str, pathlib.Path, os.fsencode])
+def test_kinds_of_path(path, kind):
+    _file.write(kind(path), HEAD, {})
+    assert _file.read(kind(path))[0] == HEAD
+
+
+def test_relative_path(path, monkeypatch):
+    monkeypatch.chdir(path.parent)
+    _file.write(path.name, *NEW)
+    assert_state(path.name, *NEW)
+    assert assert_old_or_new(path) == "new"
+
+
+@pytest.mark.parametrize("value", [3, None, 2.5, [b"a"]])
+def test_what_is_no_path(value):
+    with pytest.raises(TypeError, match="path must be a string or os.PathLike"):
+        _file.write(value, {}, {})
+    with pytest.raises(TypeError, match="path must be a string or os.PathLike"):
+        _file.read(value)
+
+
+def test_missing_folder(tmp_path):
+    path = tmp_path / "missing" / "state.cf"
+    with pytest.raises(FileNotFoundError) as caught:
+        _file.write(path, *NEW)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["folder", "folder/", "missing/", ""])
+@POSIX
+def test_folder_as_target(tmp_path, name):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError):
+        _file.write(f"{tmp_path}/{name}", *NEW)
+    assert [p.name for p in tmp_path.rglob("*")] == ["folder"]
+
+
+def test_file_as_folder(path):
+    _file.write(path, *OLD)
+    with pytest.raises(OSError):
+        _file.write(path / "inner", *NEW)
+    assert assert_old_or_new(path) == "old"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_what_is_no_regular_file_is_left_alone(path):
+    """Devices too, but never try it on a real one: where this fails for root, it is gone."""
+    os.mkfifo(path)
+    link = path.with_name("link")
+    link.symlink_to(path)
+    for name in (path, link):
+        with pytest.raises(ValueError, match="regular file"):
+            _file.write(name, *NEW)
+    assert stat.S_ISFIFO(os.stat(path).st_mode) and link.is_symlink()
+    assert sorted(p.name for p in path.parent.iterdir()) == ["link", "state.cf"]
+
+
+@POSIX
+def test_longest_name(tmp_path):
+    path = tmp_path / ("x" * 255)
+    _file.write(path, *NEW)
+    assert assert_old_or_new(path) == "new"
+
+
+@POSIX
+def test_symbolic_links_are_followed(tmp_path):
+    (tmp_path / "data").mkdir()
+    target, link, second = tmp_path / "data" / "target", tmp_path / "link", tmp_path / "second"
+    link.symlink_to(os.path.join("data", "target"))  # relative to the link's own folder
+    second.symlink_to(link)
+    for state in (OLD, NEW):  # first it leads nowhere, as `open` would have it
+        _file.write(second, *state)
+        assert link.is_symlink() and second.is_symlink() and not target.is_symlink()
+        assert_state(target, *state)
+        assert_state(second, *state)
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["data", "link", "second", "target"]
+
+
+@POSIX
+def test_symbolic_links_that_lead_nowhere(tmp_path):
+    circle, lost = tmp_path / "circle", tmp_path / "lost"
+    circle.symlink_to(circle)
+    with pytest.raises(OSError, match=os.strerror(errno.ELOOP)):
+        _file.write(circle, *NEW)
+    lost.symlink_to(tmp_path / "missing" / "target")
+    with pytest.raises(FileNotFoundError):
+        _file.write(lost, *NEW)
+    assert circle.is_symlink() and lost.is_symlink()
+
+
+@POSIX
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o027, 0o077])
+def test_permissions(path, umask):
+    before = os.umask(umask)
+    try:
+        _file.write(path, *OLD)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~umask
+        for mode in (0o600, 0o640, 0o664, 0o666, 0o755):
+            path.chmod(mode)
+            _file.write(path, *NEW)
+            assert stat.S_IMODE(path.stat().st_mode) == mode
+    finally:
+        os.umask(before)
+
+
+@POSIX
+def test_temporary_file_is_never_more_open_than_the_target(path, monkeypatch):
+    _file.write(path, *OLD)
+    path.chmod(0o600)
+    seen = []
+    content = _file._content
+
+    def watched(*arguments):
+        for part in content(*arguments):
+            seen.extend(stat.S_IMODE(p.stat().st_mode) for p in path.parent.glob(".*.tmp"))
+            yield part
+
+    monkeypatch.setattr(_file, "_content", watched)
+    monkeypatch.setattr(os, "chmod", lambda *arguments: None)  # right from the first moment
+    before = os.umask(0)
+    try:
+        _file.write(path, *NEW)
+    finally:
+        os.umask(before)
+    assert set(seen) == {0o600}
+
+
+READ_ONLY = '''
+import os, stat, sys
+import numpy as np
+from coactive_fast.learner import _file
+
+folder = sys.argv[1]
+path = os.path.join(folder, "state.cf")
+if os.geteuid() == 0:  # whom permissions do not bind
+    try:
+        os.chown(folder, 65534, 65534)
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+    except OSError:
+        sys.exit("cannot become another user")
+
+
+def refused(new):
+    try:
+        _file.write(new, {"n": 2}, {})
+    except PermissionError as error:
+        assert error.filename == new, error
+    else:
+        raise AssertionError("written")
+    assert os.listdir(folder) == ["state.cf"]
+    assert _file.read(path) == ({"n": 1}, {})
+
+
+_file.write(path, {"n": 1}, {})
+os.chmod(path, 0o444)
+refused(path)
+os.chmod(path, 0o644)
+os.chmod(folder, 0o555)
+refused(path)
+refused(os.path.join(folder, "other.cf"))
+os.chmod(folder, 0o300)  # may be written to, not looked at
+_file.write(path, {"n": 3}, {})
+os.chmod(folder, 0o700)
+assert os.listdir(folder) == ["state.cf"]
+assert _file.read(path) == ({"n": 3}, {})
+print("refused")
+'''
+
+
+@POSIX
+def test_read_only_file_and_folder():
+    folder = tempfile.mkdtemp()  # not below a folder that only its owner may enter
+    try:
+        done = python(READ_ONLY, folder)
+        if "cannot become" in done.stderr:
+            pytest.skip(done.stderr.strip())
+        assert done.stdout.strip() == "refused", done.stderr
+    finally:
+        os.chmod(folder, 0o700)
+        for name in os.listdir(folder):
+            os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs interval timers")
+def test_signals_while_writing(path):
+    """Handlers that return interrupt system calls, which then go on where they were."""
+    count = 0
+
+    def handler(number, frame):
+        nonlocal count
+        count += 1
+
+    before = signal.signal(signal.SIGALRM, handler)
+    state = {"state": "new"}, {"a": np.ones(3_000_000)}
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+        _file.write(path, *state)
+        assert_state(path, *state)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert count > 0
