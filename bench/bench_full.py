@@ -108,10 +108,10 @@ def check_metric(x, precision):
     """A metric after one pass: against the twin, or for larger ones against solving for A."""
     d = x.shape[1]
     m = Full(d, precision=precision)
-    q = m.update_many(x, C)
+    q = m.update_many(x, c=C)
     if d <= 64:
         twin = reference.Full(d)
-        assert np.allclose(q, [twin.update(row, C) for row in x], rtol=1e-12, atol=0)
+        assert np.allclose(q, [twin.update(row, c=C) for row in x], rtol=1e-12, atol=0)
     assert close(m.inverse(), right_inverse(x))
     return m
 

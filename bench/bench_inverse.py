@@ -42,8 +42,8 @@ def check_twin(d, triangle):
     """The twin's result where it is affordable: to rounding."""
     fast, slow = np.eye(d), np.eye(d)
     for x in stream(d)[:4]:
-        q = inverse_update(fast, x, C, triangle)
-        assert abs(q - reference.inverse_update(slow, x, C, triangle)) <= 1e-13 * q
+        q = inverse_update(fast, x, c=C, triangle=triangle)
+        assert abs(q - reference.inverse_update(slow, x, c=C, triangle=triangle)) <= 1e-13 * q
     assert np.abs(fast - slow).max() < 1e-13
 
 
@@ -53,7 +53,7 @@ def unit(d, past):
 
 def our_contender(d, triangle, rows, past):
     def step(a, x):
-        return inverse_update(a, x, C, triangle)
+        return inverse_update(a, x, c=C, triangle=triangle)
 
     a = checked(step, unit(d, past), rows)
     if triangle == "both":

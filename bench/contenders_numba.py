@@ -124,3 +124,82 @@ def project_scores(z, q, total, v, kept):
         t = z[i] + lam * q[i]
         v[i] = t if t > 0.0 else 0.0
     return lam
+
+
+@nb.njit
+def _insert(list_, filled, values, i):
+    k = list_.size
+    if filled == k and not values[i] > values[list_[k - 1]]:
+        return filled
+    p = min(filled, k - 1)
+    while p > 0 and values[list_[p - 1]] < values[i]:
+        list_[p] = list_[p - 1]
+        p -= 1
+    list_[p] = i
+    return min(filled + 1, k)
+
+
+@nb.njit(fastmath=True)
+def _products(x, w, out, top):
+    filled = 0
+    for i in range(x.shape[0]):
+        s = w.dtype.type(0)
+        for j in range(x.shape[1]):
+            s += x[i, j] * w[j]
+        out[i] = s
+        filled = _insert(top, filled, out, i)
+
+
+@nb.njit(fastmath=True)
+def _improve(x, shown, better, discount, w):
+    for p in range(shown.size):
+        a, b = shown[p], better[p]
+        if a != b:
+            for j in range(w.size):
+                w[j] += discount[p] * (x[b, j] - x[a, j])
+
+
+@nb.njit
+def coactive_given(queries, best, w, discount, scores, shown, at, rounds):
+    """Preference Perceptron, the feedback known beforehand."""
+    for t in range(at, at + rounds):
+        _products(queries[t], w, scores, shown)
+        _improve(queries[t], shown, best[t], discount, w)
+
+
+@nb.njit
+def _gain(values, ranking, discount):
+    s = 0.0
+    for p in range(ranking.size):
+        s += discount[p] * values[ranking[p]]
+    return s
+
+
+@nb.njit
+def coactive_alpha(queries, truth, w, discount, alpha, scores, utility, shown, best, better, at,
+                   rounds):
+    """Preference Perceptron and an alpha-informative user; the regret is returned."""
+    regret = 0.0
+    for t in range(at, at + rounds):
+        x = queries[t]
+        _products(x, w, scores, shown)
+        _products(x, truth, utility, best)
+        now, top = _gain(utility, shown, discount), _gain(utility, best, discount)
+        regret += top - now
+        filled = 0
+        for p in range(shown.size):
+            filled = _insert(better, filled, utility, shown[p])
+        last = shown[-1]
+        while _gain(utility, better, discount) - now < alpha * (top - now):
+            found = -1
+            for i in range(scores.size):
+                if utility[i] > utility[better[-1]] and (
+                        scores[i] < scores[last] or (scores[i] == scores[last] and i > last)):
+                    if found < 0 or scores[i] > scores[found]:
+                        found = i
+            if found < 0:
+                break
+            last = found
+            _insert(better, filled, utility, found)
+        _improve(x, shown, better, discount, w)
+    return regret

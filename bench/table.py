@@ -10,7 +10,7 @@ import platform
 import sys
 
 SUBJECTS = ("inverse", "full", "project_scores", "project_ball", "project_faces", "top_k", "rank",
-            "cholesky", "accuracy")
+            "cholesky", "accuracy", "simulate")
 
 
 def arguments():

@@ -17,7 +17,6 @@ cdef class Bench:
     cdef double *score         # docs
     cdef double *utility       # docs
     cdef ptrdiff_t *place     # docs zeros
-    cdef ptrdiff_t *candidate # docs
     cdef ptrdiff_t *presented # places
     cdef ptrdiff_t *better    # places
     cdef ptrdiff_t *plus       # places

@@ -213,7 +213,6 @@ cdef class Bench:
         L.free(self.score)
         L.free(self.utility)
         L.free(self.place)
-        L.free(self.candidate)
         L.free(self.presented)
         L.free(self.better)
         L.free(self.plus)
@@ -224,7 +223,7 @@ cdef class Bench:
         L.free(self.sorting)
         L.free(self.drawn)
         self.score = self.utility = self.weight = self.discount = self.delta = NULL
-        self.place = self.candidate = self.presented = self.better = NULL
+        self.place = self.presented = self.better = NULL
         self.plus = self.minus = NULL
         self.sorting = NULL
         self.drawn = NULL
@@ -240,7 +239,6 @@ cdef class Bench:
         self.drop()
         self.score = <double *>take_scratch(docs, sizeof(double))
         self.utility = <double *>take_scratch(docs, sizeof(double))
-        self.candidate = <ptrdiff_t *>take_scratch(docs, sizeof(ptrdiff_t))
         self.place = <ptrdiff_t *>L.alloc_zero(<size_t>docs, sizeof(ptrdiff_t))
         self.presented = <ptrdiff_t *>take_scratch(places, sizeof(ptrdiff_t))
         self.better = <ptrdiff_t *>take_scratch(places, sizeof(ptrdiff_t))
@@ -478,15 +476,17 @@ cdef class CoactiveEngine(Engine):
         return 0
 
     cdef int step(self, const double *delta, str what) except -1:
-        """One round, with the lock held or the GIL kept."""
+        """One round; other threads are kept out where the GIL may change hands."""
         cdef int status
-        if self.rule.n * self.rule.n < BUSY or not self.rule.compiled:
+        if self.rule.n * self.rule.n < BUSY and self.rule.compiled:
             status = self.rule.step(delta)
         else:
             self.guard.begin_write()
-            with nogil:
-                status = self.rule.step(delta)
-            self.guard.end_write()
+            try:
+                with nogil:
+                    status = self.rule.step(delta)
+            finally:
+                self.guard.end_write()
         if status != CF_OK:
             if isinstance(self.rule, Custom) and (<Custom>self.rule).error is not None:
                 error, (<Custom>self.rule).error = (<Custom>self.rule).error, None

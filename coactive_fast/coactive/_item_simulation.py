@@ -6,7 +6,6 @@ import threading
 from types import SimpleNamespace
 
 import numpy as np
-import scipy.sparse
 
 from ..learner._check import count
 from ..learner._history import CoactiveHistory, mean_over_users
@@ -231,7 +230,7 @@ def _given_ratings(ratings, shape):
     """None, or a function that gives one user's ratings with NaN where none was given."""
     if ratings is None:
         return None
-    sparse = scipy.sparse.issparse(ratings)
+    sparse = hasattr(ratings, "tocsr")
     table = ratings.tocsr() if sparse else np.asarray(ratings, dtype=np.float64)
     if table.shape != shape:
         raise ValueError(f"ratings must have shape {shape}, got {table.shape}")

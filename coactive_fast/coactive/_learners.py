@@ -208,8 +208,8 @@ class SecondOrderPreferencePerceptron(CoactiveLearner):
     epsilon : float, default 1.0
         A starts at ``epsilon I``.
     projection : {"exact", "deferred"}, default "exact"
-        "deferred" lets the point move in the ball of twice the radius, shows its nearest point of the
-        ball, and projects in the norm of A only when it leaves the larger one: far fewer
+        "deferred" lets the point move in the ball of twice the radius, shows its nearest point
+        of the ball, and projects in the norm of A only when it leaves the larger one: far fewer
         projections and in our trials no more regret, but not the paper's algorithm.
 
     Examples

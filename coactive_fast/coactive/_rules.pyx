@@ -303,7 +303,7 @@ cdef class SecondOrder(Rule):
         self.turned = self.row(6)
 
     cdef int start(self, Py_ssize_t n) except -1:
-        metric = Full(n, self.epsilon)
+        metric = Full(n, ridge=self.epsilon)
         cdef double *scratch = <double *>L.alloc(<size_t>L.newton_scratch(n), sizeof(double))
         if scratch == NULL:
             raise MemoryError(f"{8 * L.newton_scratch(n)} bytes of scratch")
@@ -394,12 +394,17 @@ cdef class Custom(Rule):
         with gil:
             return self.ask(delta)
 
+    cdef int adopt(self, Rule other) except -1:
+        self.rule = (<Custom>other).rule
+        return 0
+
     cdef int ask(self, const double *delta) noexcept:
         try:
             memory = copy.deepcopy(self.kept)
             now = types.SimpleNamespace(weights=copied(self.n, self.w), rounds=self.rounds,
                                         memory=memory)
-            answer = as_vector(self.rule(now, copied(self.n, delta)), "the rule's weights")
+            with numpy.errstate(over="ignore", invalid="ignore"):  # what comes out is checked
+                answer = as_vector(self.rule(now, copied(self.n, delta)), "the rule's weights")
             if np.PyArray_DIM(answer, 0) != self.n:
                 raise ValueError(f"the rule must return {self.n} weights, got "
                                  f"{np.PyArray_DIM(answer, 0)}")

@@ -33,7 +33,7 @@ class Ranking:
 
     _stored = ("k",)
 
-    def __init__(self, k=5):
+    def __init__(self, *, k=5):
         self._k = count("k", k, least=1)
 
     @property

@@ -89,8 +89,7 @@ cdef class Decider:
             return
         if self.kind == EXPECTED:
             self.draw_rankings(b, n)
-        L.feedback_alpha(n, k, utility, key, b.presented, b.discount, self.base, best, b.better,
-                         b.candidate)
+        L.feedback_alpha(K, n, k, utility, key, b.presented, b.discount, self.base, best, b.better)
         if self.kind != EXPECTED:
             return
         now = L.gain(k, utility, b.presented, b.discount)

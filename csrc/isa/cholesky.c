@@ -22,23 +22,55 @@ CF_INLINE vd solve_upper(const double *block, vd inv, vd x)
     return v_mul(x, inv);
 }
 
+/* How many right sides go through a panel together: as many as there are registers. */
+#if defined(CF_LANES_V4)
+#define CF_SIDES 6
+#else
+#define CF_SIDES 2
+#endif
+
+/* The eight rows of a panel from `at` on, `sides` (a constant at every call) right sides. */
+CF_INLINE void forward_panel(const cf_cholesky *l, ptrdiff_t at, int sides, const double *k,
+                             double *u, ptrdiff_t stride)
+{
+    const double *a = panel(l, at / 8);
+    vd s[CF_SIDES][4];
+    for (int r = 0; r < sides; r++) {
+        s[r][0] = v_load(k + r * stride + at);
+        s[r][1] = s[r][2] = s[r][3] = v_zero();
+    }
+    for (ptrdiff_t j = 0; j < at; j += 4)
+        for (int c = 0; c < 4; c++) {
+            const vd column = v_load(a + 8 * (j + c));
+            for (int r = 0; r < sides; r++)
+                s[r][c] = v_fnma(column, v_set1(u[r * stride + j + c]), s[r][c]);
+        }
+    const vd inv = v_load(l->inv + at);
+    for (int r = 0; r < sides; r++) {
+        const vd sum = v_add(v_add(s[r][0], s[r][1]), v_add(s[r][2], s[r][3]));
+        v_store(u + r * stride + at, solve_lower(a + 8 * at, inv, sum));
+    }
+}
+
+static void cholesky_forward_from(const cf_cholesky *l, ptrdiff_t at, const double *k, double *u)
+{
+    for (; at < l->n; at += 8)
+        forward_panel(l, at, 1, k, u, 0);
+}
+
 static void cholesky_forward(const cf_cholesky *l, const double *k, double *u)
 {
+    cholesky_forward_from(l, 0, k, u);
+}
+
+static void cholesky_forward_many(const cf_cholesky *l, ptrdiff_t m, double *u, ptrdiff_t stride)
+{
     for (ptrdiff_t at = 0; at < l->n; at += 8) {
-        const double *a = panel(l, at / 8);
-        vd s0 = v_load(k + at), s1 = v_zero(), s2 = v_zero(), s3 = v_zero();
-        for (ptrdiff_t j = 0; j < at; j += 8) {
-            s0 = v_fnma(v_load(a + 8 * j), v_set1(u[j]), s0);
-            s1 = v_fnma(v_load(a + 8 * j + 8), v_set1(u[j + 1]), s1);
-            s2 = v_fnma(v_load(a + 8 * j + 16), v_set1(u[j + 2]), s2);
-            s3 = v_fnma(v_load(a + 8 * j + 24), v_set1(u[j + 3]), s3);
-            s0 = v_fnma(v_load(a + 8 * j + 32), v_set1(u[j + 4]), s0);
-            s1 = v_fnma(v_load(a + 8 * j + 40), v_set1(u[j + 5]), s1);
-            s2 = v_fnma(v_load(a + 8 * j + 48), v_set1(u[j + 6]), s2);
-            s3 = v_fnma(v_load(a + 8 * j + 56), v_set1(u[j + 7]), s3);
-        }
-        const vd s = v_add(v_add(s0, s1), v_add(s2, s3));
-        v_store(u + at, solve_lower(a + 8 * at, v_load(l->inv + at), s));
+        ptrdiff_t r = 0;
+        for (; r + CF_SIDES <= m; r += CF_SIDES)
+            forward_panel(l, at, CF_SIDES, u + r * stride, u + r * stride, stride);
+        for (; r < m; r++)
+            forward_panel(l, at, 1, u + r * stride, u + r * stride, stride);
     }
 }
 

@@ -34,12 +34,11 @@ static double whole_power(double base, unsigned degree)
     return result;
 }
 
-static void gram_poly(ptrdiff_t n, ptrdiff_t d, const double *rows, ptrdiff_t stride,
-                      const double *x, double gamma, double coef0, double degree, double *out)
+static void poly_of_dots(ptrdiff_t n, double gamma, double coef0, double degree, double *out)
 {
     const int whole = degree >= 0.0 && degree <= 1024.0 && degree == (double)(unsigned)degree;
     for (ptrdiff_t r = 0; r < n; r++) {
-        const double base = s_fma(gamma, dot(d, rows + r * stride, x), coef0);
+        const double base = s_fma(gamma, out[r], coef0);
         out[r] = whole ? whole_power(base, (unsigned)degree) : base;
     }
     if (whole)
@@ -47,5 +46,22 @@ static void gram_poly(ptrdiff_t n, ptrdiff_t d, const double *rows, ptrdiff_t st
     log_many(n, out, out);
     for (ptrdiff_t r = 0; r < n; r++)
         out[r] *= degree;
+    exp_many(n, out, out);
+}
+
+static void gram_poly(ptrdiff_t n, ptrdiff_t d, const double *rows, ptrdiff_t stride,
+                      const double *x, double gamma, double coef0, double degree, double *out)
+{
+    for (ptrdiff_t r = 0; r < n; r++)
+        out[r] = dot(d, rows + r * stride, x);
+    poly_of_dots(n, gamma, coef0, degree, out);
+}
+
+static void rbf_of_dots(ptrdiff_t n, const double *square, double own, double gamma, double *out)
+{
+    for (ptrdiff_t r = 0; r < n; r++) {
+        const double distance2 = s_fma(-2.0, out[r], own + square[r]);
+        out[r] = distance2 > 0.0 ? -gamma * distance2 : distance2 <= 0.0 ? 0.0 : distance2;
+    }
     exp_many(n, out, out);
 }

@@ -23,7 +23,12 @@ typedef struct pass {
     const double *x; /* of the product, or NULL */
     double *v;       /* its result */
     const double *w; /* of the rank-one term, or NULL */
+    const double *u; /* its factor in the rows: w, or -w where the term is added */
 } pass;
+
+/* What `update` of a pass may be: none, or the term goes into the triangle, or it is only taken
+ * into account. */
+enum { KEPT = 1, SEEN = 2 };
 
 /* What goes through the columns left of the diagonal block with `rows` rows. */
 typedef struct strip {
@@ -42,9 +47,9 @@ CF_INLINE void left_chunk(double *row, ptrdiff_t stride, int rows, ptrdiff_t off
         vd a = masked ? v_loadm(place, in) : v_load(place);
         if (update) {
             a = v_fnma(t->w[r], wc, a);
-            if (masked)
+            if (update == KEPT && masked)
                 v_storem(place, a, in);
-            else
+            else if (update == KEPT)
                 v_store(place, a);
         }
         if (product) {
@@ -102,10 +107,10 @@ CF_INLINE void rows_diagonal(double *row, ptrdiff_t stride, ptrdiff_t m, const p
         const vm in = vm_first(r < m ? r + 1 : 0);
         vd a = whole ? v_keep(in, v_load(place)) : v_loadm(place, in);
         if (update) {
-            a = v_fnma(v_set1(p->w[at + r]), wc, a);
-            if (!whole)
+            a = v_fnma(v_set1(p->u[at + r]), wc, a);
+            if (update == KEPT && !whole)
                 v_storem(place, a, in);
-            else if (r < m)
+            else if (update == KEPT && r < m)
                 v_store(place, a);
             a = v_keep(in, a);
         }
@@ -126,7 +131,7 @@ CF_INLINE void triangle_pass(const cf_triangle *b, const pass *p, int product, i
         const ptrdiff_t stride = b->ld ? b->ld : at + 8;
         double *row = cf_triangle_row(b, at);
         const ptrdiff_t m = b->n - at < 8 ? b->n - at : 8, shift = at >= CF_BY_LINES ? behind : 0;
-        const double *xi = product ? p->x + at : NULL, *wi = update ? p->w + at : NULL;
+        const double *xi = product ? p->x + at : NULL, *wi = update ? p->u + at : NULL;
         vd s[8];
         for (int r = 0; r < 8; r++)
             s[r] = v_zero();
@@ -151,27 +156,41 @@ CF_INLINE void triangle_pass(const cf_triangle *b, const pass *p, int product, i
 
 static void symv(const cf_triangle *b, const double *x, double *v)
 {
-    const pass p = {x, v, NULL};
+    const pass p = {x, v, NULL, NULL};
     triangle_pass(b, &p, 1, 0);
+}
+
+static void symv_less(const cf_triangle *b, const double *w, const double *x, double *v)
+{
+    const pass p = {x, v, w, w};
+    triangle_pass(b, &p, 1, SEEN);
 }
 
 static void rank_one_symv(const cf_triangle *b, const double *w, const double *x, double *v)
 {
-    const pass p = {x, v, w};
-    triangle_pass(b, &p, 1, 1);
+    const pass p = {x, v, w, w};
+    triangle_pass(b, &p, 1, KEPT);
 }
 
 static void rank_one(const cf_triangle *b, const double *w)
 {
-    const pass p = {NULL, NULL, w};
-    triangle_pass(b, &p, 0, 1);
+    const pass p = {NULL, NULL, w, w};
+    triangle_pass(b, &p, 0, KEPT);
 }
 
-/* a + b = sum + lost exactly (Knuth): what a sum in float64 loses is kept in float32. */
+static void rank_one_back(const cf_triangle *b, const double *w, const double *minus)
+{
+    const pass p = {NULL, NULL, w, minus};
+    triangle_pass(b, &p, 0, KEPT);
+}
+
+/* a + b = sum + lost exactly (Knuth): what a sum in float64 loses is kept in float32, where that
+ * can hold it: sums beyond 2^180 lose what a plain sum does. */
 CF_INLINE vd keep_lost(vd a, vd b, float *low)
 {
     const vd y = v_add(b, v_load_f32(low)), sum = v_add(a, y), part = v_sub(sum, a);
-    v_store_f32(low, v_add(v_sub(a, v_sub(sum, part)), v_sub(y, part)));
+    const vd lost = v_add(v_sub(a, v_sub(sum, part)), v_sub(y, part));
+    v_store_f32(low, v_keep(v_lt(v_abs(lost), v_set1(FLT_MAX)), lost));
     return sum;
 }
 

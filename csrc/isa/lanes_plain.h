@@ -91,6 +91,12 @@ CF_INLINE vd v_fnma(vd x, vd y, vd z)
     CF_EACH r.l[i] = CF_LANE_FMA(-x.l[i], y.l[i], z.l[i]);
     return r;
 }
+CF_INLINE vd v_sqrt(vd x)
+{
+    vd r;
+    CF_EACH r.l[i] = __builtin_sqrt(x.l[i]);
+    return r;
+}
 CF_INLINE vd v_abs(vd x)
 {
     vd r;

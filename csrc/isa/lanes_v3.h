@@ -86,6 +86,7 @@ CF_INLINE vd v_fnma(vd x, vd y, vd z)
 {
     return CF_PAIR(vd, _mm256_fnmadd_pd(x.a, y.a, z.a), _mm256_fnmadd_pd(x.b, y.b, z.b));
 }
+CF_INLINE vd v_sqrt(vd x) { return CF_PAIR(vd, _mm256_sqrt_pd(x.a), _mm256_sqrt_pd(x.b)); }
 CF_INLINE vd v_abs(vd x)
 {
     const __m256d sign = _mm256_set1_pd(-0.0);

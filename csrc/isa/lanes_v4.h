@@ -36,6 +36,7 @@ CF_INLINE vd v_fnma(vd a, vd b, vd c) { return _mm512_fnmadd_pd(a, b, c); }
 CF_INLINE vd v_max(vd a, vd b) { return _mm512_max_pd(a, b); }
 CF_INLINE vd v_min(vd a, vd b) { return _mm512_min_pd(a, b); }
 CF_INLINE vd v_abs(vd a) { return _mm512_abs_pd(a); }
+CF_INLINE vd v_sqrt(vd a) { return _mm512_sqrt_pd(a); }
 
 CF_INLINE vm v_gt(vd a, vd b) { return _mm512_cmp_pd_mask(a, b, _CMP_GT_OQ); }
 CF_INLINE vm v_ge(vd a, vd b) { return _mm512_cmp_pd_mask(a, b, _CMP_GE_OQ); }

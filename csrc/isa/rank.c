@@ -19,6 +19,41 @@ CF_SCORES(scores, double, dot_with)
 CF_SCORES(scores_f32, float, dot_f32_with)
 #undef CF_SCORES
 
+/* Which lanes of a chunk may come next: of more utility, and behind the last one by key. */
+CF_INLINE vm waiting(vd utility, vd least, vd key, vd last_key, vd index, vd last)
+{
+    const vm same = vm_and(v_ge(key, last_key), v_ge(last_key, key));
+    return vm_and(v_gt(utility, least),
+                  vm_or(v_lt(key, last_key), vm_and(same, v_gt(index, last))));
+}
+
+static ptrdiff_t next_presented(ptrdiff_t n, const double *utility, double least,
+                                const double *key, ptrdiff_t last)
+{
+    static const double count[8] = {0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0};
+    const vd floor = v_set1(least), last_key = v_set1(key[last]), last_at = v_set1((double)last);
+    vd best = v_set1(-__builtin_inf()), at = v_set1(-1.0), index = v_load(count);
+    for (ptrdiff_t i = 0; i < n; i += 8) {
+        const ptrdiff_t m = n - i < 8 ? n - i : 8;
+        const vd u = m == 8 ? v_load(utility + i) : v_loadn(utility + i, m);
+        const vd k = m == 8 ? v_load(key + i) : v_loadn(key + i, m);
+        vm in = vm_and(waiting(u, floor, k, last_key, index, last_at), v_gt(k, best));
+        in = m == 8 ? in : vm_and(in, vm_first(m));
+        best = v_blend(in, k, best);
+        at = v_blend(in, index, at);
+        index = v_add(index, v_set1(8.0));
+    }
+    double top[8], place[8];
+    v_store(top, best);
+    v_store(place, at);
+    for (int l = 1; l < 8; l++) /* the higher key, of equal ones the lower index */
+        if (top[l] > top[0] || (top[l] == top[0] && place[l] < place[0])) {
+            top[0] = top[l];
+            place[0] = place[l];
+        }
+    return (ptrdiff_t)place[0];
+}
+
 static void discounts(ptrdiff_t k, double *discount)
 {
     for (ptrdiff_t i = 0; i < k; i++) /* log2 by our own log: the same bits everywhere */

@@ -302,6 +302,12 @@ static int project_scores(ptrdiff_t n, const double *z, const double *q, double 
     double sum = apply_root(n, z, q, l, v);
     if (__builtin_fabs(sum - s) <= allowed)
         return CF_OK;
+    /* large entries can hide the others in the sums, and the root comes out far too large; at
+     * this bound no z + lam q is above s */
+    const double alone = best_alone(n, z, q, s);
+    *lam = l = alone < l ? alone : l;
+    if (!is_finite(l))
+        return CF_ENONFINITE;
     sum = recentre(n, z, q, l, v);
     for (int turn = 0; turn < CF_SCORES_TURNS && __builtin_fabs(sum - s) > allowed; turn++) {
         status = root(n, v, q, s, 1, &l, scratch);

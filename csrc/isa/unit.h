@@ -22,6 +22,11 @@
 #include "exponentiated.c"
 #include "diagonal.c"
 #include "gram.c"
+#include "row.c"
+#include "lines.c"
+#include "octet.c"
+#include "postings.c"
+#include "ridge.c"
 
 #define CF_TEXT2(x) #x
 #define CF_TEXT(x) CF_TEXT2(x)

@@ -9,6 +9,7 @@
 #define CF_TURNS 100      /* faces at the most before the path */
 #define CF_PATIENCE 4     /* turns allowed in which the number of violators does not fall */
 #define CF_TOLERANCE 1e-13
+#define CF_ROUNDING (4.0 * DBL_EPSILON)
 
 static int inside(const cf_faces *set, ptrdiff_t n, const double *z)
 {
@@ -62,44 +63,81 @@ static void never_empty(const face *f, signed char *state)
     state[top] = f->set->kind == CF_L1 ? (f->z[top] < 0.0 ? -1 : 1) : 0;
 }
 
+/* What may be wrong about a coordinate without its being on the wrong side. */
+typedef struct slack {
+    double x, mu;
+} slack;
+
+/* The sizes that slacks are a part of, over all coordinates. */
+typedef struct sizes {
+    double x, mu, load;
+} sizes;
+
+static sizes measure(const face *f)
+{
+    sizes s = {f->set->kind == CF_BOX ? 0.0 : f->set->total, fabs(f->nu), face_load(f)};
+    for (ptrdiff_t i = 0; i < f->n; i++) {
+        if (f->set->kind == CF_BOX)
+            s.x = fmax(s.x, fabs(f->x[i]));
+        s.mu = fmax(s.mu, fabs(f->mu[i]));
+    }
+    return s;
+}
+
+/* A part of the solution's size, and of the coordinate's own in a box; a multiplier that would move
+ * x by no more is as good as zero. */
+static slack slack_of(const face *f, const sizes *s, ptrdiff_t i)
+{
+    const double own = face_size(f, i, s->load), b = f->root[i] * f->root[i];
+    const double x = CF_TOLERANCE * (f->set->kind == CF_BOX ? fmin(s->x, own) : s->x);
+    const double rounding = CF_ROUNDING * (fabs(f->nu) + fabs(f->mu[i]));
+    return (slack){x, fmax(fmin(CF_TOLERANCE * s->mu, x / b), rounding)};
+}
+
+/* The same with all that rounding may have left: in x, and in a multiplier what moves x so far. */
+static slack rounding_of(face *f, const sizes *s, ptrdiff_t i)
+{
+    slack r = slack_of(f, s, i);
+    r.x += CF_ROUNDING * face_size(f, i, s->load);
+    r.mu = fmax(r.mu, r.x * face_stiffness(f, i));
+    return r;
+}
+
 /* The state that coordinate i should have on the face's solution. */
-static signed char wanted(const face *f, const signed char *state, ptrdiff_t i, double slack,
-                          double mu_slack)
+static signed char wanted(const face *f, const signed char *state, ptrdiff_t i, slack allowed)
 {
     const double x = f->x[i], mu = f->mu[i];
     const signed char s = state[i];
     switch (f->set->kind) {
     case CF_SIMPLEX:
-        return s == 0 ? (x < -slack ? -1 : 0) : (mu < -mu_slack ? 0 : -1);
+        return s == 0 ? (x < -allowed.x ? -1 : 0) : (mu < f->nu - allowed.mu ? 0 : -1);
     case CF_BOX:
         if (s == 0)
-            return x < f->set->lower[i] - slack ? -1 : x > f->set->upper[i] + slack ? 1 : 0;
-        return s * mu > mu_slack ? 0 : s;
+            return x < f->set->lower[i] - allowed.x   ? -1
+                   : x > f->set->upper[i] + allowed.x ? 1
+                                                      : 0;
+        return s * mu > allowed.mu ? 0 : s;
     default:
         if (s != 0)
-            return x * s < -slack ? 0 : s;
-        return fabs(mu) > f->nu + mu_slack ? (mu > 0.0 ? -1 : 1) : 0;
+            return x * s < -allowed.x ? 0 : s;
+        return fabs(mu) > f->nu + allowed.mu ? (mu > 0.0 ? -1 : 1) : 0;
     }
 }
 
 typedef enum change { LOOK, MOVE_LAST, MOVE_ALL } change;
 
 /* How many coordinates are on the wrong side; the last of them, or all, change it. */
-static ptrdiff_t violators(const face *f, signed char *state, double tolerance, change what)
+static ptrdiff_t violators(face *f, signed char *state, int strict, change what)
 {
-    double size = f->set->kind == CF_BOX ? 0.0 : f->set->total, mu_size = fabs(f->nu);
-    for (ptrdiff_t i = 0; i < f->n; i++) {
-        if (f->set->kind == CF_BOX)
-            size = fmax(size, fabs(f->x[i]));
-        mu_size = fmax(mu_size, fabs(f->mu[i]));
-    }
+    const sizes s = measure(f);
     ptrdiff_t wrong = 0;
     for (ptrdiff_t i = f->n - 1; i >= 0; i--) {
-        const signed char s = wanted(f, state, i, tolerance * size, tolerance * mu_size);
-        if (s == state[i])
+        const signed char to = wanted(f, state, i, slack_of(f, &s, i));
+        if (to == state[i] ||
+            (!strict && wanted(f, state, i, rounding_of(f, &s, i)) == state[i]))
             continue;
         if (what == MOVE_ALL || (what == MOVE_LAST && wrong == 0))
-            state[i] = s;
+            state[i] = to;
         wrong++;
     }
     return wrong;
@@ -112,8 +150,9 @@ static void all_signs(const face *f, signed char *state)
         state[i] = (signed char)((f->z[i] > 0.0) - (f->z[i] < 0.0));
 }
 
-/* Block pivoting, or one coordinate at a time (the last: Murty's rule, finite but slow);
- * CF_ENOCONVERGE: something else is needed. */
+/* Block pivoting, or one coordinate at a time (the last: Murty's rule, finite but slow). Where it
+ * gets stuck on ties, a face is good on which all that is wrong is rounding. CF_ENOCONVERGE:
+ * something else is needed. */
 static int pivot(face *f, signed char *state, int one_by_one, ptrdiff_t turns, ptrdiff_t *faces)
 {
     ptrdiff_t best = f->n + 1;
@@ -133,10 +172,11 @@ static int pivot(face *f, signed char *state, int one_by_one, ptrdiff_t turns, p
             best = f->n + 1;
             continue;
         }
-        const ptrdiff_t wrong =
-            violators(f, state, CF_TOLERANCE, one_by_one ? MOVE_LAST : MOVE_ALL);
-        if (wrong == 0)
+        const ptrdiff_t wrong = violators(f, state, 1, LOOK);
+        const int stuck = one_by_one ? turn > f->n : wrong >= best;
+        if (wrong == 0 || (stuck && violators(f, state, 0, LOOK) == 0))
             return CF_OK;
+        violators(f, state, 1, one_by_one ? MOVE_LAST : MOVE_ALL);
         if (one_by_one)
             continue;
         if (wrong < best) {
@@ -159,9 +199,44 @@ static int by_path(face *f, signed char *state, cf_faces_report *told)
     return status;
 }
 
+/* Whatever rounding left outside of the set goes back: x becomes a point of it, or
+ * CF_ENOCONVERGE where more than rounding is missing. */
+static int put_back(face *f, const signed char *state)
+{
+    const cf_faces *set = f->set;
+    const sizes s = measure(f);
+    double sum = 0.0, rounding = CF_TOLERANCE * set->total;
+    for (ptrdiff_t i = 0; i < f->n; i++) {
+        double x = f->x[i];
+        rounding += CF_ROUNDING * face_size(f, i, s.load);
+        if (set->kind == CF_BOX)
+            x = fmin(fmax(x, set->lower[i]), set->upper[i]);
+        else if (set->kind == CF_SIMPLEX ? x < 0.0 : x * state[i] < 0.0)
+            x = 0.0;
+        sum += fabs(x);
+        f->x[i] = x;
+    }
+    if (!isfinite(sum))
+        return CF_ENONFINITE;
+    if (set->kind == CF_BOX || fabs(sum - set->total) <= CF_TOLERANCE * set->total)
+        return CF_OK;
+    if (!(sum > 0.0 && fabs(sum - set->total) <= rounding))
+        return CF_ENOCONVERGE;
+    for (ptrdiff_t i = 0; i < f->n; i++)
+        f->x[i] *= set->total / sum;
+    return CF_OK;
+}
+
 int cf_faces_project(const cf_table *k, const cf_triangle *b, const cf_faces *set,
                      const double *z, double *w, signed char *state, double *scratch,
                      cf_faces_report *report)
+{
+    return cf_faces_project_less(k, b, NULL, set, z, w, state, scratch, report);
+}
+
+int cf_faces_project_less(const cf_table *k, const cf_triangle *b, const double *term,
+                          const cf_faces *set, const double *z, double *w, signed char *state,
+                          double *scratch, cf_faces_report *report)
 {
     cf_faces_report own, *told = report ? report : &own;
     const ptrdiff_t n = b->n;
@@ -177,18 +252,13 @@ int cf_faces_project(const cf_table *k, const cf_triangle *b, const cf_faces *se
     }
     face f;
     face_init(&f, k, b, set, z, scratch);
+    face_subtract(&f, term);
     int status = pivot(&f, state, 0, CF_TURNS, &told->faces);
     if (status == CF_ENOCONVERGE)
         status = by_path(&f, state, told);
-    if (status != CF_OK)
-        return status;
-    for (ptrdiff_t i = 0; i < n; i++) { /* a last bit outside is put back */
-        double x = f.x[i];
-        if (set->kind == CF_BOX)
-            x = fmin(fmax(x, set->lower[i]), set->upper[i]);
-        else if (set->kind == CF_SIMPLEX ? x < 0.0 : x * state[i] < 0.0)
-            x = 0.0;
-        w[i] = x;
-    }
-    return CF_OK;
+    if (status == CF_OK)
+        status = put_back(&f, state);
+    if (status == CF_OK)
+        memcpy(w, f.x, (size_t)n * sizeof *w);
+    return status;
 }

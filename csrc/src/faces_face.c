@@ -3,10 +3,13 @@
 #include <math.h>
 #include <string.h>
 
+#define CF_CORRECTIONS 60 /* each gains some digits: 53 bits where B_SS is well conditioned */
+#define CF_ENOUGH 1e-13   /* of the set's size */
+
 ptrdiff_t cf_faces_scratch(ptrdiff_t n)
 {
     const ptrdiff_t padded = cf_pad(n);
-    return cf_panels_size(n) + padded * n + 11 * padded;
+    return cf_panels_size(n) + padded * n + 12 * padded;
 }
 
 void face_init(face *f, const cf_table *k, const cf_triangle *b, const cf_faces *set,
@@ -16,6 +19,7 @@ void face_init(face *f, const cf_table *k, const cf_triangle *b, const cf_faces 
     double *next = scratch;
     f->k = k;
     f->b = b;
+    f->term = NULL;
     f->set = set;
     f->z = z;
     f->n = b->n;
@@ -25,12 +29,29 @@ void face_init(face *f, const cf_table *k, const cf_triangle *b, const cf_faces 
     next += padded * b->n;
     f->at = (ptrdiff_t *)(void *)next;
     next += padded;
-    double **const vectors[] = {&f->factor.inv, &f->h,  &f->e, &f->u,  &f->t,
-                                &f->g,          &f->x,  &f->mu, &f->x1, &f->mu1};
+    double **const vectors[] = {&f->factor.inv, &f->root, &f->h,  &f->e,  &f->u, &f->t,
+                                &f->g,          &f->x,    &f->mu, &f->x1, &f->mu1};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++, next += padded) {
         *vectors[i] = next;
         memset(next, 0, (size_t)padded * sizeof *next);
     }
+    for (ptrdiff_t i = 0; i < f->n; i++)
+        f->root[i] = sqrt(fabs(cf_triangle_row(b, i)[i]));
+}
+
+void face_subtract(face *f, const double *term)
+{
+    f->term = term;
+    for (ptrdiff_t i = 0; term && i < f->n; i++)
+        f->root[i] = sqrt(fabs(cf_triangle_row(f->b, i)[i] - term[i] * term[i]));
+}
+
+double face_load(const face *f)
+{
+    double sum = 0.0;
+    for (ptrdiff_t i = 0; i < f->n; i++)
+        sum += fabs(f->mu[i]) * f->root[i];
+    return sum;
 }
 
 double face_bound(const face *f, const signed char *state, ptrdiff_t i)
@@ -45,23 +66,43 @@ static int at_bound(const face *f, const signed char *state, ptrdiff_t i)
     return f->set->kind == CF_L1 ? state[i] == 0 : state[i] != 0;
 }
 
-int face_take(face *f, const signed char *state)
+/* y = A^-1 x */
+static void product(const face *f, const double *x, double *y)
+{
+    f->k->symv(f->b, x, y);
+    if (f->term)
+        f->k->axpy(f->n, -f->k->dot(f->n, f->term, x), f->term, y);
+}
+
+/* B_SS, of the term too */
+static void gather(face *f)
 {
     const ptrdiff_t padded = cf_pad(f->n);
+    for (ptrdiff_t r = 0; r < f->count; r++) {
+        const double *row = cf_triangle_row(f->b, f->at[r]);
+        double *out = f->square + r * padded;
+        for (ptrdiff_t c = 0; c <= r; c++)
+            out[c] = row[f->at[c]];
+        if (f->term) {
+            const double t = f->term[f->at[r]];
+            for (ptrdiff_t c = 0; c <= r; c++)
+                out[c] -= t * f->term[f->at[c]];
+        }
+    }
+}
+
+int face_take(face *f, const signed char *state)
+{
     f->count = 0;
-    for (ptrdiff_t i = 0; i < f->n; i++) {
-        f->h[i] = f->set->kind == CF_SIMPLEX ? 1.0 : f->set->kind == CF_L1 ? -state[i] : 0.0;
+    for (ptrdiff_t i = 0; i < f->n; i++) { /* what is at a bound is out of h: nothing cancels */
+        f->h[i] = f->set->kind == CF_SIMPLEX ? 1 + state[i] : f->set->kind == CF_L1 ? -state[i] : 0;
         if (at_bound(f, state, i))
             f->at[f->count++] = i;
     }
     if (f->set->kind != CF_BOX)
-        f->k->symv(f->b, f->h, f->e);
-    for (ptrdiff_t r = 0; r < f->count; r++) {
-        const double *row = cf_triangle_row(f->b, f->at[r]);
-        for (ptrdiff_t c = 0; c <= r; c++)
-            f->square[r * padded + c] = row[f->at[c]];
-    }
-    const cf_triangle part = {f->square, f->count, padded};
+        product(f, f->h, f->e);
+    gather(f);
+    const cf_triangle part = {f->square, f->count, cf_pad(f->n)};
     return f->k->cholesky_factor(&part, &f->factor);
 }
 
@@ -74,6 +115,15 @@ static void forward(face *f, const double *values, double *g)
     f->k->cholesky_forward(&f->factor, g, g);
 }
 
+double face_stiffness(face *f, ptrdiff_t i)
+{
+    memset(f->g, 0, (size_t)cf_pad(f->count) * sizeof *f->g);
+    for (ptrdiff_t r = 0; r < f->count; r++)
+        f->g[r] = f->at[r] == i;
+    f->k->cholesky_forward(&f->factor, f->g, f->g);
+    return f->k->dot(f->count, f->g, f->g);
+}
+
 /* step = L^-T g scattered over n; x = from + B step + nu e */
 static void point(face *f, double *g, double nu, const double *from, double *step, double *x)
 {
@@ -81,7 +131,7 @@ static void point(face *f, double *g, double nu, const double *from, double *ste
     memset(step, 0, (size_t)cf_pad(f->n) * sizeof *step);
     for (ptrdiff_t r = 0; r < f->count; r++)
         step[f->at[r]] = g[r];
-    f->k->symv(f->b, step, f->t);
+    product(f, step, f->t);
     for (ptrdiff_t i = 0; i < f->n; i++)
         x[i] = (from ? from[i] : 0.0) + (f->t[i] + nu * f->e[i]);
 }
@@ -99,19 +149,22 @@ static int equality(face *f, double missing, double *g, double *nu)
     return CF_OK;
 }
 
+static double equality_goal(const face *f)
+{
+    return f->set->kind == CF_L1 ? -f->set->total : f->set->total;
+}
+
 /* One solve for what x still misses of its bounds and of the equality; x, mu and nu move. */
 static int correct(face *f, const signed char *state)
 {
-    const cf_faces_kind kind = f->set->kind;
     double nu = 0.0;
     for (ptrdiff_t r = 0; r < f->count; r++) {
         const ptrdiff_t i = f->at[r];
         f->u[i] = face_bound(f, state, i) - f->x[i];
     }
     forward(f, f->u, f->g);
-    if (kind != CF_BOX) {
-        const double goal = kind == CF_L1 ? -f->set->total : f->set->total;
-        const int status = equality(f, goal - f->k->dot(f->n, f->h, f->x), f->g, &nu);
+    if (f->set->kind != CF_BOX) {
+        const int status = equality(f, equality_goal(f) - f->k->dot(f->n, f->h, f->x), f->g, &nu);
         if (status != CF_OK)
             return status;
     }
@@ -122,6 +175,17 @@ static int correct(face *f, const signed char *state)
     return isfinite(f->k->dot(f->n, f->x, f->x)) ? CF_OK : CF_ENONFINITE;
 }
 
+/* How far x is from the bounds and from the equality, in units of its size. */
+static double residual(const face *f, const signed char *state)
+{
+    if (f->set->kind == CF_BOX) /* coordinates have no common size: two corrections must do */
+        return 0.0;
+    double most = fabs(equality_goal(f) - f->k->dot(f->n, f->h, f->x));
+    for (ptrdiff_t r = 0; r < f->count; r++)
+        most = fmax(most, fabs(face_bound(f, state, f->at[r]) - f->x[f->at[r]]));
+    return most / f->set->total;
+}
+
 int face_solve(face *f, const signed char *state)
 {
     const size_t bytes = (size_t)f->n * sizeof *f->x;
@@ -129,8 +193,16 @@ int face_solve(face *f, const signed char *state)
     memset(f->mu, 0, bytes);
     f->nu = 0.0;
     int status = correct(f, state);
-    if (status == CF_OK)
-        status = correct(f, state); /* the second time takes away what rounding left */
+    double left = INFINITY, now = INFINITY;
+    /* the second time takes away what rounding left, and where z is far larger than the set or the
+     * coordinates differ much, a few more */
+    for (int turn = 0; status == CF_OK && turn < CF_CORRECTIONS && now > CF_ENOUGH; turn++) {
+        status = correct(f, state);
+        now = residual(f, state);
+        if (!(now < left))
+            break;
+        left = now;
+    }
     if (status != CF_OK)
         return status;
     for (ptrdiff_t r = 0; r < f->count; r++) /* what is at a bound is there exactly */
@@ -140,9 +212,7 @@ int face_solve(face *f, const signed char *state)
 
 int face_solve_path(face *f, const signed char *state)
 {
-    const cf_faces_kind kind = f->set->kind;
-    double nu = 0.0;
-    if (kind == CF_L1) { /* x = z - p e + B mu with x_S = 0: two plain right-hand sides */
+    if (f->set->kind == CF_L1) { /* x = z - p e + B mu with x_S = 0: two plain right-hand sides */
         for (ptrdiff_t r = 0; r < f->count; r++)
             f->u[f->at[r]] = -f->z[f->at[r]];
         forward(f, f->u, f->g);
@@ -157,9 +227,10 @@ int face_solve_path(face *f, const signed char *state)
     for (ptrdiff_t r = 0; r < f->count; r++)
         f->u[f->at[r]] = state[f->at[r]];
     forward(f, f->u, f->g);
-    if (kind == CF_SIMPLEX)
-        status = equality(f, 0.0, f->g, &nu);
+    f->nu1 = 0.0;
+    if (f->set->kind == CF_SIMPLEX) /* the free ones take what the bounds give */
+        status = equality(f, (double)f->count, f->g, &f->nu1);
     if (status == CF_OK)
-        point(f, f->g, nu, NULL, f->mu1, f->x1);
+        point(f, f->g, f->nu1, NULL, f->mu1, f->x1);
     return status;
 }

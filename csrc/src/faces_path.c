@@ -50,7 +50,7 @@ static void offer_all(const face *f, const signed char *state, search *t, ptrdif
         if (s == 0)
             offer(t, x, x1 + 1.0, i, s, -1);
         else
-            offer(t, mu, mu1, i, s, 0);
+            offer(t, mu - f->nu, mu1 - f->nu1, i, s, 0);
         break;
     case CF_L1:
         if (s != 0) {

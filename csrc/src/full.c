@@ -16,7 +16,7 @@ ptrdiff_t cf_full_size(ptrdiff_t n)
 ptrdiff_t cf_full_scratch(ptrdiff_t n)
 {
     const ptrdiff_t padded = cf_pad(n);
-    return cf_panels_size(n) + 9 * padded + 4 * padded;
+    return cf_panels_size(n) + 9 * padded + 5 * padded;
 }
 
 void cf_full_attach(cf_full *self, double *memory)
@@ -209,38 +209,165 @@ static int product(cf_full *self, const cf_table *k, const double *x, double *v,
     return *q > 0.0 ? CF_OK : CF_ENOTPOSITIVE;
 }
 
-int cf_full_update(cf_full *self, const cf_table *k, const double *x, double c, double *scratch,
-                   double *q)
+/* No entry of A + c x x^T is beyond half the largest double: the diagonal bounds them all. */
+static int fits(const cf_full *self, const double *x, double c)
 {
-    const ptrdiff_t n = self->n, padded = cf_pad(n);
-    double *v = scratch, *rest = scratch + padded;
-    const double size = k->dot(n, x, x);
-    *q = 0.0;
-    /* what is added is below the last digit of A, and q below the smallest double */
-    if (size == 0.0 || (size / self->ridge < DBL_MIN && c * (size / self->ridge) < DBL_EPSILON))
-        return CF_OK;
-    /* A >= ridge I, so q <= x.x / ridge: what passes here stays finite below */
-    if (!(size / self->ridge <= DBL_MAX && c * size / self->ridge <= DBL_MAX && c * size <= DBL_MAX))
+    const ptrdiff_t padded = cf_pad(self->n);
+    for (ptrdiff_t i = 0; i < self->n; i++) {
+        double sum = cf_triangle_row(&self->a, i)[i] + c * x[i] * x[i];
+        for (ptrdiff_t p = 0; p < self->pending; p++) {
+            const double xp = self->block[p * padded + i];
+            sum += self->weight[p] * xp * xp;
+        }
+        if (!(sum <= 0.5 * DBL_MAX))
+            return 0;
+    }
+    return 1;
+}
+
+/* What an update by c x x^T would be, size = x.x: CF_OK, CF_FULL_NOTHING (it is below the last digit of
+ * A, and q below the smallest double), or CF_ENONFINITE: A >= ridge I, so q <= x.x / ridge, and
+ * what passes here stays finite. Only terms of which 2^59 would fill the range are held against
+ * what A has already. */
+int cf_full_judge(const cf_full *self, const double *x, double c, double size)
+{
+    const double q = size / self->ridge;
+    if (size == 0.0 || (q < DBL_MIN && c * q < DBL_EPSILON))
+        return CF_FULL_NOTHING;
+    if (!(q <= DBL_MAX && c * size / self->ridge <= DBL_MAX && c * size <= DBL_MAX))
         return CF_ENONFINITE;
+    return c * size <= 0x1p-60 * DBL_MAX || fits(self, x, c) ? CF_OK : CF_ENONFINITE;
+}
+
+int cf_full_propose(cf_full *self, const cf_table *k, const double *x, double c, double *scratch,
+                    double *v, double *q)
+{
+    const int kind = cf_full_judge(self, x, c, k->dot(self->n, x, x));
+    *q = 0.0;
+    if (kind != CF_FULL_NOTHING)
+        return kind == CF_OK ? product(self, k, x, v, scratch, q) : kind;
+    cf_full_solve(self, k, x, scratch, v);
+    return CF_OK;
+}
+
+/* The block and all that goes with an update; the inverse, or its pending term, is already new. */
+void cf_full_note(cf_full *self, const cf_table *k, const double *x, double c, double q,
+                  double *scratch)
+{
+    double *row = self->block + self->pending * cf_pad(self->n);
+    memcpy(row, x, (size_t)self->n * sizeof *row);
+    self->weight[self->pending++] = c;
+    if (self->pending == CF_BLOCK)
+        empty_block(self, k);
+    self->logdet += k->log1p_one(c * q);
+    if (++self->health.updates >= self->next_look)
+        look_after(self, k, scratch);
+}
+
+void cf_full_accept(cf_full *self, const cf_table *k, const double *x, double c, const double *v,
+                    double q, double *scratch)
+{
+    if (q == 0.0) /* nothing to add */
+        return;
+    const ptrdiff_t padded = cf_pad(self->n);
+    const double root = sqrt(1.0 / (1.0 / c + q));
+    for (ptrdiff_t i = 0; i < padded; i++)
+        self->w[i] = root * v[i];
+    cf_full_note(self, k, x, c, q, scratch);
+}
+
+/* A += c x x^T where size = x.x is in range. */
+static int update(cf_full *self, const cf_table *k, const double *x, double c, double size,
+                  double *scratch, double *q)
+{
+    double *v = scratch, *rest = scratch + cf_pad(self->n);
+    const int kind = cf_full_judge(self, x, c, size);
+    if (kind != CF_OK)
+        return kind == CF_FULL_NOTHING ? CF_OK : kind;
     if (self->robust) {
         k->ud_quad(&self->b, self->w, x, v, q);
         if (*q > 0.0 && 1.0 / c <= DBL_MAX) /* a c below 2^-1024 changes no digit */
             k->ud_update(&self->b, self->w, c, v, rest);
-    } else {
-        const int status = product(self, k, x, v, rest, q);
-        if (status != CF_OK)
-            return status;
-        const double root = sqrt(1.0 / (1.0 / c + *q));
-        for (ptrdiff_t i = 0; i < padded; i++)
-            self->w[i] = root * v[i];
+        cf_full_note(self, k, x, c, *q, rest);
+        return CF_OK;
     }
-    double *row = self->block + self->pending * padded;
-    memcpy(row, x, (size_t)n * sizeof *row);
-    self->weight[self->pending++] = c;
-    if (self->pending == CF_BLOCK)
-        empty_block(self, k);
-    self->logdet += k->log1p_one(c * *q);
-    if (++self->health.updates >= self->next_look)
-        look_after(self, k, rest);
-    return CF_OK;
+    const int status = product(self, k, x, v, rest, q);
+    if (status == CF_OK)
+        cf_full_accept(self, k, x, c, v, *q, rest);
+    return status;
+}
+
+/* The same where it may not be: 2^e takes x to a length of about 1, and c to its place. */
+static int update_scaled(cf_full *self, const cf_table *k, const double *x, double c,
+                         double *scratch, double *q)
+{
+    double *y = scratch, most = 0.0;
+    int e;
+    if (!k->all_finite(self->n, x))
+        return CF_ENONFINITE;
+    for (ptrdiff_t i = 0; i < self->n; i++)
+        most = fmax(most, fabs(x[i]));
+    if (most == 0.0)
+        return CF_OK;
+    frexp(most, &e);
+    for (ptrdiff_t i = 0; i < self->n; i++)
+        y[i] = ldexp(x[i], -e);
+    c = ldexp(c, 2 * e);
+    const double size = k->dot(self->n, y, y), bound = size / self->ridge; /* of q, in 4^e */
+    if (ldexp(bound, 2 * e) < DBL_MIN && c * bound < DBL_EPSILON)
+        return CF_OK;
+    if (!(ldexp(bound, 2 * e) <= DBL_MAX))
+        return CF_ENONFINITE;
+    const int status = update(self, k, y, c, size, scratch + cf_pad(self->n), q);
+    *q = ldexp(*q, 2 * e);
+    return status;
+}
+
+int cf_full_update(cf_full *self, const cf_table *k, const double *x, double c, double *scratch,
+                   double *q)
+{
+    const double size = k->dot(self->n, x, x);
+    *q = 0.0;
+    return size >= 0x1p-900 && size <= DBL_MAX ? update(self, k, x, c, size, scratch, q)
+                                               : update_scaled(self, k, x, c, scratch, q);
+}
+
+/* --- losing ------------------------------------------------------------------------------ */
+
+void cf_full_drop(cf_full *self, const cf_table *k, const double *x, const double *v, double q,
+                  double *scratch)
+{
+    if (q == 0.0)
+        return;
+    const ptrdiff_t padded = cf_pad(self->n);
+    const double root = sqrt(1.0 / (1.0 - q));
+    double *plus = scratch, *minus = scratch + padded;
+    for (ptrdiff_t i = 0; i < padded; i++) {
+        plus[i] = root * v[i];
+        minus[i] = -plus[i];
+    }
+    k->rank_one_back(&self->b, plus, minus);
+    cf_full_note(self, k, x, -1.0, q, scratch);
+}
+
+void cf_full_scale(cf_full *self, const cf_table *k, int half)
+{
+    const ptrdiff_t size = cf_panels_size(self->n), padded = cf_pad(self->n);
+    const double up = ldexp(1.0, 2 * half), down = ldexp(1.0, -2 * half);
+    for (ptrdiff_t i = 0; i < size; i++) {
+        self->a.data[i] *= up;
+        self->b.data[i] *= down;
+        self->low[i] = (float)(self->low[i] * up);
+    }
+    for (ptrdiff_t i = 0; i < padded; i++)
+        self->w[i] = ldexp(self->w[i], -half);
+    for (ptrdiff_t p = 0; p < self->pending; p++)
+        self->weight[p] *= up;
+    self->ridge *= up;
+    self->logdet += 2.0 * half * (double)self->n * k->log_one(2.0);
+}
+
+int cf_full_renew(cf_full *self, const cf_table *k, double *scratch)
+{
+    return renew(self, k, scratch);
 }

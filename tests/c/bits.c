@@ -55,6 +55,9 @@ static void vectors(const cf_table *k, ptrdiff_t n)
     k->diagonal_solve(n, a, x, e);
     MIX(a, n);
     MIX(e, n);
+    k->add_difference(n, x, e, y);
+    mix_one(k->step_mean(n, 0.6, x, e, 0.1, y, e, y));
+    MIX(e, n);
     k->exp_many(n, x, e);
     MIX(e, n);
     k->log_many(n, a, e);
@@ -70,12 +73,17 @@ static void vectors(const cf_table *k, ptrdiff_t n)
 static void rows(const cf_table *k, ptrdiff_t d)
 {
     const ptrdiff_t n = 21, top = n < 19 ? n : 19;
-    double *x = take_normal(n * d), *w = take_normal(d), out[21], discount[21];
+    double *x = take_normal(n * d), *w = take_normal(d), *u = take_normal(d);
+    double out[21], second[21], discount[21];
     const float *f = narrowed(n * d, x);
     ptrdiff_t best[21];
     k->discounts(n, discount);
     k->scores_f32(n, d, f, d, w, out);
     MIX(out, n);
+    k->two_scores_f32(n, d, f, d, w, u, out, second);
+    MIX(second, n);
+    k->two_scores(n, d, x, d, u, w, second, out);
+    MIX(second, n);
     k->scores(n, d, x, d, w, out);
     MIX(out, n);
     for (ptrdiff_t places = 3; places <= top; places += 16) {
@@ -86,6 +94,8 @@ static void rows(const cf_table *k, ptrdiff_t d)
             mix_one((double)best[i]);
         k->features(places, d, x, d, best, 0.4, discount, w);
         k->features_f32(places, d, f, d, best, 0.4, discount, w);
+        k->change_of_features(places - 1, d, x, d, best, best + 1, discount, w);
+        k->change_of_features_f32(places - 1, d, f, d, best + 1, best, discount, w);
     }
     MIX(w, d);
     k->gram_rbf(n, d, x, d, w, 0.01, out);
@@ -94,6 +104,24 @@ static void rows(const cf_table *k, ptrdiff_t d)
     MIX(out, n);
     k->gram_poly(n, d, x, d, w, 1e-4, 50.0, 2.5, out);
     MIX(out, n);
+}
+
+static void feedback(const cf_table *k, ptrdiff_t n)
+{
+    const ptrdiff_t places = n < 5 ? n : 5;
+    double *utility = take_normal(n), *key = take_normal(n), discount[5], best;
+    ptrdiff_t top[5], better[5];
+    cf_candidate *room = take_bytes(sizeof(cf_candidate) * 64, 0, 0);
+    k->discounts(places, discount);
+    mix_one(k->top_k(n, utility, places, top, room));
+    best = cf_gain(places, utility, top, discount);
+    mix_one(best);
+    mix_one(k->top_k(n, key, places, top, room));
+    for (int turn = 0; turn < 3; turn++) {
+        mix_one((double)cf_feedback_alpha(k, n, places, utility, key, top, discount, 0.5 * turn,
+                                          best, better));
+        mix_one(cf_gain(places, utility, better, discount));
+    }
 }
 
 static void scores(const cf_table *k, ptrdiff_t n)
@@ -120,7 +148,7 @@ static void matrices(const cf_table *k, ptrdiff_t n)
     for (int r = 0; r < 3; r++)
         fill_normal(block + r * cf_pad(n), n);
     for (ptrdiff_t i = 0; i < n; i++)
-        w[i] = 0.01 * random_normal();
+        w[i] = 0.002 * random_normal(); /* small beside the eigenvalues: still positive */
     k->symv(&t, x, v);
     MIX(v, n);
     k->rank_one_symv(&t, w, x, v);
@@ -157,6 +185,15 @@ static void projections(const cf_table *k, ptrdiff_t n, int bits)
                             take_doubles(cf_ball_scratch(n, 1)), NULL));
     MIX(w, n);
     mix_one(lam);
+    double *term = take_padded(n); /* a part of B, so that the rest stays positive */
+    for (ptrdiff_t i = 0; i < n; i++)
+        term[i] = 0.5 * full[i] / sqrt(full[0]);
+    lam = 0.0;
+    mix_one(cf_ball_project_less(k, &t, 1, term, z, 0.3, w, &lam,
+                                 take_doubles(cf_ball_scratch(n, 0)),
+                                 take_doubles(cf_ball_scratch(n, 1)), NULL));
+    MIX(w, n);
+    mix_one(lam);
     signed char *state = take_bytes((size_t)n, 0, 0);
     double *scratch = take_line(cf_faces_scratch(n));
     for (int kind = 0; kind < 3; kind++) {
@@ -189,6 +226,23 @@ static void metrics(const cf_table *k, ptrdiff_t n, int robust)
     MIX(out, n * n);
 }
 
+static void rounds(const cf_table *k, ptrdiff_t n)
+{
+    const cf_newton step = {0.5, 1.0, 0.8, 0.8};
+    cf_full m;
+    double *scratch = take_doubles(cf_newton_scratch(n)), *x = take_doubles(n), lam = 0.0;
+    double *w = take_normal(n), *w_new = take_doubles(n);
+    cf_full_init(&m, n, 0.5, 0, k, take_line(cf_full_size(n)));
+    for (int turn = 0; turn < 40; turn++) {
+        fill_normal(x, n);
+        mix_one(cf_newton_ball(&m, k, &step, x, w, w_new, &lam, scratch));
+        memcpy(w, w_new, (size_t)n * sizeof *w);
+        MIX(w, n);
+    }
+    mix_one(lam);
+    mix_one(m.logdet);
+}
+
 static uint64_t checksum(const cf_table *k)
 {
     sum = 0xCBF29CE484222325u;
@@ -196,6 +250,7 @@ static uint64_t checksum(const cf_table *k)
     for (ptrdiff_t n = 1; n <= 70; n++) {
         vectors(k, n);
         rows(k, n);
+        feedback(k, n);
         scores(k, n);
         matrices(k, n);
         release();
@@ -204,6 +259,7 @@ static uint64_t checksum(const cf_table *k)
         projections(k, n, 6);
         metrics(k, n, 0);
         metrics(k, n, 1);
+        rounds(k, n);
         release();
     }
     projections(k, 120, 30); /* the ball's fallback */

@@ -33,11 +33,12 @@ TEST_TABLES(scores_are_the_rows_dot_products)
     }
 }
 
-/* One reading of the rows for two weight vectors: each as if alone, to the bit. */
+/* One reading of the rows for two weight vectors: each as if alone, to the bit, however many rows
+ * go together. */
 TEST_TABLES(two_scores_are_scores_twice)
 {
     for (ptrdiff_t d = 0; d <= check_count(140, 72); d++) {
-        const ptrdiff_t n = 1 + d % 4, stride = d + d % 3, span = (n - 1) * stride + d;
+        const ptrdiff_t n = 1 + d % 6, stride = d + d % 3, span = (n - 1) * stride + d;
         CONTEXT("%s d=%td n=%td", k->isa, d, n);
         double *rows = take_offset(span, d % 2), *w = take_offset(d, 1), *u = take_offset(d, 2);
         double *out = take_doubles(n), *second = take_doubles(n), *alone = take_doubles(n);
@@ -46,6 +47,8 @@ TEST_TABLES(two_scores_are_scores_twice)
         fill_normal(u, d);
         const float *f = narrowed(span, rows);
         for (int single = 0; single < 2; single++) {
+            memset(out, 0xFF, (size_t)n * sizeof *out);
+            memset(second, 0xFF, (size_t)n * sizeof *second);
             if (single)
                 k->two_scores_f32(n, d, f, stride, w, u, out, second);
             else
@@ -86,8 +89,72 @@ TEST_TABLES(no_rows_no_scores)
     k->two_scores_f32(0, 10, NULL, 10, NULL, NULL, &nothing, &nothing);
     k->discounts(0, &nothing);
     k->features(0, 1, NULL, 1, NULL, 1.0, NULL, &nothing);
+    k->change_of_features(0, 1, NULL, 1, NULL, NULL, NULL, &nothing);
     CHECK_CLOSE(nothing, 7.0, 0.0);
 }
+
+/* --- the next one in an ordering by keys ----------------------------------------------------- */
+
+static int stands_behind(const double *key, ptrdiff_t a, ptrdiff_t b)
+{
+    return key[a] < key[b] || (key[a] == key[b] && a > b);
+}
+
+static ptrdiff_t slow_next(ptrdiff_t n, const double *utility, double least, const double *key,
+                           ptrdiff_t last)
+{
+    ptrdiff_t next = -1;
+    for (ptrdiff_t d = 0; d < n; d++)
+        if (utility[d] > least && stands_behind(key, d, last) &&
+            (next < 0 || stands_behind(key, next, d)))
+            next = d;
+    return next;
+}
+
+/* Few values of both, in every place of a chunk and behind its end; the largest are finite. */
+TEST_TABLES(next_presented_against_a_plain_search)
+{
+    static const double keys[] = {0.0, -0.0, 1.0, -1.0, DBL_MAX, -DBL_MAX, 0x1p-1074};
+    static const double utilities[] = {0.0, 1.0, -0.0, 2.0, -3.0};
+    for (ptrdiff_t n = 1; n <= 70; n++)
+        for (int form = 0; form < check_count(40, 5); form++) {
+            double *utility = take_offset(n, form % 3), *key = take_offset(n, n % 2);
+            const ptrdiff_t levels = 1 + random_below(7);
+            CONTEXT("%s n=%td form=%d", k->isa, n, form);
+            for (ptrdiff_t d = 0; d < n; d++) {
+                key[d] = form % 4 ? keys[random_below(levels)] : random_normal();
+                utility[d] = utilities[random_below(5)];
+            }
+            const double least = form % 5 ? utilities[random_below(5)] : -INFINITY;
+            for (ptrdiff_t last = 0; last < n; last++) {
+                const ptrdiff_t got = k->next_presented(n, utility, least, key, last);
+                CHECK_INT(got, slow_next(n, utility, least, key, last));
+            }
+            release();
+        }
+}
+
+/* From the first one on, every document comes once, in the order of the ranking. */
+TEST_TABLES(next_presented_walks_the_whole_ordering)
+{
+    for (ptrdiff_t n = 1; n <= 70; n++) {
+        double *utility = take_doubles(n), *key = take_doubles(n);
+        ptrdiff_t *order = take_bytes((size_t)n * sizeof *order, 0, 0);
+        cf_candidate *room = take_bytes(sizeof *room * (size_t)cf_top_k_scratch(n, n), 0, 0);
+        for (ptrdiff_t d = 0; d < n; d++) {
+            utility[d] = 1.0;
+            key[d] = (double)random_below(1 + n / 3);
+        }
+        CHECK_INT(k->top_k(n, key, n, order, room), CF_OK);
+        CONTEXT("%s n=%td", k->isa, n);
+        for (ptrdiff_t i = 0; i < n; i++)
+            CHECK_INT(k->next_presented(n, utility, 0.0, key, order[i]),
+                      i + 1 < n ? order[i + 1] : -1);
+        release();
+    }
+}
+
+/* --- features --------------------------------------------------------------------------------- */
 
 TEST_TABLES(discounts_are_one_over_log2)
 {
@@ -165,6 +232,60 @@ TEST_TABLES(features_are_repeated_axpy)
             AGREE(k, out, d);
             release();
         }
+}
+
+/* Every step rounds twice: the difference of the two rows, then its share added. */
+TEST_TABLES(change_of_features_is_repeated_axpy_of_differences)
+{
+    const ptrdiff_t n = 7;
+    for (ptrdiff_t d = 0; d <= 70; d++)
+        for (ptrdiff_t places = 0; places <= 20; places += d % 3 + 1) {
+            const ptrdiff_t stride = d + places % 3, span = (n - 1) * stride + d;
+            CONTEXT("%s d=%td places=%td", k->isa, d, places);
+            double *rows = take_offset(span, places % 2), *weight = take_normal(places);
+            double *out = take_offset(d, d % 2), *naive = take_normal(d), *step = take_doubles(d);
+            ptrdiff_t *plus = take_bytes((size_t)places * sizeof *plus, 0, 0);
+            ptrdiff_t *minus = take_bytes((size_t)places * sizeof *minus, 0, 0);
+            fill_normal(rows, span);
+            const float *f = narrowed(span, rows);
+            const double *start = TAKE_COPY(naive, d);
+            for (ptrdiff_t i = 0; i < places; i++) {
+                plus[i] = i == 0 ? n - 1 : random_below(n);
+                minus[i] = i == 1 ? n - 1 : random_below(n);
+                for (ptrdiff_t j = 0; j < d; j++)
+                    step[j] = rows[plus[i] * stride + j] - rows[minus[i] * stride + j];
+                k->axpy(d, weight[i], step, naive);
+            }
+            for (int single = 0; single < 2; single++) {
+                for (ptrdiff_t j = 0; j < d; j++)
+                    out[j] = start[j];
+                if (single)
+                    k->change_of_features_f32(places, d, f, stride, plus, minus, weight, out);
+                else
+                    k->change_of_features(places, d, rows, stride, plus, minus, weight, out);
+                CHECK_BITS(out, naive, d);
+            }
+            AGREE(k, out, d);
+            release();
+        }
+}
+
+/* Equal rows at the two places: nothing moves, whatever the weights. */
+TEST_TABLES(equal_rows_cancel_exactly)
+{
+    for (ptrdiff_t d = 1; d <= 70; d++) {
+        double *rows = take_normal(2 * d), *out = take_doubles(d);
+        const double weight[3] = {1e10 / 3.0, -0.1, 1.0};
+        const ptrdiff_t plus[3] = {0, 1, 1}, minus[3] = {1, 0, 1};
+        memcpy(rows + d, rows, (size_t)d * sizeof *rows);
+        const float *f = narrowed(2 * d, rows);
+        memset(out, 0, (size_t)d * sizeof *out);
+        k->change_of_features(3, d, rows, d, plus, minus, weight, out);
+        k->change_of_features_f32(3, d, f, d, plus, minus, weight, out);
+        for (ptrdiff_t j = 0; j < d; j++)
+            CHECK_CLOSE(out[j], 0.0, 0.0);
+        release();
+    }
 }
 
 CHECK_MAIN

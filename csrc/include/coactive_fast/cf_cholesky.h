@@ -6,7 +6,8 @@
  * (zero for rows not there). Sizes: cf_panels_size(n) and cf_pad(n) doubles, on a CF_LINE.
  * Vectors have cf_pad(n) doubles, zero beyond n. Only the lower triangle of M is read.
  * Cost: a solve n^2/2 fma and one read of the factor; factor n^3/6 fma; inverse n^3/2.
- * After `cholesky_forward` gave u = L^-1 k, the row (u, sqrt(m_kk - u.u)) is the append.
+ * After `cholesky_forward` gave u = L^-1 k, the row (u, sqrt(m_kk - u.u)) is the append; a solve
+ * that was made before it goes on from row n - n%8. Many right sides share one read of the factor.
  */
 #ifndef CF_CHOLESKY_H
 #define CF_CHOLESKY_H
@@ -27,6 +28,13 @@ static inline double *cf_cholesky_at(const cf_cholesky *l, ptrdiff_t i, ptrdiff_
 #define CF_CHOLESKY_KERNELS(K)                                                                   \
     /* u = L^-1 k; u may be k */                                                                 \
     K(void, cholesky_forward, (const cf_cholesky *l, const double *k, double *u))                \
+    /* the same from row `at` on, a multiple of eight; u[0 .. at) is there already */            \
+    K(void, cholesky_forward_from, (const cf_cholesky *l, ptrdiff_t at, const double *k,         \
+                                    double *u))                                                  \
+    /* the same for m right sides in place, each `stride` doubles behind the last; every one gets \
+       the bits that it gets alone */                                                            \
+    K(void, cholesky_forward_many, (const cf_cholesky *l, ptrdiff_t m, double *u,                \
+                                    ptrdiff_t stride))                                           \
     /* x = L^-T u; x may be u */                                                                 \
     K(void, cholesky_backward, (const cf_cholesky *l, const double *u, double *x))               \
     /* the row (u, pivot) at the end, pivot > 0; there must be room for it */                    \

@@ -43,4 +43,10 @@ int cf_faces_project(const cf_table *k, const cf_triangle *b, const cf_faces *se
                      const double *z, double *w, signed char *state, double *scratch,
                      cf_faces_report *report);
 
+/* The same where A^-1 = B - term term^T: a rank-one term that B does not hold yet, cf_pad(n)
+ * doubles, zero beyond n; NULL: there is none. Cost: 4n flops more a product. */
+int cf_faces_project_less(const cf_table *k, const cf_triangle *b, const double *term,
+                          const cf_faces *set, const double *z, double *w, signed char *state,
+                          double *scratch, cf_faces_report *report);
+
 #endif

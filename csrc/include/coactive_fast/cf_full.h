@@ -17,6 +17,7 @@
 #include "cf_table.h"
 
 #define CF_FULL_DRIFT 1e-8
+#define CF_FULL_NOTHING 1 /* no status of the library: see cf_full_judge */
 
 typedef struct cf_full_health {
     int64_t updates;        /* that changed something */
@@ -57,13 +58,40 @@ void cf_full_init(cf_full *self, ptrdiff_t n, double ridge, int robust, const cf
 void cf_full_attach(cf_full *self, double *memory);
 
 /* A += c x x^T, c > 0 finite; *q = x^T A^-1 x from before. x = 0 (or so small that x.x / ridge
- * underflows): *q = 0, nothing changes. CF_ENONFINITE: x is not finite or c x.x / ridge would overflow: nothing
- * changes. CF_ENOTPOSITIVE: q <= 0 and no repair was possible: A and its inverse are as before. */
+ * underflows and c x.x / ridge is below the last digit): *q = 0, nothing changes. x.x itself may
+ * leave the range of a double. CF_ENONFINITE: x is not finite, x.x / ridge or c x.x / ridge would
+ * overflow, or A + c x x^T pass half the largest double: nothing changes. CF_ENOTPOSITIVE: q <= 0
+ * and no repair was possible: A and its inverse are as before. */
 int cf_full_update(cf_full *self, const cf_table *k, const double *x, double c, double *scratch,
                    double *q);
+/* The same in two halves, for a caller that looks at v = A^-1 x before he commits himself: one
+ * reading of the triangle in all. Fast form only. `propose` gives q and v (cf_pad(n) doubles); the
+ * pending term goes into b on the way, of which no reading function shows anything. Where the
+ * update would change nothing, q = 0 and v is what cf_full_solve gives; x.x must be in the range
+ * of a double (too large: CF_ENONFINITE, too small: taken for 0). `accept` cannot fail; it
+ * takes the same x and c, and nothing may have happened to self in between. */
+int cf_full_propose(cf_full *self, const cf_table *k, const double *x, double c, double *scratch,
+                    double *v, double *q);
+void cf_full_accept(cf_full *self, const cf_table *k, const double *x, double c, const double *v,
+                    double q, double *scratch);
+/* What an update by c x x^T would be, size = x.x: CF_OK, CF_FULL_NOTHING (it is below the last
+ * digit of A, and q below the smallest double), or CF_ENONFINITE: what passes stays finite. */
+int cf_full_judge(const cf_full *self, const double *x, double c, double size);
+/* All that goes with an update but the inverse, which is already new: A, logdet, the counts, and
+ * what is due by them (a probe, a renewal: only when updates + 1 reaches next_look). */
+void cf_full_note(cf_full *self, const cf_table *k, const double *x, double c, double q,
+                  double *scratch);
 /* The inverse anew from A, counted as a repair. Returns 0 where A does not allow it (not positive
  * definite in float64) or the form is robust; the inverse is then as it was. */
 int cf_full_repair(cf_full *self, const cf_table *k, double *scratch);
+/* A -= x x^T, after cf_full_propose gave v and q < 1 for this x (with any c), with nothing in
+ * between; q = 0: nothing changes. Loses as many digits as 1 / (1 - q) has. Fast form only. */
+void cf_full_drop(cf_full *self, const cf_table *k, const double *x, const double *v, double q,
+                  double *scratch);
+/* A *= 4^half, exactly; O(n^2). Fast form only. */
+void cf_full_scale(cf_full *self, const cf_table *k, int half);
+/* The inverse anew from A; 0 where A does not allow it. */
+int cf_full_renew(cf_full *self, const cf_table *k, double *scratch);
 /* y = A^-1 x; y has cf_pad(n) doubles. Reads only. */
 void cf_full_solve(const cf_full *self, const cf_table *k, const double *x, double *scratch,
                    double *y);

@@ -4,6 +4,9 @@
  * differences themselves, so that near rows lose no digit. poly: (gamma x.y + coef0)^degree, by
  * squaring for a whole degree in 0 ... 1024, else exp(degree log(.)) with base >= 0 (a negative base gives
  * NaN, which the caller refuses). Cost: the rows read once, 8 n d bytes.
+ *
+ * of_dots: the same from dot products that are there already (sparse rows); the distance is then
+ * what three products leave, and below zero it is zero.
  */
 #ifndef CF_GRAM_H
 #define CF_GRAM_H
@@ -13,6 +16,10 @@
     K(void, gram_rbf, (ptrdiff_t n, ptrdiff_t d, const double *rows, ptrdiff_t stride,           \
                        const double *x, double gamma, double *out))                              \
     K(void, gram_poly, (ptrdiff_t n, ptrdiff_t d, const double *rows, ptrdiff_t stride,          \
-                        const double *x, double gamma, double coef0, double degree, double *out))
+                        const double *x, double gamma, double coef0, double degree, double *out)) \
+    /* in place; square[r] = row r . row r, own = x.x */                                         \
+    K(void, rbf_of_dots, (ptrdiff_t n, const double *square, double own, double gamma,           \
+                          double *out))                                                          \
+    K(void, poly_of_dots, (ptrdiff_t n, double gamma, double coef0, double degree, double *out))
 
 #endif

@@ -10,7 +10,11 @@
 #include "cf_faces.h"
 #include "cf_feedback.h"
 #include "cf_full.h"
+#include "cf_loss.h"
 #include "cf_newton.h"
+#include "cf_postings.h"
+#include "cf_region.h"
+#include "cf_ridge.h"
 #include "cf_table.h"
 #include "cf_text.h"
 
@@ -55,22 +59,49 @@
                          double *scratch))                                                       \
     F(double, gain, (ptrdiff_t k, const double *value, const ptrdiff_t *ranking,                 \
                      const double *discount))                                                    \
-    F(ptrdiff_t, feedback_alpha, (ptrdiff_t n, ptrdiff_t k, const double *utility,               \
-                                  const double *key, const ptrdiff_t *presented,                 \
-                                  const double *discount, double alpha, double best,             \
-                                  ptrdiff_t *better, ptrdiff_t *scratch))                        \
+    F(ptrdiff_t, feedback_alpha, (const cf_table *table, ptrdiff_t n, ptrdiff_t k,               \
+                                  const double *utility, const double *key,                      \
+                                  const ptrdiff_t *presented, const double *discount,            \
+                                  double alpha, double best, ptrdiff_t *better))                 \
     F(void, feedback_depth, (ptrdiff_t n, ptrdiff_t k, ptrdiff_t depth, const double *label,     \
                              const ptrdiff_t *presented, ptrdiff_t *better))                     \
-    F(ptrdiff_t, feedback_change, (ptrdiff_t p, const ptrdiff_t *presented, ptrdiff_t b,         \
-                                   const ptrdiff_t *better, const double *discount,              \
-                                   ptrdiff_t *index, double *coefficient, ptrdiff_t *place))     \
     F(int, text_read_rows, (cf_text * self, const cf_text_rules *rules, const char *text,        \
                             ptrdiff_t length))                                                   \
     F(int, text_read_ratings, (cf_text_ratings * self, const char *text, ptrdiff_t length))      \
     F(void, text_scatter, (const cf_text *self, ptrdiff_t stride, double *rows))                 \
     F(void, text_scatter_f32, (const cf_text *self, ptrdiff_t stride, float *rows))              \
     F(void, text_restride, (ptrdiff_t rows, ptrdiff_t from, ptrdiff_t to, ptrdiff_t skip,        \
-                            char *data))
+                            char *data))                                                         \
+    F(int, full_judge, (const cf_full *self, const double *x, double c, double size))            \
+    F(void, full_note, (cf_full * self, const cf_table *k, const double *x, double c, double q,  \
+                        double *scratch))                                                        \
+    F(int, full_repair, (cf_full * self, const cf_table *k, double *scratch))                    \
+    F(int, full_propose, (cf_full * self, const cf_table *k, const double *x, double c,          \
+                          double *scratch, double *v, double *q))                                \
+    F(void, full_accept, (cf_full * self, const cf_table *k, const double *x, double c,          \
+                          const double *v, double q, double *scratch))                           \
+    F(int, faces_project_less, (const cf_table *k, const cf_triangle *b, const double *term,     \
+                                const cf_faces *set, const double *z, double *w,                 \
+                                signed char *state, double *scratch, cf_faces_report *report))   \
+    F(ptrdiff_t, region_scratch, (ptrdiff_t n))                                                  \
+    F(ptrdiff_t, region_newton_scratch, (ptrdiff_t n))                                           \
+    F(int, region_project, (const cf_region *set, const cf_table *k, const double *z, double *w, \
+                            double *scratch))                                                    \
+    F(int, region_newton, (const cf_region *set, cf_full *self, const cf_table *k, double gain,  \
+                           const double *x, const double *w, double *w_new, double *lam,         \
+                           signed char *face, double *scratch))                                  \
+    F(double, loss_value, (const cf_table *k, int kind, double m, double y))                     \
+    F(double, loss_slope, (const cf_table *k, int kind, double m, double y))                     \
+    F(void, full_drop, (cf_full * self, const cf_table *k, const double *x, const double *v,     \
+                        double q, double *scratch))                                              \
+    F(void, full_scale, (cf_full * self, const cf_table *k, int half))                           \
+    F(int, full_renew, (cf_full * self, const cf_table *k, double *scratch))                     \
+    F(int, ridge_ball, (const cf_table *k, ptrdiff_t n, const double *a, const double *z,        \
+                        double radius, double *w))                                               \
+    F(ptrdiff_t, postings_lack, (const cf_postings *self, ptrdiff_t nnz, const int64_t *index))  \
+    F(void, postings_add, (cf_postings * self, ptrdiff_t nnz, const int64_t *index,              \
+                           const double *value))                                                 \
+    F(void, postings_drop, (cf_postings * self, ptrdiff_t nnz, const int64_t *index))
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_library {

@@ -1,10 +1,9 @@
 /* A Newton round on the ball, all or nothing: A += c x x^T, w <- P2(w + gain A^-1 x) (SPEC 2, 4, 5).
  *
- * A is the full metric (its fast form); A^-1 x is of the new A, and the projection on ||w|| <= radius is in
- * the norm of the new A. Everything that can fail is done on copies first: the product with the
- * old inverse, the step, the projection against the inverse with both pending terms; the update
- * of A is the last. Cost: one reading and one fused pass of the triangle; where the projection is active
- * 5 ... 30 readings more.
+ * A is the full metric (its fast form); A^-1 x is of the new A, and the projection on
+ * ||w|| <= radius is in the norm of the new A. The update is proposed, the step and its projection
+ * (against the inverse less the new term) are made beside w, and only then is it accepted.
+ * Cost: one fused pass of the triangle; where the projection is active 5 ... 30 readings more.
  */
 #ifndef CF_NEWTON_H
 #define CF_NEWTON_H
@@ -22,8 +21,8 @@ typedef struct cf_newton {
 } cf_newton;
 
 /* w and w_new have n doubles and do not overlap. *lam: the multiplier (in: a guess >= 0, or 0).
- * x = 0: A stays. On any negative status nothing but *lam, w_new and scratch has changed; the
- * inverse may have been made anew from A. */
+ * x = 0: A stays. On any negative status nothing but *lam, w_new and scratch has changed that
+ * a reading of A would show; a damaged inverse may have been made anew from A. */
 int cf_newton_ball(cf_full *self, const cf_table *k, const cf_newton *step, const double *x,
                    const double *w, double *w_new, double *lam, double *scratch);
 

@@ -20,6 +20,11 @@
                          const double *w, const double *u, double *scores, double *second))      \
     K(void, two_scores_f32, (ptrdiff_t n, ptrdiff_t d, const float *rows, ptrdiff_t stride,      \
                              const double *w, const double *u, double *scores, double *second))  \
+    /* of the documents of more utility than `least` the one that stands next behind `last` in     \
+       the order of decreasing keys, equal keys in the order of the indices; -1: none. Finite    \
+       keys; 16n bytes read. */                                                                  \
+    K(ptrdiff_t, next_presented, (ptrdiff_t n, const double *utility, double least,              \
+                                  const double *key, ptrdiff_t last))                            \
     /* discount[i] = 1 / log2(i + 2), i = 0 ... k-1 */                                           \
     K(void, discounts, (ptrdiff_t k, double *discount))                                          \
     K(void, features, (ptrdiff_t k, ptrdiff_t d, const double *rows, ptrdiff_t stride,           \

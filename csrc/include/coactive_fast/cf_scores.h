@@ -9,7 +9,8 @@
  * entries, random pivots on the breakpoints take over: O(n) expected whatever the input.
  * Last, y = z + lam q is formed by fma; where sum max(0, y) misses s by more than rounding
  * (|z| or |lam q| much larger than s) the same problem is solved on y and added: rarely more than
- * once, 53 bits a turn.
+ * once, 53 bits a turn; first from a bound that one entry alone gives if that is lower, since a
+ * large z can hide all others in the sums.
  * Cost: 16n bytes read twice, 8n written: two passes over n in the usual case.
  */
 #ifndef CF_SCORES_H

@@ -13,8 +13,13 @@
 #include "cf_exponentiated.h"
 #include "cf_gram.h"
 #include "cf_inverse.h"
+#include "cf_lines.h"
 #include "cf_memory.h"
+#include "cf_octet.h"
+#include "cf_postings.h"
 #include "cf_rank.h"
+#include "cf_ridge.h"
+#include "cf_row.h"
 #include "cf_scores.h"
 #include "cf_status.h"
 #include "cf_top_k.h"
@@ -31,7 +36,12 @@
     CF_SCORES_KERNELS(K)                                                                         \
     CF_EXPONENTIATED_KERNELS(K)                                                                  \
     CF_DIAGONAL_KERNELS(K)                                                                       \
-    CF_GRAM_KERNELS(K)
+    CF_GRAM_KERNELS(K)                                                                           \
+    CF_POSTINGS_KERNELS(K)                                                                       \
+    CF_RIDGE_KERNELS(K)                                                                          \
+    CF_ROW_KERNELS(K)                                                                            \
+    CF_LINES_KERNELS(K)                                                                          \
+    CF_OCTET_KERNELS(K)
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_table {

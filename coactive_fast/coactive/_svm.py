@@ -1,0 +1,149 @@
+"""The ranking SVM: what coactive learning is compared with when all feedback is kept.
+
+The rule is Python's: its time goes into scikit-learn's solver, called some log(T) / log(1.1) times
+in T rounds.
+"""
+
+import threading
+
+import numpy as np
+
+from ..learner._extras import require
+from ._engine import CoactiveEngine
+from ._learners import CoactiveLearner
+from ._rules import Custom
+
+GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+FOLDS = 5
+FEW = 50  # pairs up to which C is not searched
+FIRST_C = 100.0
+
+
+class RankingSVM(CoactiveLearner):
+    """Ranking SVM on the pairs (presented, feedback), trained again as they come in.
+
+    The first pair is fitted at once, and all of them again when there are 10 % more than at the
+    last fit: scikit-learn's `LinearSVC` without intercept on the differences of features, each
+    with label +1 and mirrored with -1. C is 100 up to 50 pairs; after that the one of
+    10^-2, 10^-1, ... 10^3 that ranks the most held-out pairs right in five-fold
+    cross-validation (pair s belongs to fold s mod 5), the smallest of equals. Rounds without
+    feedback count, but are no pairs.
+
+    The pairs are kept (8 N bytes each) and saved with the learner, which goes on as it would
+    have. The weights are the solver's, to its tolerance: other versions of scikit-learn may
+    give others. Needs scikit-learn: ``pip install "coactive_fast[svm]"``.
+
+    Parameters
+    ----------
+    task : Ranking, Items or object
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> learner = cf.RankingSVM(cf.Ranking(k=2))
+    >>> documents = [[0.0, 1.0], [1.0, 0.0]]
+    >>> y = learner.present(documents)
+    >>> learner.learn(documents, y, y)  # nothing to improve: a round, but no pair to train on
+    >>> learner.rounds, learner.weights
+    (1, array([0., 0.]))
+    """
+
+    def __init__(self, task):
+        self._begin(task=task)
+
+    def _build(self, parameters):
+        return _Engine(parameters["task"])
+
+
+class _Engine(CoactiveEngine):
+    """Keeps the pairs beside the rule, whose memory holds how many they are.
+
+    Rows beyond that number are scratch, so a round that fails leaves no trace. Training runs
+    Python code, in which other threads get their turn: a lock keeps their changes out, while
+    reading goes on with the weights from before.
+    """
+
+    def __init__(self, task):
+        self._lock = threading.RLock()  # the update of a task of one's own goes through learn
+        self._rows = np.empty((0, 0))
+        super().__init__(task, lambda: Custom(self._train))
+
+    def _train(self, state, delta):
+        """The rule: new weights from the round's difference."""
+        if not delta.any():
+            return state.weights
+        pairs, fitted = state.memory.get("pairs", 0), state.memory.get("fitted", 0)
+        self._put(pairs, delta)
+        pairs += 1
+        state.memory["pairs"] = pairs
+        if 10 * pairs < 11 * fitted:
+            return state.weights
+        state.memory["fitted"] = pairs
+        rows = self._rows[:pairs]
+        return _fit(rows, FIRST_C if pairs <= FEW else _best_c(rows))
+
+    def _put(self, pairs, delta):
+        """Row number `pairs`, in a block that doubles when it is full."""
+        if self._rows.shape[1] != delta.size or len(self._rows) == pairs:
+            rows = np.empty((max(2 * pairs, 16), delta.size))
+            if pairs:
+                rows[:pairs] = self._rows
+            self._rows = rows
+        self._rows[pairs] = delta
+
+    def learn(self, x, y, better):
+        with self._lock:
+            super().learn(x, y, better)
+
+    def update(self, delta):
+        with self._lock:
+            super().update(delta)
+
+    def state(self):
+        with self._lock:
+            found = super().state()
+            pairs = found.get("memory", {}).get("pairs", 0)
+            rows = self._rows[:pairs].copy() if pairs else np.empty((0, found["n"]))
+            return found | {"pairs": rows}
+
+    def restore(self, state):
+        rows = np.array(state["pairs"], dtype=np.float64, order="C")
+        memory = state.get("memory", {})
+        pairs, fitted = memory.get("pairs", 0), memory.get("fitted", 0)
+        if rows.ndim != 2 or len(rows) != pairs or (pairs and rows.shape[1] != state["n"]):
+            raise ValueError(f"pairs of the state must be {pairs} rows of {state['n']} features, "
+                             f"got shape {rows.shape}")
+        if not 0 <= fitted <= pairs or not np.isfinite(rows).all():
+            raise ValueError("pairs of the state must be finite and at least as many as fitted")
+        with self._lock:
+            super().restore(state)
+            self._rows = rows
+
+    def adopt(self, other, changed):
+        pass  # no settings; the other's way to make rules would train on the other's pairs
+
+    def reset(self):
+        with self._lock:
+            super().reset()
+            self._rows = np.empty((0, 0))
+
+
+def _best_c(differences):
+    """The C of the grid that ranks the most held-out pairs right, the smallest of equals."""
+    fold = np.arange(len(differences)) % FOLDS
+
+    def right(c):
+        return sum(np.count_nonzero(differences[fold == f] @ _fit(differences[fold != f], c) > 0.0)
+                   for f in range(FOLDS))
+
+    return max(GRID, key=right)
+
+
+def _fit(differences, c):
+    """The weights of a linear SVM that puts every difference on its positive side."""
+    svm = require("sklearn.svm", "svm", "RankingSVM")
+    solver = svm.LinearSVC(C=c, fit_intercept=False, dual="auto", max_iter=100_000,
+                           random_state=0)
+    rows = np.concatenate([differences, -differences])
+    labels = np.repeat([1, -1], len(differences))
+    return solver.fit(rows, labels).coef_[0].astype(np.float64)

@@ -1,0 +1,173 @@
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, overload, type_check_only
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+from typing_extensions import Self
+
+@type_check_only
+class _Readable(Protocol):
+    """A binary file object."""
+
+    def readinto(self, buffer: Any, /) -> int | None: ...
+
+@type_check_only
+class _Sparse(Protocol):
+    """A scipy.sparse matrix or array, of any format."""
+
+    @property
+    def nnz(self) -> int: ...
+    def tocsr(self) -> Any: ...
+
+_Path: TypeAlias = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+_Source: TypeAlias = _Path | _Readable
+_Real: TypeAlias = float | np.floating[Any] | np.integer[Any]
+_Whole: TypeAlias = int | np.integer[Any]
+_Seed: TypeAlias = Any
+_Floats: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
+_Ratings: TypeAlias = _Sparse | ArrayLike
+_ZeroBased: TypeAlias = bool | Literal["auto"]
+_Progress: TypeAlias = Callable[[int, int], object] | bool | None
+
+__all__ = [
+    "ItemData",
+    "Query",
+    "RankingData",
+    "factorize",
+    "fit_user_weights",
+    "load_movielens",
+    "load_svmlight",
+    "make_items",
+    "make_ranking",
+]
+
+class Query:
+    features: _Floats
+    relevance: NDArray[np.float64]
+    index: int
+    def __init__(
+        self, features: _Floats, relevance: NDArray[np.float64], index: int
+    ) -> None: ...
+    def __len__(self) -> int: ...
+
+class RankingData:
+    def __init__(
+        self,
+        features: ArrayLike,
+        relevance: ArrayLike,
+        offsets: ArrayLike,
+        *,
+        query_ids: ArrayLike | None = None,
+    ) -> None: ...
+    @property
+    def features(self) -> _Floats: ...
+    @property
+    def relevance(self) -> NDArray[np.float64]: ...
+    @property
+    def offsets(self) -> NDArray[np.int64]: ...
+    @property
+    def query_ids(self) -> NDArray[np.int64] | None: ...
+    @property
+    def dimension(self) -> int: ...
+    @property
+    def n_documents(self) -> int: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    @overload
+    def __getitem__(self, index: _Whole) -> Query: ...
+    def __iter__(self) -> Iterator[Query]: ...
+    def take(self, queries: ArrayLike) -> Self: ...
+    def fit_weights(self) -> NDArray[np.float64]: ...
+    @classmethod
+    def from_svmlight(
+        cls,
+        path: _Source,
+        *,
+        n_features: _Whole | None = None,
+        dtype: DTypeLike = ...,
+        zero_based: _ZeroBased = False,
+        group: bool = False,
+    ) -> Self: ...
+    def save(self, path: _Path) -> None: ...
+    @classmethod
+    def load(cls, path: _Path, *, mmap: bool = True) -> Self: ...
+
+class ItemData(NamedTuple):
+    features: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    ratings: scipy.sparse.csr_matrix
+
+@overload
+def load_svmlight(
+    path: _Source,
+    *,
+    n_features: _Whole | None = None,
+    zero_based: _ZeroBased = False,
+    dtype: DTypeLike = ...,
+    multilabel: Literal[False] = False,
+    query_id: Literal[False] = False,
+) -> tuple[scipy.sparse.csr_matrix, NDArray[np.float64]]: ...
+@overload
+def load_svmlight(
+    path: _Source,
+    *,
+    n_features: _Whole | None = None,
+    zero_based: _ZeroBased = False,
+    dtype: DTypeLike = ...,
+    multilabel: Literal[True],
+    query_id: Literal[False] = False,
+) -> tuple[scipy.sparse.csr_matrix, list[tuple[float, ...]]]: ...
+@overload
+def load_svmlight(
+    path: _Source,
+    *,
+    n_features: _Whole | None = None,
+    zero_based: _ZeroBased = False,
+    dtype: DTypeLike = ...,
+    multilabel: Literal[False] = False,
+    query_id: Literal[True],
+) -> tuple[scipy.sparse.csr_matrix, NDArray[np.float64], NDArray[np.int64]]: ...
+@overload
+def load_svmlight(
+    path: _Source,
+    *,
+    n_features: _Whole | None = None,
+    zero_based: _ZeroBased = False,
+    dtype: DTypeLike = ...,
+    multilabel: Literal[True],
+    query_id: Literal[True],
+) -> tuple[scipy.sparse.csr_matrix, list[tuple[float, ...]], NDArray[np.int64]]: ...
+def load_movielens(
+    path: _Source, *, dtype: DTypeLike = ...
+) -> tuple[scipy.sparse.csr_matrix, NDArray[np.int64], NDArray[np.int64]]: ...
+def factorize(
+    ratings: _Ratings,
+    *,
+    rank: _Whole = 50,
+    regularization: _Real = 0.1,
+    sweeps: _Whole = 15,
+    seed: _Seed = 0,
+    n_jobs: _Whole = 1,
+    progress: _Progress = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+def fit_user_weights(ratings: _Ratings, item_features: ArrayLike) -> NDArray[np.float64]: ...
+def make_ranking(
+    *,
+    n_queries: _Whole = 1000,
+    n_features: _Whole = 700,
+    documents: _Real | ArrayLike = 24,
+    seed: _Seed = 0,
+    dtype: DTypeLike = ...,
+    noise: _Real = 0.5,
+) -> RankingData: ...
+def make_items(
+    *,
+    n_items: _Whole = 3706,
+    n_users: _Whole = 6040,
+    n_features: _Whole = 50,
+    ratings_per_user: _Real | ArrayLike = 165.6,
+    seed: _Seed = 0,
+) -> ItemData: ...

@@ -1,0 +1,114 @@
+"""Arrays as arguments: each function takes the name first and answers the array."""
+
+import numpy as np
+import scipy.sparse
+
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+BLOCK = 1 << 18  # numbers that are looked at in one go: they stay in the cache
+
+
+def float_dtype(name, dtype):
+    """float32 or float64."""
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        kind = None
+    if kind not in FLOATS:
+        raise ValueError(f"{name} must be float32 or float64, got {dtype!r}")
+    return kind
+
+
+def reals(name, value, ndim, kinds=FLOATS):
+    """A finite C-contiguous array of one of the dtypes, the given one where it is such."""
+    if scipy.sparse.issparse(value):
+        raise TypeError(f"{name} must be a dense array, got a scipy.sparse {type(value).__name__}")
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise TypeError(f"{name} must be an array of real numbers: {error}") from None
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    if array.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} dimension{'s' if ndim > 1 else ''}, "
+                         f"got shape {array.shape}")
+    kind = next((kind for kind in kinds if kind == array.dtype), kinds[-1])
+    with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite
+        array = np.require(array, kind, ["C", "A"])
+    return finite(name, array)
+
+
+def vector(name, value):
+    """A finite one-dimensional array of float64."""
+    return reals(name, value, 1, FLOATS[1:])
+
+
+def finite(name, array):
+    """The array itself, which is C-contiguous, or an error that says where it is not finite."""
+    flat = array.reshape(-1)
+    for begin in range(0, flat.size, BLOCK):
+        good = np.isfinite(flat[begin:begin + BLOCK])
+        if not good.all():
+            at = begin + int(good.argmin())
+            where = tuple(int(i) for i in np.unravel_index(at, array.shape))
+            raise ValueError(f"{name} must be finite, got {flat[at]} at index "
+                             f"{where[0] if len(where) == 1 else where}")
+    return array
+
+
+def whole(name, value):
+    """A one-dimensional array of int64."""
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise TypeError(f"{name} must be an array of integers: {error}") from None
+    if array.dtype.kind not in "iu" and array.size:
+        raise TypeError(f"{name} must hold integers, got dtype {array.dtype}")
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have 1 dimension, got shape {array.shape}")
+    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"{name} must lie below 2**63, got {array.max()}")
+    return np.require(array, np.int64, ["C", "A"])
+
+
+def same_length(name, got, expected, other):
+    """An error that tells both numbers unless they agree."""
+    if got != expected:
+        raise ValueError(f"{name} must have length {expected} to go with {other}, got {got}")
+
+
+def offsets(name, value, end, what):
+    """Where groups begin and end: 0 < ... < end."""
+    array = whole(name, value)
+    if array.size < 2:
+        raise ValueError(f"{name} must have length queries + 1, at least 2, got {array.size}")
+    if array[0] != 0 or array[-1] != end:
+        raise ValueError(f"{name} must go from 0 to the number of {what}, {end}, "
+                         f"got {array[0]} ... {array[-1]}")
+    wrong = np.flatnonzero(array[1:] <= array[:-1])
+    if wrong.size:
+        i = int(wrong[0])
+        raise ValueError(f"{name} must ascend (no query is empty), got {array[i]} and "
+                         f"{array[i + 1]} for query {i}")
+    return array
+
+
+def ratings(name, value):
+    """CSR with sorted indices from a sparse matrix or a dense array with NaN for no rating."""
+    if scipy.sparse.issparse(value):
+        if len(value.shape) != 2:
+            raise ValueError(f"{name} must have 2 dimensions, got shape {value.shape}")
+        matrix = scipy.sparse.csr_array(value)
+        if matrix.dtype.kind not in "fiub":
+            raise TypeError(f"{name} must hold real numbers, got dtype {matrix.dtype}")
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+    else:
+        dense = np.asarray(value)
+        if dense.ndim != 2 or dense.dtype.kind not in "fiub":
+            raise TypeError(f"{name} must be a sparse matrix or a 2-D array with NaN for no "
+                            f"rating, got {type(value).__name__}")
+        rows, columns = np.nonzero(~np.isnan(dense))
+        matrix = scipy.sparse.csr_array((dense[rows, columns], (rows, columns)), dense.shape)
+    finite(name, matrix.data)
+    return matrix

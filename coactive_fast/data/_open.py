@@ -1,0 +1,39 @@
+"""Files as binary streams, unpacked on the way."""
+
+import bz2
+import contextlib
+import gzip
+import lzma
+import os
+import zlib
+
+PACKED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
+# a packed file that breaks off, or that is none behind its first bytes
+DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
+
+
+@contextlib.contextmanager
+def opened(path):
+    """A binary file object for a path (packed files are told by their first bytes) or for what is
+    a file object already, and its name for error messages."""
+    if hasattr(path, "readinto"):
+        yield path, str(getattr(path, "name", "the file"))
+        return
+    try:
+        name = os.fsdecode(path)
+    except TypeError:
+        kind = type(path).__name__
+        raise TypeError(
+            f"path must be a string, os.PathLike or a binary file object, got {kind}"
+        ) from None
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(open(name, "rb", buffering=0))
+        start = file.read(8)
+        file.seek(0)
+        for magic, unpack in PACKED.items():
+            if start.startswith(magic):
+                file = stack.enter_context(unpack(file))
+        try:
+            yield file, repr(name)
+        except DAMAGED as error:
+            raise ValueError(f"{name!r} is truncated or damaged: {error}") from None

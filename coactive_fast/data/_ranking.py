@@ -1,0 +1,332 @@
+"""Documents of many queries: one array of features, cut by offsets."""
+
+import operator
+
+import numpy as np
+
+from . import _check
+from ._least_squares import least_squares
+from ._svmlight import load_dense
+
+KIND = "RankingData"
+
+
+class Query:
+    """One query: ``features`` (documents, N), ``relevance`` (documents,), ``index``; views."""
+
+    __slots__ = ("features", "relevance", "index")
+
+    def __init__(self, features, relevance, index):
+        self.features = features
+        self.relevance = relevance
+        self.index = index
+
+    def __len__(self):
+        return len(self.relevance)
+
+    def __repr__(self):
+        return f"Query(index={self.index}, documents={len(self)})"
+
+
+class RankingData:
+    """Queries with documents, their features and their relevance.
+
+    ``len(data)`` is the number of queries, ``data[i]`` one of them with ``features``,
+    ``relevance`` and ``index``, ``data[a:b]`` a run of them; all of these are views.
+
+    Parameters
+    ----------
+    features : array_like, shape (documents, N)
+        The documents of all queries, one query behind the other. A C-contiguous array of float32
+        or float64 is kept without a copy and must not change; the rest is converted to float64.
+    relevance : array_like, shape (documents,)
+        Finite real grades; kept as float64.
+    offsets : array_like of int, shape (queries + 1,)
+        The documents of query i are ``offsets[i]:offsets[i + 1]``. Ascending strictly (no query is
+        empty) from 0 to the number of documents.
+    query_ids : array_like of int, shape (queries,), optional
+        What the queries are called elsewhere.
+
+    Attributes
+    ----------
+    features, relevance, offsets, query_ids : ndarray
+        Read-only. query_ids is None where none were given.
+    dimension, n_documents : int
+
+    Examples
+    --------
+    >>> from coactive_fast.data import RankingData
+    >>> data = RankingData([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 2, 1], [0, 2, 3])
+    >>> data
+    RankingData(2 queries, 3 documents, 2 features, float64)
+    >>> data[0].relevance
+    array([0., 2.])
+    >>> [len(query) for query in data]
+    [2, 1]
+    """
+
+    def __init__(self, features, relevance, offsets, *, query_ids=None):
+        features = _check.reals("features", features, 2)
+        if features.shape[1] == 0:
+            raise ValueError("features must have at least one column")
+        relevance = _check.vector("relevance", relevance)
+        _check.same_length("relevance", relevance.size, len(features), "features")
+        offsets = _check.offsets("offsets", offsets, len(features), "documents")
+        if query_ids is not None:
+            query_ids = _check.whole("query_ids", query_ids)
+            _check.same_length("query_ids", query_ids.size, offsets.size - 1, "offsets")
+        self._set(features, relevance, offsets, query_ids)
+
+    def _set(self, features, relevance, offsets, query_ids):
+        self._features = _read_only(features)
+        self._relevance = _read_only(relevance)
+        self._offsets = _read_only(offsets)
+        self._query_ids = None if query_ids is None else _read_only(query_ids)
+        self._weights = None
+
+    @classmethod
+    def _of(cls, *arrays):
+        """From arrays that are known to be right."""
+        data = cls.__new__(cls)
+        data._set(*arrays)
+        return data
+
+    @property
+    def features(self):
+        return self._features
+
+    @property
+    def relevance(self):
+        return self._relevance
+
+    @property
+    def offsets(self):
+        return self._offsets
+
+    @property
+    def query_ids(self):
+        return self._query_ids
+
+    @property
+    def dimension(self):
+        """The number of features."""
+        return self._features.shape[1]
+
+    @property
+    def n_documents(self):
+        """The number of documents of all queries."""
+        return len(self._features)
+
+    def __len__(self):
+        return self._offsets.size - 1
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return self._run(index)
+        try:
+            i = operator.index(index)
+        except TypeError:
+            kind = type(index).__name__
+            raise TypeError(f"a query is chosen by an integer or a slice, got {kind}") from None
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"query {i} is out of range: there are {len(self)} queries")
+        i %= len(self)
+        begin, end = self._offsets[i], self._offsets[i + 1]
+        return Query(self._features[begin:end], self._relevance[begin:end], i)
+
+    def __iter__(self):
+        return map(self.__getitem__, range(len(self)))
+
+    def _run(self, index):
+        first, last, step = index.indices(len(self))
+        if step != 1:
+            return self.take(range(first, last, step))
+        if first >= last:
+            raise ValueError(f"the slice [{first}:{last}] holds no query")
+        offsets = self._offsets[first:last + 1]
+        begin, end = offsets[0], offsets[-1]
+        ids = None if self._query_ids is None else self._query_ids[first:last]
+        return self._of(self._features[begin:end], self._relevance[begin:end], offsets - begin,
+                        ids)
+
+    def take(self, queries):
+        """A copy with these queries in this order; repeats are allowed.
+
+        Examples
+        --------
+        >>> from coactive_fast.data import RankingData
+        >>> data = RankingData([[1.0], [2.0], [3.0]], [0, 0, 1], [0, 2, 3])
+        >>> data.take([1, 0]).features.ravel()
+        array([3., 1., 2.])
+        """
+        queries = _check.whole("queries", queries)
+        if queries.size == 0:
+            raise ValueError("queries must name at least one query")
+        wrong = queries[(queries < 0) | (queries >= len(self))]
+        if wrong.size:
+            raise ValueError(f"queries must lie in 0 ... {len(self) - 1}, got {wrong[0]}")
+        lengths = np.diff(self._offsets)[queries]
+        offsets = np.concatenate(([0], np.cumsum(lengths)))
+        places = np.repeat(self._offsets[queries] - offsets[:-1], lengths)
+        places += np.arange(places.size)
+        ids = None if self._query_ids is None else self._query_ids[queries]
+        return self._of(self._features[places], self._relevance[places], offsets, ids)
+
+    def __repr__(self):
+        return (f"{type(self).__name__}({len(self)} queries, {self.n_documents} documents, "
+                f"{self.dimension} features, {self._features.dtype})")
+
+    def fit_weights(self):
+        """The weights whose scores come nearest to the relevance (least squares, no intercept).
+
+        Where several do, the shortest of them. Computed in float64 by a QR factorisation block by
+        block, so that no second copy of the features is made: 2 documents N^2 flops, N^2 numbers.
+        The result is kept for the next call.
+
+        Returns
+        -------
+        weights : ndarray of float64, shape (N,)
+
+        Examples
+        --------
+        >>> from coactive_fast.data import RankingData
+        >>> RankingData([[1.0, 0.0], [2.0, 0.0]], [1, 2], [0, 2]).fit_weights().round(12)
+        array([1., 0.])
+        """
+        if self._weights is None:
+            self._weights = least_squares(self._features, self._relevance)
+        return self._weights.copy()
+
+    @classmethod
+    def from_svmlight(cls, path, *, n_features=None, dtype=np.float32, zero_based=False,
+                      group=False):
+        """Read a LETOR file: ``grade qid:query index:value ... [# comment]``.
+
+        Parameters
+        ----------
+        path, n_features, zero_based
+            As for `load_svmlight`.
+        dtype : float32 or float64, default=float32
+            Of the features.
+        group : bool, default=False
+            Gather the documents of a query from all over the file (the order of queries is that
+            of their first documents). False: a query that comes back after another is an error.
+
+        Examples
+        --------
+        >>> import io
+        >>> from coactive_fast.data import RankingData
+        >>> text = b"2 qid:7 1:0.5 2:1 # first\\n0 qid:7 1:1\\n1.5 qid:9 2:0.25\\n"
+        >>> data = RankingData.from_svmlight(io.BytesIO(text))
+        >>> data, data.query_ids
+        (RankingData(2 queries, 3 documents, 2 features, float32), array([7, 9]))
+        """
+        blocks = _Blocks(bool(group))
+        features, relevance = load_dense(path, n_features=n_features, dtype=dtype,
+                                         zero_based=zero_based, listen=blocks.append)
+        if features.size == 0:
+            raise ValueError(f"{path!r} holds no {'features' if len(features) else 'documents'}")
+        offsets, ids, order = blocks.finish(len(features))
+        if order is not None:
+            features, relevance = features[order], relevance[order]
+        return cls._of(features, relevance, offsets, ids)
+
+    def save(self, path):
+        """Put everything into one file, which is replaced at once or not at all.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from coactive_fast.data import RankingData
+        >>> data = RankingData([[1.0], [2.0]], [0, 1], [0, 2])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     data.save(os.path.join(folder, "data.cf"))
+        ...     RankingData.load(os.path.join(folder, "data.cf"))
+        RankingData(1 queries, 2 documents, 1 features, float64)
+        """
+        from coactive_fast.learner import _file
+
+        arrays = {"relevance": self._relevance, "offsets": self._offsets}
+        if self._query_ids is not None:
+            arrays["query_ids"] = self._query_ids
+        arrays["features"] = self._features
+        _file.write(path, {"kind": KIND}, {name: np.asarray(a) for name, a in arrays.items()})
+
+    @classmethod
+    def load(cls, path, *, mmap=True):
+        """What `save` put into a file.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+        mmap : bool, default=True
+            Leave the features in the file and map them into memory: loading takes no time, and
+            data larger than the memory can be used. The checksum is then not looked at.
+
+        Raises
+        ------
+        ValueError
+            For a file of another kind, one that is truncated, and (with ``mmap=False``) one whose
+            checksum is wrong.
+        """
+        from ._map import read
+
+        head, arrays = read(path, mmap)
+        names = {"relevance", "offsets", "features"}
+        if head.get("kind") != KIND or not names <= set(arrays) <= names | {"query_ids"}:
+            raise ValueError(f"{path!r} does not hold ranking data")
+        features, offsets = arrays["features"], np.array(arrays["offsets"])
+        relevance, ids = np.array(arrays["relevance"]), arrays.get("query_ids")
+        if (features.dtype not in _check.FLOATS or features.ndim != 2 or features.shape[1] == 0
+                or relevance.dtype != np.float64 or relevance.shape != features.shape[:1]
+                or offsets.dtype.kind != "i"
+                or (ids is not None and ids.shape != (offsets.size - 1,))):
+            raise ValueError(f"{path!r} is damaged: its arrays do not go together")
+        offsets = _check.offsets(f"{path!r}: offsets", offsets, len(features), "documents")
+        return cls._of(features, relevance, offsets, None if ids is None else np.array(ids))
+
+
+class _Blocks:
+    """Where queries begin, gathered while a file is read."""
+
+    def __init__(self, group):
+        self.group = group
+        self.ids, self.begins = [], []  # of the blocks of one query
+        self.seen = set()
+        self.n_rows = 0
+
+    def append(self, rows, name):
+        queries = rows.queries
+        if queries.size == 0:
+            return
+        begins = np.flatnonzero(queries[1:] != queries[:-1]) + 1
+        if not self.ids or queries[0] != self.ids[-1]:
+            begins = np.concatenate(([0], begins))
+        for at in begins.tolist():
+            query = int(queries[at])
+            if query in self.seen and not self.group:
+                raise ValueError(f"{name}: line {rows.lines[at]}: query {query} comes back after "
+                                 f"another (group=True gathers its documents)")
+            self.seen.add(query)
+            self.ids.append(query)
+            self.begins.append(self.n_rows + at)
+        self.n_rows += queries.size
+
+    def finish(self, n_documents):
+        """Offsets, ids, and the order of the documents (None: as they are)."""
+        offsets = np.array([*self.begins, n_documents], dtype=np.intp)
+        ids = np.array(self.ids, dtype=np.int64)
+        if len(self.seen) == ids.size:
+            return offsets, ids, None
+        found, first, number = np.unique(ids, return_index=True, return_inverse=True)
+        rank = np.argsort(np.argsort(first))  # of a query, by where it first began
+        blocks = rank[number]
+        order = np.argsort(np.repeat(blocks, np.diff(offsets)), kind="stable")
+        lengths = np.bincount(blocks, weights=np.diff(offsets)).astype(np.intp)
+        return np.concatenate(([0], np.cumsum(lengths))), found[np.argsort(first)], order
+
+
+def _read_only(array):
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,211 @@
+"""svmlight files as CSR matrices or dense rows."""
+
+import numpy as np
+import scipy.sparse
+
+from coactive_fast.learner import _check as parameter
+
+from . import _check, _text
+from ._open import opened
+
+GROWTH = 1.25  # of arrays that grow at their end: what they take at most beyond their content
+
+
+def load_svmlight(path, *, n_features=None, zero_based=False, dtype=np.float64, multilabel=False,
+                  query_id=False):
+    """Read a file in svmlight (LIBSVM, LETOR) text format.
+
+    A row is ``label [qid:query] index:value ... [# comment]``. Blank lines and lines of comment
+    are skipped; Windows line ends are read; indices need not be sorted. Numbers are those of
+    Python's `float`, to the last bit.
+
+    Parameters
+    ----------
+    path : str, os.PathLike or binary file object
+        Packed files (gzip, bzip2, xz) are told by their first bytes. The file is read once, piece
+        by piece: memory is that of the result and a quarter of it.
+    n_features : int, optional
+        The number of columns; an index beyond it is an error. None: the largest index decides.
+    zero_based : bool or "auto", default=False
+        Whether the first feature has index 0 in the file. "auto": it has where an index 0 occurs.
+    dtype : float32 or float64, default=float64
+        Of the values of X. A value beyond the range of float32 is an error.
+    multilabel : bool, default=False
+        A row has any number of labels, with commas between. A row that begins with its first
+        ``index:value`` has none.
+    query_id : bool, default=False
+        Return the numbers behind ``qid:`` too; a row without one is then an error.
+
+    Returns
+    -------
+    X : scipy.sparse.csr_matrix, shape (rows, columns)
+        Sorted indices, of 32 bits where they suffice. Zeros that stand in the file are stored.
+    y : ndarray of float64, or list of tuples of float (ascending) for `multilabel`
+    query_id : ndarray of int64
+        Where asked for.
+
+    Raises
+    ------
+    ValueError
+        For a bad line, with its number and text: NaN, infinity, a number too large, an index twice
+        in a row, or what is no pair. Also for a packed file that is damaged.
+
+    Examples
+    --------
+    >>> import io
+    >>> from coactive_fast import data
+    >>> X, y = data.load_svmlight(io.BytesIO(b"2 qid:1 1:0.5 3:1 # a\\n0 qid:1 2:-1\\n"))
+    >>> X.toarray()
+    array([[ 0.5,  0. ,  1. ],
+           [ 0. , -1. ,  0. ]])
+    >>> y
+    array([2., 0.])
+    """
+    dtype, n_features, zero_based = _checked(dtype, n_features, zero_based)
+    with opened(path) as (file, name):
+        rows = _rows(file, name, dtype, n_features, zero_based, bool(multilabel), bool(query_id))
+        pairs, labels, queries = Pairs(dtype), Grown(np.float64), Grown(np.int64)
+        label_ends = Grown(np.intp)
+        while rows.advance():
+            if multilabel:
+                label_ends.append(rows.label_ends + labels.size)
+            pairs.append(rows)
+            labels.append(rows.labels)
+            if query_id:
+                queries.append(rows.queries)
+    X = pairs.finish(*_columns(rows, name, n_features, zero_based))
+    y = labels.finish()
+    if multilabel:
+        y = [tuple(sorted(one.tolist())) for one in np.split(y, label_ends.finish())[:-1]]
+    return (X, y, queries.finish()) if query_id else (X, y)
+
+
+def load_dense(path, *, n_features=None, zero_based=False, dtype=np.float32, listen=None):
+    """The same as ``(features, labels)``, the features dense, with no sparse form in between.
+
+    `listen` is called with the reader behind each piece.
+    """
+    dtype, n_features, zero_based = _checked(dtype, n_features, zero_based)
+    with opened(path) as (file, name):
+        rows = _rows(file, name, dtype, n_features, zero_based, False, True)
+        dense, labels = Dense(dtype), Grown(np.float64)
+        while rows.advance():
+            dense.append(rows)
+            labels.append(rows.labels)
+            if listen is not None:
+                listen(rows, name)
+    return dense.finish(*_columns(rows, name, n_features, zero_based)), labels.finish()
+
+
+def _checked(dtype, n_features, zero_based):
+    dtype = _check.float_dtype("dtype", dtype)
+    if n_features is not None:
+        n_features = parameter.count("n_features", n_features, least=1)
+        if n_features > np.iinfo(np.int64).max:
+            raise ValueError(f"n_features must lie below 2**63, got {n_features}")
+    if zero_based not in (True, False, "auto"):
+        raise ValueError(f"zero_based must be True, False or 'auto', got {zero_based!r}")
+    return dtype, n_features, zero_based
+
+
+def _rows(file, name, dtype, n_features, zero_based, multilabel, query):
+    first = 1 if zero_based is False else 0
+    last = n_features
+    if last is not None and zero_based is True:
+        last -= 1
+    return _text.Rows(file, name, first, last, dtype, multilabel, query)
+
+
+def _columns(rows, name, n_features, zero_based):
+    """How many columns there are, and how many of those that were read come before the first."""
+    skip = 1 if zero_based == "auto" and rows.least != 0 else 0
+    columns = rows.most + 1 - skip if rows.most >= 0 else 0
+    if n_features is None:
+        return columns, skip
+    if columns > n_features:
+        raise ValueError(f"{name}: index {rows.most} is out of range (0 ... {n_features - 1}): "
+                         f"the file is zero-based, since index 0 occurs")
+    return n_features, skip
+
+
+class Grown:
+    """A one-dimensional array that grows at its end, in place where the system can."""
+
+    def __init__(self, dtype):
+        self.array = np.empty(0, dtype)
+        self.size = 0
+
+    def make_room(self, size):
+        if size > self.array.size:
+            self.array.resize(max(size, int(GROWTH * self.array.size)), refcheck=False)
+
+    def append(self, values):
+        end = self.size + len(values)
+        self.make_room(end)
+        self.array[self.size:end] = values
+        self.size = end
+
+    def finish(self):
+        self.array.resize(self.size, refcheck=False)
+        return self.array
+
+
+class Pairs:
+    """The rows as CSR."""
+
+    def __init__(self, dtype):
+        self.values, self.indices, self.ends = Grown(dtype), Grown(np.int32), Grown(np.int64)
+        self.ends.append([0])
+
+    def append(self, rows):
+        if rows.most > np.iinfo(np.int32).max and self.indices.array.dtype == np.int32:
+            self.indices.array = self.indices.array.astype(np.int64)
+        self.ends.append(rows.row_ends + self.values.size)
+        self.indices.append(rows.indices)
+        self.values.append(rows.values)
+
+    def finish(self, columns, skip):
+        ends = self.ends.finish()
+        indices = self.indices.finish()
+        if skip:
+            indices -= 1
+        return scipy.sparse.csr_matrix((self.values.finish(), indices, ends),
+                                       shape=(ends.size - 1, columns), copy=False)
+
+
+class Dense:
+    """The rows as a dense array; its stride grows with the largest index."""
+
+    def __init__(self, dtype):
+        self.flat = Grown(dtype)
+        self.n_rows = 0
+        self.stride = 0
+
+    def append(self, rows):
+        if rows.most >= self.stride:
+            # a first piece tells the width of most files
+            wide = rows.most + 1 if self.n_rows == 0 else int(GROWTH * rows.most) + 1
+            self._reserve(self.n_rows, wide)
+            _text.restride(self.flat.array, self.n_rows, self.stride, wide)
+            self.stride = wide
+        end = self.n_rows + rows.n_rows
+        self._reserve(end, self.stride)
+        rows.scatter(self.flat.array, self.n_rows, self.stride)
+        self.n_rows = end
+
+    def _reserve(self, rows, stride):
+        try:
+            self.flat.make_room(rows * stride)
+        except (MemoryError, OverflowError, ValueError):
+            raise MemoryError(f"{rows} dense rows of {stride} features do not fit in memory") \
+                from None
+
+    def finish(self, columns, skip):
+        if self.n_rows and self.stride < columns + skip:
+            self._reserve(self.n_rows, columns + skip)
+            _text.restride(self.flat.array, self.n_rows, self.stride, columns + skip)
+            self.stride = columns + skip
+        if self.stride > columns:
+            _text.restride(self.flat.array, self.n_rows, self.stride, columns, skip)
+        self.flat.size = self.n_rows * columns
+        return self.flat.finish().reshape(self.n_rows, columns)

@@ -1,0 +1,189 @@
+"""Measures of rankings and of regret.
+
+``dcg``, ``ndcg``   of one query, or of many at once
+``convex_regret``   the mean of a convex loss of the utility missed
+"""
+
+import numpy as np
+
+from coactive_fast.data import _check
+from coactive_fast.learner import _check as parameter
+
+__all__ = ["convex_regret", "dcg", "ndcg"]
+
+GAINS = ("linear", "exponential")
+
+
+def dcg(relevance, ranking, *, k=5, gain="linear", offsets=None):
+    """Discounted cumulative gain of the first k places.
+
+    ``sum over i = 1 ... k of gain(relevance[ranking[i]]) / log2(i + 1)``, over all places where
+    there are fewer than k.
+
+    Parameters
+    ----------
+    relevance : array_like, shape (documents,)
+        The grade of each document.
+    ranking : array_like of int
+        Documents, best first; may stop after the first places.
+    k : int, default=5
+    gain : {"linear", "exponential"}, default="linear"
+        The grade itself, as in the utility of a ranking, or ``2^grade - 1``.
+    offsets : array_like of int, shape (queries + 1,), optional
+        Many queries at once, as in `RankingData`: both relevance and ranking hold one query
+        behind the other, and each ranking is complete and counts its documents from 0.
+
+    Returns
+    -------
+    dcg : float, or ndarray of shape (queries,) where offsets are given
+
+    Examples
+    --------
+    >>> from coactive_fast import metrics
+    >>> metrics.dcg([3.0, 1.0, 2.0], [0, 2, 1], k=1, gain="exponential")
+    7.0
+    >>> metrics.dcg([3, 0, 1], [0, 0, 1], k=1, offsets=[0, 1, 3])
+    array([3., 0.])
+    """
+    relevance = _check.vector("relevance", relevance)
+    k = parameter.count("k", k, least=1)
+    gains = _gains(relevance, gain)
+    if offsets is None:
+        return float(_sums(gains, *_one(ranking, gains.size), k)[0])
+    return _sums(gains, *_many(ranking, gains.size, offsets), k)
+
+
+def ndcg(relevance, ranking, *, k=5, gain="linear", empty=0.0, offsets=None):
+    """DCG divided by that of the best ordering of the query's documents.
+
+    Parameters
+    ----------
+    relevance : array_like, shape (documents,)
+        Grades >= 0.
+    ranking, k, gain, offsets
+        As for `dcg`.
+    empty : float, default=0.0
+        The value of a query without a relevant document (all grades 0), where the best DCG is 0
+        and the quotient means nothing. NaN leaves such queries out of a `numpy.nanmean`; some
+        tools report 1.
+
+    Returns
+    -------
+    ndcg : float, or ndarray of shape (queries,) where offsets are given
+
+    Examples
+    --------
+    >>> from coactive_fast import metrics
+    >>> metrics.ndcg([0.0, 2.0, 2.0], [1, 2, 0], k=2)
+    1.0
+    >>> metrics.ndcg([0, 0, 0, 1], [1, 0, 1, 0], offsets=[0, 2, 4], empty=1.0)
+    array([1., 1.])
+    """
+    relevance = _check.vector("relevance", relevance)
+    if (relevance < 0.0).any():
+        raise ValueError(f"relevance must be >= 0, got {relevance.min()}")
+    k = parameter.count("k", k, least=1)
+    if not (isinstance(empty, (float, np.floating)) and np.isnan(empty)):
+        empty = parameter.number("empty", empty)
+    gains = _gains(relevance, gain)
+    if offsets is None:
+        places, begins = _one(ranking, gains.size)
+        query = np.zeros(gains.size, np.intp)
+    else:
+        places, begins = _many(ranking, gains.size, offsets)
+        query = np.repeat(np.arange(begins.size), np.diff(begins, append=places.size))
+    best = _sums(gains, np.lexsort((-gains, query)), begins, k)
+    found = _sums(gains, places, begins, k)
+    result = np.divide(found, best, out=np.full(found.size, empty), where=best > 0.0)
+    return float(result[0]) if offsets is None else result
+
+
+def convex_regret(utility, optimal_utility, loss):
+    """``mean over t of loss(utility_t - optimal_utility_t), minus loss(0)``.
+
+    Parameters
+    ----------
+    utility, optimal_utility : array_like, shape (T,)
+        Of the object presented and of the best one, T >= 1.
+    loss : callable
+        A convex loss of one number. One that takes arrays too is called once.
+
+    Examples
+    --------
+    >>> from coactive_fast import metrics
+    >>> def hinge(difference):
+    ...     return max(0.0, 1.0 - difference)
+    >>> metrics.convex_regret([1.0, 0.0], [1.0, 2.0], hinge)
+    1.0
+    """
+    utility = _check.vector("utility", utility)
+    optimal_utility = _check.vector("optimal_utility", optimal_utility)
+    _check.same_length("optimal_utility", optimal_utility.size, utility.size, "utility")
+    if utility.size == 0:
+        raise ValueError("utility must not be empty: there is no mean")
+    if not callable(loss):
+        raise TypeError(f"loss must be callable, got {type(loss).__name__}")
+    losses = _losses(loss, utility - optimal_utility)
+    if not np.isfinite(losses).all():
+        raise ValueError("loss must be finite, got NaN or infinity")
+    return float(losses.mean()) - parameter.number("loss(0)", loss(0.0))
+
+
+def _losses(loss, differences):
+    try:
+        losses = np.asarray(loss(differences), dtype=np.float64)
+    except (TypeError, ValueError):  # `if`, `max`, `math.exp` want one number
+        losses = None
+    if losses is None or losses.shape != differences.shape:
+        losses = np.array([parameter.number("loss(difference)", loss(float(d)))
+                           for d in differences])
+    return losses
+
+
+def _gains(relevance, gain):
+    parameter.choice("gain", gain, GAINS)
+    if gain == "linear":
+        return relevance
+    with np.errstate(over="ignore"):
+        gains = np.exp2(relevance) - 1.0
+    return _check.finite("the exponential gain of relevance", gains)
+
+
+def _one(ranking, n):
+    """One ranking as places in the array of gains, and where each query begins."""
+    ranking = _check.whole("ranking", ranking)
+    _refuse_repeats(ranking, 0, n)
+    return ranking, np.zeros(1, np.intp)
+
+
+def _many(ranking, n, offsets):
+    ranking = _check.whole("ranking", ranking)
+    _check.same_length("ranking", ranking.size, n, "relevance")
+    offsets = _check.offsets("offsets", offsets, n, "documents")
+    lengths = np.diff(offsets)
+    begins = np.repeat(offsets[:-1], lengths)
+    _refuse_repeats(ranking, begins, np.repeat(lengths, lengths))
+    return begins + ranking, offsets[:-1]
+
+
+def _refuse_repeats(ranking, begins, lengths):
+    wrong = (ranking < 0) | (ranking >= lengths)
+    if wrong.any():
+        at = int(wrong.argmax())
+        documents = int(np.broadcast_to(lengths, wrong.shape)[at])
+        raise ValueError(f"ranking must hold documents 0 ... {documents - 1}, got {ranking[at]} "
+                         f"at index {at}")
+    places = np.sort(begins + ranking)
+    repeated = np.flatnonzero(places[1:] == places[:-1])
+    if repeated.size:
+        raise ValueError("ranking must hold no document twice")
+
+
+def _sums(gains, places, begins, k):
+    """For each query the discounted gains of its first k places."""
+    if places.size == 0:
+        return np.zeros(begins.size)
+    lengths = np.diff(begins, append=places.size)
+    place = np.arange(places.size) - np.repeat(begins, lengths)
+    parts = np.where(place < k, gains[places] / np.log2(place + 2.0), 0.0)
+    return np.add.reduceat(parts, begins)

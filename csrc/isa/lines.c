@@ -1,0 +1,312 @@
+/* Kernels of cf_lines.h. Included by the unit of each instruction set. */
+
+#define CF_AHEAD 10 /* entries between the one whose lines are asked for and the one at work */
+
+/* A row's kind is a constant in every instance: 0 dense, 32 and 64 the width of the places. */
+CF_INLINE double *line_of(const cf_lines *t, const cf_row *x, ptrdiff_t e, int kind)
+{
+    return t->data + (kind == 32 ? (ptrdiff_t)x->i32[e] : kind == 64 ? (ptrdiff_t)x->i64[e] : e) *
+                         t->stride;
+}
+
+#define CF_BY_KIND(x, call)                                                                      \
+    do {                                                                                         \
+        if ((x)->i32)                                                                            \
+            call(32);                                                                            \
+        else if ((x)->i64)                                                                       \
+            call(64);                                                                            \
+        else                                                                                     \
+            call(0);                                                                             \
+    } while (0)
+
+CF_INLINE void ask_for(const double *line, ptrdiff_t doubles)
+{
+    for (ptrdiff_t j = 0; j < doubles; j += 8)
+        CF_PREFETCH(line + j);
+}
+
+static void lines_fetch(const cf_lines *t, const cf_row *x)
+{
+    const ptrdiff_t doubles = t->second + t->k;
+    for (ptrdiff_t e = 0; e < x->nnz; e++) {
+        const double *line = line_of(t, x, e, x->i32 ? 32 : x->i64 ? 64 : 0);
+        for (ptrdiff_t j = 0; j < doubles; j += 8)
+            __builtin_prefetch(line + j, 0, 2);
+    }
+}
+
+/* --- reading: `groups` vectors of eight classes from class `at` on ------------------------- */
+
+#define CF_READ_SCORES 0
+#define CF_READ_BOTH 1
+#define CF_READ_COUNTED 2
+
+CF_INLINE void read_groups(const cf_lines *t, const cf_row *x, ptrdiff_t at, int groups, int what,
+                           int kind, double *m, double *q)
+{
+    const ptrdiff_t far = t->second + t->k;
+    vd a[4], b[4];
+    for (int g = 0; g < groups; g++)
+        a[g] = b[g] = v_zero();
+    for (ptrdiff_t e = 0; e < x->nnz; e++) {
+        if (kind && at == 0 && e + CF_AHEAD < x->nnz)
+            ask_for(line_of(t, x, e + CF_AHEAD, kind), what == CF_READ_SCORES ? t->k : far);
+        const double *line = line_of(t, x, e, kind) + at, *second = line + t->second;
+        const vd v = v_set1(x->value[e]), square = v_mul(v, v);
+        for (int g = 0; g < groups; g++) {
+            const vd w = v_load(line + 8 * g);
+            if (what == CF_READ_COUNTED) {
+                a[g] = v_fma(w, v_div(v, v_add(v_load(second + 8 * g), square)), a[g]);
+            } else {
+                a[g] = v_fma(w, v, a[g]);
+                if (what == CF_READ_BOTH)
+                    b[g] = v_fma(v_load(second + 8 * g), square, b[g]);
+            }
+        }
+    }
+    for (int g = 0; g < groups; g++) {
+        const ptrdiff_t left = t->k - at - 8 * g;
+        const vm in = vm_first(left < 8 ? left : 8);
+        v_store(m + at + 8 * g, v_keep(in, a[g]));
+        if (what == CF_READ_BOTH)
+            v_store(q + at + 8 * g, v_keep(in, b[g]));
+    }
+}
+
+CF_INLINE void read_kind(const cf_lines *t, const cf_row *x, int what, int kind, double *m,
+                         double *q)
+{
+    ptrdiff_t at = 0;
+    for (; t->k - at > 24; at += 32)
+        read_groups(t, x, at, 4, what, kind, m, q);
+    if (t->k - at > 16)
+        read_groups(t, x, at, 3, what, kind, m, q);
+    else if (t->k - at > 8)
+        read_groups(t, x, at, 2, what, kind, m, q);
+    else if (t->k - at > 0)
+        read_groups(t, x, at, 1, what, kind, m, q);
+}
+
+/* the first entries' lines, which the loop itself is too late to ask for */
+static void ask_first(const cf_lines *t, const cf_row *x, ptrdiff_t doubles)
+{
+    for (ptrdiff_t e = 0; (x->i32 || x->i64) && e < x->nnz && e < CF_AHEAD; e++)
+        ask_for(line_of(t, x, e, x->i32 ? 32 : 64), doubles);
+}
+
+#define CF_READ(kind) read_kind(t, x, CF_READ_SCORES, kind, m, NULL)
+static void lines_scores(const cf_lines *t, const cf_row *x, double *m)
+{
+    ask_first(t, x, t->k);
+    CF_BY_KIND(x, CF_READ);
+}
+#undef CF_READ
+#define CF_READ(kind) read_kind(t, x, CF_READ_BOTH, kind, m, q)
+static void lines_read(const cf_lines *t, const cf_row *x, double *m, double *q)
+{
+    ask_first(t, x, t->second + t->k);
+    CF_BY_KIND(x, CF_READ);
+}
+#undef CF_READ
+#define CF_READ(kind) read_kind(t, x, CF_READ_COUNTED, kind, m, NULL)
+static void lines_counted(const cf_lines *t, const cf_row *x, double *m)
+{
+    ask_first(t, x, t->second + t->k);
+    CF_BY_KIND(x, CF_READ);
+}
+#undef CF_READ
+
+static void lines_read_one(const cf_lines *t, const cf_row *x, ptrdiff_t i, double *m, double *q)
+{
+    double a = 0.0, b = 0.0;
+    for (ptrdiff_t e = 0; e < x->nnz; e++) {
+        const double *line = line_of(t, x, e, x->i32 ? 32 : x->i64 ? 64 : 0), v = x->value[e];
+        a = s_fma(line[i], v, a);
+        b = s_fma(line[t->second + i], v * v, b);
+    }
+    *m = a;
+    *q = b;
+}
+
+/* --- changing ------------------------------------------------------------------------------ */
+
+CF_INLINE void move_groups(const cf_lines *t, const cf_row *x, ptrdiff_t at, int groups, int kind,
+                           const double *c)
+{
+    const ptrdiff_t left = t->k - at - 8 * (groups - 1);
+    const vm last = vm_first(left < 8 ? left : 8);
+    vd steps[4];
+    for (int g = 0; g < groups; g++)
+        steps[g] = v_load(c + at + 8 * g);
+    for (ptrdiff_t e = 0; e < x->nnz; e++) {
+        double *line = line_of(t, x, e, kind) + at;
+        const vd v = v_set1(x->value[e]);
+        for (int g = 0; g < groups; g++) {
+            const vd dx = v_mul(v_load(line + t->second + 8 * g), v);
+            const vd w = v_fma(dx, steps[g], v_load(line + 8 * g));
+            if (g + 1 < groups)
+                v_store(line + 8 * g, w);
+            else
+                v_storem(line + 8 * g, w, last);
+        }
+    }
+}
+
+#define CF_MOVE(kind)                                                                            \
+    do {                                                                                         \
+        ptrdiff_t at = 0;                                                                        \
+        for (; t->k - at > 24; at += 32)                                                         \
+            move_groups(t, x, at, 4, kind, c);                                                   \
+        if (t->k - at > 16)                                                                      \
+            move_groups(t, x, at, 3, kind, c);                                                   \
+        else if (t->k - at > 8)                                                                  \
+            move_groups(t, x, at, 2, kind, c);                                                   \
+        else if (t->k - at > 0)                                                                  \
+            move_groups(t, x, at, 1, kind, c);                                                   \
+    } while (0)
+static void lines_move(const cf_lines *t, const cf_row *x, const double *c)
+{
+    CF_BY_KIND(x, CF_MOVE);
+}
+#undef CF_MOVE
+
+/* Eight entries at once, since each needs a division. */
+CF_INLINE void step_kind(const cf_lines *t, const cf_row *x, ptrdiff_t i, double s, int mode,
+                         int kind)
+{
+    const vd one = v_set1(1.0), step = v_set1(s);
+    for (ptrdiff_t e = 0; e < x->nnz; e += 8) {
+        const ptrdiff_t n = x->nnz - e < 8 ? x->nnz - e : 8;
+        double *place[8], w[8] = {0}, d[8] = {0};
+        for (ptrdiff_t l = 0; l < n; l++) {
+            place[l] = line_of(t, x, e + l, kind) + i;
+            d[l] = place[l][t->second];
+            w[l] = mode ? *place[l] : 0.0;
+        }
+        const vd v = v_loadn(x->value + e, n), dv = v_load(d), dx = v_mul(dv, v);
+        const vd rest = v_fma(dx, v, one);
+        vd wv = v_fma(dx, step, v_load(w));
+        if (mode == CF_STEP_PRINTED)
+            wv = v_div(wv, rest);
+        v_store(w, wv);
+        v_store(d, v_div(dv, rest));
+        for (ptrdiff_t l = 0; l < n; l++) {
+            place[l][t->second] = d[l];
+            if (mode)
+                *place[l] = w[l];
+        }
+    }
+}
+
+#define CF_STEP(kind) step_kind(t, x, i, s, mode, kind)
+static void lines_step(const cf_lines *t, const cf_row *x, ptrdiff_t i, double s, int mode)
+{
+    CF_BY_KIND(x, CF_STEP);
+}
+#undef CF_STEP
+
+/* What one entry makes of a class's pair (w, second); the check is 0 where both are finite. */
+CF_INLINE double added(const double *line, ptrdiff_t second, double v, double step, int count,
+                       double *w, double *s)
+{
+    *w = s_fma(step, v, line[0]);
+    *s = count ? s_fma(v, v, line[second]) : 0.0;
+    return *w * 0.0 + *s * 0.0;
+}
+
+static int lines_add(const cf_lines *t, const cf_row *x, const cf_change *c, int count)
+{
+    const int kind = x->i32 ? 32 : x->i64 ? 64 : 0, two = c->second_class >= 0;
+    double w, s, check = 0.0;
+    for (ptrdiff_t e = 0; e < x->nnz; e++) {
+        const double *line = line_of(t, x, e, kind), v = x->value[e];
+        check += added(line + c->first_class, t->second, v, c->first_step, count, &w, &s);
+        if (two)
+            check += added(line + c->second_class, t->second, v, c->second_step, count, &w, &s);
+    }
+    if (check != 0.0)
+        return CF_ENONFINITE;
+    for (ptrdiff_t e = 0; e < x->nnz; e++) {
+        for (int turn = 0; turn <= two; turn++) {
+            double *line = line_of(t, x, e, kind) + (turn ? c->second_class : c->first_class);
+            added(line, t->second, x->value[e], turn ? c->second_step : c->first_step, count, &w,
+                  &s);
+            line[0] = w;
+            if (count)
+                line[t->second] = s;
+        }
+    }
+    return CF_OK;
+}
+
+/* The same for variances; negative where none is left, NaN where a weight is not finite. */
+CF_INLINE double shrunk(const double *line, ptrdiff_t second, double v, double step, double beta,
+                        double *w, double *d)
+{
+    const double dx = line[second] * v;
+    *w = s_fma(step, dx, line[0]);
+    *d = s_fnma(beta * dx, dx, line[second]);
+    return *w * 0.0 + (*d > 0.0 ? *d * 0.0 : -1.0);
+}
+
+static int lines_shrink(const cf_lines *t, const cf_row *x, const cf_change *c, double beta)
+{
+    const int kind = x->i32 ? 32 : x->i64 ? 64 : 0;
+    double w, d, check = 0.0;
+    for (ptrdiff_t e = 0; e < x->nnz; e++) {
+        const double *line = line_of(t, x, e, kind), v = x->value[e];
+        check += shrunk(line + c->first_class, t->second, v, c->first_step, beta, &w, &d);
+        check += shrunk(line + c->second_class, t->second, v, c->second_step, beta, &w, &d);
+    }
+    if (check != 0.0)
+        return check < 0.0 ? CF_EVALUE : CF_ENONFINITE;
+    for (ptrdiff_t e = 0; e < x->nnz; e++) {
+        for (int turn = 0; turn < 2; turn++) {
+            double *line = line_of(t, x, e, kind) + (turn ? c->second_class : c->first_class);
+            shrunk(line, t->second, x->value[e], turn ? c->second_step : c->first_step, beta, &w,
+                   &d);
+            line[0] = w;
+            line[t->second] = d;
+        }
+    }
+    return CF_OK;
+}
+
+/* --- labels -------------------------------------------------------------------------------- */
+
+CF_INLINE vd score_of(const double *m, const double *q, double f, ptrdiff_t i, ptrdiff_t k)
+{
+    const vm in = vm_first(k - i < 8 ? k - i : 8);
+    const vd bound = q ? v_sqrt(v_mul(v_set1(f), v_load(q + i))) : v_zero();
+    return v_blend(in, v_add(v_load(m + i), bound), v_set1(-DBL_MAX));
+}
+
+/* two passes: the largest, and where it stands first */
+CF_INLINE ptrdiff_t label_of(ptrdiff_t k, const double *m, const double *q, double f)
+{
+    vd most = v_set1(-DBL_MAX), check = v_zero();
+    double l[8];
+    for (ptrdiff_t i = 0; i < k; i += 8) {
+        const vd s = score_of(m, q, f, i, k);
+        most = v_max(s, most);
+        check = v_fma(s, v_zero(), check);
+    }
+    if (v_sum(check) != 0.0)
+        return -1;
+    v_store(l, most);
+    for (int i = 1; i < 8; i++)
+        l[0] = l[i] > l[0] ? l[i] : l[0];
+    const vd top = v_set1(l[0]);
+    for (ptrdiff_t i = 0;; i += 8) {
+        const unsigned bits = vm_bits(v_ge(score_of(m, q, f, i, k), top));
+        if (bits)
+            return i + __builtin_ctz(bits);
+    }
+}
+
+static ptrdiff_t best_label(ptrdiff_t k, const double *m) { return label_of(k, m, NULL, 0.0); }
+
+static ptrdiff_t bold_label(ptrdiff_t k, const double *m, const double *q, double f)
+{
+    return label_of(k, m, q, f);
+}
