@@ -6,6 +6,7 @@ Switches, by environment:
     COACTIVE_COVERAGE=1   gcov instrumentation of the C library
 """
 
+import multiprocessing
 import os
 from pathlib import Path
 
@@ -16,6 +17,9 @@ from setuptools import Extension, setup
 DEBUG = os.environ.get("COACTIVE_DEBUG", "") not in ("", "0")
 SANITIZE = os.environ.get("COACTIVE_SANITIZE", "")
 COVERAGE = os.environ.get("COACTIVE_COVERAGE", "") not in ("", "0")
+
+# A new process that is not forked would run this file again.
+THREADS = 2 if not DEBUG and multiprocessing.get_start_method() == "fork" else 0
 
 # One rounding where the kernels say fma, two where they do not, whatever the compiler's default.
 compile_args = ["-std=c11", "-ffp-contract=off", "-O0" if DEBUG or COVERAGE else "-O3"]
@@ -42,17 +46,42 @@ MODULES = {
     "coactive_fast.kernels": [],
     "coactive_fast.metric._rows": [],
     "coactive_fast.metric._full": [],
+    "coactive_fast.metric._kept": [],
+    "coactive_fast.metric._gram": [],
     "coactive_fast.metric._diagonal": [],
     "coactive_fast.metric._dual": [],
     "coactive_fast.learner._engine": [],
+    "coactive_fast.learner._rows": [],
     "coactive_fast.coactive._rules": [],
     "coactive_fast.coactive._engine": [],
     "coactive_fast.coactive._users": [],
     "coactive_fast.coactive._simulate": [],
     "coactive_fast.coactive._items": [],
     "coactive_fast.coactive._dueling_engine": [],
+    "coactive_fast.convex._chance": [],
+    "coactive_fast.convex._regions": [],
+    "coactive_fast.convex._rules": [],
+    "coactive_fast.convex._losses": [],
+    "coactive_fast.convex._engine": [],
+    "coactive_fast.multiclass._models": [],
+    "coactive_fast.multiclass._policy": [],
+    "coactive_fast.multiclass._full": [],
+    "coactive_fast.multiclass._dual": [],
+    "coactive_fast.multiclass._engine": [],
+    "coactive_fast.multiclass._run": [],
+    "coactive_fast.multiclass._calls": [],
     "coactive_fast.data._text": [],
+    "coactive_fast.filtering._models": [],
+    "coactive_fast.filtering._full": [],
+    "coactive_fast.filtering._kernel": [],
+    "coactive_fast.filtering._engine": [],
+    "coactive_fast.filtering._run": [],
+    "coactive_fast.filtering._shared": [],
 }
+
+# Numpy's own draws, for C code: a static library beside the numpy that this is built against.
+NPYRANDOM = str(Path(numpy.get_include()).parents[1] / "random" / "lib")
+LINKED = {"coactive_fast.convex._chance": {"libraries": ["npyrandom"], "library_dirs": [NPYRANDOM]}}
 
 extensions = [
     Extension(
@@ -63,6 +92,7 @@ extensions = [
         extra_compile_args=compile_args,
         extra_link_args=link_args,
         depends=HEADERS,
+        **LINKED.get(name, {}),
     )
     for name, sources in MODULES.items()
 ]
@@ -71,7 +101,7 @@ setup(
     ext_modules=cythonize(
         extensions,
         language_level=3,
-        nthreads=0 if DEBUG else 2,
+        nthreads=THREADS,
         compiler_directives={
             "binding": True,
             "boundscheck": DEBUG,

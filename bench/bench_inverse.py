@@ -59,7 +59,7 @@ def our_contender(d, triangle, rows, past):
     if triangle == "both":
         assert (a == a.T).all()
         return Contender("coactive_fast", player("f(a, x)", "x", rows, f=inverse_update, a=a)), a
-    return Contender("coactive_fast", player('f(a, x, 1.0, "lower")', "x", rows,
+    return Contender("coactive_fast", player('f(a, x, triangle="lower")', "x", rows,
                                              f=inverse_update, a=a)), a
 
 
@@ -103,8 +103,9 @@ def case(d, triangle, past):
     rivals = python_contenders(d, rows, past)
     if others.have("numba"):
         rivals += numba_contenders(d, rows, past)
+    call = functools.partial(inverse_update, c=C, triangle=triangle)
     return Case("inverse_update", title(d, triangle, past), ours, rivals, limits.two_passes(d),
-                asked(d, triangle), (inverse_update, (a, rows[0], C, triangle)))
+                asked(d, triangle), (call, (a, rows[0])))
 
 
 def title(d, triangle, past):

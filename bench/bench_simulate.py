@@ -15,11 +15,11 @@ import limits
 import memory
 import numpy as np
 import threads
+from coactive_fast.coactive._items import ItemsRun
 from ratio import Case, Contender, Plan, Tape, Target, takes_at_most, times_faster, within_limit
 
 import coactive_fast as cf
 from coactive_fast import reference
-from coactive_fast.coactive._items import ItemsRun
 
 K, ALPHA = 5, 0.5
 NUMPY = "numpy, feedback given"
@@ -140,7 +140,8 @@ def items():
     history = cf.simulate_items(learner, x, weights[:1], user, rounds=rounds)
     assert np.abs(history.utility - numpy_user(x, weights[0], rounds)).max() < 1e-9
     table = np.full((users, rounds), np.nan)
-    run = ItemsRun(learner.task.features, x @ x.T, table, table.copy())
+    gram = (x @ x.T).astype(np.float32)
+    run = ItemsRun(learner.task.features, gram, table, table.copy())
     turn, other = itertools.cycle(range(users)), itertools.cycle(range(users))
 
     def play(count):
@@ -155,7 +156,7 @@ def items():
     return Case("simulate_items", f"{n} x {d}, {rounds} rounds a user",
                 Contender("coactive_fast, a user", play),
                 [Contender("numpy, mask", play_numpy)],
-                limits.read(rounds * 2 * n * 8),
+                limits.read(rounds * 2 * n * 4),
                 (takes_at_most(3.5e-3 * rounds / 1500), times_faster(12, "numpy, mask",
                                                                       "numpy, mask")))
 

@@ -8,6 +8,7 @@ from cpython.long cimport PyLong_AsLongAndOverflow
 
 cdef object convert_vector(object value, str name)
 cdef object convert_rows(object value, str name)
+cdef object convert_scores(object value, str name)
 cdef object convert_square(object value, str name)
 cdef double convert_number(object value, str name) except? -1.0
 cdef Py_ssize_t convert_count(object value, str name) except -1
@@ -20,13 +21,13 @@ cdef int refuse_length(Py_ssize_t got, str name, Py_ssize_t expected, str other)
 
 cdef extern from *:
     """
-    /* one-dimensional, float64, native, aligned, contiguous: usable through its data pointer */
-    static int cf_is_plain_vector(PyObject *o)
+    /* one-dimensional, of this type, native, aligned, contiguous: usable through its pointer */
+    static int cf_is_plain(PyObject *o, int type)
     {
         if (!PyArray_CheckExact(o))
             return 0;
         PyArrayObject *a = (PyArrayObject *)o;
-        return PyArray_NDIM(a) == 1 && PyArray_TYPE(a) == NPY_DOUBLE && PyArray_ISCARRAY_RO(a);
+        return PyArray_NDIM(a) == 1 && PyArray_TYPE(a) == type && PyArray_ISCARRAY_RO(a);
     }
 
     /* two-dimensional, float64 or (floats) float32, native, aligned, rows contiguous */
@@ -51,14 +52,24 @@ cdef extern from *:
         return PyArray_DIM(a, 0) > 1 ? PyArray_STRIDE(a, 0) / PyArray_ITEMSIZE(a) : width;
     }
     """
-    int is_plain_vector "cf_is_plain_vector" (object o)
+    int is_plain "cf_is_plain" (object o, int type)
     int has_plain_rows "cf_has_plain_rows" (object o, int floats)
     Py_ssize_t row_stride "cf_row_stride" (np.ndarray a) nogil
+
+
+cdef inline bint is_plain_vector(object value) noexcept:
+    return is_plain(value, np.NPY_DOUBLE)
 
 
 cdef inline np.ndarray as_vector(object value, str name):
     """One-dimensional float64; not checked for NaN."""
     return <np.ndarray>(value if is_plain_vector(value) else convert_vector(value, name))
+
+
+cdef inline np.ndarray as_scores(object value, str name):
+    """One-dimensional float64 or float32; not checked for NaN."""
+    return <np.ndarray>(value if (is_plain_vector(value) or is_plain(value, np.NPY_FLOAT))
+                        else convert_scores(value, name))
 
 
 cdef inline np.ndarray as_rows(object value, str name):

@@ -33,7 +33,14 @@ cdef object convert_vector(object value, str name):
 
 
 cdef object convert_rows(object value, str name):
-    array = numeric(value, name, 2)
+    return float32_or_64(numeric(value, name, 2))
+
+
+cdef object convert_scores(object value, str name):
+    return float32_or_64(numeric(value, name, 1))
+
+
+cdef object float32_or_64(object array):
     kind = numpy.float32 if array.dtype == numpy.float32 else numpy.float64
     return numpy.require(array, kind, ["C", "A", "E"])
 
@@ -46,12 +53,13 @@ cdef object convert_square(object value, str name):
 
 
 cdef double convert_number(object value, str name) except? -1.0:
-    if isinstance(value, (str, bytes, complex)):
-        raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
     try:
-        number = float(value)
+        given = numpy.asarray(value)
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"{name} must be a real number, got {type(value).__name__}") from None
+        given = numpy.empty((), object)
+    if given.dtype.kind not in "biuf" or given.ndim:  # the numbers of Python and of NumPy
+        raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
+    number = float(given)
     if not numpy.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number}")
     return number

@@ -115,8 +115,9 @@ def project_ball(z, Ainv, radius):
     """Minimise ``||w - z||_A`` subject to ``||w|| <= radius``, given the inverse of A.
 
     ``w = (I + lam Ainv)^-1 z``. O(n^2) where a few products with ``Ainv`` are enough (Lanczos),
-    O(n^3) at the worst (tridiagonal form). A z inside the ball comes back bit for bit. Error
-    about ``1e-16 (1 + lam ||Ainv||)``, relative.
+    O(n^3) at the worst (tridiagonal form). A z inside the ball comes back bit for bit. Products
+    end where the residual ``||(I + lam Ainv) w - z||`` is at most 1e-13 radius, which is also the
+    relative error of w that they may leave; rounding adds about ``1e-16 (1 + lam ||Ainv||)``.
 
     Parameters
     ----------
@@ -217,11 +218,12 @@ cdef np.ndarray on_faces(object z, object Ainv, cf_faces *set):
     return out
 
 
-def project_simplex(z, Ainv, total=1.0):
+def project_simplex(z, Ainv, *, total=1.0):
     """Minimise ``||w - z||_A`` subject to ``w >= 0`` and ``sum w = total``, given A's inverse.
 
     Block pivoting on the set of zero coordinates, one Cholesky factor of that block of ``Ainv``
-    a turn; a path-following active set where that cycles. KKT residual about 1e-13.
+    a turn; a path-following active set where that cycles. KKT residual about 1e-13. The result
+    is in the set to rounding, however much larger z is.
 
     Parameters
     ----------

@@ -82,6 +82,44 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
         double radius
         double limit
 
+    ctypedef enum cf_region_kind:
+        CF_REGION_BALL
+        CF_REGION_SIMPLEX
+        CF_REGION_BOX
+        CF_REGION_L1
+
+    ctypedef struct cf_region:
+        ptrdiff_t n
+        cf_region_kind kind
+        double total
+        double floor
+        const double *lower
+        const double *upper
+
+    enum:
+        CF_LOSS_SQUARED
+        CF_LOSS_LOGISTIC
+        CF_LOSS_RETURN
+
+    ctypedef struct cf_posting:
+        double value
+        int64_t row
+
+    ctypedef struct cf_posting_list:
+        ptrdiff_t at
+        ptrdiff_t first
+        ptrdiff_t count
+        int level
+
+    ctypedef struct cf_postings:
+        cf_posting *pool
+        ptrdiff_t room
+        ptrdiff_t used
+        cf_posting_list *list
+        ptrdiff_t features
+        int64_t oldest
+        int64_t next
+
     enum:
         CF_BLOCK
 
@@ -91,6 +129,34 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
     double *cf_cholesky_at(const cf_cholesky *l, ptrdiff_t i, ptrdiff_t j)
     ptrdiff_t cf_top_k_scratch(ptrdiff_t n, ptrdiff_t k)
     ptrdiff_t cf_scores_scratch(ptrdiff_t n)
+
+    ctypedef struct cf_row:
+        ptrdiff_t n
+        ptrdiff_t nnz
+        const double *value
+        const int32_t *i32
+        const int64_t *i64
+
+    enum:
+        CF_ROW_BAD
+        CF_ROW_NULL
+        CF_ROW_GOOD
+        CF_STEP_VARIANCE
+        CF_STEP_RESIDUAL
+        CF_STEP_PRINTED
+        CF_FULL_NOTHING
+
+    ctypedef struct cf_lines:
+        double *data
+        ptrdiff_t stride
+        ptrdiff_t second
+        ptrdiff_t k
+
+    ctypedef struct cf_change:
+        ptrdiff_t first_class
+        ptrdiff_t second_class
+        double first_step
+        double second_step
 
     ctypedef struct cf_table:
         const char *isa
@@ -108,8 +174,10 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
                               const double *value, double *y) noexcept nogil
         void (*axpy_sparse64)(ptrdiff_t nnz, double a, const int64_t *index,
                               const double *value, double *y) noexcept nogil
-        void (*add_difference)(ptrdiff_t n, const double *plus, const double *minus,
-                               double *y) noexcept nogil
+        double (*add_difference)(ptrdiff_t n, const float *plus, const float *minus,
+                                 double *y) noexcept nogil
+        ptrdiff_t (*at_least)(ptrdiff_t n, const double *y, double least, ptrdiff_t room,
+                              ptrdiff_t *out) noexcept nogil
         int (*step_mean)(ptrdiff_t n, double a, const double *delta, const double *w,
                          double rate, const double *mean, double *w_new,
                          double *mean_new) noexcept nogil
@@ -137,6 +205,8 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
         void (*two_scores_f32)(ptrdiff_t n, ptrdiff_t d, const float *rows, ptrdiff_t stride,
                                const double *w, const double *u, double *scores,
                                double *second) noexcept nogil
+        ptrdiff_t (*next_presented)(ptrdiff_t n, const double *utility, double least,
+                                    const double *key, ptrdiff_t last) noexcept nogil
         void (*discounts)(ptrdiff_t k, double *discount) noexcept nogil
         void (*features)(ptrdiff_t k, ptrdiff_t d, const double *rows, ptrdiff_t stride,
                          const ptrdiff_t *ranking, double a, const double *discount,
@@ -152,11 +222,25 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
                                        ptrdiff_t stride, const ptrdiff_t *plus,
                                        const ptrdiff_t *minus, const double *weight,
                                        double *features) noexcept nogil
+        int (*perceptron_features)(ptrdiff_t k, ptrdiff_t d, const double *rows,
+                                   ptrdiff_t stride, const ptrdiff_t *plus,
+                                   const ptrdiff_t *minus, const double *weight,
+                                   const double *w, double rate, const double *mean,
+                                   double *w_new, double *mean_new) noexcept nogil
+        int (*perceptron_features_f32)(ptrdiff_t k, ptrdiff_t d, const float *rows,
+                                       ptrdiff_t stride, const ptrdiff_t *plus,
+                                       const ptrdiff_t *minus, const double *weight,
+                                       const double *w, double rate, const double *mean,
+                                       double *w_new, double *mean_new) noexcept nogil
         # inverse
         void (*symv)(const cf_triangle *b, const double *x, double *v) noexcept nogil
         void (*rank_one)(const cf_triangle *b, const double *w) noexcept nogil
         void (*rank_one_symv)(const cf_triangle *b, const double *w, const double *x,
                               double *v) noexcept nogil
+        void (*symv_less)(const cf_triangle *b, const double *w, const double *x,
+                          double *v) noexcept nogil
+        void (*rank_one_back)(const cf_triangle *b, const double *w,
+                              const double *minus) noexcept nogil
         void (*rank_block)(const cf_triangle *b, float *low, ptrdiff_t m, const double *rows,
                            ptrdiff_t stride, const double *c) noexcept nogil
         int (*inverse_update)(const cf_triangle *b, const double *x, double c, int both,
@@ -170,6 +254,10 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
                          double *v) noexcept nogil
         # cholesky
         void (*cholesky_forward)(const cf_cholesky *l, const double *k, double *u) noexcept nogil
+        void (*cholesky_forward_from)(const cf_cholesky *l, ptrdiff_t at, const double *k,
+                                      double *u) noexcept nogil
+        void (*cholesky_forward_many)(const cf_cholesky *l, ptrdiff_t m, double *u,
+                                      ptrdiff_t stride) noexcept nogil
         void (*cholesky_backward)(const cf_cholesky *l, const double *u, double *x) noexcept nogil
         void (*cholesky_append)(cf_cholesky *l, const double *u, double pivot) noexcept nogil
         void (*cholesky_drop_first)(cf_cholesky *l, double *scratch) noexcept nogil
@@ -201,6 +289,55 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
         void (*gram_poly)(ptrdiff_t n, ptrdiff_t d, const double *rows, ptrdiff_t stride,
                           const double *x, double gamma, double coef0, double degree,
                           double *out) noexcept nogil
+        void (*rbf_of_dots)(ptrdiff_t n, const double *square, double own, double gamma,
+                            double *out) noexcept nogil
+        void (*poly_of_dots)(ptrdiff_t n, double gamma, double coef0, double degree,
+                             double *out) noexcept nogil
+        # row
+        int (*row_check)(ptrdiff_t n, const double *x) noexcept nogil
+        int (*row_places32)(ptrdiff_t nnz, const int32_t *place, ptrdiff_t n) noexcept nogil
+        int (*row_places64)(ptrdiff_t nnz, const int64_t *place, ptrdiff_t n) noexcept nogil
+        void (*row_unit)(ptrdiff_t nnz, const double *x, double *y) noexcept nogil
+        # lines
+        void (*lines_fetch)(const cf_lines *t, const cf_row *x) noexcept nogil
+        void (*lines_scores)(const cf_lines *t, const cf_row *x, double *m) noexcept nogil
+        void (*lines_read)(const cf_lines *t, const cf_row *x, double *m,
+                           double *q) noexcept nogil
+        void (*lines_read_one)(const cf_lines *t, const cf_row *x, ptrdiff_t i, double *m,
+                               double *q) noexcept nogil
+        void (*lines_counted)(const cf_lines *t, const cf_row *x, double *m) noexcept nogil
+        void (*lines_move)(const cf_lines *t, const cf_row *x, const double *c) noexcept nogil
+        void (*lines_step)(const cf_lines *t, const cf_row *x, ptrdiff_t i, double s,
+                           int mode) noexcept nogil
+        int (*lines_add)(const cf_lines *t, const cf_row *x, const cf_change *c,
+                         int count) noexcept nogil
+        int (*lines_shrink)(const cf_lines *t, const cf_row *x, const cf_change *c,
+                            double beta) noexcept nogil
+        ptrdiff_t (*best_label)(ptrdiff_t k, const double *m) noexcept nogil
+        ptrdiff_t (*bold_label)(ptrdiff_t k, const double *m, const double *q,
+                                double f) noexcept nogil
+        int (*project_labels)(ptrdiff_t k, double *m, const double *q, double alpha, double *c,
+                              double *scratch) noexcept nogil
+        # octet
+        void (*octet_read)(ptrdiff_t d, const double *b, const double *w, const double *x,
+                           double *v, double *m, double *q) noexcept nogil
+        void (*octet_move)(ptrdiff_t d, const double *v, const double *c,
+                           double *w) noexcept nogil
+        void (*octet_update)(ptrdiff_t d, const double *v, int lane, double root, double *b,
+                             double *t) noexcept nogil
+        # postings
+        void (*postings_dots)(const cf_postings *p, int64_t first, ptrdiff_t nnz,
+                              const int64_t *index, const double *value,
+                              double *out) noexcept nogil
+        # ridge
+        double (*ridge_dot)(const cf_row *x, const double *y) noexcept nogil
+        double (*ridge_square)(const cf_row *x) noexcept nogil
+        double (*ridge_quad)(const cf_row *x, const double *a) noexcept nogil
+        int (*ridge_step)(const cf_row *x, double gain, double c, const double *a,
+                          const double *w, double *a_new, double *w_new) noexcept nogil
+        void (*ridge_place)(const cf_row *x, const double *entries, double *y) noexcept nogil
+        void (*ridge_shrink)(ptrdiff_t n, const double *a, const double *z, double lam, double *w,
+                             double *square, double *slope) noexcept nogil
 
     ctypedef struct cf_text_rules:
         int64_t first
@@ -281,16 +418,12 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
                            double *scratch) noexcept nogil
         double (*gain)(ptrdiff_t k, const double *value, const ptrdiff_t *ranking,
                        const double *discount) noexcept nogil
-        ptrdiff_t (*feedback_alpha)(ptrdiff_t n, ptrdiff_t k, const double *utility,
-                                    const double *key, const ptrdiff_t *presented,
-                                    const double *discount, double alpha, double best,
-                                    ptrdiff_t *better, ptrdiff_t *scratch) noexcept nogil
+        ptrdiff_t (*feedback_alpha)(const cf_table *table, ptrdiff_t n, ptrdiff_t k,
+                                    const double *utility, const double *key,
+                                    const ptrdiff_t *presented, const double *discount,
+                                    double alpha, double best, ptrdiff_t *better) noexcept nogil
         void (*feedback_depth)(ptrdiff_t n, ptrdiff_t k, ptrdiff_t depth, const double *label,
                                const ptrdiff_t *presented, ptrdiff_t *better) noexcept nogil
-        ptrdiff_t (*feedback_change)(ptrdiff_t p, const ptrdiff_t *presented, ptrdiff_t b,
-                                     const ptrdiff_t *better, const double *discount,
-                                     ptrdiff_t *index, double *coefficient,
-                                     ptrdiff_t *place) noexcept nogil
         int (*text_read_rows)(cf_text *self, const cf_text_rules *rules, const char *text,
                               ptrdiff_t length) noexcept nogil
         int (*text_read_ratings)(cf_text_ratings *self, const char *text,
@@ -300,6 +433,40 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
                                  float *rows) noexcept nogil
         void (*text_restride)(ptrdiff_t rows, ptrdiff_t begin, ptrdiff_t to, ptrdiff_t skip,
                               char *data) noexcept nogil
+        int (*full_judge)(const cf_full *self, const double *x, double c,
+                          double size) noexcept nogil
+        void (*full_note)(cf_full *self, const cf_table *k, const double *x, double c, double q,
+                          double *scratch) noexcept nogil
+        int (*full_repair)(cf_full *self, const cf_table *k, double *scratch) noexcept nogil
+        int (*full_propose)(cf_full *self, const cf_table *k, const double *x, double c,
+                            double *scratch, double *v, double *q) noexcept nogil
+        void (*full_accept)(cf_full *self, const cf_table *k, const double *x, double c,
+                            const double *v, double q, double *scratch) noexcept nogil
+        int (*faces_project_less)(const cf_table *k, const cf_triangle *b, const double *term,
+                                  const cf_faces *set, const double *z, double *w,
+                                  signed char *state, double *scratch,
+                                  cf_faces_report *report) noexcept nogil
+        ptrdiff_t (*region_scratch)(ptrdiff_t n) noexcept nogil
+        ptrdiff_t (*region_newton_scratch)(ptrdiff_t n) noexcept nogil
+        int (*region_project)(const cf_region *set, const cf_table *k, const double *z,
+                              double *w, double *scratch) noexcept nogil
+        int (*region_newton)(const cf_region *set, cf_full *self, const cf_table *k, double gain,
+                             const double *x, const double *w, double *w_new, double *lam,
+                             signed char *face, double *scratch) noexcept nogil
+        double (*loss_value)(const cf_table *k, int kind, double m, double y) noexcept nogil
+        double (*loss_slope)(const cf_table *k, int kind, double m, double y) noexcept nogil
+        void (*full_drop)(cf_full *self, const cf_table *k, const double *x, const double *v,
+                          double q, double *scratch) noexcept nogil
+        void (*full_scale)(cf_full *self, const cf_table *k, int half) noexcept nogil
+        int (*full_renew)(cf_full *self, const cf_table *k, double *scratch) noexcept nogil
+        int (*ridge_ball)(const cf_table *k, ptrdiff_t n, const double *a, const double *z,
+                          double radius, double *w) noexcept nogil
+        ptrdiff_t (*postings_lack)(const cf_postings *self, ptrdiff_t nnz,
+                                   const int64_t *index) noexcept nogil
+        void (*postings_add)(cf_postings *self, ptrdiff_t nnz, const int64_t *index,
+                             const double *value) noexcept nogil
+        void (*postings_drop)(cf_postings *self, ptrdiff_t nnz,
+                              const int64_t *index) noexcept nogil
 
     const cf_library cf_functions
 

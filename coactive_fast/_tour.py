@@ -78,7 +78,8 @@ EXAMPLES = [
     (
         "metric.Dual - A in the space of a kernel, through the rows it was made of",
         "linear, rbf, poly or your own function; with a window or a budget of rows.",
-        'm = metric.Dual("rbf", {"gamma": 1.0}, window=100)\nm.update([0.0, 0.0])\n'
+        'm = metric.Dual(kernel="rbf", kernel_params={"gamma": 1.0}, window=100)\n'
+        "m.update([0.0, 0.0])\n"
         "m.quad([0.0, 0.0]), m.quad([3.0, 0.0])",
     ),
 ]
@@ -184,7 +185,7 @@ def numpy_dual(X, gamma):
 
 
 def fast_dual(X, gamma):
-    m = metric.Dual("rbf", {"gamma": gamma})
+    m = metric.Dual(kernel="rbf", kernel_params={"gamma": gamma})
     return np.array([m.update(x) for x in X])
 
 

@@ -12,8 +12,8 @@ cimport numpy as np
 from libc.stddef cimport size_t
 
 from coactive_fast._arrays cimport (
-    as_count, as_number, as_rows, as_vector, data_of, new_indices, new_vector, refuse,
-    refuse_length, refuse_non_finite, row_stride, take_scratch,
+    as_count, as_number, as_rows, as_scores, as_vector, data_of, is_plain, new_indices,
+    new_vector, refuse, refuse_length, refuse_non_finite, row_stride, take_scratch,
 )
 from coactive_fast._table cimport (
     CF_ENONFINITE, CF_ENOTPOSITIVE, CF_OK, cf_candidate, cf_get_library, cf_get_table, cf_library,
@@ -73,13 +73,7 @@ def top_k(scores, k):
     array([1, 2, 0])
     """
     cdef Py_ssize_t wanted = as_count(k, "k")
-    cdef np.ndarray s
-    if (type(scores) is np.ndarray and np.PyArray_TYPE(<np.ndarray>scores) == np.NPY_FLOAT
-            and np.PyArray_NDIM(<np.ndarray>scores) == 1
-            and np.PyArray_ISCARRAY_RO(<np.ndarray>scores)):
-        s = <np.ndarray>scores
-    else:
-        s = as_vector(scores, "scores")
+    cdef np.ndarray s = as_scores(scores, "scores")
     cdef Py_ssize_t n = np.PyArray_DIM(s, 0)
     cdef np.ndarray out = new_indices(min(wanted, n))
     if best_of(n, np.PyArray_DATA(s), is_float32(s), wanted,
@@ -174,9 +168,7 @@ cdef void scores_of(Py_ssize_t n, Py_ssize_t d, const void *rows, bint floats, P
 
 cdef np.ndarray whole_numbers(object ranking):
     """The ranking as intp; one that is so already as it is."""
-    if (type(ranking) is np.ndarray and np.PyArray_NDIM(<np.ndarray>ranking) == 1
-            and np.PyArray_TYPE(<np.ndarray>ranking) == np.NPY_INTP
-            and np.PyArray_ISCARRAY_RO(<np.ndarray>ranking)):
+    if is_plain(ranking, np.NPY_INTP):
         return <np.ndarray>ranking
     try:
         places = numpy.asarray(ranking)
@@ -210,7 +202,7 @@ cdef Py_ssize_t check_places(np.ndarray ranking, Py_ssize_t n, Py_ssize_t k) exc
     return m
 
 
-def ranking_features(X, ranking, k=5):
+def ranking_features(X, ranking, *, k=5):
     """Feature map of an ordering: sum of x_{y_i} / log2(i + 1) over the first k places.
 
     Parameters
@@ -272,7 +264,7 @@ cdef bint rows_are_finite(np.ndarray x) noexcept:
 # --- the inverse -----------------------------------------------------------------------------
 
 
-def inverse_update(Ainv, x, c=1.0, triangle="both"):
+def inverse_update(Ainv, x, *, c=1.0, triangle="both"):
     """Rank-one update of an inverse, in place: ``Ainv`` becomes that of ``A + c x x^T``.
 
     Sherman-Morrison; a symmetric ``Ainv`` stays symmetric to the last bit. That it is so is the
@@ -369,11 +361,11 @@ cdef Py_ssize_t in_place_stride(np.ndarray matrix, Py_ssize_t n) except -1:
 # --- elementary ------------------------------------------------------------------------------
 
 
-def exponentiated_weights(theta, both_signs=True):
+def exponentiated_weights(theta, *, both_signs=True):
     """Weights of the exponentiated rule from its log-weights.
 
-    both_signs: ``sinh(theta_i) / sum cosh(theta)``, the difference of the doubled form's two halves,
-    which is never built; else ``exp(theta_i) / sum exp(theta)``. Never overflows.
+    both_signs: ``sinh(theta_i) / sum cosh(theta)``, the difference of the doubled form's two
+    halves, which is never built; else ``exp(theta_i) / sum exp(theta)``. Never overflows.
 
     Parameters
     ----------
@@ -401,6 +393,19 @@ def exponentiated_weights(theta, both_signs=True):
     return out
 
 
+cdef np.ndarray each(void (*function)(ptrdiff_t, const double *, double *) noexcept nogil,
+                     object x):
+    cdef np.ndarray v = as_vector(x, "x")
+    cdef np.ndarray out = new_vector(np.PyArray_DIM(v, 0))
+    cdef Py_ssize_t n = np.PyArray_DIM(v, 0)
+    if n < BUSY:
+        function(n, data_of(v), data_of(out))
+    else:
+        with nogil:
+            function(n, data_of(v), data_of(out))
+    return out
+
+
 def exp(x):
     """e to the power x, elementwise, within 1 ulp and with the same bits on every CPU with FMA.
 
@@ -418,10 +423,7 @@ def exp(x):
     >>> exp([0.0, 1.0])
     array([1.        , 2.71828183])
     """
-    cdef np.ndarray v = as_vector(x, "x")
-    cdef np.ndarray out = new_vector(np.PyArray_DIM(v, 0))
-    K.exp_many(np.PyArray_DIM(v, 0), data_of(v), data_of(out))
-    return out
+    return each(K.exp_many, x)
 
 
 def log(x):
@@ -442,7 +444,4 @@ def log(x):
     >>> log([1.0, 2.0])
     array([0.        , 0.69314718])
     """
-    cdef np.ndarray v = as_vector(x, "x")
-    cdef np.ndarray out = new_vector(np.PyArray_DIM(v, 0))
-    K.log_many(np.PyArray_DIM(v, 0), data_of(v), data_of(out))
-    return out
+    return each(K.log_many, x)

@@ -9,10 +9,11 @@ import warnings
 import numpy as np
 import pytest
 
+import coactive_fast
 from coactive_fast import reference
 
 # What is under test: whatever has the public names.
-MODULES = {"reference": reference}
+MODULES = {"reference": reference, "compiled": coactive_fast}
 
 
 def far(module, n):

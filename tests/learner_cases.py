@@ -119,3 +119,196 @@ CASES = [
     *coactive("deferred", lambda task: cf.SecondOrderPreferencePerceptron(
         task, radius=0.5, projection="deferred"), {"radius": 0.4}, {"projection": "exact"}),
 ]
+
+
+# --- online convex optimisation -----------------------------------------------------------------
+
+
+def value_round(learner, t):
+    x = learner.ask()
+    if t % 4 == 3 and learner.rounds % 2:  # sometimes two points in the same round
+        plus, minus = learner.ask_pair()
+        learner.tell_pair(np.sin(t + plus.sum()), np.sin(t + minus.sum()))
+    else:
+        learner.tell(np.sin(t + x @ np.arange(1.0, len(x) + 1.0)))
+
+
+def gradient_round(learner, t):
+    learner.tell(np.cos(t + np.arange(3) + learner.ask()))
+
+
+BAD_VALUES = [
+    lambda learner: learner.tell(0.5),
+    lambda learner: learner.tell(np.nan),
+    lambda learner: learner.tell_pair(0.5, 0.5),
+    lambda learner: learner.run(lambda t, x: 0.0, -1),
+    lambda learner: learner.run([0.0], 1),
+    lambda learner: learner.run(cf.losses.PortfolioReturn([[1.0]]), 1),
+]
+BAD_GRADIENTS = [
+    lambda learner: learner.tell([0.0, 0.0, 0.0]),
+    lambda learner: learner.run(lambda t, x: 0.0, 1),
+    lambda learner: learner.run(cf.losses.PortfolioReturn([[1.0]]), 1),
+]
+
+
+def convex(name, feasible):
+    hand = {"delta": 0.3 * feasible.in_radius(3), "gamma": 0.3, "seed": 5}
+    shape = {"feasible": cf.Ball(2.0), **({} if name == "box" else {"dimension": 2})}
+    yield Case(f"onseg-{name}", lambda: cf.ONSEG(3, feasible, beta=0.2, epsilon=5.0, **hand),
+               value_round, lambda m: m.center, BAD_VALUES, {"beta": 0.3},
+               {**shape, "gamma": 0.4, "epsilon": 2.0})
+    yield Case(f"ogdeg-{name}", lambda: cf.OGDEG(3, feasible, **hand), value_round,
+               lambda m: m.center, BAD_VALUES, {"loss_bound": 3.0}, {**shape, "gamma": 0.4})
+    yield Case(f"ons-{name}", lambda: cf.ONS(3, feasible, 0.5, epsilon=2.0), gradient_round,
+               lambda m: m.center, BAD_GRADIENTS, {"beta": 0.25}, {**shape, "epsilon": 1.0})
+    yield Case(f"ogd-{name}", lambda: cf.OGD(3, feasible, 2.0), gradient_round,
+               lambda m: m.center, BAD_GRADIENTS, {"gradient_bound": 3.0}, shape)
+
+
+CASES += [
+    *convex("ball", cf.Ball(0.5)),
+    *convex("simplex", cf.Simplex()),
+    *convex("box", cf.Box([0.0, -1.0, 0.5], 1.0)),
+    *convex("l1", cf.L1Ball(1.0)),
+    Case("dikin", lambda: cf.DikinFTRL(3, eta=0.1, seed=3), value_round, lambda m: m.center,
+         BAD_VALUES, {"eta": 0.2}, {"dimension": 4}),
+]
+
+
+# --- filtering ----------------------------------------------------------------------------------
+
+PROBES = np.random.default_rng(1).standard_normal((4, 5))
+
+
+def filter_round(learner, t):
+    rng = np.random.default_rng(t)
+    x = rng.standard_normal(5) * (rng.random(5) < 0.8)
+    if learner.forward(x):
+        learner.learn(x, bool(x.sum() > 0.3))
+
+
+def margins(learner):
+    return np.array([learner.margin(x) for x in PROBES])
+
+
+BAD_EXAMPLES = [
+    lambda learner: learner.forward(np.zeros(4)),
+    lambda learner: learner.forward(np.full(5, np.nan)),
+    lambda learner: learner.forward(np.zeros((2, 5))),
+    lambda learner: learner.forward([]),
+    lambda learner: learner.margin(np.full(5, np.inf)),
+    lambda learner: learner.margin(np.zeros(6)),
+    lambda learner: learner.learn(np.zeros(5), 1),
+    lambda learner: learner.learn(np.zeros(5), None),
+    lambda learner: learner.learn(np.zeros(6), True),
+    lambda learner: learner.learn(np.full(5, np.nan), False),
+    lambda learner: learner.run(np.zeros((2, 5)), [True]),
+    lambda learner: learner.run(np.zeros((2, 5)), [1, 0]),
+    lambda learner: learner.run(np.zeros((2, 6)), [True, False]),
+    lambda learner: learner.run(np.zeros((2, 5)), [True, False], u=np.zeros(4)),
+]
+
+
+def filtering(name, shaping, change=None, **arguments):
+    return Case(f"filter-{name}", lambda: cf.RidgeFilter(**arguments), filter_round, margins,
+                BAD_EXAMPLES, change or {"threshold_scale": 0.0}, shaping)
+
+
+CASES += [
+    filtering("full", {"covariance": "diagonal", "window": 4}),
+    filtering("full-forget", {"covariance": "diagonal"}, {"forget": 0.5}, forget=0.8),
+    filtering("full-window", {"window": 4}, window=3),
+    filtering("diagonal", {"covariance": "full"}, covariance="diagonal"),
+    filtering("diagonal-forget", {"covariance": "full"}, {"forget": 0.5}, forget=0.7,
+              covariance="diagonal"),
+    filtering("ucb", {"window": 3}, {"rule": "paper", "threshold_scale": 0.0}, rule="ucb"),
+    filtering("kernel", {"kernel": "rbf", "window": 9}, covariance="kernel"),
+    filtering("kernel-window", {"window": 9}, covariance="kernel", window=3),
+    filtering("kernel-rbf", {"kernel_params": {"gamma": 2.0}}, covariance="kernel", kernel="rbf",
+              kernel_params={"gamma": 0.5}),
+    filtering("kernel-budget", {"budget": 9, "tolerance": 0.5}, covariance="kernel", budget=3),
+    Case("filter-probabilistic", lambda: cf.ProbabilisticRidgeFilter(explore=0.2, seed=3),
+         filter_round, margins, BAD_EXAMPLES, {"explore": 1.0},
+         {"a": 2.0, "covariance": "diagonal"}),
+    Case("filter-probabilistic-diagonal",
+         lambda: cf.ProbabilisticRidgeFilter(explore=0.2, a=0.1, covariance="diagonal", seed=3),
+         filter_round, margins, BAD_EXAMPLES, {"explore": 1.0}, {"a": 2.0, "covariance": "full"}),
+]
+
+
+# --- multiclass ---------------------------------------------------------------------------------
+
+
+def labelled(t):
+    rng = np.random.default_rng(t)
+    x = rng.standard_normal(5) * (rng.random(5) < 0.8)
+    return x, int(np.argmax(x[:3]))
+
+
+def bandit_round(learner, t):
+    x, right = labelled(t)
+    label = learner.choose(x)
+    learner.learn(x, label, label == right)
+
+
+def labelled_round(learner, t):
+    x, right = labelled(t)
+    learner.choose(x)
+    learner.learn(x, right)
+
+
+def class_scores(learner):
+    return learner.decision_function(PROBES)
+
+
+BAD_ROWS = [
+    lambda learner: learner.choose(np.zeros(4)),
+    lambda learner: learner.choose(np.full(5, np.nan)),
+    lambda learner: learner.choose(np.zeros((2, 5))),
+    lambda learner: learner.choose([]),
+    lambda learner: learner.predict(np.zeros(5)),
+    lambda learner: learner.predict(np.zeros((2, 6))),
+    lambda learner: learner.decision_function(np.full((1, 5), np.inf)),
+    lambda learner: learner.run(np.zeros((2, 5)), [0]),
+    lambda learner: learner.run(np.zeros((2, 5)), [0, 3]),
+    lambda learner: learner.run(np.zeros((2, 5)), [0, 1], epochs=-1),
+    lambda learner: learner.run(np.zeros((2, 5)), [0, 1], label_noise=2.0),
+    lambda learner: learner.run(np.zeros((2, 5)), [0, 1], progress=3),
+]
+BAD_ANSWERS = [
+    *BAD_ROWS,
+    lambda learner: learner.learn(np.zeros(6), 0, True),
+    lambda learner: learner.learn(np.ones(5), 3, True),
+    lambda learner: learner.learn(np.ones(5), 0, 1),
+    lambda learner: learner.learn(np.full(5, 1e308), 0, True),
+]
+BAD_LABELS = [
+    *BAD_ROWS,
+    lambda learner: learner.learn(np.zeros(6), 0),
+    lambda learner: learner.learn(np.ones(5), -1),
+    lambda learner: learner.learn(np.full(5, np.nan), 0),
+]
+
+
+def confidit(name, change, shaping=None, **arguments):
+    bad = BAD_ANSWERS[:-1] if "normalize" in arguments else BAD_ANSWERS  # no row is too large
+    return Case(f"confidit-{name}", lambda: cf.Confidit(3, **arguments), bandit_round,
+                class_scores, bad, change, {"n_classes": 4, "alpha": 0.5, **(shaping or {})})
+
+
+CASES += [
+    confidit("diagonal", {"eta": 30.0}, {"covariance": "full"}),
+    confidit("diagonal-coin", {"eta": 30.0}, {"max_features": 7}, alpha=0.2, normalize=True,
+             seed=1),
+    confidit("diagonal-projected", {"projection": False}, {"covariance": "full"}, projection=True),
+    confidit("printed", {"diagonal_step": "residual"}, diagonal_step="printed"),
+    confidit("full", {"eta": 30.0}, {"covariance": "kernel"}, covariance="full"),
+    confidit("full-projected", {"projection": False}, {"covariance": "diagonal"},
+             covariance="full", projection=True, confidence="theory", alpha=0.3, seed=2),
+    confidit("kernel", {"eta": 30.0}, {"kernel": "rbf"}, covariance="kernel"),
+    Case("banditron", lambda: cf.Banditron(3, gamma=0.3, seed=4), bandit_round, class_scores,
+         BAD_ANSWERS, {"gamma": 1.0}, {"n_classes": 2, "max_features": 7}),
+    Case("arow", lambda: cf.MulticlassAROW(3), labelled_round, class_scores, BAD_LABELS,
+         {"r": 0.1}, {"n_classes": 2}),
+]

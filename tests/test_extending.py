@@ -16,7 +16,7 @@ pytest.importorskip("Cython", reason="extensions are built with Cython")
 pytest.importorskip("setuptools", reason="extensions are built with setuptools")
 
 MORE = '''
-from coactive_fast cimport cf_get_library, cf_library
+from coactive_fast cimport CF_BLOCK, CF_OK, CF_SIMPLEX, cf_get_library, cf_library
 
 def isa():
     return K.isa.decode()
@@ -26,6 +26,9 @@ def ball_steps(n):
 
 def status(number):
     return cf_get_library().status_message(number).decode()
+
+def constants():
+    return CF_OK, CF_SIMPLEX, CF_BLOCK
 '''
 
 
@@ -74,3 +77,4 @@ def test_table_and_library_are_those_of_the_package(call):
     assert call("import quad; print(quad.isa())") == cf.show_config("dicts")["isa"]["chosen"]
     assert int(call("import quad; print(quad.ball_steps(100))")) > 0
     assert call("import quad; print(quad.status(0))") == "ok"
+    assert call("import quad; print(*quad.constants())") == "0 0 16"

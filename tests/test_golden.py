@@ -65,7 +65,7 @@ def test_ranking_features(module):
 def test_inverse_update(module, triangle):
     for case, a in load("inverse_update"):
         Ainv = a["Ainv"].copy()
-        q = module.inverse_update(Ainv, a["x"], float(a["c"]), triangle=triangle)
+        q = module.inverse_update(Ainv, a["x"], c=float(a["c"]), triangle=triangle)
         close(q, a["q"], 1e-10, case)
         close(np.tril(Ainv), np.tril(a["after"]), 1e-10, case)
         upper = a["after"] if triangle == "both" else a["Ainv"]
@@ -101,7 +101,7 @@ def test_project_ball(module):
 )
 def test_project_faces(module, name, limits):
     for case, a in load(name):
-        w = getattr(module, name)(a["z"], a["Ainv"], *(a[limit] for limit in limits))
+        w = getattr(module, name)(a["z"], a["Ainv"], **{limit: a[limit] for limit in limits})
         np.testing.assert_allclose(w, a["w"], rtol=0, atol=a["tolerance"], err_msg=case)
 
 
@@ -114,7 +114,7 @@ def test_metric(module, form):
         for x, c, q, logdet in zip(
             a["X"], a["c"], a[form + "q"], a[form + "logdet"], strict=True
         ):
-            close(m.update(x, float(c)), q, 1e-9, case)
+            close(m.update(x, c=float(c)), q, 1e-9, case)
             close(m.logdet, logdet, 1e-9, case)
         close(m.inverse(), a[form + "inverse"], 1e-9, case)
         close(m.matrix(), a[form + "matrix"], 1e-9, case)
@@ -127,7 +127,7 @@ def test_dual_of_the_metric_vectors():
         m = cf.metric.Dual(ridge=float(a["ridge"]))
         start = a["X"].shape[1] * np.log(a["ridge"])
         for x, c, q, logdet in zip(a["X"], a["c"], a["q"], a["logdet"], strict=True):
-            close(m.update(x, float(c)), q, 1e-8, case)
+            close(m.update(x, c=float(c)), q, 1e-8, case)
             close(m.logdet + start, logdet, 1e-8, case)
         close(m.quad(a["probe"]), a["quad"], 1e-8, case)
 
@@ -136,6 +136,6 @@ def test_robust_precision_of_the_metric_vectors():
     for case, a in load("metric"):
         m = cf.metric.Full(a["X"].shape[1], ridge=float(a["ridge"]), precision="robust")
         for x, c, q in zip(a["X"], a["c"], a["q"], strict=True):
-            close(m.update(x, float(c)), q, 1e-9, case)
+            close(m.update(x, c=float(c)), q, 1e-9, case)
         close(m.inverse(), a["inverse"], 1e-9, case)
         close(m.logdet, a["logdet"][-1], 1e-9, case)

@@ -23,7 +23,7 @@ def test_inverse_times_matrix_is_the_identity(columns, c, triangle):
     d = columns.shape[0]
     Ainv, A = np.eye(d), np.eye(d)
     for x in columns.T:
-        cf.kernels.inverse_update(Ainv, x, c, triangle)
+        cf.kernels.inverse_update(Ainv, x, c=c, triangle=triangle)
         A += c * np.outer(x, x)
     whole = np.tril(Ainv) + np.tril(Ainv, -1).T
     # the largest eigenvalue of A bounds its condition, as the smallest is >= 1
@@ -35,6 +35,6 @@ def test_inverse_times_matrix_is_the_identity(columns, c, triangle):
 def test_q_shrinks_as_the_formula_says(columns, c):
     Ainv = np.eye(columns.shape[0])
     for x in columns.T:
-        q = cf.kernels.inverse_update(Ainv, x, c)
+        q = cf.kernels.inverse_update(Ainv, x, c=c)
         after = x @ Ainv @ x
         assert after == pytest.approx(q / (1 + c * q), rel=1e-9)

@@ -21,17 +21,17 @@ def stream(n, T, rng):
 def fed(n, T, rng):
     m = cf.metric.Diagonal(n)
     for x, c in zip(*stream(n, T, rng), strict=True):
-        m.update(x, c)
+        m.update(x, c=c)
     return m
 
 
 @pytest.mark.parametrize("n", [*nasty.SIZES, 1000])
 def test_stream_against_the_twin(n, rng):
-    fast, slow = cf.metric.Diagonal(n, 0.5), cf.reference.Diagonal(n, 0.5)
+    fast, slow = cf.metric.Diagonal(n, ridge=0.5), cf.reference.Diagonal(n, ridge=0.5)
     for x, c in zip(*stream(n, 30, rng), strict=True):
-        q = fast.update(x, c)
+        q = fast.update(x, c=c)
         assert isinstance(q, float)
-        assert q == pytest.approx(slow.update(x, c), rel=1e-12)
+        assert q == pytest.approx(slow.update(x, c=c), rel=1e-12)
     nasty.same_readings(fast, slow, rng.standard_normal(n), 1e-12)
     assert (fast.n, fast.updates) == (n, slow.updates)
 
@@ -43,7 +43,7 @@ def test_sparse_rows_are_dense_rows(n, rng):
         row = scipy.sparse.csr_matrix(x) if t % 2 else scipy.sparse.csr_array(x[None])
         assert sparse.quad(row) == pytest.approx(dense.quad(x), rel=1e-13)
         np.testing.assert_allclose(sparse.solve(row), dense.solve(x), rtol=1e-13)
-        assert sparse.update(row, c) == pytest.approx(dense.update(x, c), rel=1e-13)
+        assert sparse.update(row, c=c) == pytest.approx(dense.update(x, c=c), rel=1e-13)
     nasty.same_readings(sparse, dense, rng.standard_normal(n), 1e-13)
 
 
@@ -57,7 +57,7 @@ def test_sparse_rows_with_repeated_entries():
 
 @pytest.mark.parametrize("x", **nasty.cases(nasty.vectors_in_scale(6)))
 def test_nasty_x(x, rng):
-    fast, slow = cf.metric.Diagonal(6, 0.5), cf.reference.Diagonal(6, 0.5)
+    fast, slow = cf.metric.Diagonal(6, ridge=0.5), cf.reference.Diagonal(6, ridge=0.5)
     before = nasty.frozen(fast)
     nasty.agree(fast.solve, slow.solve, (x,), nasty.within(1e-12), ("x",))
     for method in ("quad", "update"):
@@ -79,7 +79,7 @@ def test_after_an_error_the_state_is_as_before(rng):
     ]
     for name, x, c in refused:
         with pytest.raises(ValueError, match=rf"\b{name}\b"):
-            m.update(x, c)
+            m.update(x, c=c)
         assert nasty.frozen(m) == before
     with pytest.raises(ValueError, match=r"\bx\b"):
         m.solve(bad)
@@ -107,9 +107,9 @@ def test_a_copy_goes_on_by_itself_bit_for_bit(way, rng):
     }
     other = copies[way]()
     X, c = stream(9, 30, rng)
-    q = [other.update(x, weight) for x, weight in zip(X, c, strict=True)]
+    q = [other.update(x, c=weight) for x, weight in zip(X, c, strict=True)]
     assert nasty.frozen(m) == before, "the copy shares memory with the original"
-    assert q == [m.update(x, weight) for x, weight in zip(X, c, strict=True)]
+    assert q == [m.update(x, c=weight) for x, weight in zip(X, c, strict=True)]
     assert nasty.frozen(other) == nasty.frozen(m)
 
 

@@ -46,7 +46,7 @@ def stream(n, T, rng):
 def fed(n, T, rng, **kwargs):
     m = cf.metric.Dual(**kwargs)
     for x, c in zip(*stream(n, T, rng), strict=True):
-        m.update(x, c)
+        m.update(x, c=c)
     return m
 
 
@@ -69,7 +69,7 @@ def test_stream_against_the_twin(kernel, form, ridge, rng):
     arguments = {**kernel, **form, "ridge": ridge}
     fast, slow = cf.metric.Dual(**arguments), cf.reference.Dual(**arguments)
     for x, c in zip(*stream(4, 20, rng), strict=True):
-        assert fast.update(x, c) == pytest.approx(slow.update(x, c), rel=1e-9)
+        assert fast.update(x, c=c) == pytest.approx(slow.update(x, c=c), rel=1e-9)
     same(fast, slow, rng.standard_normal(4), 1e-8)
     assert fast.updates == slow.updates == 20
 
@@ -80,12 +80,12 @@ def test_dimensions(n, rng):
         fast, slow = cf.metric.Dual(**arguments), cf.reference.Dual(**arguments)
         for x, c in zip(*stream(n, 8, rng), strict=True):
             x /= np.sqrt(n)
-            assert fast.update(x, c) == pytest.approx(slow.update(x, c), rel=1e-10)
+            assert fast.update(x, c=c) == pytest.approx(slow.update(x, c=c), rel=1e-10)
         nasty.same_readings(fast, slow, rng.standard_normal(n), 1e-9)
 
 
 def test_before_the_first_row(rng):
-    fast, slow = cf.metric.Dual("rbf", ridge=2.0), cf.reference.Dual("rbf", ridge=2.0)
+    fast, slow = cf.metric.Dual(kernel="rbf", ridge=2.0), cf.reference.Dual(kernel="rbf", ridge=2.0)
     x = rng.standard_normal(3)
     assert fast.quad(x) == slow.quad(x) == 0.5
     assert fast.solve(x).shape == (0,)
@@ -95,10 +95,10 @@ def test_before_the_first_row(rng):
 
 @pytest.mark.parametrize("ridge", [1.0, 0.01])
 def test_linear_is_the_primal(ridge, rng):
-    dual, primal = cf.metric.Dual(ridge=ridge), cf.metric.Full(5, ridge)
+    dual, primal = cf.metric.Dual(ridge=ridge), cf.metric.Full(5, ridge=ridge)
     for x, c in zip(*stream(5, 60, rng), strict=True):
         assert dual.quad(x) == pytest.approx(primal.quad(x), rel=1e-8)
-        assert dual.update(x, c) == pytest.approx(primal.update(x, c), rel=1e-8)
+        assert dual.update(x, c=c) == pytest.approx(primal.update(x, c=c), rel=1e-8)
         assert dual.logdet == pytest.approx(primal.logdet - 5 * np.log(ridge), rel=1e-8)
     np.testing.assert_allclose(dual.matrix() @ dual.inverse(), np.eye(60), atol=1e-8)
 
@@ -107,26 +107,25 @@ def test_linear_is_the_primal(ridge, rng):
 @pytest.mark.parametrize("window", [1, 2, 5, 16])
 def test_window_equals_a_rebuilt_model(kernel, window, rng):
     X, c = stream(6, 80, rng)
-    sliding = cf.metric.Dual(kernel, window=window)
+    sliding = cf.metric.Dual(kernel=kernel, window=window)
     for t, (x, weight) in enumerate(zip(X, c, strict=True)):
-        q = sliding.update(x, weight)
+        q = sliding.update(x, c=weight)
         if t % 7 == 0:
-            rebuilt = cf.reference.Dual(kernel)
+            rebuilt = cf.reference.Dual(kernel=kernel)
             for s in range(max(t - window, 0), t):
-                rebuilt.update(X[s], c[s])
+                rebuilt.update(X[s], c=c[s])
             assert q == pytest.approx(rebuilt.quad(x), rel=1e-9)
     assert len(sliding) == window
-    rebuilt = cf.reference.Dual(kernel)
+    rebuilt = cf.reference.Dual(kernel=kernel)
     for x, weight in zip(X[-window:], c[-window:], strict=True):
-        rebuilt.update(x, weight)
+        rebuilt.update(x, c=weight)
     nasty.same_readings(sliding, rebuilt, rng.standard_normal(6), 1e-9)
 
 
 def test_a_long_window_stays_right(rng):
     X, _ = stream(3, 1500, rng)
-    sliding, rebuilt = cf.metric.Dual("rbf", ridge=0.01, window=20), cf.reference.Dual(
-        "rbf", ridge=0.01
-    )
+    sliding = cf.metric.Dual(kernel="rbf", ridge=0.01, window=20)
+    rebuilt = cf.reference.Dual(kernel="rbf", ridge=0.01)
     for x in X:
         sliding.update(x)
     for x in X[-20:]:
@@ -139,14 +138,14 @@ def test_a_long_window_stays_right(rng):
 def test_linear_budget_that_spans_the_space_is_the_primal(rng):
     budget, primal = cf.metric.Dual(budget=10, tolerance=1e-9), cf.metric.Full(4)
     for x, c in zip(*stream(4, 60, rng), strict=True):
-        assert budget.update(x, c) == pytest.approx(primal.update(x, c), rel=1e-8)
+        assert budget.update(x, c=c) == pytest.approx(primal.update(x, c=c), rel=1e-8)
     assert len(budget) == 4
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_sparse_rows_are_dense_rows(kernel, rng):
     for form in FORMS.values():
-        dense, sparse = (cf.metric.Dual(kernel, **form) for _ in range(2))
+        dense, sparse = (cf.metric.Dual(kernel=kernel, **form) for _ in range(2))
         X, c = stream(30, 15, rng)
         X[rng.random(X.shape) < 0.8] = 0.0
         for t, (x, weight) in enumerate(zip(X, c, strict=True)):
@@ -154,7 +153,8 @@ def test_sparse_rows_are_dense_rows(kernel, rng):
             if t % 3 == 0:
                 row = x  # both kinds may be mixed in one stream
             assert sparse.quad(row) == pytest.approx(dense.quad(x), rel=1e-11)
-            assert sparse.update(row, weight) == pytest.approx(dense.update(x, weight), rel=1e-11)
+            q = dense.update(x, c=weight)
+            assert sparse.update(row, c=weight) == pytest.approx(q, rel=1e-11)
         assert len(sparse) == len(dense)
         np.testing.assert_allclose(sparse.inverse(), dense.inverse(), rtol=1e-9, atol=1e-12)
 
@@ -166,7 +166,7 @@ def test_a_row_of_no_length_is_not_stored(form, rng):
     assert m.update(np.zeros(4)) == 0.0
     assert (len(m), m.logdet, m.updates) == (stored, logdet, updates)
     # under a kernel with k(0, 0) > 0 the same row is one like any other
-    rbf = cf.metric.Dual("rbf")
+    rbf = cf.metric.Dual(kernel="rbf")
     assert rbf.update(np.zeros(4)) == 1.0 and len(rbf) == 1
 
 
@@ -203,7 +203,7 @@ def test_after_an_error_the_answers_are_as_before(form, rng):
         ("c", good, 0.0), ("c", good, -1.0), ("c", good, np.nan),
     ]:
         with pytest.raises(ValueError, match=rf"\b{name}\b"):
-            m.update(x, c)
+            m.update(x, c=c)
         after = nasty.readings(m, good), len(m), m.updates
         np.testing.assert_equal(after, before)
 
@@ -218,7 +218,7 @@ def test_a_kernel_that_fails_or_lies_changes_nothing(rng):
 
     for module in (cf.metric, cf.reference):
         answers["mode"] = "right"
-        m = module.Dual(kernel)
+        m = module.Dual(kernel=kernel)
         for x in rng.standard_normal((4, 3)):
             m.update(x)
         before = nasty.readings(m, np.ones(3))
@@ -254,15 +254,15 @@ def test_a_copy_goes_on_by_itself_bit_for_bit(way, kernel, form, rng):
     }
     before, other = nasty.readings(m, x), copies[way]()
     X, c = stream(5, 15, rng)
-    q = [other.update(row, weight) for row, weight in zip(X, c, strict=True)]
+    q = [other.update(row, c=weight) for row, weight in zip(X, c, strict=True)]
     np.testing.assert_equal(nasty.readings(m, x), before)
-    assert q == [m.update(row, weight) for row, weight in zip(X, c, strict=True)]
+    assert q == [m.update(row, c=weight) for row, weight in zip(X, c, strict=True)]
     np.testing.assert_equal(nasty.readings(other, x), nasty.readings(m, x))
 
 
 def test_rows_are_copied_when_stored(rng):
     x = rng.standard_normal(4)
-    m = cf.metric.Dual("rbf")
+    m = cf.metric.Dual(kernel="rbf")
     m.update(x)
     before = m.quad(np.ones(4))
     x[...] = 7.0

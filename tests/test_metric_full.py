@@ -31,7 +31,7 @@ def stream(n, T, rng):
 def fed(n, T, rng, **kwargs):
     m = cf.metric.Full(n, **kwargs)
     for x, c in zip(*stream(n, T, rng), strict=True):
-        m.update(x, c)
+        m.update(x, c=c)
     return m
 
 
@@ -53,14 +53,15 @@ def true_quad(X, ridge, x):
 @pytest.mark.parametrize("n", DIMENSIONS)
 @pytest.mark.parametrize("ridge", [1.0, 0.05])
 def test_stream_against_the_twin(n, ridge, precision, rng):
-    fast, slow = cf.metric.Full(n, ridge, precision=precision), cf.reference.Full(n, ridge)
+    fast = cf.metric.Full(n, ridge=ridge, precision=precision)
+    slow = cf.reference.Full(n, ridge=ridge)
     X, c = stream(n, 60 + 2 * n, rng)
     for t, (x, weight) in enumerate(zip(X, c, strict=True)):
         probe = rng.standard_normal(n)
         assert fast.quad(probe) == pytest.approx(slow.quad(probe), rel=1e-9)
-        q = fast.update(x, weight)
+        q = fast.update(x, c=weight)
         assert isinstance(q, float)
-        assert q == pytest.approx(slow.update(x, weight), rel=1e-9)
+        assert q == pytest.approx(slow.update(x, c=weight), rel=1e-9)
         if t % 13 == 0:
             nasty.same_readings(fast, slow, probe, 1e-9)
     nasty.same_readings(fast, slow, rng.standard_normal(n), 1e-9)
@@ -89,7 +90,7 @@ def test_sparse_rows_are_dense_rows(n, precision, rng):
             row.indices, row.indptr = row.indices.astype(np.int64), row.indptr.astype(np.int64)
         assert sparse.quad(row) == pytest.approx(dense.quad(x), rel=1e-11)
         np.testing.assert_allclose(sparse.solve(row), dense.solve(x), rtol=1e-9, atol=1e-12)
-        assert sparse.update(row, weight) == pytest.approx(dense.update(x, weight), rel=1e-11)
+        assert sparse.update(row, c=weight) == pytest.approx(dense.update(x, c=weight), rel=1e-11)
     nasty.same_readings(sparse, dense, rng.standard_normal(n), 1e-10)
 
 
@@ -107,9 +108,9 @@ def test_update_many_is_the_loop_bit_for_bit(n, precision, rng):
     many, single = (cf.metric.Full(n, precision=precision) for _ in range(2))
     X, _ = stream(n, 80, rng)
     for block, c in ((X[:33], 1.0), (X[33:34], 0.25), (X[34:34], 1.0), (X[34:], 2.0)):
-        q = many.update_many(block, c)
+        q = many.update_many(block, c=c)
         assert q.dtype == np.float64
-        assert q.tolist() == [single.update(x, c) for x in block]
+        assert q.tolist() == [single.update(x, c=c) for x in block]
         assert nasty.frozen(many) == nasty.frozen(single)
 
 
@@ -125,7 +126,7 @@ def test_update_many_takes_any_memory(rng):
 def test_reading_changes_nothing(n, precision, rng):
     m = cf.metric.Full(n, precision=precision)
     for x, c in zip(*stream(n, 40, rng), strict=True):
-        m.update(x, c)
+        m.update(x, c=c)
         before = nasty.frozen(m)
         first = nasty.readings(m, x)
         assert isinstance(m.health(), dict)
@@ -140,7 +141,7 @@ def test_reading_changes_nothing(n, precision, rng):
 def test_reading_does_not_change_what_comes_later(n, precision, rng):
     read, unread = (cf.metric.Full(n, precision=precision) for _ in range(2))
     for x, c in zip(*stream(n, 200, rng), strict=True):
-        assert read.update(x, c) == unread.update(x, c)
+        assert read.update(x, c=c) == unread.update(x, c=c)
         nasty.readings(read, x)
         read.health()
     assert nasty.frozen(read) == nasty.frozen(unread)
@@ -171,7 +172,7 @@ def test_what_is_handed_out_is_a_copy(precision, rng):
 @PRECISIONS
 @pytest.mark.parametrize("x", **nasty.cases(nasty.vectors_in_scale(6)))
 def test_nasty_x(x, precision, rng):
-    fast, slow = cf.metric.Full(6, 0.5, precision=precision), cf.reference.Full(6, 0.5)
+    fast, slow = cf.metric.Full(6, ridge=0.5, precision=precision), cf.reference.Full(6, ridge=0.5)
     for row in rng.standard_normal((8, 6)):
         fast.update(row)
         slow.update(row)
@@ -213,7 +214,7 @@ def test_after_an_error_the_state_is_as_before(n, precision, rng):
     before = nasty.frozen(m)
     for kind, name, x, c in broken_updates(n, rng):
         with pytest.raises(kind, match=rf"\b{name}\b"):
-            m.update(x, c)
+            m.update(x, c=c)
         assert nasty.frozen(m) == before
     for x in (np.full(n, np.nan), np.ones(n + 1)):
         for method in (m.quad, m.solve):
@@ -226,7 +227,7 @@ def test_after_an_error_the_state_is_as_before(n, precision, rng):
             m.update_many(bad)
         assert nasty.frozen(m) == before, "no row of a refused block may be taken"
     with pytest.raises(ValueError, match=r"\bc\b"):
-        m.update_many(X[:3], 0.0)
+        m.update_many(X[:3], c=0.0)
     assert nasty.frozen(m) == before
 
 
@@ -277,9 +278,9 @@ def test_a_copy_goes_on_by_itself_bit_for_bit(n, way, precision, rng):
     other = copies[way]()
     assert nasty.frozen(other) == before
     X, c = stream(n, 3 * n + 40, rng)
-    q = [other.update(x, weight) for x, weight in zip(X, c, strict=True)]
+    q = [other.update(x, c=weight) for x, weight in zip(X, c, strict=True)]
     assert nasty.frozen(m) == before, "the copy shares memory with the original"
-    assert q == [m.update(x, weight) for x, weight in zip(X, c, strict=True)]
+    assert q == [m.update(x, c=weight) for x, weight in zip(X, c, strict=True)]
     assert nasty.frozen(other) == nasty.frozen(m)
 
 
@@ -321,7 +322,7 @@ def test_ill_conditioned_streams(n, precision, rng):
     # rows on a grid of 2^-40 and a ridge of 2^-27 = 7.5e-9, so that the truth is known exactly
     X = np.round(ill_conditioned(n, 2500, rng) * 2.0**40)
     ridge, exact, rows = 2.0**-27, 2**53 * np.eye(n, dtype=object), X.astype(int).astype(object)
-    m = cf.metric.Full(n, ridge, precision=precision)
+    m = cf.metric.Full(n, ridge=ridge, precision=precision)
     for start, stop in ((0, n // 2), (n // 2, n), (n, 4 * n), (4 * n, 1000), (1000, 2500)):
         m.update_many(X[start:stop] * 2.0**-40)
         exact = exact + rows[start:stop].T @ rows[start:stop]
@@ -338,7 +339,7 @@ def test_ill_conditioned_streams(n, precision, rng):
 @PRECISIONS
 def test_a_long_stream_stays_right(precision, rng):
     n, ridge = 20, 1e-8
-    m, R = cf.metric.Full(n, ridge, precision=precision), np.sqrt(ridge) * np.eye(n)
+    m, R = cf.metric.Full(n, ridge=ridge, precision=precision), np.sqrt(ridge) * np.eye(n)
     for _ in range(20):
         X = ill_conditioned(n, 5000, rng)
         m.update_many(X)
@@ -359,7 +360,7 @@ def test_repeated_rows_with_huge_weights(precision, rng):
     fast = cf.metric.Full(10, precision=precision)
     rows = []
     for t in range(300):
-        assert fast.update(X[t % 3], 1e4) > 0.0
+        assert fast.update(X[t % 3], c=1e4) > 0.0
         rows.append(100.0 * X[t % 3])
     for x in (X[0], X.sum(0), rng.standard_normal(10)):
         assert fast.quad(x) == pytest.approx(true_quad(np.array(rows), 1.0, x), rel=1e-7)

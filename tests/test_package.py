@@ -148,13 +148,14 @@ for n in (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 131):
          ranking_features(X.astype(np.float32), rng.permutation(n), k=n))
     for triangle in ("both", "lower"):
         A = B.copy()
-        keep(f"inverse {triangle} {n}", *[inverse_update(A, v, 0.5, triangle) for v in (x, z)], A)
+        qs = [inverse_update(A, v, c=0.5, triangle=triangle) for v in (x, z)]
+        keep(f"inverse {triangle} {n}", *qs, A)
     keep(f"scores {n}", *project_scores(z, q, 1.5))
     keep(f"ball {n}", *project_ball(z, B, 0.5 * np.linalg.norm(z)))
     keep(f"simplex {n}", project_simplex(z, B))
     keep(f"l1 {n}", project_l1(z, B, 0.7))
     keep(f"box {n}", project_box(z, B, -0.3, 0.3))
-    keep(f"weights {n}", exponentiated_weights(3.0 * z), exponentiated_weights(z, False))
+    keep(f"weights {n}", exponentiated_weights(3.0 * z), exponentiated_weights(z, both_signs=False))
     keep(f"exp {n}", exp(200.0 * z), log(np.abs(z)))
     for precision in ("fast", "robust"):
         m = Full(n, ridge=0.5, precision=precision)
@@ -164,7 +165,8 @@ for n in (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 131):
     keep(f"diagonal {n}", d.update_many(F), d.solve(x), d.quad(z), d.inverse(), d.logdet)
     for kernel in ("linear", "rbf", "poly"):
         for limit in ({}, {"window": 9}, {"budget": 6}):
-            m = Dual(kernel, {"gamma": 0.1} if kernel != "linear" else None, **limit)
+            params = {"gamma": 0.1} if kernel != "linear" else None
+            m = Dual(kernel=kernel, kernel_params=params, **limit)
             keep(f"dual {kernel} {limit} {n}", *[m.update(row) for row in F[:30]], m.quad(x),
                  m.inverse(), m.logdet)
 keep("large", *project_scores(rng.standard_normal(20_000), rng.uniform(0.1, 1.0, 20_000), 1.0),

@@ -8,6 +8,7 @@ pytest.importorskip("hypothesis")
 
 from hypothesis import given
 from hypothesis import strategies as st
+from test_project_faces import project as project_with
 from test_project_faces import residual
 
 import coactive_fast as cf
@@ -31,7 +32,7 @@ def limits(name, n):
 
 
 def project(name, z, Ainv, scale=1.0):
-    return getattr(cf.kernels, name)(z, Ainv, *(scale * limit for limit in limits(name, z.size)))
+    return project_with(cf.kernels, name, z, Ainv, *(scale * a for a in limits(name, z.size)))
 
 
 @SETS

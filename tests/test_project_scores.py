@@ -108,3 +108,22 @@ def test_one_class_gets_everything():
         v, lam = cf.kernels.project_scores([z], [0.5], 2.0)
         assert v.tolist() == [2.0]
         assert lam == pytest.approx((2.0 - z) / 0.5)
+
+
+# A z so large that all others vanish beside it in the sums.
+@pytest.mark.parametrize(("z", "q"), [
+    ([-13.0645, -1.61968e48, -430083.46], [4.47344e-9, 1.84196e9, 5.80396e-11]),
+    ([-0.5, -7e96], [6e-10, 1.6e7]),
+    ([-1e300, 0.25, -1e200, 0.5], [1e12, 1e-12, 1.0, 1e-3]),
+])
+def test_a_large_entry_hides_the_others(z, q):
+    for repeat in (1, 40):  # few and many
+        check([*z, *[-3.0] * repeat], [*q, *[1e-9] * repeat], 2.0)
+
+
+def test_entries_of_all_sizes(rng):
+    for K in (2, 3, 9, 70):
+        for width in (15, 50, 300):
+            for _ in range(20):
+                z, q = -(10.0 ** rng.uniform(0, width, K)), 10.0 ** rng.uniform(-12, 12, K)
+                assert check(z, q, 2.0) is not None

@@ -12,9 +12,10 @@ def check_rank(X, w, k):
     return nasty.agree(cf.kernels.rank, cf.reference.rank, (X, w, k), nasty.exactly, names)
 
 
-def check_features(*args):
+def check_features(X, ranking, **k):
     functions = cf.kernels.ranking_features, cf.reference.ranking_features
-    return nasty.agree(*functions, args, nasty.within(1e-13), ("X", "ranking", "k"))
+    names = ("X", "ranking", "k")
+    return nasty.agree(*functions, (X, ranking), nasty.within(1e-13), names, **k)
 
 
 def distinct_order(X, w):
@@ -97,12 +98,12 @@ def test_a_wrong_length_is_told_with_both_numbers(module):
 
 @pytest.mark.parametrize("X", **nasty.cases(nasty.matrices((9, 6))))
 def test_features_of_nasty_rows(X):
-    check_features(X, np.array([3, 0, 8]), 5)
+    check_features(X, np.array([3, 0, 8]), k=5)
 
 
 @pytest.mark.parametrize("k", **nasty.cases(nasty.counts()))
 def test_features_of_nasty_k(k, rng):
-    check_features(rng.standard_normal((4, 3)), np.array([2, 1, 3]), k)
+    check_features(rng.standard_normal((4, 3)), np.array([2, 1, 3]), k=k)
 
 
 RANKINGS = {
@@ -131,14 +132,14 @@ RANKINGS = {
 
 @pytest.mark.parametrize("ranking", **nasty.cases(RANKINGS.items()))
 def test_features_of_nasty_rankings(ranking, rng):
-    check_features(rng.standard_normal((4, 7)), ranking, 3)
+    check_features(rng.standard_normal((4, 7)), ranking, k=3)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_features_of_a_document_that_does_not_count(value, rng):
     X = rng.standard_normal((6, 4))
     X[5, 2] = value
-    check_features(X, [0, 1, 5], 2)
+    check_features(X, [0, 1, 5], k=2)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -146,7 +147,7 @@ def test_features_of_a_document_that_does_not_count(value, rng):
 def test_features_sizes(N, dtype, rng):
     X = rng.standard_normal((30, N)).astype(dtype)
     for k in (1, 2, 5, 30, 40):
-        assert check_features(X, rng.permutation(30), k) is not None
+        assert check_features(X, rng.permutation(30), k=k) is not None
     assert check_features(X, rng.permutation(30)) is not None  # k has a default
 
 

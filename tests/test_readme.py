@@ -29,17 +29,20 @@ def comments(source):
 
 
 @pytest.mark.parametrize("source", BLOCKS, ids=lambda s: s.strip().splitlines()[-1][:30])
-def test_python_block(source):
-    """The value of an expression is what its comment says."""
+def test_python_block(source, tmp_path, monkeypatch):
+    """The value of an expression, where it has one, is what its comment says."""
+    monkeypatch.chdir(tmp_path)
     names, said, compared = {}, comments(source), 0
     for statement in ast.parse(source).body:
         text, comment = ast.get_source_segment(source, statement), said.get(statement.end_lineno)
         if not isinstance(statement, ast.Expr):
             exec(text, names)
-        else:
-            assert repr(eval(text, names)).replace("np.True_", "True") == comment, text
+            continue
+        value = eval(text, names)
+        if value is not None:
+            assert repr(value).replace("np.True_", "True") == comment, text
             compared += 1
-    assert compared >= 4
+    assert compared >= 1
 
 
 def test_commands():

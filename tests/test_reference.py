@@ -66,7 +66,7 @@ def test_ranking_features_by_exact_sums(rng):
         discounts = [1.0 / math.log2(place + 2) for place in range(min(k, 9))]
         terms = [d * X[i] for d, i in zip(discounts, ranking, strict=False)]
         phi = [math.fsum(term[j] for term in terms) for j in range(4)]
-        np.testing.assert_allclose(reference.ranking_features(X, ranking, k), phi, atol=1e-14)
+        np.testing.assert_allclose(reference.ranking_features(X, ranking, k=k), phi, atol=1e-14)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
@@ -81,7 +81,7 @@ def test_inverse_update_in_rational_numbers(n, rng):
         [[a + Fraction(c) * xs[i] * xs[j] for j, a in enumerate(row)]
          for i, row in enumerate(exact(A))]
     )
-    assert reference.inverse_update(Ainv, x, c) == pytest.approx(float(q), rel=1e-14)
+    assert reference.inverse_update(Ainv, x, c=c) == pytest.approx(float(q), rel=1e-14)
     np.testing.assert_allclose(Ainv, [[float(v) for v in row] for row in after], atol=1e-14)
 
 
@@ -204,7 +204,7 @@ def test_exponentiated_weights_by_the_formula(module, n, rng):
     np.testing.assert_allclose(module.exponentiated_weights(theta), signed, rtol=1e-13)
     total = math.fsum(math.exp(t) for t in theta)
     plain = [math.exp(t) / total for t in theta]
-    got = module.exponentiated_weights(theta, False)
+    got = module.exponentiated_weights(theta, both_signs=False)
     np.testing.assert_allclose(got, plain, rtol=1e-13)
     assert got.sum() == pytest.approx(1.0, abs=1e-15 * n)
 
@@ -213,7 +213,7 @@ def test_exponentiated_weights_by_the_formula(module, n, rng):
 def test_exponentiated_weights_of_extreme_steps(module):
     got = module.exponentiated_weights([1e308, 0.0, -1e308])
     np.testing.assert_array_equal(got, [0.5, 0.0, -0.5])
-    got = module.exponentiated_weights([-1e5, -1e5, -2e5], False)
+    got = module.exponentiated_weights([-1e5, -1e5, -2e5], both_signs=False)
     np.testing.assert_array_equal(got, [0.5, 0.5, 0.0])
     # the 2N weights all start at 1 / (2N), so nothing is said about any feature
     np.testing.assert_array_equal(module.exponentiated_weights(np.zeros(3)), np.zeros(3))
@@ -223,7 +223,7 @@ def test_exponentiated_weights_of_extreme_steps(module):
 @pytest.mark.parametrize("signed", [True, False])
 def test_exponentiated_weights_of_nasty_steps(theta, signed):
     functions = kernels.exponentiated_weights, reference.exponentiated_weights
-    nasty.agree(*functions, (theta, signed), nasty.within(1e-14), ("theta",))
+    nasty.agree(*functions, (theta,), nasty.within(1e-14), ("theta",), both_signs=signed)
 
 
 def stream(rng, T, n):
@@ -233,9 +233,9 @@ def stream(rng, T, n):
 @pytest.mark.parametrize("ridge", [1.0, 0.01])
 def test_full_is_ridge_plus_the_sum(ridge, rng):
     X, c = stream(rng, 12, 5)
-    m, logdet = reference.Full(5, ridge), 5 * math.log(ridge)
+    m, logdet = reference.Full(5, ridge=ridge), 5 * math.log(ridge)
     for x, weight in zip(X, c, strict=True):
-        q = m.update(x, weight)
+        q = m.update(x, c=weight)
         logdet += math.log1p(weight * q)
         assert m.quad(x) == pytest.approx(q / (1 + weight * q), rel=1e-11)
     np.testing.assert_allclose(m.matrix(), ridge * np.eye(5) + (X.T * c) @ X, rtol=1e-13)
@@ -246,11 +246,11 @@ def test_full_is_ridge_plus_the_sum(ridge, rng):
 
 def test_diagonal_keeps_the_diagonal(rng):
     X, c = stream(rng, 12, 5)
-    full, diagonal = reference.Full(5, 0.5), reference.Diagonal(5, 0.5)
+    full, diagonal = reference.Full(5, ridge=0.5), reference.Diagonal(5, ridge=0.5)
     for x, weight in zip(X, c, strict=True):
         q = diagonal.quad(x)
-        assert diagonal.update(x, weight) == q
-        full.update(x, weight)
+        assert diagonal.update(x, c=weight) == q
+        full.update(x, c=weight)
     a = np.diag(full.matrix())
     np.testing.assert_allclose(diagonal.matrix(), a, rtol=1e-13)
     np.testing.assert_allclose(diagonal.inverse(), 1 / a, rtol=1e-13)
@@ -272,17 +272,18 @@ def test_dual_is_full_in_the_feature_space(kernel, ridge, rng):
         dual, features, n = reference.Dual(ridge=ridge), lambda x: x, 2
     elif kernel == "poly":
         params = {"degree": 2, "gamma": 0.7, "coef0": 0.3}
-        dual, features, n = reference.Dual("poly", params, ridge), squares, 6
+        dual = reference.Dual(kernel="poly", kernel_params=params, ridge=ridge)
+        features, n = squares, 6
     else:
-        dual = reference.Dual(lambda x, y, scale: scale * (x @ y), {"scale": 4.0}, ridge)
+        dual = reference.Dual(kernel=lambda x, y, scale: scale * (x @ y),
+                              kernel_params={"scale": 4.0}, ridge=ridge)
         features, n = lambda x: 2.0 * x, 2
-    full = reference.Full(n, ridge)
+    full = reference.Full(n, ridge=ridge)
     X, c = stream(rng, 9, 2)
     for x, weight in zip(X, c, strict=True):
         assert dual.quad(x) == pytest.approx(full.quad(features(x)), rel=1e-10)
-        assert dual.update(x, weight) == pytest.approx(
-            full.update(features(x), weight), rel=1e-10
-        )
+        q = full.update(features(x), c=weight)
+        assert dual.update(x, c=weight) == pytest.approx(q, rel=1e-10)
         assert dual.logdet == pytest.approx(full.logdet - n * math.log(ridge), rel=1e-10)
     # A^-1 phi(x) from the coefficients of the stored rows
     x = rng.standard_normal(2)
@@ -293,21 +294,21 @@ def test_dual_is_full_in_the_feature_space(kernel, ridge, rng):
 
 
 def test_rbf_of_one_row():
-    dual = reference.Dual("rbf", ridge=2.0)
+    dual = reference.Dual(kernel="rbf", ridge=2.0)
     x, y = np.array([1.0, 0.0]), np.array([0.0, 1.0])
-    assert dual.update(x, 3.0) == 0.5
+    assert dual.update(x, c=3.0) == 0.5
     k = math.exp(-1.0)  # gamma = 1/2, squared distance 2
     assert dual.quad(y) == pytest.approx((1 - 3 * k * k / 5) / 2)
 
 
 def test_window_is_the_model_of_the_last_rows(rng):
     X, c = stream(rng, 12, 3)
-    window = reference.Dual("rbf", window=4)
+    window = reference.Dual(kernel="rbf", window=4)
     for t, (x, weight) in enumerate(zip(X, c, strict=True)):
-        rebuilt = reference.Dual("rbf")
+        rebuilt = reference.Dual(kernel="rbf")
         for s in range(max(t - 4, 0), t):
-            rebuilt.update(X[s], c[s])
-        assert window.update(x, weight) == pytest.approx(rebuilt.quad(x), rel=1e-12)
+            rebuilt.update(X[s], c=c[s])
+        assert window.update(x, c=weight) == pytest.approx(rebuilt.quad(x), rel=1e-12)
     assert len(window) == 4
 
 
@@ -315,15 +316,15 @@ def test_budget_with_room_for_everything_is_exact(rng):
     X, c = stream(rng, 15, 3)
     whole, budget = reference.Dual(ridge=0.5), reference.Dual(ridge=0.5, budget=9, tolerance=1e-9)
     for x, weight in zip(X, c, strict=True):
-        assert budget.update(x, weight) == pytest.approx(whole.update(x, weight), rel=1e-9)
+        assert budget.update(x, c=weight) == pytest.approx(whole.update(x, c=weight), rel=1e-9)
     assert len(budget) == 3, "three rows span the space"
     assert budget.logdet == pytest.approx(whole.logdet, rel=1e-9)
     assert budget.matrix().shape == (3, 3)
 
 
 def test_a_full_budget_folds_rows_in(rng):
-    budget = reference.Dual("rbf", {"gamma": 2.0}, budget=5)
-    whole = reference.Dual("rbf", {"gamma": 2.0})
+    budget = reference.Dual(kernel="rbf", kernel_params={"gamma": 2.0}, budget=5)
+    whole = reference.Dual(kernel="rbf", kernel_params={"gamma": 2.0})
     for x in rng.standard_normal((40, 2)):
         budget.update(x)
         whole.update(x)

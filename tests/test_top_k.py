@@ -1,5 +1,7 @@
 """`top_k` against its slow twin and against the rule itself."""
 
+import tracemalloc
+
 import nasty
 import numpy as np
 import pytest
@@ -54,6 +56,19 @@ def test_a_late_best_score_is_found_among_equals():
 
 def test_zeros_of_either_sign_are_equal():
     assert cf.kernels.top_k([-0.0, 0.0, -0.0], 3).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_scores_in_a_file_are_read_where_they_are(dtype, tmp_path, rng):
+    plain = rng.standard_normal(500_000).astype(dtype)
+    plain.tofile(tmp_path / "scores")
+    mapped = np.memmap(tmp_path / "scores", dtype, "r")
+    tracemalloc.start()
+    best = cf.kernels.top_k(mapped, 5)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert best.tolist() == cf.kernels.top_k(plain, 5).tolist()
+    assert peak < mapped.nbytes / 10
 
 
 def test_result_type():

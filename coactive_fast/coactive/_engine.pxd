@@ -57,6 +57,8 @@ cdef class CoactiveEngine(Engine):
 cdef np.ndarray documents_of(object x)
 cdef void scores_of(np.ndarray a, const double *w, double *out) noexcept nogil
 cdef np.ndarray ranking_of(object value, str name, Py_ssize_t n)
+cdef Py_ssize_t changed_places(Bench b, Py_ssize_t k, const ptrdiff_t *presented,
+                               const ptrdiff_t *better) noexcept nogil
 cdef void ranking_delta(Bench b, Py_ssize_t p, const ptrdiff_t *presented, Py_ssize_t q,
                         const ptrdiff_t *better, const void *rows, bint floats,
                         Py_ssize_t stride) noexcept nogil

@@ -174,17 +174,24 @@ cdef void places(Bench b, Py_ssize_t first, Py_ssize_t last, const ptrdiff_t *ra
                    b.discount + first, b.delta)
 
 
+cdef Py_ssize_t changed_places(Bench b, Py_ssize_t k, const ptrdiff_t *presented,
+                               const ptrdiff_t *better) noexcept nogil:
+    """plus, minus and weight of the places that hold another document; their number."""
+    cdef Py_ssize_t r, m = 0
+    for r in range(k):  # stored always, counted where they differ
+        b.plus[m] = better[r]
+        b.minus[m] = presented[r]
+        b.weight[m] = b.discount[r]
+        m += better[r] != presented[r]
+    return m
+
+
 cdef void ranking_delta(Bench b, Py_ssize_t p, const ptrdiff_t *presented, Py_ssize_t q,
                         const ptrdiff_t *better, const void *rows, bint floats,
                         Py_ssize_t stride) noexcept nogil:
     """delta = phi(better) - phi(presented), of q and p places; place by place, so that equal
     documents that changed places leave nothing behind."""
-    cdef Py_ssize_t r, m = 0, both = min(p, q)
-    for r in range(both):  # stored always, counted where the document is another
-        b.plus[m] = better[r]
-        b.minus[m] = presented[r]
-        b.weight[m] = b.discount[r]
-        m += better[r] != presented[r]
+    cdef Py_ssize_t both = min(p, q), m = changed_places(b, both, presented, better)
     memset(b.delta, 0, <size_t>b.n * sizeof(double))
     change(b, m, rows, floats, stride)
     if p != q:

@@ -28,7 +28,7 @@ def simulate_items(learner, items, weights, user, *, rounds=1500, ratings=None, 
 
     After a round the presented item and the feedback item leave that user's candidates; where
     none is left the user's stream ends (NaN from there on). With the Preference Perceptron and 24
-    or more features the scores are moved by rows of a shared Gram matrix (n^2 doubles, up to 1 GB)
+    or more features the scores are moved by rows of a shared Gram matrix (n^2 float32, up to 1 GB)
     instead of being made anew: where the best two are within the rounding bound they are
     scored afresh, so the decisions are those of the loop of single calls; all other rules
     score every item in every round and give that loop's bits.
@@ -132,10 +132,14 @@ class _Run:
         features = self.items.features
         n, d = features.shape
         if (type(self.learner) is not PreferencePerceptron or d < GRAM_FEATURES
-                or 8 * n * n > GRAM_BYTES or len(self.weights) * self.rounds < n):
+                or 4 * n * n > GRAM_BYTES or len(self.weights) * self.rounds < n):
             return None
         rows = features.astype(np.float64, copy=False)
-        gram = rows @ rows.T
+        gram = np.empty((n, n), np.float32)
+        block = max(1, (1 << 24) // (8 * n))  # 16 MB of float64 at a time
+        with np.errstate(over="ignore"):
+            for at in range(0, n, block):
+                gram[at:at + block] = rows[at:at + block] @ rows.T
         return gram if np.isfinite(gram).all() else None
 
     # --- Python's own users, tasks and rules --------------------------------------------------

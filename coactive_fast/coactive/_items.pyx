@@ -3,12 +3,12 @@
 Each user has a fresh learner and his own candidates; the catalogue is shared and read-only.
 
 Scores. With the Gram matrix G of the items at hand, the Preference Perceptron's step by
-x_j - x_i moves all scores by G_j - G_i: two rows read instead of the whole catalogue. Rounding
-piles up in them, so a bound of the difference to scores made afresh goes along; where the two
-best are within it, all that are so close are scored afresh by the learner's own weights, which
-are kept as in the loop of single calls. So the decisions are those of that loop. Other rules
-score the catalogue in every round. What has left has a score of minus infinity, which no step
-changes.
+x_j - x_i moves all scores by G_j - G_i: two rows read instead of the whole catalogue, in float32,
+since memory is what a round takes. Their rounding piles up in the scores, so a bound of the
+difference to scores made afresh goes along; all that are within it of the best are scored afresh
+by the learner's own weights, which are kept as in the loop of single calls. So the decisions are
+those of that loop. Other rules score the catalogue in every round. What has left has a score of
+minus infinity, which no step changes.
 
 Utilities are sorted once a user: the least item that closes the gap is a binary search and one
 look for the next that is still there.
@@ -32,21 +32,25 @@ np.import_array()
 cdef const cf_table *K = cf_get_table()
 cdef const cf_library *L = cf_get_library()
 
+cdef enum:
+    NEAR = 16  # items that may be within the bound without a look at all
+
 cdef double UNIT = 2.0 ** -53
+cdef double SINGLE = 2.0 ** -24
 
 cdef extern from *:
     """
-    static void cf_fetch_row(const double *p)
+    static void cf_fetch_row(const float *p)
     {
     #if defined(__GNUC__)
-        for (int i = 0; i < 512; i += 8)
+        for (int i = 0; i < 1024; i += 16)
             __builtin_prefetch(p + i);
     #else
         (void)p;
     #endif
     }
     """
-    void cf_fetch_row(const double *p) noexcept nogil
+    void cf_fetch_row(const float *p) noexcept nogil
 
 
 cdef class ItemsRun:
@@ -56,14 +60,16 @@ cdef class ItemsRun:
     ----------
     items : ndarray of shape (n, N)
         float32 or float64, C-contiguous.
-    gram : ndarray of shape (n, n) or None
+    gram : ndarray of shape (n, n), float32, or None
     utility, optimal : ndarray of shape (users, rounds)
         Written a row a user; NaN before.
     """
 
     cdef readonly object items, gram, utility, optimal
     cdef const char *rows      # of items
-    cdef const double *g       # of gram, or NULL
+    cdef const float *g        # of gram, or NULL
+    cdef const double *norm    # of each item
+    cdef np.ndarray norms
     cdef Py_ssize_t n, d, rounds
     cdef bint floats
     cdef double longest        # the largest norm of an item
@@ -73,12 +79,14 @@ cdef class ItemsRun:
         self.items, self.gram = items, gram
         self.utility, self.optimal = utility, optimal
         self.rows = <const char *>np.PyArray_DATA(<np.ndarray>items)
-        self.g = NULL if gram is None else data_of(<np.ndarray>gram)
+        self.g = NULL if gram is None else <const float *>np.PyArray_DATA(<np.ndarray>gram)
         self.n, self.d = items.shape
         self.rounds = utility.shape[1]
         self.floats = items.dtype.itemsize == 4
         squares = numpy.einsum("ij,ij->i", items, items, dtype=numpy.float64)
-        self.longest = sqrt(float(squares.max()))
+        self.norms = numpy.sqrt(squares)
+        self.norm = data_of(self.norms)
+        self.longest = float(self.norms.max())
 
     def play(self, Py_ssize_t user, rule, Decider decider, weights, ratings):
         """All rounds of one user."""
@@ -112,6 +120,8 @@ cdef class Session:
     cdef Py_ssize_t waiting, room
     cdef unsigned char *alive
     cdef Py_ssize_t left, top
+    cdef double most                   # the best score, where `known`
+    cdef bint known
     cdef double error                  # bound of |score - score made afresh|, the accumulated part
 
     def __init__(self, ItemsRun run, Rule rule, Decider user, weights, ratings):
@@ -187,21 +197,21 @@ cdef class Session:
             utility[t] = truth[i]
             optimal[t] = truth[order[self.top]]
             j = self.respond(i)
+            self.remove(i)  # first: the best score of those left comes out of the step
+            if j != i:
+                self.remove(j)
             status = self.learn(i, j)
             if status != CF_OK:
                 return status
-            self.remove(i)
-            if j != i:
-                self.remove(j)
         return CF_OK
 
     # --- presenting ---------------------------------------------------------------------------
 
     cdef Py_ssize_t present(self) noexcept nogil:
         """The best candidate, ties to the lower index; -1: scores overflow."""
-        cdef ptrdiff_t best[2]
-        cdef double close
-        cdef Py_ssize_t i
+        cdef ptrdiff_t best[NEAR]
+        cdef double least
+        cdef Py_ssize_t i, m
         if self.run_.g == NULL:
             self.score_with(self.rule.w, self.bench.score)
             for i in range(self.run_.n):
@@ -211,21 +221,39 @@ cdef class Session:
                     return -1
             K.top_k(self.run_.n, self.bench.score, 1, best, NULL)
             return best[0]
-        if K.top_k(self.run_.n, self.score, 2, best, NULL) != CF_OK or self.score[best[0]] == INFINITY:
+        if not self.known:
+            K.top_k(self.run_.n, self.score, 1, best, NULL)
+            self.most = self.score[best[0]]
+        if not self.most - self.most == 0.0:
             return -1
-        close = 2.0 * (self.error + (self.run_.d + 4) * UNIT * self.run_.longest * self.weight_norm())
-        if self.left > 1 and self.score[best[0]] - self.score[best[1]] <= close:
-            return self.best_afresh(self.score[best[0]] - close)
-        return best[0]
+        least = self.most - 2.0 * (
+            self.error + (self.run_.d + 4) * UNIT * self.run_.longest * self.weight_norm())
+        m = K.at_least(self.run_.n, self.score, least, NEAR, best)
+        if m == 1:
+            return best[0]
+        if m <= NEAR:
+            return self.best_afresh(m, best)
+        return self.best_of_all(least)
 
     cdef double weight_norm(self) noexcept nogil:
         return sqrt(K.dot(self.rule.n, self.rule.w, self.rule.w))
 
-    cdef Py_ssize_t best_afresh(self, double least) noexcept nogil:
+    cdef Py_ssize_t best_afresh(self, Py_ssize_t m, const ptrdiff_t *near) noexcept nogil:
+        """Of some items in ascending order the best by scores made afresh."""
+        cdef Py_ssize_t p, best = near[0]
+        cdef double s, most = self.score_of(best)
+        for p in range(1, m):
+            s = self.score_of(near[p])
+            if s > most:
+                best, most = near[p], s
+        return best
+
+    cdef Py_ssize_t best_of_all(self, double least) noexcept nogil:
+        """The same where there are many (at first all scores are equal)."""
         cdef Py_ssize_t i, best = -1
         cdef double s, most = 0.0
         for i in range(self.run_.n):
-            if self.score[i] >= least and self.alive[i]:
+            if self.score[i] >= least:
                 s = self.score_of(i)
                 if best < 0 or s > most:
                     best, most = i, s
@@ -324,22 +352,26 @@ cdef class Session:
 
     cdef void move_scores(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
         """The scores of a Preference Perceptron after its batch."""
-        cdef const double *gram = self.run_.g
-        cdef double square = self.run_.longest * self.run_.longest
+        cdef const float *g = self.run_.g
+        cdef double moved = 0.0    # norms of what the weights moved by
         cdef Py_ssize_t p
         if i != j:
             self.pending[2 * self.waiting] = i
             self.pending[2 * self.waiting + 1] = j
             self.waiting += 1
+        self.known = False
         if (<Perceptron>self.rule).waiting:
             return
         for p in range(self.waiting):
-            K.add_difference(self.run_.n, gram + self.pending[2 * p + 1] * self.run_.n,
-                             gram + self.pending[2 * p] * self.run_.n, self.score)
-        if self.waiting:  # G's entries and their difference; the sums here and in the weights
-            self.error += self.waiting * UNIT * (
-                (2 * self.run_.d + 8) * square + 4.0 * self.run_.longest * self.weight_norm())
-            self.waiting = 0
+            i, j = self.pending[2 * p], self.pending[2 * p + 1]
+            self.most = K.add_difference(self.run_.n, g + j * self.run_.n, g + i * self.run_.n,
+                                         self.score)
+            self.known = True
+            moved += self.run_.norm[i] + self.run_.norm[j]
+        # G in float32 and its own products; the sums here, and those in the weights
+        self.error += moved * self.run_.longest * (SINGLE + (self.run_.d + 4) * UNIT)
+        self.error += self.waiting * 4.0 * UNIT * self.run_.longest * self.weight_norm()
+        self.waiting = 0
 
     cdef void remove(self, Py_ssize_t i) noexcept nogil:
         self.alive[i] = 0

@@ -26,6 +26,12 @@ cdef class Rule:
     cdef void lay_out(self) noexcept
     cdef double *row(self, int i) noexcept
     cdef int step(self, const double *delta) noexcept nogil
+    # The step for delta = sum over m places of weight (x_plus - x_minus) without delta, where the
+    # rule can: `direct` says so for the round to come.
+    cdef bint direct(self) noexcept nogil
+    cdef int step_places(self, Py_ssize_t m, const void *rows, bint floats, Py_ssize_t stride,
+                         const ptrdiff_t *plus, const ptrdiff_t *minus,
+                         const double *weight) noexcept nogil
     cdef int mean_of_next(self) noexcept nogil
     cdef void commit(self) noexcept nogil
     cdef dict extra(self)

@@ -96,6 +96,14 @@ cdef class Rule:
     cdef int step(self, const double *delta) noexcept nogil:
         return CF_EVALUE
 
+    cdef bint direct(self) noexcept nogil:
+        return False
+
+    cdef int step_places(self, Py_ssize_t m, const void *rows, bint floats, Py_ssize_t stride,
+                         const ptrdiff_t *plus, const ptrdiff_t *minus,
+                         const double *weight) noexcept nogil:
+        return CF_EVALUE
+
     cdef int mean_of_next(self) noexcept nogil:
         """mean_next from w_next; 0 where either is not finite."""
         return K.step_mean(self.n, 0.0, self.w_next, self.w_next, 1.0 / (self.rounds + 1),
@@ -181,6 +189,27 @@ cdef class Perceptron(Rule):
         elif not whole:
             self.sum, self.sum_next = self.sum_next, self.sum
         self.waiting = 0 if whole else self.waiting + 1
+        self.commit()
+        return CF_OK
+
+    cdef bint direct(self) noexcept nogil:
+        return self.batch == 1 and self.waiting == 0
+
+    cdef int step_places(self, Py_ssize_t m, const void *rows, bint floats, Py_ssize_t stride,
+                         const ptrdiff_t *plus, const ptrdiff_t *minus,
+                         const double *weight) noexcept nogil:
+        cdef double rate = 1.0 / (self.rounds + 1)
+        cdef int good
+        if floats:
+            good = K.perceptron_features_f32(m, self.n, <const float *>rows, stride, plus, minus,
+                                             weight, self.w, rate, self.mean, self.w_next,
+                                             self.mean_next)
+        else:
+            good = K.perceptron_features(m, self.n, <const double *>rows, stride, plus, minus,
+                                         weight, self.w, rate, self.mean, self.w_next,
+                                         self.mean_next)
+        if not good:
+            return CF_ENONFINITE
         self.commit()
         return CF_OK
 

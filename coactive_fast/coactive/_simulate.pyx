@@ -14,7 +14,7 @@ from coactive_fast._arrays cimport data_of, refuse
 from coactive_fast._table cimport (
     CF_ENONFINITE, CF_OK, cf_candidate, cf_get_library, cf_get_table, cf_library, cf_table,
 )
-from coactive_fast.coactive._engine cimport Bench, CoactiveEngine, ranking_delta
+from coactive_fast.coactive._engine cimport Bench, CoactiveEngine, changed_places, ranking_delta
 from coactive_fast.coactive._users cimport DEPTH, Decider
 from coactive_fast.learner._engine cimport Ticker
 
@@ -154,6 +154,9 @@ cdef class RankingRun:
         cf_fetch(ahead + 4096)
         self.user.rank(self.bench, n, k, utility, score, data_of(self.relevance) + offsets[query], best)
         cf_fetch(ahead + 8192)
+        if engine.rule.direct():
+            k = changed_places(self.bench, k, shown, better)
+            return engine.rule.step_places(k, rows, self.floats, d, self.bench.plus,
+                                           self.bench.minus, self.bench.weight)
         ranking_delta(self.bench, k, shown, k, better, rows, self.floats, d)
-        cf_fetch(ahead + 12288)
         return engine.rule.step(self.bench.delta)

@@ -164,13 +164,13 @@ class _PythonRun:
             presented = self.learner.present(x)
             better = self.user.respond(query, presented)
             self.learner.learn(x, presented, better)
-            self.utility[t] = utility_of(task, self.weights, x, presented)
-            self.optimal[t] = utility_of(task, self.weights, x, best)
+            self.utility[t] = _utility_of(task, self.weights, x, presented)
+            self.optimal[t] = _utility_of(task, self.weights, x, best)
             self.done = t + 1
             if report is not None:
                 report(self.done, len(self.order))
 
 
-def utility_of(task, weights, x, y):
+def _utility_of(task, weights, x, y):
     """``w* . phi(x, y)``."""
     return float(np.dot(weights, np.asarray(task.features(x, y), dtype=np.float64)))

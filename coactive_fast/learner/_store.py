@@ -163,7 +163,7 @@ def save(learner, path):
     _file.write(path, {"package": __version__, "learner": {"@learner": name, **parts}}, arrays)
 
 
-def load(path, task=None):
+def load(path, *, task=None):
     """The learner that `save` wrote.
 
     Parameters

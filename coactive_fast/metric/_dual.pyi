@@ -1,7 +1,5 @@
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Literal, SupportsIndex, TypeAlias
-
-from typing_extensions import Self
 
 from ._rows import Metric, _Real, _Row, _Vector
 
@@ -10,8 +8,9 @@ _Kernel: TypeAlias = Literal["linear", "rbf", "poly"] | Callable[..., _Real]
 class Dual(Metric):
     def __init__(
         self,
+        *,
         kernel: _Kernel = "linear",
-        kernel_params: Mapping[str, Any] | None = None,
+        kernel_params: dict[str, Any] | None = None,
         ridge: _Real = 1.0,
         window: SupportsIndex | None = None,
         budget: SupportsIndex | None = None,
@@ -30,7 +29,7 @@ class Dual(Metric):
     @property
     def tolerance(self) -> float: ...
     def __len__(self) -> int: ...
-    def update(self, x: _Row, c: _Real = 1.0) -> float: ...
+    def update(self, x: _Row, *, c: _Real = 1.0) -> float: ...
     def quad(self, x: _Row) -> float: ...
     def solve(self, x: _Row) -> _Vector: ...
     def inverse(self) -> _Vector: ...
@@ -42,5 +41,3 @@ class Dual(Metric):
     @property
     def approximation_error(self) -> float: ...
     def state(self) -> dict[str, Any]: ...
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self: ...

@@ -3,17 +3,19 @@
 import numpy
 
 cimport numpy as np
-from libc.math cimport sqrt
+from libc.math cimport fabs, sqrt
 from libc.stddef cimport size_t
-from libc.string cimport memcpy, memmove, memset
+from libc.string cimport memcpy, memmove
 
-from coactive_fast._arrays cimport as_count, as_number, as_vector, data_of, refuse_non_finite
+from coactive_fast._arrays cimport as_count, as_number, as_rows, data_of, refuse_non_finite
 from coactive_fast._table cimport (
     cf_cholesky, cf_cholesky_at, cf_get_library, cf_get_table, cf_library, cf_pad,
     cf_panels_size, cf_table, cf_triangle,
 )
 from coactive_fast.metric._full cimport Full
-from coactive_fast.metric._rows cimport Metric, check_state, dense_row, is_sparse
+from coactive_fast.metric._rows cimport (
+    ANY, Metric, as_order, as_ridge, as_weight, check_state, dense_row, state_vector,
+)
 
 np.import_array()
 
@@ -31,11 +33,21 @@ cdef enum:
 KINDS = {"linear": LINEAR, "rbf": RBF, "poly": POLY}
 FIELDS = ("kernel", "kernel_params", "ridge", "window", "budget", "tolerance", "count", "logdet",
           "missed", "inner", "rows")
+STORED = ("rows", "roots", "factor", "inverses")
 PARAMETERS = {"linear": (), "rbf": ("gamma",), "poly": ("gamma", "coef0", "degree")}
 
 
+cdef object frozen(np.ndarray array):
+    """A view that cannot be written to: what is stored, or is the caller's, stays as it is."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 cdef class Dual(Metric):
-    """``A = ridge I + sum c phi(x) phi(x)^T`` in the space of a kernel, rows stored.
+    """Dual(*, kernel="linear", kernel_params=None, ridge=1.0, window=None, budget=None, \
+tolerance=0.01)\n--\n
+    ``A = ridge I + sum c phi(x) phi(x)^T`` in the space of a kernel, rows stored.
 
     What is kept is the Cholesky factor of ``M = ridge I + G``, ``G_st = sqrt(c_s c_t) k(x_s,
     x_t)`` over the t rows stored; a reading is one triangular solve, O(t^2 / 2), and the update
@@ -54,7 +66,8 @@ cdef class Dual(Metric):
     budget : int, optional
         At most so many rows are stored as a dictionary. A row joins it where its squared distance
         from the dictionary's span exceeds ``tolerance * k(x, x)``; all others count through their
-        projection on that span (approximate linear dependence). Cost O(budget^2) for ever.
+        projection on that span (approximate linear dependence). Cost O(budget^2) an update and
+        ``14 budget^2`` bytes from the start, however few rows there are.
     tolerance : float, default 1e-2
         See `budget`.
 
@@ -69,7 +82,7 @@ cdef class Dual(Metric):
     """
 
     cdef readonly object kernel
-    cdef readonly dict kernel_params
+    cdef dict params
     cdef readonly double ridge
     cdef readonly object window
     cdef readonly object budget
@@ -89,28 +102,31 @@ cdef class Dual(Metric):
     cdef double missed        # sum of what ALD left out, c delta
     cdef object __weakref__
 
-    def __init__(self, kernel="linear", kernel_params=None, ridge=1.0, window=None, budget=None,
-                 tolerance=1e-2):
-        self.ridge = as_number(ridge, "ridge")
-        if self.ridge <= 0.0 or not 1.0 / self.ridge < float("inf"):
-            raise ValueError(f"ridge must be > 0 with a finite inverse, got {self.ridge}")
+    def __init__(self, *, kernel="linear", kernel_params=None, ridge=1.0, window=None,
+                 budget=None, tolerance=1e-2):
+        self.unmade()
+        self._make(kernel, kernel_params, ridge, window, budget, tolerance)
+        if budget is not None:
+            self.inner = Full(budget, ridge=ridge)
+        self.made()
+
+    cdef int _make(self, kernel, kernel_params, ridge, window, budget, tolerance) except -1:
+        self.ridge = as_ridge(ridge)
         if window is not None and budget is not None:
             raise ValueError("window and budget exclude each other")
-        for name, value in (("window", window), ("budget", budget)):
-            if value is not None and as_count(value, name) == 0:
-                raise ValueError(f"{name} must be >= 1, got 0")
-        self.window, self.budget = window, budget
+        self.window = None if window is None else as_order(window, "window")
+        self.budget = None if budget is None else as_order(budget, "budget")
         self.tolerance = as_number(tolerance, "tolerance")
         if self.tolerance < 0.0:
             raise ValueError(f"tolerance must be >= 0, got {self.tolerance}")
+        if not isinstance(kernel_params, (dict, type(None))):
+            raise TypeError(f"kernel_params must be a dict or None, got "
+                            f"{type(kernel_params).__name__}")
         self._take_kernel(kernel, dict(kernel_params or {}))
-        self.inner = None if budget is None else Full(budget, self.ridge)
-        self.factor.n = 0
-        self.room = 0
-        self.rows = None
-        self._logdet = 0.0
-        self.count = 0
-        self.missed = 0.0
+        self.inner = self.rows = None
+        self.factor.n = self.room = self.count = 0
+        self._logdet = self.missed = 0.0
+        return 0
 
     cdef int _take_kernel(self, kernel, dict params) except -1:
         if callable(kernel):
@@ -125,7 +141,7 @@ cdef class Dual(Metric):
             raise ValueError(f"kernel must be one of {list(KINDS)} or callable, got {kernel!r}")
         else:
             raise TypeError(f"kernel must be a name or callable, got {type(kernel).__name__}")
-        self.kernel, self.kernel_params = kernel, params
+        self.kernel, self.params = kernel, params
         if self.kind != CALLABLE:
             gamma = params.get("gamma")
             self.gamma = -1.0 if gamma is None else as_number(gamma, "gamma")
@@ -138,15 +154,17 @@ cdef class Dual(Metric):
     def __len__(self):
         return self.factor.n
 
+    @property
+    def kernel_params(self):
+        """A copy of the kernel's parameters."""
+        return dict(self.params or {})
+
     # --- kernel values ------------------------------------------------------------------------
 
     cdef np.ndarray _row(self, object x):
         """x as a dense row; the first one fixes the dimension."""
         cdef np.ndarray v
-        if self.rows is None:
-            v = as_vector(x.toarray().ravel() if is_sparse(x) else x, "x")
-        else:
-            v = dense_row(x, "x", np.PyArray_DIM(self.rows, 1))
+        v = dense_row(x, "x", ANY if self.rows is None else np.PyArray_DIM(self.rows, 1))
         refuse_non_finite(v, "x")
         return v
 
@@ -154,7 +172,7 @@ cdef class Dual(Metric):
         return self.gamma if self.gamma > 0.0 else 1.0 / max(d, 1)
 
     cdef int _values(self, np.ndarray v, const double *rows, Py_ssize_t n, double *out) except -1:
-        """Kernel values of v with n rows."""
+        """Kernel values of v with n rows; a callable gets the stored ones."""
         cdef Py_ssize_t d = np.PyArray_DIM(v, 0), s
         cdef const double *x = data_of(v)
         if self.kind == LINEAR:
@@ -164,9 +182,10 @@ cdef class Dual(Metric):
         elif self.kind == POLY:
             K.gram_poly(n, d, rows, d, x, self._gamma(d), self.coef0, self.degree, out)
         else:
+            x_seen, rows_seen = frozen(v), frozen(self.rows)
             for s in range(n):
-                out[s] = self.kernel(self.rows[s] if rows == data_of(self.rows) else v, v,
-                                     **self.kernel_params)
+                out[s] = as_number(self.kernel(rows_seen[s], x_seen, **self.params),
+                                   "the kernel's value")
         if not K.all_finite(n, out):
             raise ValueError("the kernel of x with a stored row is not finite")
         return 0
@@ -175,7 +194,8 @@ cdef class Dual(Metric):
         """k(x, x)."""
         cdef double own = 0.0
         if self.kind == CALLABLE:
-            own = self.kernel(v, v, **self.kernel_params)
+            seen = frozen(v)
+            own = as_number(self.kernel(seen, seen, **self.params), "the kernel's value")
         else:
             self._values(v, data_of(v), 1, &own)
         if not own - own == 0.0 or own < 0.0:
@@ -243,18 +263,16 @@ cdef class Dual(Metric):
         K.cholesky_append(&self.factor, data_of(u), pivot)
         return 0
 
-    cdef int _forget_oldest(self) except -1:
+    cdef void _forget_oldest(self, double *scratch) noexcept:
         cdef Py_ssize_t n = self.factor.n, d = np.PyArray_DIM(self.rows, 1), i
-        cdef np.ndarray scratch = numpy.empty(3 * cf_pad(n))
-        K.cholesky_drop_first(&self.factor, data_of(scratch))
+        K.cholesky_drop_first(&self.factor, scratch)
         memmove(data_of(self.rows), data_of(self.rows) + d, <size_t>((n - 1) * d) * sizeof(double))
         memmove(data_of(self.roots), data_of(self.roots) + 1, <size_t>(n - 1) * sizeof(double))
         self._logdet = -(n - 1) * K.log_one(self.ridge)
         for i in range(n - 1):
             self._logdet -= 2.0 * K.log_one(data_of(self.inverses)[i])
-        return 0
 
-    def update(self, x, c=1.0):
+    def update(self, x, *, c=1.0):
         """``A += c phi(x) phi(x)^T``; returns ``phi(x)^T A^-1 phi(x)`` from before.
 
         Parameters
@@ -268,10 +286,8 @@ cdef class Dual(Metric):
         -------
         float
         """
-        cdef double weight = as_number(c, "c"), own, q
+        cdef double weight = as_weight(c), own, q
         cdef np.ndarray v, u
-        if weight <= 0.0:
-            raise ValueError(f"c must be > 0, got {weight}")
         self.guard.begin_write()
         try:
             v = self._row(x)
@@ -292,13 +308,16 @@ cdef class Dual(Metric):
 
     cdef double _update_exact(self, np.ndarray v, double c, double own, np.ndarray u) except? -1.0:
         cdef double q = self._quad_exact(own, u), root = sqrt(c)
-        cdef Py_ssize_t s
-        for s in range(self.factor.n):
+        cdef Py_ssize_t n = self.factor.n, s
+        cdef np.ndarray scratch = None
+        if self.window is not None and n == <Py_ssize_t>self.window:  # taken before any change
+            scratch = numpy.empty(3 * cf_pad(n + 1))
+        for s in range(n):
             data_of(u)[s] *= root
         self._append(v, root, u, sqrt(self.ridge * (1.0 + c * q)))
         self._logdet += K.log1p_one(c * q)
-        if self.window is not None and self.factor.n > <Py_ssize_t>self.window:
-            self._forget_oldest()
+        if scratch is not None:
+            self._forget_oldest(data_of(scratch))
         return q
 
     cdef double _quad_exact(self, double own, np.ndarray u) noexcept:
@@ -308,18 +327,19 @@ cdef class Dual(Metric):
 
     cdef double _update_within(self, np.ndarray v, double c, double own, np.ndarray u) except? -1.0:
         cdef Py_ssize_t n = self.factor.n
-        cdef double delta = max(own - K.dot(n, data_of(u), data_of(u)), 0.0), q
-        cdef np.ndarray w
-        q = self.inner.quad(self._coordinates(u)) + delta / self.ridge
-        if delta > self.tolerance * own and n < self.inner.core.n:
-            self._append(v, 1.0, u, sqrt(delta))
-            w = self._coordinates(u)  # one coordinate more: that of the new atom
+        cdef double delta = max(own - K.dot(n, data_of(u), data_of(u)), 0.0), inside, unused
+        cdef np.ndarray w = self._coordinates(u)
+        cdef bint joins = delta > self.tolerance * own and n < self.inner.core.n
+        self.inner._quad(w, &inside)
+        if joins:  # one coordinate more: that of the new atom
+            self._grow(np.PyArray_DIM(v, 0))  # what may fail comes before what is kept
             data_of(w)[n] = sqrt(delta)
+        self.inner._update(w, c, &unused)
+        if joins:
+            self._append(v, 1.0, u, sqrt(delta))
         else:
-            w = self._coordinates(u)
             self.missed += c * delta
-        self.inner.update(w, c)
-        return q
+        return inside + delta / self.ridge
 
     # --- reading ------------------------------------------------------------------------------
 
@@ -374,15 +394,17 @@ cdef class Dual(Metric):
         -------
         ndarray of float64, shape (len(self), len(self))
         """
-        cdef Py_ssize_t n = self.factor.n
-        cdef np.ndarray out = numpy.zeros((n, n))
-        cdef np.ndarray scratch = numpy.empty(8 * cf_pad(n))
+        cdef Py_ssize_t n  # known only where no update can change it: under the lock
+        cdef np.ndarray out, scratch
         cdef cf_triangle b
         self.guard.begin_read()
         try:
+            n = self.factor.n
             if self.budget is not None:
                 return self.inner.inverse()[:n, :n]
+            out = numpy.zeros((n, n))
             if n:
+                scratch = numpy.empty(8 * cf_pad(n))
                 b.data, b.n, b.ld = data_of(out), n, n
                 K.cholesky_inverse(&self.factor, &b, data_of(scratch))
         finally:
@@ -397,9 +419,10 @@ cdef class Dual(Metric):
         -------
         ndarray of float64, shape (len(self), len(self))
         """
-        cdef Py_ssize_t n = self.factor.n, i, j
+        cdef Py_ssize_t n, i, j
         self.guard.begin_read()
         try:
+            n = self.factor.n
             if self.budget is not None:
                 return self.inner.matrix()[:n, :n]
             lower = numpy.zeros((n, n))
@@ -421,12 +444,14 @@ cdef class Dual(Metric):
     @property
     def updates(self):
         """How many updates changed something."""
+        self.guard.settle_read()
         return self.count
 
     @property
     def approximation_error(self):
         """With a budget: the sum of ``c`` times the squared distance of each row, as stored, from
         the dictionary's span; 0 without."""
+        self.guard.settle_read()
         return self.missed
 
     # --- copies -------------------------------------------------------------------------------
@@ -441,11 +466,12 @@ cdef class Dual(Metric):
         dict
             `Dual.from_state` makes the same metric of it, bit for bit.
         """
-        cdef Py_ssize_t n = self.factor.n
+        cdef Py_ssize_t n
         self.guard.begin_read()
         try:
+            n = self.factor.n
             told = {
-                "format": FORMAT, "kernel": self.kernel, "kernel_params": dict(self.kernel_params),
+                "format": FORMAT, "kernel": self.kernel, "kernel_params": dict(self.params),
                 "ridge": self.ridge, "window": self.window, "budget": self.budget,
                 "tolerance": self.tolerance, "count": self.count, "logdet": self._logdet,
                 "missed": self.missed, "inner": None, "rows": None,
@@ -461,42 +487,68 @@ cdef class Dual(Metric):
         finally:
             self.guard.end_read()
 
-    @classmethod
-    def from_state(cls, state):
-        """The metric that `state` described.
-
-        Parameters
-        ----------
-        state : dict
-
-        Returns
-        -------
-        Dual
-        """
+    cdef int fill(self, dict state) except -1:
         check_state(state, FORMAT, FIELDS)
-        cdef Dual self = cls(**{name: state[name] for name in (
-            "kernel", "kernel_params", "ridge", "window", "budget", "tolerance")})
-        cdef Py_ssize_t n
-        if state["rows"] is not None:
-            rows = numpy.ascontiguousarray(state["rows"], dtype=numpy.float64)
-            n = rows.shape[0]
-            sizes = (state["roots"].size, state["factor"].size, state["inverses"].size)
-            if sizes != (n, cf_panels_size(n), cf_pad(n)):
-                raise ValueError(f"roots, factor and inverses do not go with {n} rows")
-            while self.room < n or self.rows is None:
-                self.factor.n = self.room
-                self._grow(rows.shape[1])
-            self.factor.n = n
-            self.rows[:n], self.roots[:n] = rows, state["roots"]
-            self.panels[:cf_panels_size(n)] = state["factor"]
-            self.inverses[:cf_pad(n)] = state["inverses"]
-        if state["inner"] is not None:
+        self._make(state["kernel"], state["kernel_params"], state["ridge"], state["window"],
+                   state["budget"], state["tolerance"])
+        self.count = as_count(state["count"], "count")
+        self._logdet = as_number(state["logdet"], "logdet")
+        self.missed = as_number(state["missed"], "missed")
+        if self.missed < 0.0:
+            raise ValueError(f"missed must be >= 0, got {self.missed}")
+        if (state["inner"] is None) != (self.budget is None):
+            raise ValueError("inner must be there with a budget, and None without")
+        if self.budget is not None:
             self.inner = Full.from_state(state["inner"])
-        self.count, self._logdet = state["count"], state["logdet"]
-        self.missed = state["missed"]
-        return self
+            if self.inner.core.n != self.budget or self.inner.core.ridge != self.ridge:
+                raise ValueError(f"inner must have order {self.budget} and ridge {self.ridge}")
+        if state["rows"] is not None:
+            self._fill_rows(state)
+        if self.count < self.factor.n:
+            raise ValueError(f"count must be >= {self.factor.n}, the rows, got {self.count}")
+        return 0
+
+    cdef int _fill_rows(self, dict state) except -1:
+        for name in STORED:
+            if name not in state:
+                raise ValueError(f"state must hold {name!r}")
+        cdef np.ndarray rows = as_rows(state["rows"], "rows")
+        cdef Py_ssize_t n = np.PyArray_DIM(rows, 0), d = np.PyArray_DIM(rows, 1)
+        refuse_non_finite(rows, "rows")
+        for most in (self.window, self.budget):
+            if most is not None and n > most:
+                raise ValueError(f"rows must be at most {most}, got {n}")
+        roots = state_vector(state, "roots", n, "rows")
+        panels = state_vector(state, "factor", cf_panels_size(n), "rows")
+        inverses = state_vector(state, "inverses", cf_pad(n), "rows")
+        while self.room < n or self.rows is None:
+            self.factor.n = self.room
+            self._grow(d)
+        self.factor.n = n
+        self.rows[:n], self.roots[:n] = rows, roots
+        self.panels[:panels.size] = panels
+        self.inverses[:n] = inverses[:n]
+        if not ((roots > 0.0).all() and self._is_factor()):
+            raise ValueError("roots, factor and inverses must be those of a Cholesky factor")
+        return 0
+
+    cdef bint _is_factor(self) noexcept:
+        """Whether L is lower triangular with a diagonal > 0 whose inverses are beside it."""
+        cdef Py_ssize_t n = self.factor.n, i, j, panel
+        cdef double at, inverse
+        cdef bint good = True
+        for i in range(cf_pad(n)):
+            panel = i - i % 8
+            for j in range(panel + 8):
+                at = cf_cholesky_at(&self.factor, i, j)[0]
+                if i >= n or j > i:
+                    good &= at == 0.0
+                elif i == j:
+                    inverse = data_of(self.inverses)[i]
+                    good &= at > 0.0 and inverse > 0.0 and fabs(at * inverse - 1.0) < 1e-12
+        return good
 
     def __repr__(self):
         return (f"{type(self).__name__}(kernel={self.kernel!r}, "
-                f"kernel_params={self.kernel_params!r}, ridge={self.ridge!r}, "
+                f"kernel_params={self.params!r}, ridge={self.ridge!r}, "
                 f"window={self.window!r}, budget={self.budget!r}, tolerance={self.tolerance!r})")

@@ -29,6 +29,7 @@ from .convex import OGD, OGDEG, ONS, ONSEG
 from .convex_barrier import DikinFTRL
 from .convex_sets import Ball, Box, FeasibleSet, L1Ball, Simplex
 from .dual import Dual
+from .elementary import exp, log
 from .exponentiated import exponentiated_weights
 from .filtering import (
     AppleTasting,
@@ -89,8 +90,10 @@ __all__ = [
     "SecondOrderPreferencePerceptron",
     "SimpleFilter",
     "Simplex",
+    "exp",
     "exponentiated_weights",
     "inverse_update",
+    "log",
     "losses",
     "metrics",
     "project_ball",

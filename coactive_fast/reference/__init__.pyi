@@ -1,6 +1,8 @@
 # The twins have the names and signatures of what they define.
+from ..kernels import exp as exp
 from ..kernels import exponentiated_weights as exponentiated_weights
 from ..kernels import inverse_update as inverse_update
+from ..kernels import log as log
 from ..kernels import project_ball as project_ball
 from ..kernels import project_box as project_box
 from ..kernels import project_l1 as project_l1
@@ -82,8 +84,10 @@ __all__ = [
     "SecondOrderPreferencePerceptron",
     "SimpleFilter",
     "Simplex",
+    "exp",
     "exponentiated_weights",
     "inverse_update",
+    "log",
     "losses",
     "metrics",
     "project_ball",

@@ -32,7 +32,7 @@ def kernel_of(covariance, kernel, kernel_params):
     """The kernel as a function of two rows; an error where the covariance has no use for one."""
     if covariance != "kernel" and (kernel != "linear" or kernel_params):
         raise ValueError(f"kernel and kernel_params have no meaning with covariance={covariance!r}")
-    return Dual(kernel, kernel_params)._k
+    return Dual(kernel=kernel, kernel_params=kernel_params)._k
 
 
 def in_range(*arrays):

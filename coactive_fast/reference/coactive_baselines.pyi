@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from ..metric._rows import _Real
 from .coactive_learner import DeltaLearner, Learner
 from .coactive_tasks import Items, Ranking
-from .multiclass import _Seed
+from .multiclass_shell import _Seed
 
 class DuelingBandit(Learner):
     explore: float

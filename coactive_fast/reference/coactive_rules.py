@@ -94,14 +94,14 @@ class ExponentiatedPreferencePerceptron(DeltaLearner):
 
     def _start(self, dimension):
         theta = np.zeros(dimension)
-        return State(exponentiated_weights(theta, self.signed), 0, {"theta": theta})
+        return State(exponentiated_weights(theta, both_signs=self.signed), 0, {"theta": theta})
 
     def _rule(self, state, delta):
         t = state.rounds + 1 if self.horizon is None else self.horizon
         eta = 1.0 / (2.0 * self.scale * math.sqrt(t))
         theta = check.finite("delta is too large: theta", state.memory["theta"] + eta * delta)
         state.memory["theta"] = theta
-        return exponentiated_weights(theta, self.signed)
+        return exponentiated_weights(theta, both_signs=self.signed)
 
 
 class ConvexPreferencePerceptron(DeltaLearner):
@@ -203,7 +203,7 @@ class SecondOrderPreferencePerceptron(DeltaLearner):
         if not delta.any():
             return w
         A = state.memory["A"].copy()
-        A.update(delta, self.gamma)
+        A.update(delta, c=self.gamma)
         state.memory["A"] = A
         w = check.finite("delta is too large: the weights", w + A.solve(delta))
         if np.linalg.norm(w) <= limit:

@@ -86,7 +86,7 @@ class Ranking:
     def _features(self, name, x, y):
         """``phi(x, y)``; y goes by `name` in error messages."""
         x = check.table("x", x)
-        return ranking_features(x, check.distinct(name, y, len(x)), self.k)
+        return ranking_features(x, check.distinct(name, y, len(x)), k=self.k)
 
 
 class Items:

@@ -51,7 +51,7 @@ class Dual:
     Examples
     --------
     >>> from coactive_fast import reference
-    >>> m = reference.Dual("linear")
+    >>> m = reference.Dual(kernel="linear")
     >>> m.update([1.0, 0.0])
     1.0
     >>> m.quad([1.0, 1.0])
@@ -62,6 +62,7 @@ class Dual:
 
     def __init__(
         self,
+        *,
         kernel="linear",
         kernel_params=None,
         ridge=1.0,
@@ -98,7 +99,7 @@ class Dual:
     def __len__(self):
         return len(self._rows)
 
-    def update(self, x, c=1.0):
+    def update(self, x, *, c=1.0):
         """``A += c phi(x) phi(x)^T``; returns ``q = phi(x)^T A^-1 phi(x)`` from before.
 
         A row with ``k(x, x) = 0`` returns 0.0 and stores nothing.
@@ -106,7 +107,7 @@ class Dual:
         Examples
         --------
         >>> from coactive_fast import reference
-        >>> m = reference.Dual("rbf", window=1)
+        >>> m = reference.Dual(kernel="rbf", window=1)
         >>> m.update([1.0, 0.0]), m.update([1.0, 0.0]), len(m)
         (1.0, 0.5, 1)
         """
@@ -155,7 +156,7 @@ class Dual:
         Examples
         --------
         >>> from coactive_fast import reference
-        >>> reference.Dual("rbf", ridge=4.0).quad([7.0, 8.0])
+        >>> reference.Dual(kernel="rbf", ridge=4.0).quad([7.0, 8.0])
         0.25
         """
         x = self._row(x)
@@ -182,7 +183,7 @@ class Dual:
         Examples
         --------
         >>> from coactive_fast import reference
-        >>> m = reference.Dual("poly", {"degree": 2})
+        >>> m = reference.Dual(kernel="poly", kernel_params={"degree": 2})
         >>> q = m.update([2.0, 2.0])
         >>> m.matrix()
         array([[26.]])

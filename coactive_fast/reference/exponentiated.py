@@ -5,7 +5,7 @@ import numpy as np
 from . import _check as check
 
 
-def exponentiated_weights(theta, both_signs=True):
+def exponentiated_weights(theta, *, both_signs=True):
     """Weights of the exponentiated rule from the log-weights theta.
 
     Parameters

@@ -78,7 +78,7 @@ def row_scores(X, w):
         return np.array([np.sum(row * w) for row in X])
 
 
-def ranking_features(X, ranking, k=5):
+def ranking_features(X, ranking, *, k=5):
     """Feature vector of an ordering: its first k documents, discounted by their place.
 
     Parameters
@@ -117,7 +117,7 @@ def ranking_features(X, ranking, k=5):
     return phi
 
 
-def inverse_update(Ainv, x, c=1.0, triangle="both"):
+def inverse_update(Ainv, x, *, c=1.0, triangle="both"):
     """Rank-one update of an inverse, in place: ``A += c x x^T`` for the A with that inverse.
 
     Parameters

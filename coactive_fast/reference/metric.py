@@ -40,13 +40,13 @@ class Full:
     0.5
     """
 
-    def __init__(self, n, ridge=1.0):
+    def __init__(self, n, *, ridge=1.0):
         self.n = check.positive_count("n", n)
         self.ridge = check.positive("ridge", ridge)
         self.updates = 0
         self._A = self.ridge * np.eye(self.n)
 
-    def update(self, x, c=1.0):
+    def update(self, x, *, c=1.0):
         """``A += c x x^T``; returns ``q = x^T A^-1 x`` from before.
 
         ``x = 0`` returns 0.0 and changes nothing.
@@ -75,7 +75,7 @@ class Full:
         >>> reference.Full(2, ridge=4.0).solve([2.0, 0.0])
         array([0.5, 0. ])
         """
-        return np.linalg.solve(self._A, check.row("x", x, self.n))
+        return check.finite("A^-1 x", np.linalg.solve(self._A, check.row("x", x, self.n)))
 
     def quad(self, x):
         """``x^T A^-1 x``.
@@ -165,13 +165,13 @@ class Diagonal:
     array([2., 5.])
     """
 
-    def __init__(self, n, ridge=1.0):
+    def __init__(self, n, *, ridge=1.0):
         self.n = check.positive_count("n", n)
         self.ridge = check.positive("ridge", ridge)
         self.updates = 0
         self._a = np.full(self.n, self.ridge)
 
-    def update(self, x, c=1.0):
+    def update(self, x, *, c=1.0):
         """``a += c x^2``; returns ``q = sum_r x_r^2 / a_r`` from before.
 
         ``x = 0`` returns 0.0 and changes nothing.
@@ -200,7 +200,9 @@ class Diagonal:
         >>> reference.Diagonal(2, ridge=4.0).solve([2.0, 0.0])
         array([0.5, 0. ])
         """
-        return check.row("x", x, self.n) / self._a
+        x = check.row("x", x, self.n)
+        with np.errstate(over="ignore"):
+            return check.finite("A^-1 x", x / self._a)
 
     def quad(self, x):
         """``sum_r x_r^2 / a_r``.

@@ -130,7 +130,7 @@ def project_ball(z, Ainv, radius):
     return w, float(high / beta[-1])
 
 
-def project_simplex(z, Ainv, total=1.0):
+def project_simplex(z, Ainv, *, total=1.0):
     """Projection onto ``{w >= 0, sum w = total}`` in the norm of A.
 
     Parameters
@@ -262,12 +262,30 @@ def _inverse(B):
     return (A + A.T) / 2.0
 
 
-def _noise(A, x, z):
-    """What rounding leaves of a multiplier that is zero: it says nothing about the sign.
+def _noise(A, x, z, tied):
+    """What rounding leaves of each multiplier that is zero: it says nothing about the sign.
 
-    The first term is the rounding of the solve, the second that of x and z themselves.
+    The first term is the rounding of the solve, the second that of x and z themselves. The rows
+    `tied` share one gradient, nu, which is known as well as the best of them.
     """
-    return (np.abs(A) @ (1e-13 * np.abs(x - z) + 1e-15 * (np.abs(x) + np.abs(z)))).max()
+    rows = np.abs(A) @ (1e-13 * np.abs(x - z) + 1e-15 * (np.abs(x) + np.abs(z)))
+    return rows + (rows[tied].min() if tied.any() else 0.0)
+
+
+def _on_plane(x, unit, normal, total):
+    """Moves x by ``nu unit`` until ``normal . x = total``; the point and nu.
+
+    A second move takes away what rounding left of the first, and so on while that helps: it may be
+    all of the point where x is far from the plane. The entries of `normal` are -1, 0 and 1.
+    """
+    nu, missing = 0.0, total - math.fsum(normal * x)
+    while True:
+        step = missing / (normal @ unit)
+        moved = x + step * unit
+        left = total - math.fsum(normal * moved)
+        if not abs(left) < abs(missing):
+            return x, nu
+        x, nu, missing = moved, nu + step, left
 
 
 def _rounds(n):
@@ -288,9 +306,10 @@ def _bounded(z, A, x, bound, lower, upper, total):
             pull = A[np.ix_(free, ~free)] @ (z - x)[~free]
             solved = np.linalg.solve(A[np.ix_(free, free)], np.stack([pull, np.ones_like(pull)], 1))
             move, unit = solved.T
+            target[free] = z[free] + move
             if total is not None:
-                nu = (total - x[~free].sum() - z[free].sum() - move.sum()) / unit.sum()
-            target[free] = z[free] + move + nu * unit
+                rest = total - x[~free].sum()
+                target[free], nu = _on_plane(target[free], unit, np.ones_like(unit), rest)
 
         # Walk towards it up to the first bound in the way.
         step = target - x
@@ -309,8 +328,9 @@ def _bounded(z, A, x, bound, lower, upper, total):
         x = target
         slope = A @ (x - z) - nu
         wrong = slope * bound  # > 0 where the objective falls on leaving the bound
-        worst = np.argmax(wrong)
-        if wrong[worst] <= _noise(A, x, z):
+        beyond = wrong - _noise(A, x, z, free & (total is not None))
+        worst = np.argmax(beyond)
+        if beyond[worst] <= 0.0:
             return x
         bound[worst] = 0
     raise RuntimeError("the active-set method did not come to an end")
@@ -331,9 +351,10 @@ def _signed(z, A, radius):
             pull = A[np.ix_(on, ~on)] @ z[~on]
             solved = np.linalg.solve(A[np.ix_(on, on)], np.stack([pull, sign[on]], 1))
             move, unit = solved.T
+            target[on] = z[on] + move
             if tight:
-                nu = (sign[on] @ (z[on] + move) - radius) / (sign[on] @ unit)
-            target[on] = z[on] + move - nu * unit
+                target[on], minus_nu = _on_plane(target[on], unit, sign[on], radius)
+                nu = -minus_nu
 
         # Walk towards it until a coordinate would change its sign or x would leave the ball.
         step = target - x
@@ -356,13 +377,13 @@ def _signed(z, A, radius):
         # The face's own solution is feasible. Done, unless a multiplier has the wrong sign.
         x = target
         slope = A @ (x - z)
-        noise = _noise(A, x, z)
-        if tight and nu < -noise:
+        noise = _noise(A, x, z, on)
+        if tight and nu < -noise[on].min():
             tight = False
             continue
-        beyond = np.where(on, 0.0, np.abs(slope) - nu)
+        beyond = np.where(on, 0.0, np.abs(slope) - nu - noise)
         worst = np.argmax(beyond)
-        if beyond[worst] <= noise:
+        if beyond[worst] <= 0.0:
             return x
         sign[worst] = -np.sign(slope[worst])
     raise RuntimeError("the active-set method did not come to an end")

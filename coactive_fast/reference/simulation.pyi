@@ -7,7 +7,7 @@ from ..metric._rows import _Vector
 from .coactive_baselines import DuelingBandit
 from .coactive_learner import DeltaLearner
 from .coactive_tasks import Items
-from .multiclass import _Seed
+from .multiclass_shell import _Seed
 from .users import _User
 
 @type_check_only

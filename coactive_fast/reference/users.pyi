@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike, NDArray
 from typing_extensions import Self
 
 from ..metric._rows import _Real, _Vector
-from .multiclass import _Seed
+from .multiclass_shell import _Seed
 
 __all__ = [
     "AlphaInformative",

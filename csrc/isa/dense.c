@@ -50,25 +50,61 @@ CF_DOT(dot, double, v_load, v_loadn)
 CF_DOT(dot_f32, float, v_load_f32, v_loadn_f32)
 #undef CF_DOT
 
-static void add_difference(ptrdiff_t n, const double *plus, const double *minus, double *y)
+static double add_difference(ptrdiff_t n, const float *plus, const float *minus, double *y)
 {
+    vd most = v_set1(-__builtin_inf()), other = most;
+    double top = -__builtin_inf(), lanes[8];
     ptrdiff_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        CF_PREFETCH(plus + i + 256);
-        CF_PREFETCH(minus + i + 256);
-        v_store(y + i, v_add(v_load(y + i), v_sub(v_load(plus + i), v_load(minus + i))));
+    for (; i + 16 <= n; i += 16) {
+        CF_PREFETCH(plus + i + 512);
+        CF_PREFETCH(minus + i + 512);
+        const vd a = v_add(v_load(y + i), v_sub(v_load_f32(plus + i), v_load_f32(minus + i)));
+        const vd b = v_add(v_load(y + i + 8),
+                           v_sub(v_load_f32(plus + i + 8), v_load_f32(minus + i + 8)));
+        v_store(y + i, a);
+        v_store(y + i + 8, b);
+        most = v_max(most, a);
+        other = v_max(other, b);
     }
-    for (; i < n; i++)
-        y[i] += plus[i] - minus[i];
+    for (; i < n; i++) {
+        y[i] += (double)plus[i] - (double)minus[i];
+        top = y[i] > top ? y[i] : top;
+    }
+    v_store(lanes, v_max(most, other));
+    for (int l = 0; l < 8; l++)
+        top = lanes[l] > top ? lanes[l] : top;
+    return top;
 }
 
-/* m lanes (a constant but for the last chunk) of step_mean; what is not finite turns check NaN */
-CF_INLINE vd step_chunk(ptrdiff_t m, vd a, const double *delta, const double *w, vd rate,
-                        const double *mean, double *w_new, double *mean_new, vd check)
+static ptrdiff_t at_least(ptrdiff_t n, const double *y, double least, ptrdiff_t room,
+                          ptrdiff_t *out)
+{
+    const vd bound = v_set1(least);
+    ptrdiff_t found = 0, i = 0;
+    while (i < n) {
+        for (; i + 32 <= n; i += 32) { /* chunks without one are passed four at a time */
+            vm any = v_ge(v_load(y + i), bound);
+            for (int c = 8; c < 32; c += 8)
+                any = vm_or(any, v_ge(v_load(y + i + c), bound));
+            if (vm_bits(any))
+                break;
+        }
+        for (const ptrdiff_t end = n - i < 32 ? n : i + 32; i < end; i++)
+            if (y[i] >= least) {
+                if (found < room)
+                    out[found] = i;
+                found++;
+            }
+    }
+    return found;
+}
+
+/* m lanes (a constant but for the last chunk) of a step; what is not finite turns check NaN */
+CF_INLINE vd step_lanes(ptrdiff_t m, vd a, vd delta, const double *w, vd rate, const double *mean,
+                        double *w_new, double *mean_new, vd check)
 {
     const vd old = m == 8 ? v_load(mean) : v_loadn(mean, m);
-    const vd at = m == 8 ? v_load(w) : v_loadn(w, m);
-    const vd next = v_fma(a, m == 8 ? v_load(delta) : v_loadn(delta, m), at);
+    const vd next = v_fma(a, delta, m == 8 ? v_load(w) : v_loadn(w, m));
     const vd middle = v_fma(rate, v_sub(next, old), old);
     if (m == 8) {
         v_store(w_new, next);
@@ -88,10 +124,11 @@ static int step_mean(ptrdiff_t n, double a, const double *delta, const double *w
     vd check = v_zero();
     ptrdiff_t i = 0;
     for (; i + 8 <= n; i += 8)
-        check = step_chunk(8, av, delta + i, w + i, rv, mean + i, w_new + i, mean_new + i, check);
-    if (i < n)
-        check = step_chunk(n - i, av, delta + i, w + i, rv, mean + i, w_new + i, mean_new + i,
+        check = step_lanes(8, av, v_load(delta + i), w + i, rv, mean + i, w_new + i, mean_new + i,
                            check);
+    if (i < n)
+        check = step_lanes(n - i, av, v_loadn(delta + i, n - i), w + i, rv, mean + i, w_new + i,
+                           mean_new + i, check);
     return v_sum(check) == 0.0;
 }
 

@@ -310,3 +310,25 @@ static ptrdiff_t bold_label(ptrdiff_t k, const double *m, const double *q, doubl
 {
     return label_of(k, m, q, f);
 }
+
+static int project_labels(ptrdiff_t k, double *m, const double *q, double alpha, double *c,
+                          double *scratch)
+{
+    double *z = scratch, *v = scratch + cf_pad(k), lam;
+    const vd shift = v_set1(alpha);
+    vd check = v_zero();
+    for (ptrdiff_t i = 0; i < k; i += 8)
+        v_store(z + i, v_add(v_load(m + i), shift));
+    const int status = project_scores(k, z, q, 1.0 + alpha, v, &lam, v + cf_pad(k));
+    if (status != CF_OK)
+        return status == CF_ENOTPOSITIVE ? CF_EVALUE : status;
+    for (ptrdiff_t i = 0; i < k; i += 8) {
+        const vm in = vm_first(k - i < 8 ? k - i : 8);
+        const vd now = v_loadm(v + i, in), qi = v_blend(in, v_load(q + i), v_set1(1.0));
+        const vd ci = v_keep(in, v_div(v_sub(now, v_load(z + i)), qi));
+        check = v_fma(ci, v_zero(), check);
+        v_store(c + i, ci);
+        v_store(m + i, v_keep(in, v_sub(now, shift)));
+    }
+    return v_sum(check) == 0.0 ? CF_OK : CF_EVALUE;
+}

@@ -37,7 +37,7 @@ CF_INLINE void octet_rows(const double *b, ptrdiff_t i, int rows, const double *
 static void octet_read(ptrdiff_t d, const double *b, const double *w, const double *x, double *v,
                        double *m, double *q)
 {
-    vd a[2] = {v_zero(), v_zero()}, s[2] = {v_zero(), v_zero()};
+    vd a = v_zero(), s[2] = {v_zero(), v_zero()};
     ptrdiff_t i = 0;
     for (; i + CF_OCTET_ROWS <= d; i += CF_OCTET_ROWS)
         octet_rows(b, i, CF_OCTET_ROWS, x, v);
@@ -45,10 +45,10 @@ static void octet_read(ptrdiff_t d, const double *b, const double *w, const doub
         octet_rows(b, i, 1, x, v);
     for (i = 0; i < d; i++) {
         const vd xi = v_set1(x[i]);
-        a[i & 1] = v_fma(v_load(w + 8 * i), xi, a[i & 1]);
+        a = v_fma(v_load(w + 8 * i), xi, a); /* as lines_scores has it */
         s[i & 1] = v_fma(v_load(v + 8 * i), xi, s[i & 1]);
     }
-    v_store(m, v_add(a[0], a[1]));
+    v_store(m, a);
     v_store(q, v_add(s[0], s[1]));
 }
 

@@ -69,6 +69,17 @@ static void discounts(ptrdiff_t k, double *discount)
         const vd a = m == 8 ? load(x) : loadn(x, m);                                             \
         return two ? v_sub(a, m == 8 ? load(y) : loadn(y, m)) : a;                               \
     }                                                                                            \
+    CF_INLINE void name##_sum(ptrdiff_t k, const type *rows, ptrdiff_t stride,                   \
+                              const ptrdiff_t *plus, const ptrdiff_t *minus, double a,           \
+                              const double *weight, vd *sum, int chunks, ptrdiff_t m, int two)   \
+    {                                                                                            \
+        for (ptrdiff_t r = 0; r < k; r++) {                                                      \
+            const type *x = rows + plus[r] * stride, *y = two ? rows + minus[r] * stride : x;    \
+            const vd f = v_set1(a * weight[r]);                                                  \
+            for (int c = 0; c < chunks; c++)                                                     \
+                sum[c] = v_fma(f, name##_chunk(x + 8 * c, y + 8 * c, m, two), sum[c]);           \
+        }                                                                                        \
+    }                                                                                            \
     CF_INLINE void name##_at(ptrdiff_t k, const type *rows, ptrdiff_t stride,                    \
                              const ptrdiff_t *plus, const ptrdiff_t *minus, double a,            \
                              const double *weight, double *out, int chunks, ptrdiff_t m,         \
@@ -77,17 +88,45 @@ static void discounts(ptrdiff_t k, double *discount)
         vd sum[4];                                                                               \
         for (int c = 0; c < chunks; c++)                                                         \
             sum[c] = m == 8 ? v_load(out + 8 * c) : v_loadn(out + 8 * c, m);                     \
-        for (ptrdiff_t r = 0; r < k; r++) {                                                      \
-            const type *x = rows + plus[r] * stride, *y = two ? rows + minus[r] * stride : x;    \
-            const vd f = v_set1(a * weight[r]);                                                  \
-            for (int c = 0; c < chunks; c++)                                                     \
-                sum[c] = v_fma(f, name##_chunk(x + 8 * c, y + 8 * c, m, two), sum[c]);           \
-        }                                                                                        \
+        name##_sum(k, rows, stride, plus, minus, a, weight, sum, chunks, m, two);                \
         for (int c = 0; c < chunks; c++)                                                         \
             if (m == 8)                                                                          \
                 v_store(out + 8 * c, sum[c]);                                                    \
             else                                                                                 \
                 v_storen(out + 8 * c, sum[c], m);                                                \
+    }                                                                                            \
+    CF_INLINE vd name##_step(ptrdiff_t k, const type *rows, ptrdiff_t stride,                    \
+                             const ptrdiff_t *plus, const ptrdiff_t *minus,                      \
+                             const double *weight, const double *w, vd rate, const double *mean, \
+                             double *w_new, double *mean_new, vd check, int chunks, ptrdiff_t m) \
+    {                                                                                            \
+        vd sum[4];                                                                               \
+        for (int c = 0; c < chunks; c++)                                                         \
+            sum[c] = v_zero();                                                                   \
+        name##_sum(k, rows, stride, plus, minus, 1.0, weight, sum, chunks, m, 1);                \
+        for (int c = 0; c < chunks; c++)                                                         \
+            check = step_lanes(m, v_set1(1.0), sum[c], w + 8 * c, rate, mean + 8 * c,            \
+                               w_new + 8 * c, mean_new + 8 * c, check);                          \
+        return check;                                                                            \
+    }                                                                                            \
+    static int perceptron_##name(ptrdiff_t k, ptrdiff_t d, const type *rows, ptrdiff_t stride,   \
+                                 const ptrdiff_t *plus, const ptrdiff_t *minus,                  \
+                                 const double *weight, const double *w, double rate,             \
+                                 const double *mean, double *w_new, double *mean_new)            \
+    {                                                                                            \
+        const vd r = v_set1(rate);                                                               \
+        vd check = v_zero();                                                                     \
+        ptrdiff_t j = 0;                                                                         \
+        for (; j + 32 <= d; j += 32)                                                             \
+            check = name##_step(k, rows + j, stride, plus, minus, weight, w + j, r, mean + j,    \
+                                w_new + j, mean_new + j, check, 4, 8);                           \
+        for (; j + 8 <= d; j += 8)                                                               \
+            check = name##_step(k, rows + j, stride, plus, minus, weight, w + j, r, mean + j,    \
+                                w_new + j, mean_new + j, check, 1, 8);                           \
+        if (j < d)                                                                               \
+            check = name##_step(k, rows + j, stride, plus, minus, weight, w + j, r, mean + j,    \
+                                w_new + j, mean_new + j, check, 1, d - j);                       \
+        return v_sum(check) == 0.0;                                                              \
     }                                                                                            \
     CF_INLINE void name##_all(ptrdiff_t k, ptrdiff_t d, const type *rows, ptrdiff_t stride,      \
                               const ptrdiff_t *plus, const ptrdiff_t *minus, double a,           \

@@ -96,9 +96,49 @@ static int bad_splits(ptrdiff_t n)
     return depth;
 }
 
+/* The largest of the lanes. */
+CF_INLINE double highest(vd v)
+{
+    double l[8];
+    v_store(l, v);
+    for (int step = 4; step > 0; step /= 2)
+        for (int i = 0; i < step; i++)
+            l[i] = l[i] > l[i + step] ? l[i] : l[i + step];
+    return l[0];
+}
+
+/* A few of few finite scores, without a branch that depends on them: the highest, the highest
+ * below it, and so on, each with all the places that hold it. chunks <= 16, s filled up with -inf. */
+static void few_best(const double *s, ptrdiff_t chunks, ptrdiff_t k, ptrdiff_t *out)
+{
+    const vd none = v_set1(-__builtin_inf());
+    vd last = v_set1(__builtin_inf());
+    for (ptrdiff_t i = 0; i < k;) {
+        vd a = none, b = none;
+        uint64_t at[2] = {0, 0};
+        ptrdiff_t c = 0;
+        for (; c + 2 <= chunks; c += 2) {
+            const vd x = v_load(s + 8 * c), y = v_load(s + 8 * c + 8);
+            a = v_blend(v_lt(x, last), v_max(a, x), a);
+            b = v_blend(v_lt(y, last), v_max(b, y), b);
+        }
+        if (c < chunks)
+            a = v_blend(v_lt(v_load(s + 8 * c), last), v_max(a, v_load(s + 8 * c)), a);
+        last = v_set1(highest(v_max(a, b)));
+        for (c = 0; c < chunks; c++) {
+            const vd x = v_load(s + 8 * c);
+            const vm same = vm_and(v_ge(x, last), v_ge(last, x));
+            at[c / 8] |= (uint64_t)(vm_bits(same) & 0xFFu) << (8 * (c % 8));
+        }
+        for (int half = 0; half < 2; half++)
+            for (; at[half] && i < k; at[half] &= at[half] - 1)
+                out[i++] = 64 * half + __builtin_ctzll(at[half]);
+    }
+}
+
 /* where the next chunk with a candidate (a score not <= floor, or NaN) begins: multiple of 64
  * scores at a time, then the end */
-#define CF_TOP_K(name, type, load)                                                               \
+#define CF_TOP_K(name, type, load, loadn)                                                        \
     CF_INLINE ptrdiff_t name##_skip(ptrdiff_t i, ptrdiff_t n, const type *s, double floor)       \
     {                                                                                            \
         const vd f = v_set1(floor);                                                              \
@@ -137,6 +177,23 @@ static int bad_splits(ptrdiff_t n)
         }                                                                                        \
         return CF_OK;                                                                            \
     }                                                                                            \
+    /* 0 where a score is not finite */                                                          \
+    static int name##_few(ptrdiff_t n, const type *s, ptrdiff_t k, ptrdiff_t *out)               \
+    {                                                                                            \
+        const vd top = v_set1(__builtin_inf()), none = v_set1(-__builtin_inf());                 \
+        double all[CF_TOP_K_FEW];                                                                \
+        ptrdiff_t good = 0;                                                                      \
+        for (ptrdiff_t c = 0; 8 * c < n; c++) {                                                  \
+            const ptrdiff_t m = n - 8 * c < 8 ? n - 8 * c : 8;                                   \
+            const vd raw = m == 8 ? load(s + 8 * c) : loadn(s + 8 * c, m);                       \
+            const vd v = v_blend(vm_first(m), raw, none);                                        \
+            good += __builtin_popcount(vm_bits(vm_and(v_gt(v, none), v_lt(v, top))) & 0xFFu);    \
+            v_store(all + 8 * c, v);                                                             \
+        }                                                                                        \
+        if (good == n)                                                                           \
+            few_best(all, (n + 7) / 8, k, out);                                                  \
+        return good == n;                                                                        \
+    }                                                                                            \
     static int name(ptrdiff_t n, const type *s, ptrdiff_t k, ptrdiff_t *out,                     \
                     cf_candidate *scratch)                                                       \
     {                                                                                            \
@@ -147,6 +204,8 @@ static int bad_splits(ptrdiff_t n)
                     return CF_ENAN;                                                              \
             return CF_OK;                                                                        \
         }                                                                                        \
+        if (n <= CF_TOP_K_FEW && k <= CF_TOP_K_SMALL / 2 && name##_few(n, s, k, out))            \
+            return CF_OK;                                                                        \
         if (k <= CF_TOP_K_SMALL)                                                                 \
             return name##_small(n, s, k, out);                                                   \
         const ptrdiff_t room = k <= n / 2 ? 2 * k : n;                                           \
@@ -177,6 +236,6 @@ static int bad_splits(ptrdiff_t n)
             out[j] = scratch[j].index;                                                           \
         return CF_OK;                                                                            \
     }
-CF_TOP_K(top_k, double, v_load)
-CF_TOP_K(top_k_f32, float, v_load_f32)
+CF_TOP_K(top_k, double, v_load, v_loadn)
+CF_TOP_K(top_k_f32, float, v_load_f32, v_loadn_f32)
 #undef CF_TOP_K

@@ -88,7 +88,7 @@ static sizes measure(const face *f)
  * x by no more is as good as zero. */
 static slack slack_of(const face *f, const sizes *s, ptrdiff_t i)
 {
-    const double own = face_size(f, i, s->load), b = f->root[i] * f->root[i];
+    const double own = face_size(f, i, s->load), b = face_diagonal(f, i);
     const double x = CF_TOLERANCE * (f->set->kind == CF_BOX ? fmin(s->x, own) : s->x);
     const double rounding = CF_ROUNDING * (fabs(f->nu) + fabs(f->mu[i]));
     return (slack){x, fmax(fmin(CF_TOLERANCE * s->mu, x / b), rounding)};
@@ -129,12 +129,17 @@ typedef enum change { LOOK, MOVE_LAST, MOVE_ALL } change;
 /* How many coordinates are on the wrong side; the last of them, or all, change it. */
 static ptrdiff_t violators(face *f, signed char *state, int strict, change what)
 {
-    const sizes s = measure(f);
+    static const slack none = {0.0, 0.0};
+    sizes s = {-1.0, 0.0, 0.0};
     ptrdiff_t wrong = 0;
     for (ptrdiff_t i = f->n - 1; i >= 0; i--) {
-        const signed char to = wanted(f, state, i, slack_of(f, &s, i));
-        if (to == state[i] ||
-            (!strict && wanted(f, state, i, rounding_of(f, &s, i)) == state[i]))
+        signed char to = wanted(f, state, i, none);
+        if (to == state[i])
+            continue;
+        if (s.x < 0.0) /* few are wrong, and most often none */
+            s = measure(f);
+        to = wanted(f, state, i, strict ? slack_of(f, &s, i) : rounding_of(f, &s, i));
+        if (to == state[i])
             continue;
         if (what == MOVE_ALL || (what == MOVE_LAST && wrong == 0))
             state[i] = to;
@@ -204,13 +209,11 @@ static int by_path(face *f, signed char *state, cf_faces_report *told)
 static int put_back(face *f, const signed char *state)
 {
     const cf_faces *set = f->set;
-    const sizes s = measure(f);
-    double sum = 0.0, rounding = CF_TOLERANCE * set->total;
+    double sum = 0.0, rounding = 0.0;
     for (ptrdiff_t i = 0; i < f->n; i++) {
         double x = f->x[i];
-        rounding += CF_ROUNDING * face_size(f, i, s.load);
         if (set->kind == CF_BOX)
-            x = fmin(fmax(x, set->lower[i]), set->upper[i]);
+            x = x < set->lower[i] ? set->lower[i] : x > set->upper[i] ? set->upper[i] : x;
         else if (set->kind == CF_SIMPLEX ? x < 0.0 : x * state[i] < 0.0)
             x = 0.0;
         sum += fabs(x);
@@ -220,6 +223,9 @@ static int put_back(face *f, const signed char *state)
         return CF_ENONFINITE;
     if (set->kind == CF_BOX || fabs(sum - set->total) <= CF_TOLERANCE * set->total)
         return CF_OK;
+    const double load = face_load(f);
+    for (ptrdiff_t i = 0; i < f->n; i++)
+        rounding += CF_ROUNDING * face_size(f, i, load);
     if (!(sum > 0.0 && fabs(sum - set->total) <= rounding))
         return CF_ENOCONVERGE;
     for (ptrdiff_t i = 0; i < f->n; i++)
@@ -252,7 +258,7 @@ int cf_faces_project_less(const cf_table *k, const cf_triangle *b, const double 
     }
     face f;
     face_init(&f, k, b, set, z, scratch);
-    face_subtract(&f, term);
+    f.term = term;
     int status = pivot(&f, state, 0, CF_TURNS, &told->faces);
     if (status == CF_ENOCONVERGE)
         status = by_path(&f, state, told);

@@ -9,7 +9,7 @@
 ptrdiff_t cf_faces_scratch(ptrdiff_t n)
 {
     const ptrdiff_t padded = cf_pad(n);
-    return cf_panels_size(n) + padded * n + 12 * padded;
+    return cf_panels_size(n) + padded * n + 11 * padded;
 }
 
 void face_init(face *f, const cf_table *k, const cf_triangle *b, const cf_faces *set,
@@ -29,28 +29,19 @@ void face_init(face *f, const cf_table *k, const cf_triangle *b, const cf_faces 
     next += padded * b->n;
     f->at = (ptrdiff_t *)(void *)next;
     next += padded;
-    double **const vectors[] = {&f->factor.inv, &f->root, &f->h,  &f->e,  &f->u, &f->t,
-                                &f->g,          &f->x,    &f->mu, &f->x1, &f->mu1};
+    double **const vectors[] = {&f->factor.inv, &f->h,  &f->e, &f->u,  &f->t,
+                                &f->g,          &f->x,  &f->mu, &f->x1, &f->mu1};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++, next += padded) {
         *vectors[i] = next;
         memset(next, 0, (size_t)padded * sizeof *next);
     }
-    for (ptrdiff_t i = 0; i < f->n; i++)
-        f->root[i] = sqrt(fabs(cf_triangle_row(b, i)[i]));
-}
-
-void face_subtract(face *f, const double *term)
-{
-    f->term = term;
-    for (ptrdiff_t i = 0; term && i < f->n; i++)
-        f->root[i] = sqrt(fabs(cf_triangle_row(f->b, i)[i] - term[i] * term[i]));
 }
 
 double face_load(const face *f)
 {
     double sum = 0.0;
     for (ptrdiff_t i = 0; i < f->n; i++)
-        sum += fabs(f->mu[i]) * f->root[i];
+        sum += f->mu[i] != 0.0 ? fabs(f->mu[i]) * sqrt(face_diagonal(f, i)) : 0.0;
     return sum;
 }
 
@@ -176,13 +167,15 @@ static int correct(face *f, const signed char *state)
 }
 
 /* How far x is from the bounds and from the equality, in units of its size. */
-static double residual(const face *f, const signed char *state)
+static double residual(const face *f)
 {
     if (f->set->kind == CF_BOX) /* coordinates have no common size: two corrections must do */
         return 0.0;
     double most = fabs(equality_goal(f) - f->k->dot(f->n, f->h, f->x));
-    for (ptrdiff_t r = 0; r < f->count; r++)
-        most = fmax(most, fabs(face_bound(f, state, f->at[r]) - f->x[f->at[r]]));
+    for (ptrdiff_t r = 0; r < f->count; r++) { /* the bounds are zero */
+        const double x = fabs(f->x[f->at[r]]);
+        most = x > most ? x : most;
+    }
     return most / f->set->total;
 }
 
@@ -198,7 +191,7 @@ int face_solve(face *f, const signed char *state)
      * coordinates differ much, a few more */
     for (int turn = 0; status == CF_OK && turn < CF_CORRECTIONS && now > CF_ENOUGH; turn++) {
         status = correct(f, state);
-        now = residual(f, state);
+        now = residual(f);
         if (!(now < left))
             break;
         left = now;

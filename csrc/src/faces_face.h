@@ -17,7 +17,6 @@ typedef struct face {
     ptrdiff_t *at;          /* their indices, ascending */
     cf_cholesky factor;     /* of B_SS */
     double *square;         /* B_SS, rows of cf_pad(n) */
-    double *root;           /* square roots of the diagonal of the inverse */
     double *h, *e;          /* the normal of the equality, zero at a bound, and B h */
     double *u, *t, *g;      /* right-hand sides, cf_pad(n) each */
     double *x, *mu;         /* the point; the multipliers, scattered over n, zero where free */
@@ -25,10 +24,9 @@ typedef struct face {
     double nu, nu1;         /* multiplier of the equality, and its change */
 } face;
 
+/* term is NULL afterwards; it may be set before a face is taken. */
 void face_init(face *f, const cf_table *k, const cf_triangle *b, const cf_faces *set,
                const double *z, double *scratch);
-/* The metric's inverse is b - term term^T from now on; NULL: it is b, as after face_init. */
-void face_subtract(face *f, const double *term);
 
 /* Where coordinate i sits when it is at a bound. */
 double face_bound(const face *f, const signed char *state, ptrdiff_t i);
@@ -39,10 +37,17 @@ int face_take(face *f, const signed char *state);
 /* x, mu, nu of the face taken. */
 int face_solve(face *f, const signed char *state);
 
+/* The inverse's entry (i, i), of the term too. */
+static inline double face_diagonal(const face *f, ptrdiff_t i)
+{
+    const double b = cf_triangle_row(f->b, i)[i];
+    return fabs(f->term ? b - f->term[i] * f->term[i] : b);
+}
+
 /* The sizes of what x_i was summed from: eps times that is its rounding. `load`: of face_load. */
 static inline double face_size(const face *f, ptrdiff_t i, double load)
 {
-    return fabs(f->z[i]) + fabs(f->nu * f->e[i]) + f->root[i] * load;
+    return fabs(f->z[i]) + fabs(f->nu * f->e[i]) + sqrt(face_diagonal(f, i)) * load;
 }
 
 /* What mu_i changes by when the bound of i does: (B_SS^-1)_ii; 0 where i is free. Uses g. */

@@ -225,10 +225,8 @@ static int fits(const cf_full *self, const double *x, double c)
     return 1;
 }
 
-/* What an update by c x x^T would be, size = x.x: CF_OK, CF_FULL_NOTHING (it is below the last digit of
- * A, and q below the smallest double), or CF_ENONFINITE: A >= ridge I, so q <= x.x / ridge, and
- * what passes here stays finite. Only terms of which 2^59 would fill the range are held against
- * what A has already. */
+/* A >= ridge I, so q <= x.x / ridge, and what passes here stays finite. Only terms of which 2^59
+ * would fill the range are held against what A has already. */
 int cf_full_judge(const cf_full *self, const double *x, double c, double size)
 {
     const double q = size / self->ridge;
@@ -357,13 +355,13 @@ void cf_full_scale(cf_full *self, const cf_table *k, int half)
     for (ptrdiff_t i = 0; i < size; i++) {
         self->a.data[i] *= up;
         self->b.data[i] *= down;
-        self->low[i] = (float)(self->low[i] * up);
+        const double low = self->low[i] * up;
+        self->low[i] = fabs(low) < FLT_MAX ? (float)low : 0.0f;
     }
     for (ptrdiff_t i = 0; i < padded; i++)
         self->w[i] = ldexp(self->w[i], -half);
     for (ptrdiff_t p = 0; p < self->pending; p++)
         self->weight[p] *= up;
-    self->ridge *= up;
     self->logdet += 2.0 * half * (double)self->n * k->log_one(2.0);
 }
 

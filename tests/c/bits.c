@@ -55,7 +55,8 @@ static void vectors(const cf_table *k, ptrdiff_t n)
     k->diagonal_solve(n, a, x, e);
     MIX(a, n);
     MIX(e, n);
-    k->add_difference(n, x, e, y);
+    mix_one(k->add_difference(n, f, narrowed(n, e), y));
+    mix_one((double)k->at_least(n, y, 0.0, 0, NULL));
     mix_one(k->step_mean(n, 0.6, x, e, 0.1, y, e, y));
     MIX(e, n);
     k->exp_many(n, x, e);
@@ -74,6 +75,7 @@ static void rows(const cf_table *k, ptrdiff_t d)
 {
     const ptrdiff_t n = 21, top = n < 19 ? n : 19;
     double *x = take_normal(n * d), *w = take_normal(d), *u = take_normal(d);
+    double *next = take_doubles(d), *mean = take_doubles(d);
     double out[21], second[21], discount[21];
     const float *f = narrowed(n * d, x);
     ptrdiff_t best[21];
@@ -96,8 +98,13 @@ static void rows(const cf_table *k, ptrdiff_t d)
         k->features_f32(places, d, f, d, best, 0.4, discount, w);
         k->change_of_features(places - 1, d, x, d, best, best + 1, discount, w);
         k->change_of_features_f32(places - 1, d, f, d, best + 1, best, discount, w);
+        mix_one(k->perceptron_features(places - 1, d, x, d, best, best + 1, discount, w, 0.1, u,
+                                       next, mean));
+        mix_one(k->perceptron_features_f32(places - 1, d, f, d, best, best + 1, discount, next,
+                                           0.2, mean, w, u));
     }
     MIX(w, d);
+    MIX(u, d);
     k->gram_rbf(n, d, x, d, w, 0.01, out);
     MIX(out, n);
     k->gram_poly(n, d, x, d, w, 0.01, 50.0, 3.0, out);
@@ -243,6 +250,32 @@ static void rounds(const cf_table *k, ptrdiff_t n)
     mix_one(m.logdet);
 }
 
+static void regions(const cf_table *k, ptrdiff_t n)
+{
+    double *scratch = take_line(cf_pad(cf_region_newton_scratch(n))), *x = take_doubles(n);
+    double *w = take_doubles(n), *z = take_normal(n), *w_new = take_doubles(n), lam = 0.0;
+    double *low = take_positive(n, -3, -1), *high = take_positive(n, 1, 2);
+    signed char *face = take_bytes((size_t)n, 0, 0);
+    for (int kind = 0; kind < 4; kind++) {
+        const cf_region set = {n,   (cf_region_kind)kind, 0.8, kind == CF_REGION_SIMPLEX ? 0.01 : 0.0,
+                               low, high};
+        cf_full m;
+        cf_full_init(&m, n, 0.5, 0, k, take_line(cf_full_size(n)));
+        memset(face, 0, (size_t)n);
+        mix_one(cf_region_project(&set, k, z, w, scratch));
+        MIX(w, n);
+        for (int turn = 0; turn < 20; turn++) {
+            fill_normal(x, n);
+            mix_one(cf_region_newton(&set, &m, k, -2.0, x, w, w_new, &lam, face, scratch));
+            memcpy(w, w_new, (size_t)n * sizeof *w);
+            MIX(w, n);
+            MIX(face, n);
+            mix_one(cf_loss_value(k, CF_LOSS_LOGISTIC, x[0], 1.0));
+            mix_one(cf_loss_slope(k, CF_LOSS_LOGISTIC, x[0], -1.0));
+        }
+    }
+}
+
 static uint64_t checksum(const cf_table *k)
 {
     sum = 0xCBF29CE484222325u;
@@ -260,6 +293,7 @@ static uint64_t checksum(const cf_table *k)
         metrics(k, n, 0);
         metrics(k, n, 1);
         rounds(k, n);
+        regions(k, n);
         release();
     }
     projections(k, 120, 30); /* the ball's fallback */

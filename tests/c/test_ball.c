@@ -264,6 +264,23 @@ TEST_TABLES(the_fallback_on_a_diagonal)
     check_conditions(&p, 1e-12);
 }
 
+/* One eigenvalue below zero, too small for Lanczos to come upon: the whole matrix shows it. */
+TEST_TABLES(the_fallback_on_what_is_not_positive)
+{
+    const ptrdiff_t n = 120;
+    double *b = take_doubles(n * n);
+    for (ptrdiff_t i = 0; i < n * n; i++)
+        b[i] = i / n == i % n ? exp2(-0.25 * (double)(i % n)) : 0.0;
+    b[n * n - 1] = -b[n * n - 1];
+    ball p = take_ball(n, b, 0, 1e-4);
+    p.fallback = take_line(cf_ball_scratch(n, 1));
+    const double *before = TAKE_COPY(p.w, n);
+    p.r *= 1e-4;
+    CHECK_INT(project(k, &p), CF_ENOTPOSITIVE);
+    CHECK_INT(p.report.fallback, 1);
+    CHECK_BITS(p.w, before, n);
+}
+
 /* --- terms that the matrix does not hold yet ------------------------------------------------- */
 
 /* b = a matrix of condition 2^bits and the products of m rows about as long as it is large */

@@ -197,25 +197,72 @@ TEST_TABLES(sparse_axpy_adds_repeated_indices_in_order)
 
 /* --- steps ----------------------------------------------------------------------------------- */
 
-TEST_TABLES(add_difference_rounds_the_difference_first)
+/* Some of y are out of the running, -infinity; one case in five all of them. */
+TEST_TABLES(add_difference_and_the_largest)
 {
     FOR_SIZES(n, 0, 1000) {
         for (ptrdiff_t offset = 0; offset < 3; offset++) {
             CONTEXT("%s n=%td offset=%td", k->isa, n, offset);
-            double *plus = take_offset(n, offset), *minus = take_offset(n, 2 * offset + 1);
-            double *y = take_offset(n, 2 - offset), *naive = take_doubles(n);
+            float *plus = take_bytes((size_t)n * 4, (size_t)offset * 4, 0);
+            float *minus = take_bytes((size_t)n * 4, (size_t)(2 - offset) * 4, 0);
+            double *y = take_offset(n, 2 - offset), *naive = take_doubles(n), most = -INFINITY;
             for (ptrdiff_t i = 0; i < n; i++) {
-                plus[i] = random_scaled(-30, 30); /* the order of the two shows */
-                minus[i] = random_scaled(-30, 30);
-                y[i] = random_scaled(-30, 30);
-                naive[i] = y[i] + (plus[i] - minus[i]);
+                const int out = (n + offset) % 5 == 0 || random_below(8) == 0;
+                plus[i] = (float)random_scaled(-30, 30); /* where the rounding is shows */
+                minus[i] = (float)random_scaled(-30, 30);
+                y[i] = out ? -INFINITY : random_scaled(-30, 30);
+                naive[i] = y[i] + ((double)plus[i] - (double)minus[i]);
+                most = naive[i] > most ? naive[i] : most;
             }
-            k->add_difference(n, plus, minus, y);
+            CHECK(k->add_difference(n, plus, minus, y) == most);
             CHECK_BITS(y, naive, n);
             AGREE(k, y, n);
-            memcpy(y, naive, (size_t)n * sizeof *y);
-            k->add_difference(n, plus, plus, y); /* a learner that agrees with its user */
+            CHECK(k->add_difference(n, plus, plus, y) == most); /* nothing changes */
             CHECK_BITS(y, naive, n);
+            release();
+        }
+    }
+}
+
+TEST_TABLES(the_largest_is_found_wherever_it_stands)
+{
+    for (ptrdiff_t n = 1; n <= 70; n++) {
+        float *row = take_floats(n);
+        double *y = take_doubles(n);
+        memset(row, 0, (size_t)n * sizeof *row);
+        for (ptrdiff_t i = 0; i < n; i++)
+            y[i] = -5.0;
+        CONTEXT("%s n=%td", k->isa, n);
+        for (ptrdiff_t i = 0; i < n; i++) {
+            y[i] = -4.0;
+            CHECK_CLOSE(k->add_difference(n, row, row, y), -4.0, 0.0);
+            y[i] = -5.0;
+        }
+        release();
+    }
+}
+
+/* All that are found are counted, and as many written as there is room; NaN is none of them. */
+TEST_TABLES(at_least_lists_the_indices_in_order)
+{
+    static const double values[] = {0.0, -0.0, 1.0, -1.0, INFINITY, -INFINITY, NAN};
+    FOR_SIZES(n, 0, 257) {
+        for (int form = 0; form < 12; form++) {
+            CONTEXT("%s n=%td form=%d", k->isa, n, form);
+            const double least = form % 6 == 5 ? -INFINITY : values[form % 6];
+            const ptrdiff_t room = form % 3 ? n : random_below(n / 4 + 1);
+            double *y = take_offset(n, form % 2);
+            ptrdiff_t *out = take_bytes((size_t)room * sizeof *out, 0, 0), found = 0;
+            for (ptrdiff_t i = 0; i < n; i++) /* rare in half of the cases: chunks are passed */
+                y[i] = form < 6 || random_below(40) == 0 ? values[random_below(7)] : -2.0;
+            const ptrdiff_t got = k->at_least(n, y, least, room, out);
+            for (ptrdiff_t i = 0; i < n; i++) {
+                if (!(y[i] >= least))
+                    continue;
+                CHECK(found >= room || out[found] == i);
+                found++;
+            }
+            CHECK_INT(got, found);
             release();
         }
     }

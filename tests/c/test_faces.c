@@ -446,6 +446,81 @@ TEST_TABLES(an_l1_problem_that_does_not_converge)
     check_small(k, CF_L1, 3, b, z, 0.018230198468677971);
 }
 
+/* --- far away, and ties ---------------------------------------------------------------------- */
+
+/* A diagonal metric, where the projection is that on scores; z may be far larger than the set. */
+static void spread(const cf_table *k, cf_faces_kind kind, ptrdiff_t n, int bits, int far)
+{
+    CONTEXT("%s kind=%d n=%td bits=%d far=%d", k->isa, kind, n, bits, far);
+    setup p = take_setup(kind, n, 1, 0);
+    double *full = take_doubles(n * n), *size = take_doubles(n), *q = take_doubles(n);
+    double *v = take_doubles(n), *scratch = take_doubles(cf_scores_scratch(n) + 1), lam;
+    memset(full, 0, (size_t)(n * n) * sizeof *full);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        q[i] = full[i * n + i] = fabs(random_scaled(-bits, bits));
+        p.z[i] = ldexp(random_normal() + (i == 0 ? 8.0 : 0.0), far);
+        size[i] = kind == CF_L1 ? fabs(p.z[i]) : p.z[i];
+    }
+    p.t = take_triangle(full, n, 0, 0);
+    CHECK_INT(k->project_scores(n, size, q, p.set.total, v, &lam, scratch), CF_OK);
+    random_state(&p); /* the guess would be the answer */
+    CHECK_INT(project(k, &p), CF_OK);
+    check_feasible(&p, 1e-12);
+    for (ptrdiff_t i = 0; i < n; i++)
+        CHECK_CLOSE(fabs(p.w[i]), v[i], 1e-12 * p.set.total);
+    AGREE(k, p.w, n);
+    release();
+}
+
+TEST_TABLES(far_from_the_set_and_of_very_different_weight)
+{
+    for (int kind = 0; kind < KINDS; kind++)
+        for (ptrdiff_t n = 1; kind != CF_BOX && n < 30; n += 4)
+            for (int bits = 1; bits < 30; bits += 9)
+                for (int far = 0; far < 400; far = 5 * far + 3)
+                    spread(k, (cf_faces_kind)kind, n, bits, far);
+}
+
+/* Two corrections end at 0 here, and the third at the answer. */
+TEST_TABLES(more_corrections_than_two)
+{
+    setup p = take_setup(CF_L1, 1, 1, 0);
+    const double b = 1e5;
+    p.t = take_triangle(&b, 1, 0, 0);
+    p.set.total = 0.1;
+    p.z[0] = -9.3e64;
+    guess(k, &p);
+    CHECK_INT(project(k, &p), CF_OK);
+    CHECK_CLOSE(p.w[0], -0.1, 1e-16);
+}
+
+/* Integers under equal correlations: coordinates that reach their bound together, with a multiplier
+ * of zero, which rounding makes positive or negative. */
+TEST_TABLES(ties_are_settled)
+{
+    for (int turn = 0; turn < check_count(3000, 100); turn++) {
+        const ptrdiff_t n = 3 + random_below(24);
+        const int kind = turn % KINDS, bits = 5 + (int)random_below(15);
+        CONTEXT("%s kind=%d n=%td bits=%d turn=%d", k->isa, kind, n, bits, turn);
+        setup p = take_setup((cf_faces_kind)kind, n, 1, 0);
+        double *full = take_doubles(n * n);
+        for (ptrdiff_t i = 0; i < n * n; i++)
+            full[i] = i / n == i % n ? 1.0 : 1.0 - ldexp(1.0, -bits);
+        p.t = take_triangle(full, n, 0, 0);
+        p.set.total = 1.0;
+        for (ptrdiff_t i = 0; i < n; i++) {
+            p.z[i] = (double)random_below(5) - 2.0;
+            p.lower[i] = (double)random_below(4) - 2.0;
+            p.upper[i] = p.lower[i] + (double)random_below(3);
+        }
+        guess(k, &p);
+        CHECK_INT(project(k, &p), CF_OK);
+        check_feasible(&p, 1e-12);
+        check_face(&p);
+        release();
+    }
+}
+
 /* --- refusals -------------------------------------------------------------------------------- */
 
 static void refuse(const cf_table *k, setup *p, int either, int or)

@@ -388,6 +388,15 @@ TEST_TABLES(a_failed_renewal_is_counted)
     CHECK_CLOSE(distance(n * n, b, rounded(n * n, exact)), 0.0, 1e-13);
 }
 
+/* (A^-1)_ii by a reading */
+static double inverse_at(const cf_table *k, const metric *m, ptrdiff_t i)
+{
+    double *unit = take_padded(m->full.n), *y = take_doubles(cf_pad(m->full.n));
+    unit[i] = 1.0;
+    cf_full_solve(&m->full, k, unit, m->scratch, y);
+    return y[i];
+}
+
 /* --- refusals -------------------------------------------------------------------------------- */
 
 /* An update that must not change a byte, neither of the memory nor of the struct. */
@@ -430,6 +439,82 @@ TEST_TABLES(refused_updates_leave_every_byte)
             unchanged(k, &m, x, 1e10, CF_ENONFINITE); /* c q would */
             release();
         }
+}
+
+/* Entries so large that a float cannot hold what their sums lose. */
+TEST_TABLES(entries_beyond_the_range_of_the_compensation)
+{
+    for (int robust = 0; robust < 2; robust++)
+        for (int e = 100; e <= 900; e += 200) {
+            CONTEXT("%s robust=%d e=%d", k->isa, robust, e);
+            const ptrdiff_t n = 7;
+            metric m = take_metric(k, n, ldexp(1.0, e), robust);
+            double *x = take_doubles(n);
+            for (int turn = 0; turn < 60; turn++) {
+                fill_normal(x, n);
+                for (ptrdiff_t i = 0; i < n; i++)
+                    x[i] = ldexp(x[i], e / 2);
+                update(k, &m, x, 1.0);
+            }
+            check_metric(k, &m, 1e-11);
+            CHECK_INT(m.full.health.failed, 0);
+            CHECK(m.full.health.worst_residual < CF_FULL_DRIFT);
+            release();
+        }
+}
+
+/* Each update alone is in range, and their sum is not: refused before it is too late. */
+TEST_TABLES(a_sum_that_would_overflow)
+{
+    for (int robust = 0; robust < 2; robust++)
+        for (ptrdiff_t n = 1; n < 12; n += 5) {
+            CONTEXT("%s n=%td robust=%d", k->isa, n, robust);
+            metric m = take_metric(k, n, 1.0, robust);
+            double *x = take_padded(n), *v = take_doubles(cf_pad(n)), q;
+            x[n - 1] = 4e153; /* the square is a tenth of the largest double */
+            int taken = 0;
+            while (taken < 40 && cf_full_update(&m.full, k, x, 1.0, m.scratch, &q) == CF_OK)
+                taken++;
+            CHECK_INT(taken, 5);
+            unchanged(k, &m, x, 1.0, CF_ENONFINITE);
+            if (!robust)
+                CHECK_INT(cf_full_propose(&m.full, k, x, 1.0, m.scratch, v, &q), CF_ENONFINITE);
+            double *out = take_doubles(n * n);
+            cf_full_matrix(&m.full, k, m.scratch, out);
+            CHECK_CLOSE(out[n * n - 1], 5 * 16e306, 1e293);
+            x[n - 1] = 0.5;
+            CHECK_INT(cf_full_update(&m.full, k, x, 1.0, m.scratch, &q), CF_OK);
+            release();
+        }
+}
+
+/* x.x is out of range, c x.x and q are not. */
+static void one_update(const cf_table *k, double ridge, double x0, double c, int robust)
+{
+    CONTEXT("%s robust=%d x=%g c=%g", k->isa, robust, x0, c);
+    metric m = take_metric(k, 3, ridge, robust);
+    const double x[3] = {0.0, x0, 0.0};
+    const wide q = (wide)x0 / ridge * x0;
+    CHECK_CLOSE(update(k, &m, x, c), q, 1e-14 * (double)q);
+    CHECK_CLOSE(m.full.logdet, log_determinant(3, m.a), 1e-13 * fabs(m.full.logdet));
+    CHECK_CLOSE(inverse_at(k, &m, 1), 1.0L / m.a[4], 1e-14 / (double)m.a[4]);
+    double out[9];
+    cf_full_matrix(&m.full, k, m.scratch, out);
+    CHECK_CLOSE(out[4], m.a[4], 1e-15 * (double)m.a[4]);
+    release();
+}
+
+TEST_TABLES(squares_out_of_range)
+{
+    for (int robust = 0; robust < 2; robust++) {
+        one_update(k, 1e20, 1e160, 1e-300, robust);
+        one_update(k, 1e200, 1e250, 1e-300, robust);
+        one_update(k, 1e-40, 1e-170, 1e300, robust);
+        one_update(k, 1e-300, 3e-160, 1e20, robust);
+        metric m = take_metric(k, 2, 1.0, robust);
+        const double x[2] = {1e160, 1.0};
+        unchanged(k, &m, x, 1e-300, CF_ENONFINITE); /* q is no number */
+    }
 }
 
 /* x.x is there but q underflows: no damage, so no repair and no refusal. */

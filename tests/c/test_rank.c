@@ -288,4 +288,49 @@ TEST_TABLES(equal_rows_cancel_exactly)
     }
 }
 
+/* change_of_features and step_mean in one pass, to the bit; and what they say of the result. */
+TEST_TABLES(a_perceptron_step_is_its_two_parts)
+{
+    const ptrdiff_t n = 7;
+    for (ptrdiff_t d = 0; d <= 70; d++)
+        for (ptrdiff_t places = 0; places <= 20; places += d % 4 + 1) {
+            const ptrdiff_t stride = d + places % 3, span = (n - 1) * stride + d;
+            const double rate = random_unit();
+            CONTEXT("%s d=%td places=%td", k->isa, d, places);
+            double *rows = take_offset(span, places % 2), *weight = take_normal(places);
+            double *w = take_normal(d), *mean = take_normal(d), *delta = take_doubles(d);
+            double *next = take_doubles(d), *middle = take_doubles(d);
+            double *out = take_offset(d, d % 2), *out_mean = take_offset(d, 1);
+            ptrdiff_t *plus = take_bytes((size_t)places * sizeof *plus, 0, 0);
+            ptrdiff_t *minus = take_bytes((size_t)places * sizeof *minus, 0, 0);
+            fill_normal(rows, span);
+            for (ptrdiff_t i = 0; i < places; i++) {
+                plus[i] = i == 0 ? n - 1 : random_below(n);
+                minus[i] = random_below(n);
+            }
+            const float *f = narrowed(span, rows);
+            for (int bad = 0; bad < 2; bad++) {
+                for (ptrdiff_t j = 0; j < d; j++)
+                    delta[j] = 0.0;
+                k->change_of_features(places, d, rows, stride, plus, minus, weight, delta);
+                const int good = k->step_mean(d, 1.0, delta, w, rate, mean, next, middle);
+                CHECK_INT(good, !bad || d == 0);
+                CHECK_INT(k->perceptron_features(places, d, rows, stride, plus, minus, weight, w,
+                                                 rate, mean, out, out_mean), good);
+                CHECK(bad || memcmp(out, next, (size_t)d * sizeof *out) == 0);
+                CHECK(bad || memcmp(out_mean, middle, (size_t)d * sizeof *out) == 0);
+                memset(out, 0xFF, (size_t)d * sizeof *out);
+                CHECK_INT(k->perceptron_features_f32(places, d, f, stride, plus, minus, weight, w,
+                                                     rate, mean, out, out_mean), good);
+                CHECK(bad || memcmp(out, next, (size_t)d * sizeof *out) == 0);
+                CHECK(bad || memcmp(out_mean, middle, (size_t)d * sizeof *out) == 0);
+                if (!bad)
+                    AGREE(k, out, d);
+                if (d > 0) /* the second time */
+                    (d % 2 ? w : mean)[random_below(d)] = d % 3 ? NAN : INFINITY;
+            }
+            release();
+        }
+}
+
 CHECK_MAIN

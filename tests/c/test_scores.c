@@ -277,6 +277,22 @@ TEST_TABLES(one_value_among_those_far_below)
         }
 }
 
+/* A z so large that all others vanish beside it in the sums, and the root of those it hides. */
+TEST_TABLES(a_large_value_hides_the_others)
+{
+    FOR_SIZES(n, 2, 257)
+        for (int width = 15; width <= 240; width += 45) {
+            CONTEXT("%s n=%td width=%d", k->isa, n, width);
+            problem p = take_problem(n, 2.0);
+            for (ptrdiff_t i = 0; i < n; i++) {
+                p.z[i] = -exp2(3.32 * width * random_unit());
+                p.q[i] = fabs(random_scaled(-39, 39));
+            }
+            compare(k, &p);
+            release();
+        }
+}
+
 /* Sums that overflow though the root does not. */
 TEST_TABLES(sums_that_overflow)
 {

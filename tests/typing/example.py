@@ -73,7 +73,11 @@ def product(a: Vector, b: Vector) -> float:
 dual = metric.Dual(kernel=product, window=10)
 assert_type(len(dual), int)
 assert_type(dual.window, int | None)
-assert_type(metric.Dual("rbf", {"gamma": 0.5}, budget=5).approximation_error, float)
+rbf = metric.Dual(kernel="rbf", kernel_params={"gamma": 0.5}, budget=5)
+assert_type(rbf.approximation_error, float)
+assert_type(rbf.kernel_params, dict[str, Any])
+assert_type(metric.Dual.from_state(rbf.state()), metric.Dual)
+metric.Full(2, 0.5)  # type: ignore[call-arg]
 
 # the slow twins have the same signatures
 assert_type(cf.reference.top_k(x, 1), NDArray[np.intp])

@@ -30,8 +30,13 @@
                             double *y))                                                          \
     K(void, axpy_sparse64, (ptrdiff_t nnz, double a, const int64_t *index, const double *value,  \
                             double *y))                                                          \
-    /* y += plus - minus; memory of both is asked for 2 KB ahead */                              \
-    K(void, add_difference, (ptrdiff_t n, const double *plus, const double *minus, double *y))   \
+    /* y += plus - minus; returns the largest of y (n = 0: -inf). The rows are float32, the sums  \
+       float64; memory of the rows is asked for 2 KB ahead. */                                   \
+    K(double, add_difference, (ptrdiff_t n, const float *plus, const float *minus, double *y))   \
+    /* the indices i with y[i] >= least in ascending order: at most room of them are written to  \
+       out, their number is returned */                                                          \
+    K(ptrdiff_t, at_least, (ptrdiff_t n, const double *y, double least, ptrdiff_t room,          \
+                            ptrdiff_t *out))                                                     \
     /* w_new = w + a delta and mean_new = mean + rate (w_new - mean): the learner's step and the mean \
        of its weights; returns 1 if all of both are finite. w_new may be w, mean_new mean. */     \
     K(int, step_mean, (ptrdiff_t n, double a, const double *delta, const double *w, double rate, \

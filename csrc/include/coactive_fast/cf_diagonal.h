@@ -2,7 +2,8 @@
  *
  * q = sum x_i^2 / a_i, in four accumulators of eight lanes like `dot`. Sparse rows: entry e in
  * scalar lane e mod 4; an index stands once in a row. Cost: one division a value; 16n bytes
- * (sparse: one cache line a value at the worst). Nothing is allocated.
+ * (sparse: one cache line a value at the worst). Nothing is allocated, and nothing is checked: that
+ * a_i + c x_i^2 stays finite is for the caller to see.
  */
 #ifndef CF_DIAGONAL_H
 #define CF_DIAGONAL_H

@@ -2,8 +2,9 @@
  *
  * Sherman-Morrison keeps B, where every rounding error acts like a lasting change of A of size
  * u cond(A) ||A||; so A itself is kept beside it, fed from a block of rows with what its sums lose
- * carried along (else A would drift by u sqrt(t) cond too, unseen), and B is made anew from A (Cholesky) after n, 2n, 4n, ... updates, where a probe of ||A B v - v|| finds more
- * than CF_FULL_DRIFT, and where a q <= 0 shows the damage; by drift at most once in n updates.
+ * carried along (else A would drift by u sqrt(t) cond too, unseen), and B is made anew from A
+ * (Cholesky) after n, 2n, 4n, ... updates, where a probe of ||A B v - v|| finds more than
+ * CF_FULL_DRIFT, and where a q <= 0 shows the damage; by drift at most once in n updates.
  * The robust form keeps B = U D U^T instead (cf_ud.h): loses only u sqrt(cond), needs no renewal.
  *
  * Cost of an update: one pass over B (the pending term is applied while it is read for the next
@@ -88,7 +89,8 @@ int cf_full_repair(cf_full *self, const cf_table *k, double *scratch);
  * between; q = 0: nothing changes. Loses as many digits as 1 / (1 - q) has. Fast form only. */
 void cf_full_drop(cf_full *self, const cf_table *k, const double *x, const double *v, double q,
                   double *scratch);
-/* A *= 4^half, exactly; O(n^2). Fast form only. */
+/* A *= 4^half, exactly; O(n^2). Fast form only. `ridge` stays: a caller that scales or drops
+ * adds to the diagonal himself, so that A stays above some part of it. */
 void cf_full_scale(cf_full *self, const cf_table *k, int half);
 /* The inverse anew from A; 0 where A does not allow it. */
 int cf_full_renew(cf_full *self, const cf_table *k, double *scratch);

@@ -72,10 +72,6 @@
     F(void, text_scatter_f32, (const cf_text *self, ptrdiff_t stride, float *rows))              \
     F(void, text_restride, (ptrdiff_t rows, ptrdiff_t from, ptrdiff_t to, ptrdiff_t skip,        \
                             char *data))                                                         \
-    F(int, full_judge, (const cf_full *self, const double *x, double c, double size))            \
-    F(void, full_note, (cf_full * self, const cf_table *k, const double *x, double c, double q,  \
-                        double *scratch))                                                        \
-    F(int, full_repair, (cf_full * self, const cf_table *k, double *scratch))                    \
     F(int, full_propose, (cf_full * self, const cf_table *k, const double *x, double c,          \
                           double *scratch, double *v, double *q))                                \
     F(void, full_accept, (cf_full * self, const cf_table *k, const double *x, double c,          \
@@ -101,7 +97,11 @@
     F(ptrdiff_t, postings_lack, (const cf_postings *self, ptrdiff_t nnz, const int64_t *index))  \
     F(void, postings_add, (cf_postings * self, ptrdiff_t nnz, const int64_t *index,              \
                            const double *value))                                                 \
-    F(void, postings_drop, (cf_postings * self, ptrdiff_t nnz, const int64_t *index))
+    F(void, postings_drop, (cf_postings * self, ptrdiff_t nnz, const int64_t *index))            \
+    F(int, full_judge, (const cf_full *self, const double *x, double c, double size))            \
+    F(void, full_note, (cf_full * self, const cf_table *k, const double *x, double c, double q,  \
+                        double *scratch))                                                        \
+    F(int, full_repair, (cf_full * self, const cf_table *k, double *scratch))
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_library {

@@ -54,6 +54,11 @@ typedef struct cf_change {
     /* the first i of the largest m_i; -1 where some m is not finite */                          \
     K(ptrdiff_t, best_label, (ptrdiff_t k, const double *m))                                     \
     /* the same of m_i + sqrt(f q_i), q >= 0 */                                                  \
-    K(ptrdiff_t, bold_label, (ptrdiff_t k, const double *m, const double *q, double f))
+    K(ptrdiff_t, bold_label, (ptrdiff_t k, const double *m, const double *q, double f))          \
+    /* P1 on the scores: v the projection of m + alpha with weights q onto {v >= 0, sum v =      \
+       1 + alpha}; c = (v - m - alpha) / q, and m becomes v - alpha. scratch holds 2 cf_pad(k) +  \
+       cf_scores_scratch(k) doubles. CF_EVALUE: some q is 0 or so small that c is not finite. */  \
+    K(int, project_labels, (ptrdiff_t k, double *m, const double *q, double alpha, double *c,    \
+                            double *scratch))
 
 #endif

@@ -41,6 +41,17 @@
     K(void, change_of_features_f32, (ptrdiff_t k, ptrdiff_t d, const float *rows,                \
                                      ptrdiff_t stride, const ptrdiff_t *plus,                    \
                                      const ptrdiff_t *minus, const double *weight,               \
-                                     double *features))
+                                     double *features))                                            \
+    /* The Preference Perceptron's step in one pass: change_of_features from zero, then step_mean \
+       with a = 1, to the bit. */                                                                \
+    K(int, perceptron_features, (ptrdiff_t k, ptrdiff_t d, const double *rows, ptrdiff_t stride, \
+                                 const ptrdiff_t *plus, const ptrdiff_t *minus,                  \
+                                 const double *weight, const double *w, double rate,             \
+                                 const double *mean, double *w_new, double *mean_new))           \
+    K(int, perceptron_features_f32, (ptrdiff_t k, ptrdiff_t d, const float *rows,                \
+                                     ptrdiff_t stride, const ptrdiff_t *plus,                    \
+                                     const ptrdiff_t *minus, const double *weight,               \
+                                     const double *w, double rate, const double *mean,           \
+                                     double *w_new, double *mean_new))
 
 #endif

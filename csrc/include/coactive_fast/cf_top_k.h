@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #define CF_TOP_K_SMALL 16
+#define CF_TOP_K_FEW 128 /* scores: the highest again and again, no branch to mispredict */
 
 typedef struct cf_candidate {
     double score;

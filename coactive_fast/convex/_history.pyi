@@ -1,0 +1,17 @@
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..learner import History
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConvexHistory(History):
+    loss: NDArray[np.float64]
+    mistakes: NDArray[np.bool_] | None = None
+    @property
+    def average_loss(self) -> NDArray[np.float64]: ...
+    @property
+    def average_return(self) -> NDArray[np.float64]: ...
+    @property
+    def error_rate(self) -> NDArray[np.float64] | None: ...

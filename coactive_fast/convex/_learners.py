@@ -1,0 +1,337 @@
+"""The learners of online convex optimisation: thin classes over the engine."""
+
+from ..learner._check import number
+from . import _constants as constants
+from ._rules import Barrier, Descent, Newton
+from ._sets import Simplex
+from ._shell import BanditLearner, GradientLearner, Place, constant
+
+
+class _Sphere(BanditLearner):
+    """ONSEG and OGDEG: ``x = y + delta v`` with v uniform on the sphere, y in ``(1 - gamma) P``."""
+
+    _shaping = ("dimension", "feasible", "gamma", "epsilon")
+
+    delta = constant("delta", "Length of the random step.")
+    gamma = constant("gamma", "By how much the feasible set is shrunk for the centre.")
+
+    def _exploration(self, parameters):
+        """The place, its size, delta and gamma, and what is wrong with the horizon."""
+        place = Place(parameters["dimension"], parameters["feasible"])
+        size = constants.size_of(place.feasible, place.n)
+        names = ("horizon", "loss_bound", "lipschitz", "delta", "gamma")
+        return place, size, constants.exploration(
+            size, **{name: parameters[name] for name in names if name in parameters})
+
+
+class ONSEG(_Sphere):
+    """Online Newton step with estimated gradient: sees one loss value a round.
+
+    Each round plays ``x = y + delta v``, v uniform on the unit sphere, y in ``(1 - gamma) P``, and
+    then does, with d the dimension that counts (n - 1 for the simplex)::
+
+        g = (d / delta) f(x) v
+        A <- A + g g^T                                 (epsilon I at first)
+        y <- projection of y - A^-1 g / beta on (1 - gamma) P in the norm of A
+
+    Parameters
+    ----------
+    dimension : int
+        Length of a point.
+    feasible : Ball, Simplex, Box, L1Ball, or a set of your own (see `FeasibleSet`)
+        The set P to choose from, with an in-radius > 0. The first centre is its own.
+    horizon : int, optional
+        Number of rounds T (>= 2) for the theorem's constants; not needed with `delta` and
+        `gamma`.
+    loss_bound : float, default 1.0
+        F, a bound on the absolute losses. Losses beyond it are used, with one warning.
+    niceness : float, default 1.0
+        sigma, how strongly convex the losses are.
+    lipschitz : float, optional
+        L, a Lipschitz constant of the losses: the constants are then those of Theorem 2.
+    beta, delta, gamma, epsilon : float, optional
+        Inverse step size, length of the random step, share by which P is shrunk, and A at the
+        start; each instead of its formula. ``gamma < 1`` and ``delta <= gamma r`` are demanded.
+        As attributes: the constants in use.
+    baseline : bool, default False
+        Subtract the mean of all earlier losses from each loss. The estimate keeps its mean (the
+        baseline is known before v is drawn) and varies less.
+    seed : optional
+        What `numpy.random.default_rng` takes; a Generator is copied. Changed by `set_params`
+        after learning, the new one is drawn from at the next round.
+
+    Warns
+    -----
+    UserWarning
+        When the horizon is too short for the theorem's delta and gamma, with the smallest one that
+        is not: then ``gamma = 1/2`` and delta is at most gamma r, for which nothing is proved.
+
+    Notes
+    -----
+    Constants. Theorem 1: ``delta = (25 d^4 D^2 ln^2 T r / (3 T^2))^(1/3)``, ``gamma = (15 d^2 D ln
+    T / (r T))^(1/3)``; Theorem 2: ``delta = sqrt(10 d^2 F D r ln T / (3 (L r + F) T))``, ``gamma =
+    delta / r``; ``beta = min(delta / (4 d F D), sigma delta^2 / (d F)^2) / 2``, ``epsilon = 1 /
+    (beta D)^2``.
+
+    What is proved: g is an unbiased estimate of the gradient of f smoothed over a ball of radius
+    delta (of f itself where f is linear). What the paper only claims: Theorem 1's regret of order
+    T^(2/3) leaves out the theorem's own last term, 5 d ln T / alpha, which with its delta grows
+    like T^(4/3); the best delta for the bound as it stands gives T^(4/5). Theorem 2 likewise gives
+    T^(2/3) instead of T^(1/2). The proof builds A from gradients where the algorithm has only
+    estimates, and takes niceness for strong convexity on all of P, which it is near the minimiser
+    alone: read sigma as a global constant of strong convexity. Linear losses (the portfolio's)
+    have none and are outside both theorems. In high dimension the constants exist for enormous
+    horizons only (d = 94: 3e8 rounds).
+
+    What the experiments used: delta of Theorem 1 and beta by hand, 3.3e-6 (abalone), 1.5e-5 (kin),
+    9.2e-5 (ionosphere), 1.1e-5 (cancer), 8.7e-5 (94 shares, where Theorem 1's gamma is 55 and the
+    points could not have been feasible).
+
+    A round costs one pass over a triangle of the inverse, and the projection where it is active;
+    memory is about ``30 n^2`` bytes.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> learner = cf.ONSEG(2, cf.Ball(1.0), delta=0.1, gamma=0.2, beta=0.01, epsilon=1e4, seed=0)
+    >>> for _ in range(200):
+    ...     x = learner.ask()
+    ...     learner.tell((x[0] - 0.5) ** 2 + x[1] ** 2)
+    >>> learner.rounds, learner.center.round(1)
+    (200, array([0.5, 0. ]))
+    """
+
+    beta = constant("beta", "Inverse step size.")
+    epsilon = constant("epsilon", "What A begins with on its diagonal.")
+
+    def __init__(self, dimension, feasible, *, horizon=None, loss_bound=1.0, niceness=1.0,
+                 lipschitz=None, beta=None, delta=None, gamma=None, epsilon=None, baseline=False,
+                 seed=None):
+        self._begin(dimension=dimension, feasible=feasible, horizon=horizon,
+                    loss_bound=loss_bound, niceness=niceness, lipschitz=lipschitz, beta=beta,
+                    delta=delta, gamma=gamma, epsilon=epsilon, baseline=baseline, seed=seed)
+        constants.warn(self._exploration(self._parameters)[2].warning)
+
+    def _build(self, parameters):
+        place, size, found = self._exploration(parameters)
+        beta = constants.inverse_step(size, loss_bound=float(parameters["loss_bound"]),
+                                      niceness=parameters["niceness"], delta=found.delta,
+                                      beta=parameters["beta"])
+        epsilon = constants.start_of_metric(place.D, beta=beta, epsilon=parameters["epsilon"])
+        whole, shrunk, rate = place.region(), place.shrunk(found.gamma), size.d / found.delta
+        return self._engine_of(
+            place, lambda: Newton(whole, shrunk, rate, beta, epsilon, delta=found.delta,
+                                  gamma=found.gamma), parameters, parameters["baseline"])
+
+
+class OGDEG(_Sphere):
+    """Online gradient descent with estimated gradient (Flaxman, Kalai, McMahan).
+
+    Each round plays ``x = y + delta v`` as `ONSEG` does, and then ``y <- projection of y - nu_t
+    f(x) v on (1 - gamma) P`` (Euclidean) with ``nu_t = D / (F sqrt(t))``.
+
+    Parameters
+    ----------
+    dimension : int
+        Length of a point.
+    feasible : Ball, Simplex, Box, L1Ball, or a set of your own (see `FeasibleSet`)
+        The set P to choose from, with an in-radius > 0.
+    loss_bound : float, default 1.0
+        F, a bound on the absolute losses. Losses beyond it are used, with one warning.
+    delta, gamma, horizon, seed
+        As for `ONSEG`, always by Theorem 1.
+
+    Notes
+    -----
+    The step size belongs to ``f v``: on the estimate ``g = (d / delta) f v`` it is ``D / (G
+    sqrt(t))`` with ``G = d F / delta``, the bound on g. With `tell_pair`, ``(f+ - f-) / 2``
+    stands for f: F should then bound that difference. Proved for convex losses with a delta and
+    gamma of its own (regret T^(3/4)); those of Theorem 1 are what the ONSEG paper ran it with.
+    A round costs O(n).
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> learner = cf.OGDEG(2, cf.Ball(1.0), delta=0.1, gamma=0.2, seed=0)
+    >>> _ = learner.ask()
+    >>> learner.tell(0.25)
+    >>> learner.center.round(3)
+    array([-0.345,  0.362])
+    """
+
+    def __init__(self, dimension, feasible, *, loss_bound=1.0, delta=None, gamma=None,
+                 horizon=None, seed=None):
+        self._begin(dimension=dimension, feasible=feasible, loss_bound=loss_bound, delta=delta,
+                    gamma=gamma, horizon=horizon, seed=seed)
+        constants.warn(self._exploration(self._parameters)[2].warning)
+
+    def _build(self, parameters):
+        place, _, found = self._exploration(parameters)
+        whole, shrunk = place.region(), place.shrunk(found.gamma)
+        rate = place.D / float(parameters["loss_bound"])
+        return self._engine_of(
+            place, lambda: Descent(whole, shrunk, rate, delta=found.delta, gamma=found.gamma),
+            parameters, False)
+
+
+class DikinFTRL(BanditLearner):
+    """Bandit learner for the simplex that samples in the ellipsoid of the log barrier.
+
+    A ball within the simplex is tiny (in-radius about 1/n). The ellipsoid of the barrier ``- sum
+    ln y_i`` reaches far along the simplex and never beyond it: no projection, no shrunk set, and
+    a round costs O(n). With ``m = n - 1``, u uniform on the unit sphere of ``sum y_i u_i = 0`` and
+    the baseline b::
+
+        x_i = y_i (1 + delta u_i)
+        g_i = (m / delta) (f(x) - b) u_i / y_i
+        G <- G + eta g
+        y_i = 1 / (G_i + nu), nu such that they sum to 1
+
+    Parameters
+    ----------
+    dimension : int
+        Length of a point, >= 2.
+    horizon : int, optional
+        Number of rounds T (>= 2), for `eta`.
+    loss_bound : float, default 1.0
+        F, a bound on the absolute losses. Losses beyond it are used, with one warning.
+    eta : float, optional
+        Learning rate, instead of ``(delta / (m F)) min(1/4, sqrt(n ln T / (2 T)))``. As an
+        attribute: the one in use.
+    delta : float, default 0.9
+        Size of the random step, > 0 and < 1.
+    baseline : bool, default True
+        Subtract the mean of all earlier losses from each loss.
+    seed : optional
+        As for `ONSEG`.
+
+    Notes
+    -----
+    For a linear loss the mean of g is its gradient but for a constant in every coordinate, which
+    no direction of the simplex sees. In the local norm g is at most ``m F / delta`` long (``b =
+    0``), and while ``eta m F / delta <= 1/4`` the regret of this barrier method on linear losses is
+    at most ``n ln T / eta + 2 eta T (m F / delta)^2`` plus a constant: the default eta makes the
+    two equal. In some tens of dimensions one loss value a round teaches little, whatever the
+    method; where the gradient is known (portfolios), `ONS` and `OGD` use it.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> learner = cf.DikinFTRL(3, eta=0.05, seed=0)
+    >>> for _ in range(300):
+    ...     x = learner.ask()
+    ...     learner.tell(x[0] + x[1])
+    >>> bool(learner.center[2] > 0.8)
+    True
+    """
+
+    _shaping = ("dimension",)
+
+    eta = constant("eta", "Learning rate.")
+
+    def __init__(self, dimension, *, horizon=None, loss_bound=1.0, eta=None, delta=0.9,
+                 baseline=True, seed=None):
+        self._begin(dimension=dimension, horizon=horizon, loss_bound=loss_bound, eta=eta,
+                    delta=delta, baseline=baseline, seed=seed)
+
+    def _build(self, parameters):
+        place = Place(parameters["dimension"], Simplex())
+        size = constants.size_of(place.feasible, place.n)
+        delta = number("delta", parameters["delta"], above=0.0)
+        if delta >= 1.0:
+            raise ValueError(f"delta must be < 1, got {delta}")
+        bound = number("loss_bound", parameters["loss_bound"], above=0.0)
+        eta = constants.barrier_rate(size, horizon=parameters["horizon"], loss_bound=bound,
+                                     delta=delta, eta=parameters["eta"])
+        whole = place.region()
+        return self._engine_of(place, lambda: Barrier(whole, delta, eta), parameters,
+                               parameters["baseline"])
+
+
+class ONS(GradientLearner):
+    """Online Newton step: sees the gradient of each loss.
+
+    From the centre of P on, with the gradient g and ``A = epsilon I`` at first::
+
+        A <- A + g g^T
+        y <- projection of y - A^-1 g / beta on P in the norm of A
+
+    Parameters
+    ----------
+    dimension : int
+        Length of a point.
+    feasible : Ball, Simplex, Box, L1Ball, or a set of your own (see `FeasibleSet`)
+        The set P to choose from.
+    beta : float
+        Inverse step size, > 0.
+    epsilon : float, optional
+        A at the start, instead of ``1 / (beta D)^2``. As an attribute: the one in use.
+
+    Notes
+    -----
+    For exp-concave losses its regret grows like ln T with ``beta = min(1/(4 G D), alpha)/2``, G
+    the bound on the gradients and alpha the exp-concavity (Hazan, Agarwal, Kale). A round costs one
+    pass over a triangle of the inverse, and the projection where it is active.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> learner = cf.ONS(2, cf.Ball(1.0), 0.5)
+    >>> for _ in range(50):
+    ...     y = learner.ask()
+    ...     learner.tell(2.0 * (y - [0.5, 0.0]))
+    >>> learner.center.round(2)
+    array([0.5, 0. ])
+    """
+
+    _shaping = ("dimension", "feasible", "epsilon")
+
+    epsilon = constant("epsilon", "What A begins with on its diagonal.")
+
+    def __init__(self, dimension, feasible, beta, *, epsilon=None):
+        self._begin(dimension=dimension, feasible=feasible, beta=beta, epsilon=epsilon)
+
+    def _build(self, parameters):
+        place = Place(parameters["dimension"], parameters["feasible"])
+        beta = constants.invertible("beta", parameters["beta"])
+        epsilon = constants.start_of_metric(place.D, beta=beta, epsilon=parameters["epsilon"])
+        region = place.region()
+        return self._engine_of(place, lambda: Newton(None, region, 1.0, beta, epsilon))
+
+
+class OGD(GradientLearner):
+    """Online gradient descent: sees the gradient of each loss.
+
+    From the centre of P on, ``y <- projection of y - g D / (G sqrt(t)) on P`` (Euclidean).
+
+    Parameters
+    ----------
+    dimension : int
+        Length of a point.
+    feasible : Ball, Simplex, Box, L1Ball, or a set of your own (see `FeasibleSet`)
+        The set P to choose from.
+    gradient_bound : float
+        G, a bound on the length of the gradients.
+
+    Notes
+    -----
+    For convex losses its regret is at most ``3/2 G D sqrt(T)`` (Zinkevich). A round costs O(n).
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> learner = cf.OGD(2, cf.Ball(1.0), 4.0)
+    >>> _ = learner.ask()
+    >>> learner.tell([1.0, 0.0])
+    >>> learner.center
+    array([-0.5,  0. ])
+    """
+
+    def __init__(self, dimension, feasible, gradient_bound):
+        self._begin(dimension=dimension, feasible=feasible, gradient_bound=gradient_bound)
+
+    def _build(self, parameters):
+        place = Place(parameters["dimension"], parameters["feasible"])
+        rate = place.D / number("gradient_bound", parameters["gradient_bound"], above=0.0)
+        region = place.region()
+        return self._engine_of(place, lambda: Descent(None, region, rate))

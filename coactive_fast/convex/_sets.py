@@ -1,0 +1,478 @@
+"""Feasible sets: ball, simplex, box, L1 ball, and the protocol for a set of one's own."""
+
+import math
+
+import numpy as np
+
+from .. import kernels
+from ..learner._check import count, number
+from ..learner._store import storable
+
+SLACK = 1e-9  # relative to the set: by how much `contains` lets rounding take a point outside
+
+# What a learner asks of a set.
+METHODS = ("contains", "center", "in_radius", "diameter", "affine_dimension", "shrunk", "project",
+           "project_in", "direction")
+
+
+class FeasibleSet:
+    """What a learner asks of the closed, convex, bounded set P it chooses from.
+
+    A set of your own is any object with these nine methods. Derived from this class it has to
+    bring `contains`, `center`, `in_radius`, `diameter` and `project_in` only: the others are
+    given here for a set that has an interior in R^n. Learners over it run at the speed of its
+    Python; `save` refuses it, since no file can hold it.
+
+    Notes
+    -----
+    ``n = dimension`` is the length of a point. The geometry is that of the affine hull: the
+    in-radius is that of a ball within the hull, directions are tangent to it, and its dimension
+    is the d of the gradient estimate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import coactive_fast as cf
+    >>> class Disc(cf.FeasibleSet):
+    ...     "The ball of radius 1 around a point."
+    ...     def __init__(self, middle):
+    ...         self.middle = np.array(middle)
+    ...     def contains(self, x):
+    ...         return np.linalg.norm(x - self.middle) <= 1.0
+    ...     def center(self, dimension):
+    ...         return self.middle
+    ...     def in_radius(self, dimension):
+    ...         return 1.0
+    ...     def diameter(self, dimension):
+    ...         return 2.0
+    ...     def project_in(self, z, Ainv):
+    ...         return self.middle + cf.Ball(1.0).project_in(z - self.middle, Ainv)
+    >>> learner = cf.OGD(2, Disc([3.0, 4.0]), gradient_bound=1.0)
+    >>> _ = learner.ask()
+    >>> learner.tell([0.0, -1.0])
+    >>> learner.center
+    array([3., 5.])
+    """
+
+    def contains(self, x):
+        """Whether x lies in the set, give or take rounding.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> cf.Ball(2.0).contains([1.0, 1.0]), cf.Simplex().contains([1.0, 1.0])
+        (True, False)
+        """
+        raise NotImplementedError("contains")
+
+    def center(self, dimension):
+        """The centre c: the first point of every learner, and the one P is shrunk around.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> cf.Box(0.0, 1.0).center(2)
+        array([0.5, 0.5])
+        """
+        raise NotImplementedError("center")
+
+    def in_radius(self, dimension):
+        """Radius r of the largest ball around the centre within P.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> cf.Box(0.0, [1.0, 3.0]).in_radius(2)
+        0.5
+        """
+        raise NotImplementedError("in_radius")
+
+    def diameter(self, dimension):
+        """Largest distance D of two points of P.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> cf.L1Ball(2.0).diameter(5)
+        4.0
+        """
+        raise NotImplementedError("diameter")
+
+    def affine_dimension(self, dimension):
+        """Dimension of the affine hull of P: what d stands for in the papers' formulas.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> cf.Simplex().affine_dimension(5), cf.Ball(1.0).affine_dimension(5)
+        (4, 5)
+        """
+        return _dimension(dimension)
+
+    def shrunk(self, gamma, dimension):
+        """The set ``(1 - gamma) P = c + (1 - gamma) (P - c)``, 0 <= gamma < 1.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> cf.Ball(2.0).shrunk(0.5, 3)
+        Ball(1.0)
+        """
+        return Shrunk(self, _share(gamma), _dimension(dimension))
+
+    def project(self, z):
+        """The point of P nearest to z.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> cf.Simplex().project([0.9, 0.5, -1.0])
+        array([0.7, 0.3, 0. ])
+        """
+        z = _vector("z", z)
+        return self.project_in(z, np.eye(z.size))
+
+    def project_in(self, z, Ainv):
+        """The point of P nearest to z in the norm of A, given the inverse of A.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> cf.Box(0.0, 1.0).project_in([2.0, 0.5], [[1.0, 0.5], [0.5, 1.0]])
+        array([1., 0.])
+        """
+        raise NotImplementedError("project_in")
+
+    def direction(self, rng, dimension):
+        """A unit vector, uniform on the sphere of the directions within the affine hull.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import coactive_fast as cf
+        >>> v = cf.Simplex().direction(np.random.default_rng(0), 3)
+        >>> bool(abs(v.sum()) < 1e-15), round(float(v @ v), 12)
+        (True, 1.0)
+        """
+        v = self._tangent(rng.standard_normal(_dimension(dimension)))
+        return v / np.linalg.norm(v)
+
+    def _tangent(self, v):
+        """The part of a vector that lies within the affine hull: all of it."""
+        return v
+
+
+class Shrunk(FeasibleSet):
+    """``c + s (P - c)`` of any set P: every question is put to P in the coordinates of P."""
+
+    def __init__(self, whole, gamma, dimension):
+        self.whole, self.gamma = whole, gamma
+        self._scale, self._c = 1.0 - gamma, whole.center(dimension)
+
+    def _in(self, x):
+        return self._c + (_vector("x", x, self._c.size) - self._c) / self._scale
+
+    def _out(self, x):
+        return self._c + self._scale * (x - self._c)
+
+    def contains(self, x):
+        return self.whole.contains(self._in(x))
+
+    def center(self, dimension):
+        return self.whole.center(dimension)
+
+    def in_radius(self, dimension):
+        return self._scale * self.whole.in_radius(dimension)
+
+    def diameter(self, dimension):
+        return self._scale * self.whole.diameter(dimension)
+
+    def affine_dimension(self, dimension):
+        return self.whole.affine_dimension(dimension)
+
+    def project(self, z):
+        return self._out(self.whole.project(self._in(z)))
+
+    def project_in(self, z, Ainv):
+        return self._out(self.whole.project_in(self._in(z), Ainv))
+
+    def direction(self, rng, dimension):
+        return self.whole.direction(rng, dimension)
+
+
+class _BuiltIn(FeasibleSet):
+    """The sets of this package: equal where their numbers are; Euclidean projections in C."""
+
+    _stored = ()
+
+    def project(self, z):
+        from ._regions import nearest  # which knows these classes
+
+        return nearest(self, _vector("z", z))
+
+    def __eq__(self, other):
+        return type(other) is type(self) and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in self._stored)
+
+    __hash__ = None
+
+    def __repr__(self):
+        written = (_written(getattr(self, name)) for name in self._stored)
+        return f"{type(self).__name__}({', '.join(written)})"
+
+
+class _Round(_BuiltIn):
+    """Balls of whatever norm: around 0, with a radius."""
+
+    _stored = ("radius",)
+
+    def __init__(self, radius):
+        self._radius = number("radius", radius, above=0.0)
+
+    @property
+    def radius(self):
+        """Radius of the set."""
+        return self._radius
+
+    def center(self, dimension):
+        return np.zeros(_dimension(dimension))
+
+    def diameter(self, dimension):
+        _dimension(dimension)
+        return 2.0 * self._radius
+
+    def shrunk(self, gamma, dimension):
+        _dimension(dimension)
+        return type(self)((1.0 - _share(gamma)) * self._radius)
+
+
+@storable
+class Ball(_Round):
+    """The Euclidean ball ``||x|| <= radius``.
+
+    Centre 0, in-radius ``radius``, diameter ``2 radius``.
+
+    Parameters
+    ----------
+    radius : float
+        Greater than 0.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> cf.Ball(5.0).project([6.0, 8.0])
+    array([3., 4.])
+    """
+
+    def contains(self, x):
+        return math.hypot(*_vector("x", x)) <= (1.0 + SLACK) * self._radius
+
+    def in_radius(self, dimension):
+        _dimension(dimension)
+        return self._radius
+
+    def project_in(self, z, Ainv):
+        return kernels.project_ball(z, Ainv, self._radius)[0]
+
+
+@storable
+class L1Ball(_Round):
+    """The L1 ball ``sum |x_i| <= radius``.
+
+    Centre 0, in-radius ``radius / sqrt(n)``, diameter ``2 radius``.
+
+    Parameters
+    ----------
+    radius : float
+        Greater than 0.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> cf.L1Ball(1.0).project([2.0, -1.5, 0.1])
+    array([ 0.75, -0.25,  0.  ])
+    """
+
+    def contains(self, x):
+        return _sum(np.abs(_vector("x", x))) <= (1.0 + SLACK) * self._radius
+
+    def in_radius(self, dimension):
+        return self._radius / math.sqrt(_dimension(dimension))
+
+    def project_in(self, z, Ainv):
+        return kernels.project_l1(z, Ainv, self._radius)
+
+
+@storable
+class Box(_BuiltIn):
+    """The box ``lower <= x <= upper``.
+
+    The centre is the middle, the in-radius half the shortest side, the diameter the diagonal.
+
+    Parameters
+    ----------
+    lower, upper : float or array_like of shape (n,)
+        Finite, ``lower <= upper``; a single number holds for every coordinate.
+
+    Notes
+    -----
+    A box is a body of R^n also where a side has no length. Its in-radius is then 0: good enough
+    for `ONS` and `OGD`, refused by the learners that explore.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> cf.Box(0.0, [1.0, 2.0]).project([3.0, 3.0])
+    array([1., 2.])
+    """
+
+    _stored = ("lower", "upper")
+
+    def __init__(self, lower, upper):
+        self._lower, self._upper = _limit("lower", lower), _limit("upper", upper)
+        if np.ndim(self._lower) and np.ndim(self._upper):
+            _same_length("upper", self._upper.size, self._lower.size, "lower")
+        if np.any(self._lower > self._upper):
+            raise ValueError("the box is empty: lower must be <= upper everywhere")
+
+    @property
+    def lower(self):
+        """The lower bounds: a float, or an array that cannot be written to."""
+        return self._lower
+
+    @property
+    def upper(self):
+        """The upper bounds: a float, or an array that cannot be written to."""
+        return self._upper
+
+    def span(self, dimension):
+        """Both bounds as vectors of that length."""
+        for name, limit in (("lower", self._lower), ("upper", self._upper)):
+            if np.ndim(limit):
+                _same_length(name, limit.size, dimension, "a point")
+        return np.broadcast_to(self._lower, dimension), np.broadcast_to(self._upper, dimension)
+
+    def _half(self, dimension):
+        """Half of every side; the bounds may be far apart."""
+        lower, upper = self.span(_dimension(dimension))
+        return upper / 2.0 - lower / 2.0
+
+    def contains(self, x):
+        x = _vector("x", x)
+        lower, upper = self.span(x.size)
+        slack = SLACK * np.maximum(np.abs(lower), np.abs(upper))
+        return bool(((lower - slack <= x) & (x <= upper + slack)).all())
+
+    def center(self, dimension):
+        lower, upper = self.span(_dimension(dimension))
+        return lower / 2.0 + upper / 2.0
+
+    def in_radius(self, dimension):
+        return float(self._half(dimension).min())
+
+    def diameter(self, dimension):
+        return 2.0 * math.hypot(*self._half(dimension))
+
+    def shrunk(self, gamma, dimension):
+        middle, half = self.center(dimension), self._half(dimension)
+        reach = (1.0 - _share(gamma)) * half
+        return Box(middle - reach, middle + reach)
+
+    def project_in(self, z, Ainv):
+        return kernels.project_box(z, Ainv, self._lower, self._upper)
+
+
+@storable
+class Simplex(_BuiltIn):
+    """The probability simplex ``x >= 0, sum x = 1``: the portfolios.
+
+    Centre ``1/n``, diameter ``sqrt(2)``. It has no interior in R^n: the dimension that counts is
+    ``n - 1``, the in-radius is ``1 / sqrt(n (n - 1))`` within its hyperplane, directions sum to
+    0. Shrunk by gamma it is ``x >= gamma/n, sum x = 1``. With one coordinate it is a point.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> cf.Simplex().project([0.9, 0.5, -1.0])
+    array([0.7, 0.3, 0. ])
+    """
+
+    def contains(self, x):
+        x = _vector("x", x)
+        return x.size > 0 and bool(x.min() >= -SLACK and abs(_sum(x) - 1.0) <= SLACK)
+
+    def center(self, dimension):
+        n = _dimension(dimension)
+        return np.full(n, 1.0 / n)
+
+    def in_radius(self, dimension):
+        n = _dimension(dimension)
+        return 1.0 / math.sqrt(n * (n - 1)) if n > 1 else 0.0
+
+    def diameter(self, dimension):
+        return math.sqrt(2.0) if _dimension(dimension) > 1 else 0.0
+
+    def affine_dimension(self, dimension):
+        return _dimension(dimension) - 1
+
+    def project_in(self, z, Ainv):
+        return kernels.project_simplex(z, Ainv)
+
+    def _tangent(self, v):
+        if v.size == 1:
+            raise ValueError("a simplex of one coordinate is a point: it has no directions")
+        return v - v.mean()
+
+
+def _dimension(value):
+    return count("dimension", value, least=1)
+
+
+def _share(gamma):
+    gamma = number("gamma", gamma, least=0.0)
+    if gamma >= 1.0:
+        raise ValueError(f"gamma must be < 1, got {gamma}")
+    return gamma
+
+
+def _vector(name, value, length=None):
+    """A finite vector of float64; a copy only where it is not one yet."""
+    try:
+        given = np.asarray(value)
+    except ValueError as error:
+        raise TypeError(f"{name} must be an array of real numbers: {error}") from None
+    if given.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold real numbers, got dtype {given.dtype}")
+    if given.ndim != 1:
+        raise ValueError(f"{name} must have 1 dimension, got shape {given.shape}")
+    with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite
+        vector = np.ascontiguousarray(given, dtype=np.float64)
+    if not np.isfinite(vector).all():
+        raise ValueError(f"{name} must be finite: it holds NaN or infinity")
+    if length is not None:
+        _same_length(name, vector.size, length, "the set")
+    return vector
+
+
+def _same_length(name, got, expected, other):
+    if got != expected:
+        raise ValueError(f"{name} must have length {expected} to go with {other}, got {got}")
+
+
+def _limit(name, value):
+    """A bound of a box: a float, or a vector that is the box's own and not written to."""
+    if np.ndim(value) == 0:
+        return number(name, value)
+    limit = _vector(name, value).copy()
+    limit.setflags(write=False)
+    return limit
+
+
+def _sum(x):
+    """``sum x_i``; infinite where it overflows."""
+    with np.errstate(over="ignore"):
+        return float(x.sum())
+
+
+def _written(limit):
+    return repr(limit if np.ndim(limit) == 0 else limit.tolist())

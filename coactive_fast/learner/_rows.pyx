@@ -1,0 +1,488 @@
+"""The input of all learners that are fed rows; see _rows.pxd.
+
+A plain float64 vector costs two compares and one pass; a scipy.sparse CSR row four attributes of
+its instance and one pass over places and values; scipy itself is not called.
+"""
+
+import numpy
+
+cimport numpy as np
+from libc.stddef cimport size_t
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport qsort
+from libc.string cimport memcpy, memset
+
+from coactive_fast._arrays cimport (
+    data_of, is_plain_vector, refuse_non_finite, take_scratch,
+)
+from coactive_fast._table cimport (
+    CF_ROW_BAD, CF_ROW_GOOD, CF_ROW_NULL, cf_get_library, cf_get_table, cf_library, cf_row, cf_table,
+)
+
+np.import_array()
+
+cdef const cf_table *K = cf_get_table()
+cdef const cf_library *L = cf_get_library()
+
+cdef extern from *:
+    """
+    /* one dimension, contiguous, native, aligned: what kind of numbers, or 0 for what needs work */
+    #define CF_DOUBLES 1
+    #define CF_FLOATS 2
+    #define CF_INT32 3
+    #define CF_INT64 4
+    static int cf_list_kind(PyObject *o)
+    {
+        if (!PyArray_CheckExact(o))
+            return 0;
+        PyArrayObject *a = (PyArrayObject *)o;
+        if (PyArray_NDIM(a) != 1 || !PyArray_ISCARRAY_RO(a))
+            return 0;
+        if (PyArray_TYPE(a) == NPY_DOUBLE)
+            return CF_DOUBLES;
+        if (PyArray_TYPE(a) == NPY_FLOAT)
+            return CF_FLOATS;
+        if (!PyArray_ISSIGNED(a) || !PyArray_ISINTEGER(a))
+            return 0;
+        return PyArray_ITEMSIZE(a) == 4 ? CF_INT32 : PyArray_ITEMSIZE(a) == 8 ? CF_INT64 : 0;
+    }
+    """
+    int list_kind "cf_list_kind" (object o)
+    enum:
+        CF_DOUBLES
+        CF_FLOATS
+        CF_INT32
+        CF_INT64
+
+cdef type csr_type = None   # the classes of the last CSR rows: scipy has a matrix and an array
+cdef type csr_other = None
+
+
+# --- small parts ------------------------------------------------------------------------------
+
+
+cdef class RowBuffer:
+    def __dealloc__(self):
+        L.free(self.value)
+        L.free(self.place)
+
+    cdef int fit(self, Py_ssize_t entries) except -1:
+        """Room for so many entries, and eight doubles more for whole vectors."""
+        cdef double *value
+        if entries + 8 <= self.room:
+            return 0
+        entries += 8 + entries // 2
+        value = <double *>take_scratch(entries, sizeof(double))
+        try:
+            place = <int64_t *>take_scratch(entries, sizeof(int64_t))
+        except MemoryError:
+            L.free(value)
+            raise
+        L.free(self.value)
+        L.free(self.place)
+        self.value, self.place, self.room = value, place, entries
+        return 0
+
+
+cdef struct Entry:
+    int64_t place
+    ptrdiff_t order
+    double value
+
+
+cdef int by_place(const void *a, const void *b) noexcept nogil:
+    """Entries of one feature stay in their order: their sum must not depend on the sort."""
+    cdef const Entry *x = <const Entry *>a
+    cdef const Entry *y = <const Entry *>b
+    if x.place != y.place:
+        return -1 if x.place < y.place else 1
+    return -1 if x.order < y.order else 1
+
+
+cdef Py_ssize_t put_in_order(Py_ssize_t n, int64_t *place, double *value) noexcept nogil:
+    """Ascending, entries of one feature added up; how many are left, or -1 without memory."""
+    cdef Py_ssize_t e, left = -1
+    cdef Entry *entries = <Entry *>L.alloc(<size_t>n + 1, sizeof(Entry))
+    if entries == NULL:
+        return -1
+    for e in range(n):
+        entries[e].place, entries[e].order, entries[e].value = place[e], e, value[e]
+    qsort(entries, <size_t>n, sizeof(Entry), by_place)
+    for e in range(n):
+        if left >= 0 and place[left] == entries[e].place:
+            value[left] += entries[e].value
+        else:
+            left += 1
+            place[left], value[left] = entries[e].place, entries[e].value
+    L.free(entries)
+    return left + 1
+
+
+cdef void write_out(cf_row *row, RowBuffer buffer) noexcept nogil:
+    cdef Py_ssize_t e
+    cdef double *out = buffer.value
+    cdef double value
+    if row.i32 == NULL and row.i64 == NULL:
+        return
+    if row.value == out:  # spread from behind: a place is never before its entry
+        memset(out + row.nnz, 0, <size_t>(row.n - row.nnz) * sizeof(double))
+        for e in range(row.nnz - 1, -1, -1):
+            value, out[e] = out[e], 0.0
+            out[place_of(row, e)] = value
+    else:
+        memset(out, 0, <size_t>row.n * sizeof(double))
+        for e in range(row.nnz):
+            out[place_of(row, e)] = row.value[e]
+    row.value, row.i32, row.i64, row.nnz = out, NULL, NULL, row.n
+
+
+cdef bint is_sparse(object x):
+    return hasattr(x, "toarray") and hasattr(x, "nnz")
+
+
+cdef np.ndarray plain(object value, str name):
+    """An array of float64 or float32 in native order, of any strides and dimensions."""
+    if isinstance(value, numpy.ma.MaskedArray) and numpy.ma.is_masked(value):
+        raise ValueError(f"{name} must have no masked values")
+    try:
+        given = numpy.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise TypeError(f"{name} must hold real numbers: {error}") from None
+    if given.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold real numbers, got dtype {given.dtype}")
+    if given.dtype.char in "fd" and given.dtype.isnative and given.flags.aligned:
+        return <np.ndarray>given
+    with numpy.errstate(over="ignore"):  # a long double beyond float64 becomes infinite
+        return <np.ndarray>given.astype(numpy.float64)
+
+
+# --- one row ----------------------------------------------------------------------------------
+
+
+cdef int row_of(object x, str name, RowBuffer buffer, cf_row *row) except -1:
+    cdef int answer
+    if is_plain_vector(x):
+        row.n = row.nnz = np.PyArray_DIM(<np.ndarray>x, 0)
+        row.value = data_of(<np.ndarray>x)
+        row.i32, row.i64 = NULL, NULL
+        buffer.held = x
+    elif type(x) is csr_type or type(x) is csr_other:
+        sparse_row(x, name, buffer, row)
+    else:
+        other_row(x, name, buffer, row)
+    if row.n == 0:
+        raise ValueError(f"{name} must have at least one feature")
+    answer = K.row_check(row.nnz, row.value)
+    if answer == CF_ROW_BAD:
+        refuse_values(row, name)
+    return answer
+
+
+cdef int refuse_values(const cf_row *row, str name) except -1:
+    cdef Py_ssize_t e
+    for e in range(row.nnz):
+        if not row.value[e] - row.value[e] == 0.0:
+            raise ValueError(f"{name} must be finite, got {row.value[e]} at index "
+                             f"{place_of(row, e)}")
+    return 0
+
+
+cdef int sparse_row(object x, str name, RowBuffer buffer, cf_row *row) except -1:
+    """A CSR matrix or array of one row, read in place where it is in order."""
+    cdef object data = x.data, places = x.indices, ends = x.indptr, shape = x._shape
+    cdef int kind = list_kind(data), width = list_kind(places), order
+    cdef Py_ssize_t begin, end
+    cdef const char *at
+    if (kind not in (CF_DOUBLES, CF_FLOATS) or width not in (CF_INT32, CF_INT64)
+            or list_kind(ends) not in (CF_INT32, CF_INT64)):
+        data, places, ends = plain_csr(x, name)
+        kind, width = CF_DOUBLES, CF_INT64
+    if type(shape) is not tuple or len(<tuple>shape) > 2 or (len(<tuple>shape) == 2
+                                                             and shape[0] != 1):
+        raise ValueError(f"{name} must be one row, got shape {x.shape}")
+    if np.PyArray_DIM(<np.ndarray>ends, 0) != 2:
+        raise ValueError(f"{name} has an indptr that does not go with one row")
+    row.n = shape[len(<tuple>shape) - 1]
+    begin, end = number_at(<np.ndarray>ends, 0), number_at(<np.ndarray>ends, 1)
+    if not (0 <= begin <= end <= np.PyArray_DIM(<np.ndarray>places, 0)
+            and end <= np.PyArray_DIM(<np.ndarray>data, 0)):
+        raise ValueError(f"{name} has an indptr that does not go with its entries")
+    buffer.held, buffer.held_places = data, places
+    row.nnz = end - begin
+    at = <const char *>np.PyArray_DATA(<np.ndarray>places)
+    row.i32, row.i64 = NULL, NULL
+    if width == CF_INT32:
+        row.i32 = <const int32_t *>at + begin
+        order = K.row_places32(row.nnz, row.i32, row.n)
+    else:
+        row.i64 = <const int64_t *>at + begin
+        order = K.row_places64(row.nnz, row.i64, row.n)
+    if order == CF_ROW_BAD:
+        raise ValueError(f"{name} has a column index outside 0 ... {row.n - 1}")
+    row.value = data_of(<np.ndarray>data) + begin
+    if kind == CF_FLOATS:
+        buffer.fit(row.nnz)
+        gather(row.nnz, <const char *>np.PyArray_DATA(<np.ndarray>data) + 4 * begin, 4, True,
+               buffer.value)
+        row.value = buffer.value
+    if order != CF_ROW_GOOD:
+        order_row(buffer, row)
+    return 0
+
+
+cdef int order_row(RowBuffer buffer, cf_row *row) except -1:
+    """The same row in the buffer, strictly ascending."""
+    cdef Py_ssize_t e, n = row.nnz
+    buffer.fit(n)
+    for e in range(n):
+        buffer.place[e] = place_of(row, e)
+    if row.value != buffer.value:
+        memcpy(buffer.value, row.value, <size_t>n * sizeof(double))
+    n = put_in_order(n, buffer.place, buffer.value)
+    if n < 0:
+        raise MemoryError(f"{row.nnz} entries to sort")
+    row.value, row.i64, row.i32, row.nnz = buffer.value, buffer.place, NULL, n
+    return 0
+
+
+cdef inline Py_ssize_t number_at(np.ndarray a, Py_ssize_t i) noexcept:
+    if np.PyArray_ITEMSIZE(a) == 8:
+        return (<const int64_t *>np.PyArray_DATA(a))[i]
+    return (<const int32_t *>np.PyArray_DATA(a))[i]
+
+
+cdef tuple plain_csr(object x, str name):
+    """data, indices and indptr of a CSR as float64 and int64."""
+    data = numpy.ascontiguousarray(plain(x.data, name), dtype=numpy.float64)
+    for part in (x.indices, x.indptr):
+        if numpy.asarray(part).dtype.kind not in "iu":
+            raise TypeError(f"{name} must have integers as indices, got dtype {part.dtype}")
+    return (data, numpy.ascontiguousarray(x.indices, dtype=numpy.int64),
+            numpy.ascontiguousarray(x.indptr, dtype=numpy.int64))
+
+
+cdef int other_row(object x, str name, RowBuffer buffer, cf_row *row) except -1:
+    """Whatever is neither a plain vector nor a CSR of a class seen before."""
+    global csr_type, csr_other
+    cdef np.ndarray a
+    if not isinstance(x, numpy.ndarray) and is_sparse(x):
+        if len(x.shape) > 2 or (len(x.shape) == 2 and x.shape[0] != 1):
+            raise ValueError(f"{name} must be one row, got shape {x.shape}")
+        x = as_csr(x, name)
+        sparse_row(x, name, buffer, row)
+        if type(x) is not csr_type:
+            csr_type, csr_other = type(x), csr_type
+        return 0
+    a = plain(x, name)
+    if np.PyArray_NDIM(a) == 2 and np.PyArray_DIM(a, 0) == 1:
+        a = <np.ndarray>a[0]
+    if np.PyArray_NDIM(a) != 1:
+        raise ValueError(f"{name} must be one row, got shape {(<object>a).shape}")
+    row.n = row.nnz = np.PyArray_DIM(a, 0)
+    row.i32, row.i64 = NULL, NULL
+    buffer.fit(row.n)
+    row.value = buffer.value
+    gather(row.n, <const char *>np.PyArray_DATA(a), np.PyArray_STRIDE(a, 0),
+           np.PyArray_TYPE(a) == np.NPY_FLOAT, buffer.value)
+    return 0
+
+
+cdef void gather(Py_ssize_t n, const char *at, Py_ssize_t step, bint floats,
+                 double *out) noexcept nogil:
+    cdef Py_ssize_t e
+    if floats:
+        for e in range(n):
+            out[e] = (<const float *>(at + e * step))[0]
+    else:
+        for e in range(n):
+            out[e] = (<const double *>(at + e * step))[0]
+
+
+cdef object as_csr(object x, str name):
+    """scipy.sparse of any format as CSR. scipy does not look at indices when it converts."""
+    form = getattr(x, "format", "")
+    if form == "csr":
+        return x
+    for places, limit in compressed(x, form):
+        if places.size and (places.min() < 0 or places.max() >= limit):
+            raise ValueError(f"{name} has an index outside 0 ... {limit - 1}")
+    if len(x.shape) == 1:
+        x = x.reshape((1, x.shape[0]))
+    return x.tocsr()
+
+
+def compressed(x, form):
+    """The lists of indices of a matrix, each with its limit."""
+    if form == "csc":
+        yield numpy.asarray(x.indices), x.shape[0]
+    elif form == "coo":
+        yield from zip((numpy.asarray(c) for c in x.coords) if hasattr(x, "coords")
+                       else (x.row, x.col), x.shape, strict=True)
+
+
+# --- many rows --------------------------------------------------------------------------------
+
+
+cdef Rows rows_of(object X, str name):
+    cdef Rows rows = Rows()
+    cdef np.ndarray a
+    if not isinstance(X, numpy.ndarray) and is_sparse(X):
+        if len(X.shape) != 2:
+            raise ValueError(f"{name} must have 2 dimensions, got shape {X.shape}")
+        rows.take_sparse(as_csr(X, name), name)
+    else:
+        a = plain(X, name)
+        if np.PyArray_NDIM(a) != 2:
+            raise ValueError(f"{name} must have 2 dimensions, got shape {(<object>a).shape}")
+        rows.take_dense(a, name)
+    if rows.d == 0:
+        raise ValueError(f"{name} must have at least one feature")
+    return rows
+
+
+cdef class Rows:
+    cdef int take_dense(self, np.ndarray a, str name) except -1:
+        cdef Py_ssize_t t
+        self.n, self.d = np.PyArray_DIM(a, 0), np.PyArray_DIM(a, 1)
+        self.most = self.d
+        self.floats = np.PyArray_TYPE(a) == np.NPY_FLOAT
+        self.value = <const char *>np.PyArray_DATA(a)
+        self.row_step, self.column_step = np.PyArray_STRIDE(a, 0), np.PyArray_STRIDE(a, 1)
+        self.kind = DOUBLES if not self.floats and (self.column_step == 8 or self.d <= 1) else GATHERED
+        self.held = (a,)
+        if self.kind == DOUBLES:
+            for t in range(self.n):
+                if K.row_check(self.d, <const double *>(self.value + t * self.row_step)) == CF_ROW_BAD:
+                    refuse_non_finite(a, name)
+            return 0
+        step = max(1, (1 << 16) // max(self.d, 1))
+        for t in range(0, self.n, step):
+            if not numpy.isfinite(a[t:t + step]).all():
+                refuse_non_finite(a, name)
+        return 0
+
+    cdef int take_sparse(self, object X, str name) except -1:
+        cdef object data = X.data, places = X.indices, ends = X.indptr
+        cdef int kind = list_kind(data), width = list_kind(places), ends_width = list_kind(ends)
+        if (kind not in (CF_DOUBLES, CF_FLOATS) or width not in (CF_INT32, CF_INT64)
+                or ends_width not in (CF_INT32, CF_INT64)):
+            data, places, ends = plain_csr(X, name)
+            kind, width, ends_width = CF_DOUBLES, CF_INT64, CF_INT64
+        self.n, self.d = X.shape
+        self.kind, self.floats = SPARSE, kind == CF_FLOATS
+        self.wide, self.wide_ends = width == CF_INT64, ends_width == CF_INT64
+        self.held = (data, places, ends)
+        self.value = <const char *>np.PyArray_DATA(<np.ndarray>data)
+        self.place = <const char *>np.PyArray_DATA(<np.ndarray>places)
+        self.ends = <const char *>np.PyArray_DATA(<np.ndarray>ends)
+        if np.PyArray_DIM(<np.ndarray>ends, 0) != self.n + 1:
+            raise ValueError(f"{name} has an indptr that does not go with {self.n} rows")
+        self.check_places(name)
+        if self.end(self.n) > min(np.PyArray_DIM(<np.ndarray>data, 0),
+                                  np.PyArray_DIM(<np.ndarray>places, 0)):
+            raise ValueError(f"{name} has an indptr that does not go with its entries")
+        return self.check_values(name, data)
+
+    cdef int check_places(self, str name) except -1:
+        """Row ends ascend, places are in range; notes whether they are in order everywhere."""
+        cdef Py_ssize_t t, begin, end = self.end(0), size = 8 if self.wide else 4, total
+        cdef int answer = CF_ROW_GOOD
+        cdef const char *at
+        total = len(self.held[1])
+        self.ordered = True
+        self.most = 0
+        for t in range(self.n):
+            begin, end = end, self.end(t + 1)
+            if not 0 <= begin <= end <= total:
+                raise ValueError(f"{name} has an indptr that does not go with its entries")
+            at = self.place + begin * size
+            if self.wide:
+                answer = K.row_places64(end - begin, <const int64_t *>at, self.d)
+            else:
+                answer = K.row_places32(end - begin, <const int32_t *>at, self.d)
+            if answer == CF_ROW_BAD:
+                raise ValueError(f"{name} has a column index outside 0 ... {self.d - 1}, "
+                                 f"in row {t}")
+            self.ordered = self.ordered and answer == CF_ROW_GOOD
+            self.most = max(self.most, end - begin)
+        return 0
+
+    cdef int check_values(self, str name, object data) except -1:
+        cdef Py_ssize_t t, begin = self.end(0), n = self.end(self.n) - begin
+        cdef RowBuffer buffer
+        cdef cf_row row
+        if self.floats:
+            good = K.all_finite_f32(n, <const float *>self.value + begin)
+        else:
+            good = K.all_finite(n, <const double *>self.value + begin)
+        if not good:
+            part = <np.ndarray>data[begin:begin + n]
+            refuse_non_finite(part, name)
+        if not self.ordered:
+            buffer = RowBuffer()
+            buffer.fit(self.most)
+            for t in range(self.n):
+                if not self.at(t, buffer, &row):
+                    raise ValueError(f"{name} has repeated entries in row {t} whose sum "
+                                     "overflows")
+        return 0
+
+    cdef bint at(self, Py_ssize_t t, RowBuffer buffer, cf_row *row) noexcept nogil:
+        cdef const char *at = self.value
+        cdef Py_ssize_t size = 4 if self.floats else 8
+        row.n = row.nnz = self.d
+        row.i32, row.i64 = NULL, NULL
+        if self.kind == DOUBLES:
+            row.value = <const double *>(at + t * self.row_step)
+            return True
+        if self.kind == SPARSE:
+            self.places(t, row)
+            at += self.end(t) * size
+            row.value = <const double *>at
+            if self.floats:
+                row.value = buffer.value
+                gather(row.nnz, at, size, True, buffer.value)
+            return self.ordered or self.in_order(buffer, row)
+        row.value = buffer.value
+        gather(self.d, at + t * self.row_step, self.column_step, self.floats, buffer.value)
+        return True
+
+    cdef bint in_order(self, RowBuffer buffer, cf_row *row) noexcept nogil:
+        """The row itself where its places ascend, else sorted in the buffer."""
+        cdef Py_ssize_t e, n = row.nnz
+        cdef int order
+        if self.wide:
+            order = K.row_places64(n, row.i64, row.n)
+        else:
+            order = K.row_places32(n, row.i32, row.n)
+        if order == CF_ROW_GOOD:
+            return True
+        for e in range(n):
+            buffer.place[e] = place_of(row, e)
+        if row.value != buffer.value:
+            memcpy(buffer.value, row.value, <size_t>n * sizeof(double))
+        n = put_in_order(n, buffer.place, buffer.value)
+        row.value, row.i64, row.i32, row.nnz = buffer.value, buffer.place, NULL, n
+        return n >= 0 and K.row_check(n, buffer.value) != CF_ROW_BAD
+
+
+# --- labels -----------------------------------------------------------------------------------
+
+
+cdef np.ndarray labels_of(object y, str name, Py_ssize_t n, Py_ssize_t k):
+    try:
+        given = numpy.asarray(y)
+    except (ValueError, TypeError) as error:
+        raise TypeError(f"{name} must be a sequence of labels: {error}") from None
+    if given.ndim != 1:
+        raise ValueError(f"{name} must have 1 dimension, got shape {given.shape}")
+    if given.size == 0:
+        given = given.astype(numpy.intp)
+    if given.dtype.kind not in "iu":
+        raise TypeError(f"{name} must hold integers, got dtype {given.dtype}")
+    if given.size != n:
+        raise ValueError(f"{name} must have length {n} to go with X, got {given.size}")
+    if n and not (given.min() >= 0 and given.max() < k):
+        raise ValueError(f"{name} must hold labels in 0 ... {k - 1}, got "
+                         f"{given.min() if given.min() < 0 else given.max()}")
+    return <np.ndarray>numpy.ascontiguousarray(given, dtype=numpy.intp)

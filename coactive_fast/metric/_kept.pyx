@@ -1,0 +1,477 @@
+"""Rows kept for a kernel; see _kept.pxd."""
+
+import numpy
+
+cimport numpy as np
+from libc.stddef cimport size_t
+from libc.string cimport memcpy, memmove, memset
+
+from coactive_fast._arrays cimport as_number, data_of, new_vector
+from coactive_fast._table cimport (
+    CF_ENONFINITE, CF_EVALUE, CF_OK, cf_get_library, cf_get_table, cf_library, cf_posting,
+    cf_posting_list, cf_table,
+)
+
+np.import_array()
+
+cdef const cf_table *K = cf_get_table()
+cdef const cf_library *L = cf_get_library()
+
+cdef enum Kind:
+    LINEAR
+    RBF
+    POLY
+    CALLABLE
+
+cdef enum:
+    NARROW = 64      # features up to which rows are always kept dense
+    WIDE = 4096      # and from which on never
+
+KINDS = {"linear": LINEAR, "rbf": RBF, "poly": POLY}
+PARAMETERS = {"linear": (), "rbf": ("gamma",), "poly": ("gamma", "coef0", "degree")}
+
+
+cdef void *larger(const void *old, Py_ssize_t kept, Py_ssize_t count, size_t size) except NULL:
+    """A new block with the first `kept` items of an old one, which stays."""
+    cdef void *block = L.alloc(<size_t>count, size)
+    if block == NULL:
+        raise MemoryError(f"{count * <Py_ssize_t>size} bytes of kept rows; a budget keeps fewer")
+    if kept:
+        memcpy(block, old, <size_t>kept * size)
+    return block
+
+
+cdef Py_ssize_t more_than(Py_ssize_t room, Py_ssize_t needed) noexcept:
+    return max(needed, room + room // 4 + 16)
+
+
+cdef class Forms:
+    def __dealloc__(self):
+        L.free(self.dense)
+        L.free(self.index)
+        L.free(self.value)
+
+    cdef int fit(self, const cf_row *x, bint dense) except -1:
+        """Room for x; dense: also written out."""
+        cdef double *wide
+        if dense and self.wide < x.n and (x.i32 != NULL or x.i64 != NULL):
+            wide = <double *>larger(NULL, 0, x.n, sizeof(double))
+            memset(wide, 0, <size_t>x.n * sizeof(double))
+            L.free(self.dense)
+            self.dense, self.wide = wide, x.n
+        if self.room < x.nnz:
+            index = larger(NULL, 0, x.nnz, sizeof(int64_t))
+            L.free(self.index)
+            self.index, self.room = <int64_t *>index, 0
+            value = larger(NULL, 0, x.nnz, sizeof(double))
+            L.free(self.value)
+            self.value, self.room = <double *>value, x.nnz
+        return 0
+
+    cdef const double *whole(self, const cf_row *x) noexcept nogil:
+        """x written out; `clear` gives the scratch back."""
+        cdef Py_ssize_t e
+        if x.i32 != NULL:
+            for e in range(x.nnz):
+                self.dense[x.i32[e]] = x.value[e]
+        elif x.i64 != NULL:
+            for e in range(x.nnz):
+                self.dense[x.i64[e]] = x.value[e]
+        else:
+            return x.value
+        return self.dense
+
+    cdef void clear(self, const cf_row *x) noexcept nogil:
+        cdef Py_ssize_t e
+        if x.i32 != NULL:
+            for e in range(x.nnz):
+                self.dense[x.i32[e]] = 0.0
+        elif x.i64 != NULL:
+            for e in range(x.nnz):
+                self.dense[x.i64[e]] = 0.0
+
+    cdef void gather(self, const cf_row *x) noexcept nogil:
+        """The entries of x that are not zero."""
+        cdef Py_ssize_t e, n = 0
+        for e in range(x.nnz):
+            self.value[n] = x.value[e]
+            self.index[n] = e
+            if x.i32 != NULL:
+                self.index[n] = x.i32[e]
+            elif x.i64 != NULL:
+                self.index[n] = x.i64[e]
+            n += x.value[e] != 0.0
+        self.nnz = n
+
+
+cdef object frozen(const cf_row *x):
+    """A copy of x written out that nobody can write to."""
+    cdef np.ndarray v = <np.ndarray>numpy.zeros(x.n)
+    cdef double *to = data_of(v)
+    cdef Py_ssize_t e
+    for e in range(x.nnz):
+        to[x.i32[e] if x.i32 != NULL else x.i64[e] if x.i64 != NULL else e] = x.value[e]
+    v.flags.writeable = False
+    return v
+
+
+cdef class Kept:
+    """Rows and a kernel.
+
+    Parameters
+    ----------
+    kernel : {"linear", "rbf", "poly"} or callable
+    kernel_params : dict or None
+    """
+
+    def __init__(self, kernel, kernel_params):
+        if not isinstance(kernel_params, (dict, type(None))):
+            raise TypeError("kernel_params must be a dict or None, got "
+                            f"{type(kernel_params).__name__}")
+        params = dict(kernel_params or {})
+        if callable(kernel):
+            self.kind = CALLABLE
+        elif isinstance(kernel, str):
+            if kernel not in KINDS:
+                raise ValueError(f"kernel must be one of {list(KINDS)} or callable, got "
+                                 f"{kernel!r}")
+            self.kind = KINDS[kernel]
+            for name in params:
+                if name not in PARAMETERS[kernel]:
+                    raise ValueError(f"kernel_params of {kernel!r} may hold "
+                                     f"{list(PARAMETERS[kernel])}, got {name!r}")
+        else:
+            raise TypeError(f"kernel must be a name or callable, got {type(kernel).__name__}")
+        self.kernel, self.params = kernel, params
+        self.gamma, self.coef0, self.degree = -1.0, 1.0, 3.0
+        if self.kind != CALLABLE:
+            self._take(params)
+        self.rows = []
+
+    def _take(self, params):
+        if params.get("gamma") is not None:
+            self.gamma = as_number(params["gamma"], "gamma of kernel_params")
+            if self.gamma <= 0.0:
+                raise ValueError(f"gamma of kernel_params must be > 0, got {self.gamma}")
+        self.coef0 = as_number(params.get("coef0", 1.0), "coef0 of kernel_params")
+        self.degree = as_number(params.get("degree", 3.0), "degree of kernel_params")
+
+    def __dealloc__(self):
+        L.free(self.dense)
+        L.free(self.begin)
+        L.free(self.square)
+        L.free(self.index)
+        L.free(self.value)
+        L.free(self.lists.pool)
+        L.free(self.lists.list)
+
+    cdef bint callable(self) noexcept nogil:
+        return self.kind == CALLABLE
+
+    cdef bint wants_dense(self) noexcept nogil:
+        """Whether `values` and `append` may want x written out."""
+        return self.form != SPARSE and self.kind != CALLABLE
+
+    cdef int raise_error(self) except -1:
+        """What a callable kernel raised, if that was it."""
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
+        return 0
+
+    # --- values -----------------------------------------------------------------------------
+
+    cdef double scale(self, const cf_row *x) noexcept nogil:
+        return self.gamma if self.gamma > 0.0 else 1.0 / x.n
+
+    cdef int own(self, const cf_row *x, double *out) noexcept nogil:
+        """k(x, x), finite and >= 0."""
+        if self.kind == CALLABLE:
+            with gil:
+                return self.ask(x, 0, True, out)
+        out[0] = 1.0 if self.kind == RBF else K.ridge_square(x)
+        if self.kind == POLY:
+            K.poly_of_dots(1, self.scale(x), self.coef0, self.degree, out)
+        return CF_OK if out[0] - out[0] == 0.0 and out[0] >= 0.0 else CF_ENONFINITE
+
+    cdef int values(self, const cf_row *x, Forms forms, Py_ssize_t first,
+                    double *out) noexcept nogil:
+        """k(row, x) of the rows `first` ... n - 1; x is `fit` and, for sparse ones, gathered."""
+        cdef Py_ssize_t n = self.n - first, d = self.d
+        cdef const double *rows
+        cdef const double *v
+        if n <= 0:
+            return CF_OK
+        if self.kind == CALLABLE:
+            with gil:
+                return self.ask(x, first, False, out)
+        if self.form == DENSE:
+            rows = self.dense + (self.lead + first) * d
+            v = forms.whole(x)
+            if self.kind == LINEAR:
+                K.scores(n, d, rows, d, v, out)
+            elif self.kind == RBF:
+                K.gram_rbf(n, d, rows, d, v, self.scale(x), out)
+            else:
+                K.gram_poly(n, d, rows, d, v, self.scale(x), self.coef0, self.degree, out)
+            forms.clear(x)
+        else:
+            K.postings_dots(&self.lists, self.lists.oldest + first, forms.nnz, forms.index,
+                            forms.value, out)
+            if self.kind == RBF:
+                K.rbf_of_dots(n, self.square + self.lead + first, K.ridge_square(x),
+                              self.scale(x), out)
+            elif self.kind == POLY:
+                K.poly_of_dots(n, self.scale(x), self.coef0, self.degree, out)
+        return CF_OK if K.all_finite(n, out) else CF_ENONFINITE
+
+    cdef int ask(self, const cf_row *x, Py_ssize_t first, bint own, double *out) noexcept:
+        """A callable kernel, which may raise anything: kept for `raise_error`."""
+        cdef Py_ssize_t s
+        self.coming = None  # a row that was not appended after all
+        try:
+            v = frozen(x)
+            if own:
+                out[0] = as_number(self.kernel(v, v, **self.params), "the kernel's value")
+                if out[0] < 0.0:
+                    raise ValueError(f"the kernel of x with itself must be >= 0, got {out[0]}")
+                return CF_OK
+            for s in range(first, self.n):
+                out[s - first] = as_number(self.kernel(self.rows[s], v, **self.params),
+                                           "the kernel's value")
+            return CF_OK
+        except BaseException as error:
+            self.error = error
+            return CF_EVALUE
+
+    # --- rows come and go ---------------------------------------------------------------------
+
+    cdef Form form_of(self, const cf_row *x, Forms forms) noexcept nogil:
+        """Dense where that is small or at least a quarter of the first row is not zero."""
+        if self.form != UNDECIDED:
+            return self.form
+        if x.n <= NARROW:
+            return DENSE
+        forms.gather(x)
+        return DENSE if x.n <= WIDE and 4 * forms.nnz >= x.n else SPARSE
+
+    cdef bint has_room(self, const cf_row *x, Forms forms) noexcept nogil:
+        """Whether `append` can do without `make_room`; sparse rows are gathered."""
+        if self.kind == CALLABLE:
+            return self.coming is not None
+        if self.form == UNDECIDED or self.lead + self.n >= self.room:
+            return False
+        if self.form == DENSE:
+            return True
+        if self.begin[self.lead + self.n] + forms.nnz > self.entries:
+            return False
+        if forms.nnz and forms.index[forms.nnz - 1] >= self.lists.features:
+            return False
+        return L.postings_lack(&self.lists, forms.nnz, forms.index) == 0
+
+    cdef int make_room(self, const cf_row *x, Forms forms) except -1:
+        """Memory for one row more; nothing that can be seen changes."""
+        cdef Form form
+        if self.kind == CALLABLE:
+            self.coming = frozen(x)
+            return 0
+        form = self.form_of(x, forms)
+        self.d = x.n
+        if self.lead > self.n:
+            self.move_down()
+        if self.lead + self.n >= self.room:
+            self.grow_rows(form, more_than(self.room, self.lead + self.n + 1))
+        if form == SPARSE:
+            forms.gather(x)
+            self.grow_entries(forms.nnz)
+            self.grow_lists(forms)
+        self.form = form
+        return 0
+
+    cdef void move_down(self) noexcept:
+        """The place of the rows that have left is used again."""
+        cdef Py_ssize_t s
+        cdef ptrdiff_t gone
+        if self.form == DENSE:
+            memmove(self.dense, self.dense + self.lead * self.d,
+                    <size_t>(self.n * self.d) * sizeof(double))
+        else:
+            gone = self.begin[self.lead]
+            for s in range(self.n + 1):
+                self.begin[s] = self.begin[self.lead + s] - gone
+            memmove(self.square, self.square + self.lead, <size_t>self.n * sizeof(double))
+            memmove(self.index, self.index + gone, <size_t>self.begin[self.n] * sizeof(int64_t))
+            memmove(self.value, self.value + gone, <size_t>self.begin[self.n] * sizeof(double))
+        self.lead = 0
+
+    cdef int grow_rows(self, Form form, Py_ssize_t room) except -1:
+        cdef Py_ssize_t held = self.lead + self.n
+        if form == DENSE:
+            rows = larger(self.dense, held * self.d, room * self.d, sizeof(double))
+            L.free(self.dense)
+            self.dense = <double *>rows
+        else:
+            square = larger(self.square, held, room, sizeof(double))
+            L.free(self.square)
+            self.square = <double *>square
+            begin = larger(self.begin, held + 1 if self.room else 0, room + 1, sizeof(ptrdiff_t))
+            L.free(self.begin)
+            self.begin = <ptrdiff_t *>begin
+            if self.room == 0:
+                self.begin[0] = 0
+        self.room = room
+        return 0
+
+    cdef int grow_entries(self, Py_ssize_t more) except -1:
+        cdef Py_ssize_t held = self.begin[self.lead + self.n], room
+        if held + more <= self.entries:
+            return 0
+        room = more_than(self.entries, held + more)
+        index = larger(self.index, held, room, sizeof(int64_t))
+        L.free(self.index)
+        self.index = <int64_t *>index
+        value = larger(self.value, held, room, sizeof(double))
+        L.free(self.value)
+        self.value = <double *>value
+        self.entries = room
+        return 0
+
+    cdef int grow_lists(self, Forms forms) except -1:
+        cdef Py_ssize_t features = forms.index[forms.nnz - 1] + 1 if forms.nnz else 0, room, lack
+        if features > self.lists.features:
+            room = min(self.d, more_than(self.lists.features, features))
+            lists = <cf_posting_list *>larger(self.lists.list, self.lists.features, room,
+                                              sizeof(cf_posting_list))
+            memset(lists + self.lists.features, 0,
+                   <size_t>(room - self.lists.features) * sizeof(cf_posting_list))
+            L.free(self.lists.list)
+            self.lists.list, self.lists.features = lists, room
+        lack = L.postings_lack(&self.lists, forms.nnz, forms.index)
+        if lack:
+            room = more_than(self.lists.room, self.lists.room + lack)
+            pool = larger(self.lists.pool, self.lists.used, room, sizeof(cf_posting))
+            L.free(self.lists.pool)
+            self.lists.pool, self.lists.room = <cf_posting *>pool, room
+        return 0
+
+    cdef void append(self, const cf_row *x, Forms forms) noexcept nogil:
+        """x as the last row; after `has_room` or `make_room` for it."""
+        cdef Py_ssize_t at = self.lead + self.n
+        cdef ptrdiff_t end
+        if self.kind == CALLABLE:
+            with gil:
+                self.rows.append(self.coming)
+                self.coming = None
+            self.d = x.n
+        elif self.form == DENSE:
+            memcpy(self.dense + at * self.d, forms.whole(x),
+                   <size_t>self.d * sizeof(double))
+            forms.clear(x)
+        else:
+            end = self.begin[at] + forms.nnz
+            memcpy(self.index + self.begin[at], forms.index,
+                   <size_t>forms.nnz * sizeof(int64_t))
+            memcpy(self.value + self.begin[at], forms.value, <size_t>forms.nnz * sizeof(double))
+            self.begin[at + 1] = end
+            self.square[at] = K.ridge_square(x)
+            L.postings_add(&self.lists, forms.nnz, forms.index, forms.value)
+        self.n += 1
+
+    cdef void drop_first(self) noexcept nogil:
+        """The oldest row leaves."""
+        cdef Py_ssize_t at = self.lead
+        if self.kind == CALLABLE:
+            with gil:
+                del self.rows[0]
+        else:
+            if self.form == SPARSE:
+                L.postings_drop(&self.lists, self.begin[at + 1] - self.begin[at],
+                                self.index + self.begin[at])
+            self.lead += 1
+        self.n -= 1
+
+    # --- state --------------------------------------------------------------------------------
+
+    cdef dict state(self):
+        """The rows, as plain arrays."""
+        cdef np.ndarray rows, begin, index, value
+        cdef ptrdiff_t first
+        told = {"d": self.d, "n": self.n, "form": <int>self.form}
+        if self.kind == CALLABLE:
+            told["rows"] = numpy.array(self.rows).reshape(self.n, self.d)
+        elif self.form == DENSE:
+            rows = <np.ndarray>numpy.empty((self.n, self.d))
+            memcpy(data_of(rows), self.dense + self.lead * self.d, <size_t>np.PyArray_NBYTES(rows))
+            told["rows"] = rows
+        elif self.form == SPARSE:
+            first = self.begin[self.lead]
+            begin = <np.ndarray>numpy.empty(self.n + 1, dtype=numpy.int64)
+            memcpy(np.PyArray_DATA(begin), self.begin + self.lead, <size_t>np.PyArray_NBYTES(begin))
+            index = <np.ndarray>numpy.empty(begin[self.n] - first, dtype=numpy.int64)
+            value = new_vector(np.PyArray_DIM(index, 0))
+            memcpy(np.PyArray_DATA(index), self.index + first, <size_t>np.PyArray_NBYTES(index))
+            memcpy(data_of(value), self.value + first, <size_t>np.PyArray_NBYTES(value))
+            told["begin"], told["index"], told["value"] = begin - first, index, value
+        return told
+
+    cdef int restore(self, dict state) except -1:
+        """The reverse, into an object that keeps nothing yet."""
+        cdef Forms forms = Forms()
+        cdef cf_row x
+        cdef np.ndarray rows, index, value
+        cdef Py_ssize_t n = int(state["n"]), d = int(state["d"]), s
+        cdef int form = int(state["form"])
+        if n < 0 or d < 0 or form not in (UNDECIDED, DENSE, SPARSE) or (n and d == 0):
+            raise ValueError("d, n and form of the state are out of range")
+        x.n, x.i32, x.i64 = d, NULL, NULL
+        if n and form != SPARSE:
+            rows = checked(state, "rows", (n, d))
+            for s in range(n):
+                x.nnz = d
+                x.value = data_of(rows) + s * d
+                self.take_row(&x, forms, form)
+        elif n:
+            begin = checked_indices(state["begin"], n + 1)
+            index = checked_indices(state["index"], int(begin[n]))
+            value = checked(state, "value", (int(begin[n]),))
+            if begin[0] != 0 or (numpy.diff(begin) < 0).any():
+                raise ValueError("begin of the state must ascend from 0")
+            for s in range(n):
+                if not ascending(index[begin[s]:begin[s + 1]], d):
+                    raise ValueError(f"index of the state must ascend in 0 ... {d - 1}")
+                x.nnz = begin[s + 1] - begin[s]
+                x.value = data_of(value) + <Py_ssize_t>begin[s]
+                x.i64 = <const int64_t *>np.PyArray_DATA(index) + <Py_ssize_t>begin[s]
+                self.take_row(&x, forms, form)
+        self.d = d
+        self.form = <Form>form
+        return 0
+
+    cdef int take_row(self, const cf_row *x, Forms forms, int form) except -1:
+        forms.fit(x, True)
+        self.form = <Form>form
+        self.make_room(x, forms)
+        self.append(x, forms)
+        return 0
+
+
+cdef object checked(dict state, str name, tuple shape):
+    value = numpy.asarray(state[name])
+    if value.dtype.kind not in "fiu" or value.shape != shape:
+        raise ValueError(f"{name} of the state must be numbers of shape {shape}")
+    value = numpy.ascontiguousarray(value, dtype=numpy.float64)
+    if not numpy.isfinite(value).all():
+        raise ValueError(f"{name} of the state must be finite")
+    return value
+
+
+cdef object checked_indices(object value, Py_ssize_t n):
+    value = numpy.asarray(value)
+    if value.dtype.kind not in "iu" or value.shape != (n,):
+        raise ValueError(f"the indices of the state must be {n} integers")
+    return numpy.ascontiguousarray(value, dtype=numpy.int64)
+
+
+cdef bint ascending(object index, Py_ssize_t d):
+    return index.size == 0 or (index[0] >= 0 and index[-1] < d
+                               and bool((numpy.diff(index) > 0).all()))

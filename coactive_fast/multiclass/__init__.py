@@ -1,0 +1,19 @@
+"""Multiclass learning from right or wrong: a label is tried, and one bit comes back."""
+
+from ._confidit import Confidit
+from ._history import MulticlassHistory
+from ._learners import (
+    Banditron,
+    MulticlassAROW,
+    MulticlassPerceptron,
+    MulticlassSecondOrderPerceptron,
+)
+
+__all__ = [
+    "Banditron",
+    "Confidit",
+    "MulticlassAROW",
+    "MulticlassHistory",
+    "MulticlassPerceptron",
+    "MulticlassSecondOrderPerceptron",
+]

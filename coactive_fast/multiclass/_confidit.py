@@ -1,0 +1,190 @@
+"""Confidit: the thin class over its models."""
+
+import math
+
+from ..learner._check import choice, number, switch
+from ._calls import ToldRightOrWrong
+from ._learners import MulticlassLearner, _Spread
+from ._policy import Diagonal, Policy
+
+COVARIANCES = ("diagonal", "full", "kernel")
+
+
+class Confidit(_Spread, MulticlassLearner, ToldRightOrWrong):
+    """Multiclass learning from right or wrong: one ridge regression a class, and the label with
+    the best optimistic score is tried.
+
+    Parameters
+    ----------
+    n_classes : int
+        K, at least 2.
+    covariance : {"diagonal", "full", "kernel"}, default "diagonal"
+        What is kept of every A_i: its diagonal (sparse rows of any width: O(nnz K) a row), all
+        of it (O(K d^2) a row, ``28 K d^2`` bytes), or the Gram matrix of the rows that the class
+        has learned (O(t^2) a row for t of them).
+    confidence : {"constant", "theory"}, default "constant"
+        The width of the confidence interval, see below.
+    eta : float, default 1.0
+        The constant of ``confidence="constant"``, > 0.
+    alpha : float, default 1.0
+        How close to each other the scores are taken to be, in (-1, 1].
+    projection : bool, default False
+        Project the scores of each round first. Not with a kernel.
+    norm_bound : float, default 1.0
+        ||U||, the length of all true weights together, >= 0; for "theory".
+    delta : float, default 0.05
+        Probability with which the theory may fail, in (0, 1).
+    approximation_error : float, default 0.0
+        How far from linear the classes may be in every round, >= 0; for "theory". (With it this
+        is Modified Confidit.)
+    diagonal_step : {"residual", "printed"}, default "residual"
+        For the diagonal: the step of the full matrix taken from its diagonal, or the one printed
+        in the paper, each feature by itself.
+    normalize : bool, default False
+        Divide every row by its length.
+    kernel : {"linear", "rbf", "poly"} or callable, default "linear"
+        For ``covariance="kernel"``, as for `metric.Dual`; a callable gets two 1-D rows.
+    kernel_params : dict, optional
+    max_features : int, optional
+        For the diagonal: rows may be of any width up to this, and wider ones than before add
+        features. None: all rows are as wide as the first that was learned.
+    seed : optional
+        What `numpy.random.default_rng` takes; there is chance where alpha < 1.
+
+    Notes
+    -----
+    At the start ``A_i = (1 + alpha)^2 I`` and ``w_i = 0``. A round is:
+
+    1. ``v_i = A_i^-1 x``, ``q_i = x.v_i``, ``m_i = w_i.x``.
+    2. With projection ``w_i += c_i v_i`` for every class, such that the new ``m_i + alpha`` are
+       the projection of the old ones onto ``{v >= 0, sum v = 1 + alpha}`` with weights q_i.
+    3. ``label = argmax_i m_i + eps_i``, ties to the lower one, where ``eps_i^2`` is ``eta q_i``
+       (constant) or ``2 q_i eta_t`` (theory). In round t, with C = 4::
+
+           eta_t = (1 + alpha)^2 ||U||^2 / 2 + (C / 2) sum_{s < t} q_s / (1 + q_s)
+                   + 9 C log((t + 4) / delta) + C (t - 1) approximation_error
+
+       where q_s is that of the label learned in round s, in its matrix before that round.
+    4. Right: ``beta = 1``. Wrong: ``beta = -1`` with probability ``(1 + alpha) / 2``, else 1. With
+       ``alpha = 1`` and for right answers no coin is drawn.
+    5. For the class of the label alone: ``A += x x^T``, ``w += A^-1 x (beta - w.x)``.
+
+    `choose` does steps 1 to 3 and changes nothing; `learn` does all but the choice, and takes
+    over what `choose` worked out for the same x. A row that is null (in the feature space of the
+    kernel) gets label 0 and only counts as a round. `decision_function` and `predict` use the
+    ``w_i.x`` as they are, without projection.
+
+    The full matrices are watched: A itself is kept beside its inverse, drift is probed for and
+    repaired, see `health`.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> learner = cf.Confidit(3)
+    >>> learner.choose([1.0, 0.0])
+    0
+    >>> learner.learn([1.0, 0.0], 0, False)
+    >>> learner.choose([1.0, 0.0])
+    1
+    >>> learner.weights
+    array([[-0.2,  0. ],
+           [ 0. ,  0. ],
+           [ 0. ,  0. ]])
+    """
+
+    _bandit = True
+    _shaping = (*MulticlassLearner._shaping, "covariance", "alpha", "kernel", "kernel_params")
+
+    def __init__(self, n_classes, *, covariance="diagonal", confidence="constant", eta=1.0,
+                 alpha=1.0, projection=False, norm_bound=1.0, delta=0.05, approximation_error=0.0,
+                 diagonal_step="residual", normalize=False, kernel="linear", kernel_params=None,
+                 max_features=None, seed=None):
+        self._begin(
+            n_classes=n_classes, covariance=covariance, confidence=confidence, eta=eta,
+            alpha=alpha, projection=projection, norm_bound=norm_bound, delta=delta,
+            approximation_error=approximation_error, diagonal_step=diagonal_step,
+            normalize=normalize, kernel=kernel, kernel_params=kernel_params,
+            max_features=max_features, seed=seed)
+
+    def _build(self, parameters):
+        if parameters["covariance"] != "diagonal" and parameters["max_features"] is not None:
+            raise ValueError('max_features goes with covariance="diagonal" only')
+        return super()._build(parameters)
+
+    def _has_chance(self, parameters):
+        return parameters["alpha"] != 1.0
+
+    def _model(self, n_classes, covariance, kernel, kernel_params, **parameters):
+        covariance = choice("covariance", covariance, COVARIANCES)
+        policy = _policy(**parameters)
+        if covariance == "kernel":
+            from ._dual import DualRidges
+
+            if parameters["projection"]:
+                raise ValueError('projection=True is not possible with covariance="kernel"')
+            return lambda: DualRidges(n_classes, policy(), kernel, kernel_params)
+        if kernel != "linear" or kernel_params:
+            raise ValueError('kernel and kernel_params have no meaning with '
+                             f'covariance="{covariance}"')
+        if covariance == "full":
+            from ._full import FullRidges
+
+            return lambda: FullRidges(n_classes, policy())
+        return lambda: Diagonal(n_classes, policy())
+
+    def inverse(self, i):
+        """``A_i^-1``, a copy; not with a kernel.
+
+        Parameters
+        ----------
+        i : int
+            The class.
+
+        Returns
+        -------
+        ndarray of float64
+            Shape (d, d), for the diagonal (d,); empty before the first round.
+        """
+        return self._engine.inverse(i)
+
+    def health(self):
+        """What the watch over rounding errors has seen, for ``covariance="full"``.
+
+        Returns
+        -------
+        dict of str to ndarray of shape (K,)
+            For each class: updates; probes of the drift; renewals of the inverse from A;
+            repairs (renewals because some ``x^T A^-1 x`` was not positive); failed (renewals
+            that were not possible); last_residual and worst_residual of the probes. Empty for
+            other covariances.
+        """
+        return self._engine.health()
+
+    @property
+    def weights(self):
+        """The weights, a copy of shape (K, d); (K, 0) before the first round. Not with a kernel."""
+        if self.covariance == "kernel":
+            raise AttributeError('there are no weights with covariance="kernel"')
+        return self._engine.weights
+
+
+def _policy(confidence, eta, alpha, projection, norm_bound, delta, approximation_error,
+            diagonal_step, normalize):
+    alpha = number("alpha", alpha, above=-1.0, most=1.0)
+    if (1.0 + alpha) ** 2 < 1e-280:
+        raise ValueError(f"alpha must be farther from -1, got {alpha}")
+    delta = number("delta", delta, above=0.0)
+    if delta >= 1.0:
+        raise ValueError(f"delta must be < 1, got {delta}")
+    arguments = {
+        "alpha": alpha,
+        "eta": number("eta", eta, above=0.0),
+        "theory": choice("confidence", confidence, ("constant", "theory")) == "theory",
+        "projection": switch("projection", projection),
+        "printed": choice("diagonal_step", diagonal_step, ("residual", "printed")) == "printed",
+        "norm_bound": number("norm_bound", norm_bound, least=0.0, most=math.sqrt(1e300)),
+        "delta": delta,
+        "error": number("approximation_error", approximation_error, least=0.0, most=1e280),
+        "normalize": switch("normalize", normalize),
+    }
+    return lambda: Policy(**arguments)

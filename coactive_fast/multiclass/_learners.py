@@ -1,0 +1,329 @@
+"""The learners of the multiclass family: thin classes over the engine."""
+
+import numpy as np
+
+from ..learner._base import Learner
+from ..learner._check import count, number
+from ..learner._progress import reporter
+from ..learner._random import make_generator
+from ._calls import ToldRightOrWrong, ToldTheLabel
+from ._engine import MulticlassEngine
+from ._history import MulticlassHistory
+from ._models import Arow, Counted, Perceptron
+from ._models import Banditron as BanditronModel
+from ._run import MulticlassRun, checked
+
+
+class MulticlassLearner(Learner):
+    """What all multiclass learners have in common."""
+
+    _shaping = ("n_classes", "max_features")
+    _bandit = False
+    _draws = False
+
+    def _build(self, parameters):
+        given = dict(parameters)
+        n_classes = count("n_classes", given.pop("n_classes"), least=2)
+        most = given.pop("max_features")
+        most = 0 if most is None else count("max_features", most, least=1)
+        first = make_generator(given.pop("seed")) if "seed" in given else None
+        model = self._model(n_classes, **given)
+        chance = first if self._has_chance(parameters) else None
+        return MulticlassEngine(model, chance, most=most, bandit=self._bandit, draws=self._draws)
+
+    def _has_chance(self, parameters):
+        """Whether anything is ever drawn: the generator is then part of the state."""
+        return self._draws
+
+    def _model(self, n_classes, **parameters):
+        """Checks the parameters; answers a function that makes a fresh model."""
+        raise NotImplementedError
+
+    # --- many rows --------------------------------------------------------------------------
+
+    def decision_function(self, X):
+        """The scores of pure exploitation.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d) or scipy.sparse matrix
+
+        Returns
+        -------
+        ndarray of float64, shape (n, K)
+        """
+        return self._engine.decision_function(X)
+
+    def predict(self, X):
+        """The labels of pure exploitation: the best score of each row, ties to the lower label.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d) or scipy.sparse matrix
+
+        Returns
+        -------
+        ndarray of intp, shape (n,)
+        """
+        return self._engine.predict(X)
+
+    def run(self, X, y, *, epochs=1, label_noise=0.0, noise_seed=None, progress=None):
+        """Chooses and learns, row by row: the loop of single calls, bit for bit, but compiled.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d) or scipy.sparse matrix
+        y : array_like of int, shape (n,)
+            The right labels.
+        epochs : int, default 1
+            How many times the rows are gone through, in their order.
+        label_noise : float, default 0.0
+            The probability with which a label is replaced by one drawn uniformly from all K,
+            once for the whole run: all epochs see the same labels.
+        noise_seed : optional
+            Where that chance comes from: what `numpy.random.default_rng` takes.
+        progress : bool or callable, optional
+            True shows a bar; a callable is called now and then as ``progress(done, total)`` and
+            may read the learner.
+
+        Returns
+        -------
+        MulticlassHistory
+            Also kept as ``learner.last_history``, where an interrupted run leaves its rounds so
+            far. A bad row or label is refused before anything is learned.
+        """
+        rows, labels = checked(X, y, self.n_classes)
+        epochs = count("epochs", epochs)
+        noise = number("label_noise", label_noise, least=0.0, most=1.0)
+        labels = _noisy(labels, noise, make_generator(noise_seed, "noise_seed"), self.n_classes)
+        total = epochs * len(labels)
+        choices = np.empty(total, dtype=np.intp)
+        mistakes, explored = np.empty(total, dtype=bool), np.empty(total, dtype=bool)
+        run = MulticlassRun(rows, labels, epochs, choices, mistakes, explored)
+        with reporter(progress) as report:
+            try:
+                run.run(self._engine, report)
+            finally:
+                done = run.done
+                self.last_history = MulticlassHistory(
+                    mistakes=mistakes[:done], explored=explored[:done], choices=choices[:done])
+        return self.last_history
+
+    # --- what was learned -------------------------------------------------------------------
+
+    def add_class(self):
+        """One class more, as fresh as all were at the start.
+
+        `reset` takes it away again.
+
+        Returns
+        -------
+        int
+            Its label.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.MulticlassPerceptron(2)
+        >>> learner.add_class(), learner.n_classes
+        (2, 3)
+        """
+        return self._engine.add_class()
+
+    @property
+    def n_classes(self):
+        """How many classes there are now."""
+        return self._engine.n_classes
+
+    @property
+    def rounds(self):
+        """How many rounds were learned."""
+        return self._engine.rounds
+
+    @property
+    def weights(self):
+        """The weights, a copy of shape (K, d); (K, 0) before the first round."""
+        return self._engine.weights
+
+
+def _noisy(labels, noise, rng, n_classes):
+    if noise == 0.0:
+        return labels
+    replaced = rng.random(len(labels)) < noise
+    return np.where(replaced, rng.integers(n_classes, size=len(labels)), labels).astype(np.intp)
+
+
+class Banditron(MulticlassLearner, ToldRightOrWrong):
+    """The Perceptron that is only told right or wrong, and explores by chance.
+
+    Parameters
+    ----------
+    n_classes : int
+        K, at least 2.
+    gamma : float, default 0.05
+        How much it explores, in (0, 1].
+    max_features : int, optional
+        Rows may be of any width up to this, and wider ones than before add features. None: all
+        rows are as wide as the first that was learned.
+    seed : optional
+        What `numpy.random.default_rng` takes.
+
+    Notes
+    -----
+    With ``best = argmax_r w_r.x``, label r is chosen with probability
+    ``p_r = (1 - gamma) [r = best] + gamma / K``. `choose` draws, and so changes the generator;
+    `learn` works p out again: ``w_r += x ([right] [r = label] / p_r - [r = best])``.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> learner = cf.Banditron(2, gamma=0.5, seed=0)
+    >>> [learner.choose([1.0]) for _ in range(5)]
+    [0, 0, 0, 0, 1]
+    >>> learner.learn([3.0], 1, True)
+    >>> learner.weights
+    array([[-3.],
+           [12.]])
+    """
+
+    _bandit = True
+    _draws = True
+
+    def __init__(self, n_classes, *, gamma=0.05, max_features=None, seed=None):
+        self._begin(n_classes=n_classes, gamma=gamma, max_features=max_features, seed=seed)
+
+    def _model(self, n_classes, gamma):
+        gamma = number("gamma", gamma, above=0.0, most=1.0)
+        return lambda: BanditronModel(n_classes, gamma)
+
+
+class MulticlassPerceptron(MulticlassLearner, ToldTheLabel):
+    """The multiclass Perceptron; it is told the right label.
+
+    It chooses ``argmax_i w_i.x``. Where that is another label than y, ``w_y += x`` and
+    ``w_chosen -= x``.
+
+    Parameters
+    ----------
+    n_classes : int
+        K, at least 2.
+    max_features : int, optional
+        See `Banditron`.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> learner = cf.MulticlassPerceptron(2)
+    >>> learner.learn([1.0, 2.0], 1)
+    >>> learner.weights
+    array([[-1., -2.],
+           [ 1.,  2.]])
+    """
+
+    def __init__(self, n_classes, *, max_features=None):
+        self._begin(n_classes=n_classes, max_features=max_features)
+
+    def _model(self, n_classes):
+        return lambda: Perceptron(n_classes)
+
+
+class _Spread:
+    """Learners that keep a variance, or a matrix, beside each class's weights."""
+
+    def inverse(self, i):
+        """The diagonal of ``A_i^-1``, a copy.
+
+        Parameters
+        ----------
+        i : int
+            The class.
+
+        Returns
+        -------
+        ndarray of float64, shape (d,)
+            Empty before the first round.
+        """
+        return self._engine.inverse(i)
+
+    def information(self):
+        """``log det A_i`` minus its value at the start: how much each class knows.
+
+        Returns
+        -------
+        ndarray of float64, shape (K,)
+        """
+        return self._engine.information()
+
+
+class MulticlassSecondOrderPerceptron(_Spread, MulticlassLearner, ToldTheLabel):
+    """The second-order Perceptron with diagonal matrices; it is told the right label.
+
+    The score of class i is ``b_i . (a + S_i + x^2)^-1 x``: the x that is asked about counts in
+    the matrix. On a mistake ``b_y += x``, ``b_chosen -= x``, and ``x^2`` is added to ``S_y`` and
+    ``S_chosen``. `weights` are the b, `inverse` is ``1 / (a + S_i)``.
+
+    Parameters
+    ----------
+    n_classes : int
+        K, at least 2.
+    a : float, default 1.0
+        > 0.
+    max_features : int, optional
+        See `Banditron`.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> learner = cf.MulticlassSecondOrderPerceptron(2)
+    >>> learner.learn([1.0, 2.0], 1)
+    >>> learner.weights, learner.inverse(0)
+    (array([[-1., -2.],
+           [ 1.,  2.]]), array([0.5, 0.2]))
+    """
+
+    _shaping = (*MulticlassLearner._shaping, "a")
+
+    def __init__(self, n_classes, *, a=1.0, max_features=None):
+        self._begin(n_classes=n_classes, a=a, max_features=max_features)
+
+    def _model(self, n_classes, a):
+        a = number("a", a, above=0.0)
+        return lambda: Counted(n_classes, a)
+
+
+class MulticlassAROW(_Spread, MulticlassLearner, ToldTheLabel):
+    """AROW, multiclass and with diagonal covariances; it is told the right label.
+
+    j is the best of the wrong classes, ``M = w_y.x - w_j.x`` and
+    ``V = x^T (Sigma_y + Sigma_j) x``. If ``M < 1``, with ``beta = 1 / (V + r)``::
+
+        w_y += beta (1 - M) Sigma_y x      w_j -= beta (1 - M) Sigma_j x
+        Sigma -= beta (Sigma x)^2          on the diagonal, for both
+
+    `inverse` is ``Sigma_i``, which starts as 1.
+
+    Parameters
+    ----------
+    n_classes : int
+        K, at least 2.
+    r : float, default 1.0
+        > 0; the larger, the smaller the steps.
+    max_features : int, optional
+        See `Banditron`.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> learner = cf.MulticlassAROW(2)
+    >>> learner.learn([1.0, 0.0], 1)
+    >>> learner.weights.round(3)
+    array([[-0.333,  0.   ],
+           [ 0.333,  0.   ]])
+    """
+
+    def __init__(self, n_classes, *, r=1.0, max_features=None):
+        self._begin(n_classes=n_classes, r=r, max_features=max_features)
+
+    def _model(self, n_classes, r):
+        r = number("r", r, above=0.0)
+        return lambda: Arow(n_classes, r)

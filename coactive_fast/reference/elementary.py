@@ -1,0 +1,62 @@
+"""Slow twins of the elementary functions."""
+
+import math
+
+import numpy as np
+
+from . import _check as check
+
+
+def exp(x):
+    """e to the power x, elementwise.
+
+    Parameters
+    ----------
+    x : array_like, shape (n,)
+        Infinities and NaN are numbers like others.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    Examples
+    --------
+    >>> from coactive_fast import reference
+    >>> reference.exp([0.0, -float("inf"), 1000.0])
+    array([ 1.,  0., inf])
+    """
+    return np.array([_exp(v) for v in check.real_array("x", x, 1)])
+
+
+def _exp(value):
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf
+
+
+def log(x):
+    """Natural logarithm, elementwise.
+
+    Parameters
+    ----------
+    x : array_like, shape (n,)
+        log(0) is -inf, log of a negative number NaN.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    Examples
+    --------
+    >>> from coactive_fast import reference
+    >>> reference.log([1.0, 0.0, -1.0])
+    array([  0., -inf,  nan])
+    """
+    return np.array([_log(v) for v in check.real_array("x", x, 1)])
+
+
+def _log(value):
+    if value > 0.0:
+        return math.log(value)
+    return -math.inf if value == 0.0 else math.nan

@@ -1,0 +1,279 @@
+/* The full metric in parts: an update in two halves, a row that leaves, scaling, renewal. */
+#include "cf_reference.h"
+
+typedef struct metric {
+    cf_full full;
+    double *memory, *scratch;
+    wide *a;
+} metric;
+
+static metric take_metric(const cf_table *k, ptrdiff_t n, double ridge)
+{
+    metric m;
+    m.memory = take_line(cf_full_size(n));
+    m.scratch = take_doubles(cf_full_scratch(n));
+    m.a = take_wide(n * n);
+    for (ptrdiff_t i = 0; i < n * n; i++)
+        m.a[i] = i / n == i % n ? ridge : 0.0L;
+    cf_full_init(&m.full, n, ridge, 0, k, m.memory);
+    return m;
+}
+
+static void note(metric *m, const double *x, double c)
+{
+    const ptrdiff_t n = m->full.n;
+    for (ptrdiff_t i = 0; i < n * n; i++)
+        m->a[i] += (wide)c * x[i / n] * x[i % n];
+}
+
+static void random_updates(const cf_table *k, metric *m, int turns)
+{
+    double *x = take_doubles(m->full.n), q;
+    for (int turn = 0; turn < turns; turn++) {
+        fill_normal(x, m->full.n);
+        CHECK_INT(cf_full_update(&m->full, k, x, 1.5, m->scratch, &q), CF_OK);
+        note(m, x, 1.5);
+    }
+}
+
+static wide log_determinant(ptrdiff_t n, const wide *from)
+{
+    wide *a = take_wide(n * n), sum = 0.0L;
+    memcpy(a, from, (size_t)(n * n) * sizeof *a);
+    for (ptrdiff_t j = 0; j < n; j++) {
+        sum += logl(a[j * n + j]);
+        for (ptrdiff_t i = j + 1; i < n; i++)
+            for (ptrdiff_t c = n; c-- > j;)
+                a[i * n + c] -= a[i * n + j] / a[j * n + j] * a[j * n + c];
+    }
+    return sum;
+}
+
+/* Matrix, inverse and logdet, relative to the largest entry. */
+static void check_metric(const cf_table *k, const metric *m, double error)
+{
+    const ptrdiff_t n = m->full.n;
+    double *out = take_doubles(n * n), *a = rounded(n * n, m->a);
+    const wide *b = wide_inverse(n, a);
+    double size_a = 0.0, size_b = 0.0;
+    for (ptrdiff_t i = 0; i < n * n; i++) {
+        size_a = fmax(size_a, fabs(a[i]));
+        size_b = fmax(size_b, (double)fabsl(b[i]));
+    }
+    cf_full_matrix(&m->full, k, m->scratch, out);
+    CHECK_CLOSE(distance(n * n, out, a), 0.0, 1e-12 * size_a);
+    cf_full_inverse(&m->full, k, m->scratch, out);
+    CHECK_CLOSE(distance(n * n, out, rounded(n * n, b)), 0.0, error * size_b);
+    CHECK_CLOSE(m->full.logdet, log_determinant(n, m->a),
+                error * (double)n * (1.0 + fabs(m->full.logdet)));
+    AGREE(k, out, n * n);
+    AGREE(k, &m->full.logdet, 1);
+}
+
+/* --- the two halves --------------------------------------------------------------------------- */
+
+TEST_TABLES(two_halves_are_an_update)
+{
+    FOR_SIZES(n, 1, 33) {
+        CONTEXT("%s n=%td", k->isa, n);
+        metric m = take_metric(k, n, 0.5), h = take_metric(k, n, 0.5);
+        double *x = take_doubles(n), *v = take_doubles(cf_pad(n));
+        double *before = take_doubles(n * n), *now = take_doubles(n * n);
+        for (int turn = 0; turn < 70; turn++) {
+            double q = NAN, same = NAN;
+            const double c = 0.1 + random_unit();
+            fill_normal(x, n);
+            CHECK_INT(cf_full_update(&m.full, k, x, c, m.scratch, &q), CF_OK);
+            cf_full_inverse(&h.full, k, h.scratch, before);
+            CHECK_INT(cf_full_propose(&h.full, k, x, c, h.scratch, v, &same), CF_OK);
+            cf_full_inverse(&h.full, k, h.scratch, now);
+            CHECK_CLOSE(distance(n * n, now, before), 0.0, 0.0); /* valgrind: 0 for -0 */
+            CHECK(q == same && same == k->dot(n, x, v));
+            cf_full_accept(&h.full, k, x, c, v, same, h.scratch);
+        }
+        CHECK_BITS(h.memory, m.memory, cf_full_size(n));
+        cf_full_attach(&h.full, m.memory);
+        CHECK_BITS(&h.full, &m.full, 1);
+        release();
+    }
+}
+
+TEST_TABLES(a_proposal_of_nothing)
+{
+    FOR_SIZES(n, 1, 20) {
+        CONTEXT("%s n=%td", k->isa, n);
+        metric m = take_metric(k, n, 1.0);
+        random_updates(k, &m, 11);
+        const double *memory = TAKE_COPY(m.memory, cf_full_size(n));
+        const cf_full *state = TAKE_COPY(&m.full, 1);
+        double *x = take_padded(n), *v = take_doubles(cf_pad(n)), q = -1.0;
+        double *y = take_doubles(cf_pad(n));
+        for (int form = 0; form < 2; form++) {
+            x[n / 2] = form ? 1e-170 : 0.0;
+            CHECK_INT(cf_full_propose(&m.full, k, x, 1.0, m.scratch, v, &q), CF_OK);
+            CHECK_CLOSE(q, 0.0, 0.0);
+            cf_full_solve(&m.full, k, x, m.scratch, y);
+            CHECK_BITS(v, y, n);
+            cf_full_accept(&m.full, k, x, 1.0, v, q, m.scratch);
+            cf_full_drop(&m.full, k, x, v, q, m.scratch);
+        }
+        CHECK_BITS(m.memory, memory, cf_full_size(n));
+        CHECK_BITS(&m.full, state, 1);
+        release();
+    }
+}
+
+TEST_TABLES(what_an_update_would_be)
+{
+    metric m = take_metric(k, 2, 1e-10);
+    const double x[2] = {1.0, 0.0};
+    CHECK_INT(cf_full_judge(&m.full, x, 1.0, 1.0), CF_OK);
+    CHECK_INT(cf_full_judge(&m.full, x, 1.0, 0.0), CF_FULL_NOTHING);
+    CHECK_INT(cf_full_judge(&m.full, x, 1.0, 0x1p-1074), CF_FULL_NOTHING);
+    CHECK_INT(cf_full_judge(&m.full, x, 1e308, 1e-310), CF_OK); /* c x.x is not small */
+    CHECK_INT(cf_full_judge(&m.full, x, 1.0, 1e300), CF_ENONFINITE);
+    CHECK_INT(cf_full_judge(&m.full, x, 1e300, 1.0), CF_ENONFINITE);
+    CHECK_INT(cf_full_judge(&m.full, x, 1.0, NAN), CF_ENONFINITE);
+    m = take_metric(k, 2, 1.0);
+    const double far[2] = {1e154, 0.0};
+    CHECK_INT(cf_full_judge(&m.full, far, 0.5, 1e308), CF_OK);
+    CHECK_INT(cf_full_judge(&m.full, far, 1.0, 1e308), CF_ENONFINITE); /* half the largest */
+}
+
+/* --- a row leaves ----------------------------------------------------------------------------- */
+
+static void drop(const cf_table *k, metric *m, const double *x)
+{
+    double *v = take_doubles(cf_pad(m->full.n)), q = NAN;
+    CHECK_INT(cf_full_propose(&m->full, k, x, 1.0, m->scratch, v, &q), CF_OK);
+    CHECK(q > 0.0 && q < 1.0);
+    cf_full_drop(&m->full, k, x, v, q, m->scratch);
+    note(m, x, -1.0);
+}
+
+TEST_TABLES(a_row_that_leaves_takes_its_term)
+{
+    FOR_SIZES(n, 1, 33) {
+        CONTEXT("%s n=%td", k->isa, n);
+        metric m = take_metric(k, n, 1.0);
+        random_updates(k, &m, 5 + (int)n % 14);
+        double *x = take_normal(n), q;
+        CHECK_INT(cf_full_update(&m.full, k, x, 1.0, m.scratch, &q), CF_OK);
+        note(&m, x, 1.0);
+        drop(k, &m, x);
+        check_metric(k, &m, 1e-11);
+        release();
+    }
+}
+
+/* The last `window` rows, over blocks, probes and renewals. */
+TEST_TABLES(a_window_of_rows)
+{
+    static const ptrdiff_t sizes[] = {1, 5, 8, 19};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int window = 1; window <= 31; window += 10) {
+            const ptrdiff_t n = sizes[s];
+            const int turns = check_count(200, 60);
+            metric m = take_metric(k, n, 1.0);
+            double *rows = take_normal(turns * n), q;
+            for (int turn = 0; turn < turns; turn++) {
+                CONTEXT("%s n=%td window=%d turn=%d", k->isa, n, window, turn);
+                const double *x = rows + turn * n;
+                CHECK_INT(cf_full_update(&m.full, k, x, 1.0, m.scratch, &q), CF_OK);
+                note(&m, x, 1.0);
+                if (turn >= window)
+                    drop(k, &m, x - window * n);
+            }
+            CHECK_INT(m.full.health.updates, 2 * turns - window);
+            CHECK_INT(m.full.health.failed, 0);
+            check_metric(k, &m, 1e-10);
+            release();
+        }
+}
+
+/* --- scaling ---------------------------------------------------------------------------------- */
+
+TEST_TABLES(scaling_is_exact)
+{
+    FOR_SIZES(n, 1, 20) {
+        for (int half = -30; half <= 30; half += 15) {
+            CONTEXT("%s n=%td half=%d", k->isa, n, half);
+            metric m = take_metric(k, n, 0.5);
+            random_updates(k, &m, 7 + (int)n % 11); /* something is pending */
+            double *a = take_doubles(n * n), *b = take_doubles(n * n), *now = take_doubles(n * n);
+            cf_full_matrix(&m.full, k, m.scratch, a);
+            cf_full_inverse(&m.full, k, m.scratch, b);
+            cf_full_scale(&m.full, k, half);
+            CHECK_CLOSE(m.full.ridge, ldexp(0.5, 2 * half), 0.0);
+            for (ptrdiff_t i = 0; i < n * n; i++) {
+                a[i] = ldexp(a[i], 2 * half);
+                b[i] = ldexp(b[i], -2 * half);
+                m.a[i] = ldexpl(m.a[i], 2 * half);
+            }
+            cf_full_matrix(&m.full, k, m.scratch, now);
+            CHECK_BITS(now, a, n * n);
+            cf_full_inverse(&m.full, k, m.scratch, now);
+            CHECK_BITS(now, b, n * n);
+            check_metric(k, &m, 1e-12);
+            double *x = take_doubles(n), q;
+            for (int turn = 0; turn < 40; turn++) { /* and it goes on, over renewals */
+                for (ptrdiff_t i = 0; i < n; i++)
+                    x[i] = ldexp(random_normal(), half);
+                CHECK_INT(cf_full_update(&m.full, k, x, 1.0, m.scratch, &q), CF_OK);
+                note(&m, x, 1.0);
+            }
+            check_metric(k, &m, 1e-11);
+            release();
+        }
+    }
+}
+
+/* What the sums have lost leaves the range of a float: it is given up, and nothing is infinite. */
+TEST_TABLES(scaling_far)
+{
+    const ptrdiff_t n = 5;
+    for (int half = -200; half <= 200; half += 50) {
+        CONTEXT("%s half=%d", k->isa, half);
+        metric m = take_metric(k, n, 0.5);
+        random_updates(k, &m, 37);
+        cf_full_scale(&m.full, k, half);
+        for (ptrdiff_t i = 0; i < n * n; i++)
+            m.a[i] = ldexpl(m.a[i], 2 * half);
+        check_metric(k, &m, 1e-12);
+        CHECK_INT(cf_full_renew(&m.full, k, m.scratch), 1);
+        check_metric(k, &m, 1e-12);
+        cf_full_scale(&m.full, k, -half);
+        for (ptrdiff_t i = 0; i < n * n; i++)
+            m.a[i] = ldexpl(m.a[i], -2 * half);
+        random_updates(k, &m, 37);
+        check_metric(k, &m, 1e-12);
+        release();
+    }
+}
+
+/* --- renewal ---------------------------------------------------------------------------------- */
+
+TEST_TABLES(renewal_on_request)
+{
+    FOR_SIZES(n, 1, 33) {
+        CONTEXT("%s n=%td", k->isa, n);
+        metric m = take_metric(k, n, 1.0);
+        random_updates(k, &m, 13 + (int)n % 7);
+        const cf_full_health before = m.full.health;
+        memset(m.full.b.data, 0xFF, (size_t)cf_panels_size(n) * sizeof(double));
+        CHECK_INT(cf_full_renew(&m.full, k, m.scratch), 1);
+        CHECK_INT(m.full.health.renewals, before.renewals + 1);
+        CHECK_INT(m.full.health.repairs, before.repairs);
+        check_metric(k, &m, 1e-12);
+        double *b = take_doubles(n * n), *now = take_doubles(n * n);
+        cf_full_inverse(&m.full, k, m.scratch, b);
+        cf_triangle_row(&m.full.a, 0)[0] = -1.0;
+        CHECK_INT(cf_full_renew(&m.full, k, m.scratch), 0);
+        CHECK_INT(m.full.health.failed, before.failed + 1);
+        cf_full_inverse(&m.full, k, m.scratch, now);
+        CHECK_BITS(now, b, n * n);
+        release();
+    }
+}
+
+CHECK_MAIN

@@ -1,0 +1,275 @@
+"""The compiled runs of the filters: the loop of single calls, in whatever form rows come."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+import scipy.sparse
+from filtering_cases import FILTERS, all_of, build
+from row_cases import sparse_forms
+
+import coactive_fast as cf
+
+# long enough for rows to be looked at in blocks, for memory to grow and for metrics to be renewed
+LONG = {
+    "full": {},
+    "full feedback": {"feedback": "full"},
+    "forget": {"forget": 0.95},
+    "window": {"window": 20},
+    "diagonal": {"covariance": "diagonal"},
+    "linear": {"covariance": "kernel", "feedback": "full"},
+    "linear forwarded": {"covariance": "kernel", "threshold_scale": 0.5},
+    "rbf": {"covariance": "kernel", "kernel": "rbf", "feedback": "full"},
+    "poly": {"covariance": "kernel", "kernel": "poly", "kernel_params": {"degree": 2},
+             "feedback": "full"},
+    "kernel ucb": {"covariance": "kernel", "kernel": "rbf", "rule": "ucb"},
+    "kernel window": {"covariance": "kernel", "window": 120, "feedback": "full"},
+    "budget": {"covariance": "kernel", "kernel": "rbf", "budget": 150, "feedback": "full"},
+}
+
+
+def text(rng, T, d, entries=12):
+    """Sparse unit rows over many features, some common, most rare, and labels to be learned."""
+    rows = np.repeat(np.arange(T), entries)
+    columns = np.minimum((d * rng.random(T * entries) ** 3).astype(int), d - 1)
+    X = scipy.sparse.coo_matrix((rng.random(T * entries) + 0.1, (rows, columns)), (T, d)).tocsr()
+    X = scipy.sparse.diags(1.0 / np.sqrt(X.multiply(X).sum(axis=1).A1)) @ X
+    return X.tocsr(), X @ rng.standard_normal(d) > 0.1
+
+
+def dense(rng, T, d):
+    X = rng.standard_normal((T, d))
+    X[T // 3] = 0.0
+    return X / np.sqrt(d), X @ rng.standard_normal(d) > 0.0
+
+
+def by_calls(learner, X, y):
+    """What `run` would tell, from single calls."""
+    full = learner.get_params().get("feedback") == "full"
+    forwarded, margins = [], []
+    for t, relevant in enumerate(y):
+        x = X[t]
+        margins.append(learner.margin(x))
+        forwarded.append(learner.forward(x))
+        if forwarded[-1] or full:
+            learner.learn(x, relevant)
+    return np.array(forwarded), np.array(margins)
+
+
+def same_state(a, b):
+    np.testing.assert_equal(a._engine.state(), b._engine.state())
+
+
+@pytest.mark.parametrize("data", ["dense", "text"])
+@pytest.mark.parametrize("name", LONG)
+def test_run_is_the_loop_bit_for_bit(name, data, rng):
+    if data == "text" and LONG[name].get("covariance", "full") == "full":
+        pytest.skip("a full matrix is not for text")
+    X, y = dense(rng, 400, 20) if data == "dense" else text(rng, 400, 30_000)
+    whole, single = cf.RidgeFilter(**LONG[name]), cf.RidgeFilter(**LONG[name])
+    history = whole.run(X, y)
+    forwarded, margins = by_calls(single, X, y)
+    np.testing.assert_array_equal(history.forwarded, forwarded)
+    np.testing.assert_array_equal(history.margins, margins)
+    same_state(whole, single)
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_any_cut_of_the_stream_gives_the_same(name, rng):
+    X, y = dense(rng, 300, 9)
+    whole, parts = cf.RidgeFilter(**LONG[name]), cf.RidgeFilter(**LONG[name])
+    history = whole.run(X, y)
+    margins = [parts.run(X[a:b], y[a:b]).margins
+               for a, b in zip([0, 0, 1, 113, 170], [0, 1, 113, 170, 300], strict=True)]
+    np.testing.assert_array_equal(np.concatenate(margins), history.margins)
+    same_state(whole, parts)
+
+
+@pytest.mark.parametrize("form", ["int32", "int64", "unsorted", "duplicates", "array", "csc"])
+@pytest.mark.parametrize("name", ["diagonal", "linear", "rbf", "poly", "budget", "Perceptron"])
+def test_wide_sparse_rows_are_dense_rows(name, form, rng):
+    """3,000 features, few entries: what is kept is sparse, however the rows are given."""
+    X, y = text(rng, 200, 3000)
+    make = cf.PerceptronFilter if name == "Perceptron" else lambda: cf.RidgeFilter(**LONG[name])
+    table = X.toarray()
+    wide, thin = make(), make()
+    first = wide.run(table, y)
+    second = thin.run(dict(sparse_forms(table))[form], y)
+    assert first == second
+    same_state(wide, thin)
+    row = dict(sparse_forms(table[7:8]))[form]
+    assert wide.margin(table[7]) == thin.margin(row) == thin.margin(table[7])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("layout", ["C", "F", "strided", "read-only", "list"])
+def test_layouts(dtype, layout, rng):
+    X, y = dense(rng, 120, 7)
+    X = X.astype(dtype)
+    forms = {"C": X, "F": np.asfortranarray(X), "strided": np.repeat(X, 2, axis=1)[:, ::2],
+             "read-only": X.copy(), "list": X.tolist()}
+    forms["read-only"].flags.writeable = False
+    expected = cf.RidgeFilter(covariance="diagonal").run(X.astype(np.float64), y)
+    assert cf.RidgeFilter(covariance="diagonal").run(forms[layout], y) == expected
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_the_work_of_forward_is_not_seen(name, rng):
+    """A caller's log without `forward`, or with others in between, teaches the same bits."""
+    X, y = dense(rng, 40, 5)
+    with_forward, without = build(cf, name), build(cf, name)
+    for t, relevant in enumerate(y):
+        if t % 3 == 1:
+            with_forward.forward(X[t - 1])
+        with_forward.forward(X[t])
+        if t % 3 == 2:
+            with_forward.margin(X[t - 1])
+        with_forward.learn(X[t], relevant)
+        without.learn(X[t], relevant)
+    assert [with_forward.margin(x) for x in X] == [without.margin(x) for x in X]
+    assert with_forward.learned == without.learned == 40
+
+
+def test_progress_and_last_history(rng):
+    X, y = dense(rng, 3000, 60)
+    learner, seen = cf.RidgeFilter(feedback="full"), []
+
+    def report(done, total):
+        seen.append((done, total, learner.rounds, learner.learned))
+
+    history = learner.run(np.tile(X, (10, 1)), np.tile(y, 10), progress=report)
+    assert learner.last_history is history and len(history) == 30_000
+    assert seen and all(total == 30_000 and done == rounds == learned
+                        for done, total, rounds, learned in seen)
+
+
+@pytest.mark.parametrize("name", ["full feedback", "linear", "diagonal"])
+def test_interrupted_run_stops_at_a_round(name, rng):
+    X, y = dense(rng, 6000, 30)
+    learner, straight = cf.RidgeFilter(**LONG[name]), cf.RidgeFilter(**LONG[name])
+
+    def stop(done, total):
+        if done > 200:
+            raise KeyboardInterrupt
+
+    tiles = 20 if name != "linear" else 1
+    with pytest.raises(KeyboardInterrupt):
+        learner.run(np.tile(X, (tiles, 1)), np.tile(y, tiles), progress=stop)
+    rounds = learner.rounds
+    assert 200 < rounds == len(learner.last_history) < tiles * 6000
+    history = straight.run(np.tile(X, (tiles, 1))[:rounds], np.tile(y, tiles)[:rounds])
+    assert learner.last_history == history
+    same_state(learner, straight)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signals here")
+def test_a_signal_ends_a_run(rng):
+    X, y = dense(rng, 4000, 50)
+    learner = cf.RidgeFilter(feedback="full")
+    done = threading.Event()
+
+    def play():
+        while not done.is_set():
+            learner.run(np.tile(X, (20, 1)), np.tile(y, 20))
+
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(KeyboardInterrupt):
+            play()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert learner.rounds == learner.learned > 0
+
+
+def test_a_row_refused_in_the_middle_leaves_the_rounds_before(rng):
+    X, y = dense(rng, 60, 5)
+    learner, straight = cf.RidgeFilter(), cf.RidgeFilter()
+    X[40] = 1.7e308
+    with pytest.raises(ValueError, match=r"\bx\b"):
+        learner.run(X, y)
+    straight.run(X[:40], y[:40])
+    assert len(learner.last_history) == learner.rounds == 40
+    same_state(learner, straight)
+    fresh = cf.RidgeFilter()
+    with pytest.raises(ValueError, match=r"\bx\b"):
+        fresh.run(X[40:], y[40:])
+    same_state(fresh, cf.RidgeFilter())
+
+
+def test_reading_while_a_run_is_on(rng):
+    """Readers wait for a pause of the run, and find some round's filter whole."""
+    X, y = dense(rng, 3000, 80)
+    learner, found, stop = cf.RidgeFilter(feedback="full"), [], threading.Event()
+
+    def read():
+        while not stop.is_set():
+            found.append(learner.margin(X[0]))
+
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    learner.run(np.tile(X, (5, 1)), np.tile(y, 5))
+    stop.set()
+    for thread in threads:
+        thread.join()
+    straight = cf.RidgeFilter(feedback="full")
+    straight.run(np.tile(X, (5, 1)), np.tile(y, 5))
+    same_state(learner, straight)
+    assert found and np.isfinite(found).all()
+
+
+def test_many_runs_at_once_are_each_their_own(rng):
+    X, y = dense(rng, 500, 20)
+    expected = all_of(cf.RidgeFilter(covariance="kernel").run(X, y))
+    learners = [cf.RidgeFilter(covariance="kernel") for _ in range(4)]
+    threads = [threading.Thread(target=learner.run, args=(X, y)) for learner in learners]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for learner in learners:
+        np.testing.assert_equal(all_of(learner.last_history), expected)
+
+
+def test_one_filter_fed_by_many_threads(rng):
+    """Every call is whole: the counts add up and nothing is lost."""
+    X, y = dense(rng, 200, 6)
+    learner = cf.RidgeFilter(covariance="kernel", kernel="rbf")
+
+    def feed(part):
+        for t in range(part, 200, 4):
+            learner.forward(X[t])
+            learner.learn(X[t], bool(y[t]))
+
+    threads = [threading.Thread(target=feed, args=(part,)) for part in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert learner.rounds == learner.learned == 200
+    straight = cf.RidgeFilter(covariance="kernel", kernel="rbf")
+    for x, relevant in zip(X, y, strict=True):
+        straight.learn(x, bool(relevant))
+    np.testing.assert_allclose([learner.margin(x) for x in X], [straight.margin(x) for x in X],
+                               rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.skipif(os.environ.get("COACTIVE_FAST_ISA", "") not in ("", "auto"),
+                    reason="one instruction set is enough")
+def test_memory_stays_flat(rng):
+    """A long stream through filters of fixed size: nothing is kept that is not needed."""
+    resource = pytest.importorskip("resource")
+    X, y = dense(rng, 20_000, 30)
+    learners = [cf.RidgeFilter(window=50), cf.RidgeFilter(covariance="kernel", window=50),
+                cf.RidgeFilter(covariance="kernel", kernel="rbf", budget=50, feedback="full")]
+    for learner in learners:
+        learner.run(X, y)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for learner in learners:
+        learner.run(X, y)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown * (1 if os.uname().sysname == "Darwin" else 1024) < 4 << 20

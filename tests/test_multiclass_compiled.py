@@ -1,0 +1,547 @@
+"""What only the compiled multiclass learners have: bits, layouts, growth, states, threads."""
+
+import copy
+import pickle
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse
+from multiclass_cases import LEARNERS, build, is_bandit, problem, teach
+from row_cases import sparse_forms, unit_rows, with_holes
+
+import coactive_fast as cf
+
+learners = pytest.mark.parametrize("name", LEARNERS)
+FULL = [name for name, (_, arguments) in LEARNERS.items() if arguments.get("covariance") == "full"]
+
+
+def state(learner):
+    return learner._engine.state()
+
+
+def same_state(a, b):
+    np.testing.assert_equal(state(a), state(b))
+
+
+def stream(rng, T=70, d=6, n_classes=3):
+    """Rows with zeros, one of them null, and the labels of a noisy linear rule."""
+    X, y = problem(rng, T=T, d=d, n_classes=n_classes)
+    return with_holes(X, rng), y
+
+
+def loop(learner, name, X, y):
+    """The single calls that make a run; the choices."""
+    choices = []
+    for x, right in zip(X, y, strict=True):
+        label = learner.choose(x)
+        teach(learner, name, x, label, right)
+        choices.append(label)
+    return choices
+
+
+# --- the same bits whatever the form and the way --------------------------------------------
+
+
+@learners
+@pytest.mark.parametrize("d, n_classes", [(6, 3), (33, 9), (40, 20), (9, 40)])
+def test_a_run_is_the_loop_to_the_bit(name, d, n_classes, rng):
+    X, y = stream(rng, T=120, d=d, n_classes=n_classes)
+    whole, single = build(cf, name, n_classes), build(cf, name, n_classes)
+    history = whole.run(X, y, epochs=2)
+    choices = loop(single, name, np.vstack((X, X)), np.tile(y, 2))
+    np.testing.assert_array_equal(history.choices, choices)
+    assert whole.rounds == 240
+    same_state(whole, single)
+    np.testing.assert_array_equal(whole.decision_function(X), single.decision_function(X))
+
+
+@learners
+@pytest.mark.parametrize("n_classes", [3, 20, 70])
+def test_the_form_of_the_rows_changes_no_bit(name, n_classes, rng):
+    if name in ("linear", "rbf") and n_classes > 3:
+        pytest.skip("its rows are written out anyway")
+    X, y = stream(rng, d=40, n_classes=n_classes)
+    X = X.astype(np.float32).astype(np.float64)  # so that float32 holds the same rows
+    forms = {**dict(sparse_forms(X)), "fortran": np.asfortranarray(X), "float32": X.astype("f"),
+             "sparse float32": scipy.sparse.csr_matrix(X.astype("f")),
+             "strided": np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3],
+             "backwards": X[::-1][::-1]}
+    plain = build(cf, name, n_classes)
+    expected = plain.run(X, y)
+    for form, rows in forms.items():
+        other = build(cf, name, n_classes)
+        assert other.run(rows, y) == expected, form
+        same_state(other, plain)
+        if form in ("int32", "int64", "unsorted", "duplicates", "sparse float32", "float32"):
+            single = build(cf, name, n_classes)
+            ones = [rows[t:t + 1] for t in range(len(y))]
+            np.testing.assert_array_equal(loop(single, name, ones, y), expected.choices)
+            same_state(single, plain)
+        np.testing.assert_array_equal(other.decision_function(rows), plain.decision_function(X))
+
+
+@learners
+@pytest.mark.parametrize("d", [6, 40])
+def test_what_choose_leaves_changes_no_bit(name, d, rng):
+    """Asked before, asked about something else in between, by others, or not at all."""
+    X, y = stream(rng, d=d)
+    asked, confused, silent = (build(cf, name) for _ in range(3))
+    for x, right in zip(X, y, strict=True):
+        label = int(rng.integers(3))
+        if name != "Banditron":
+            asked.choose(x)
+            confused.choose(x)
+            confused.choose(-x)
+            confused.choose(scipy.sparse.csr_matrix(x))
+            confused.predict(x[None])
+        for learner in (asked, confused, silent):
+            teach(learner, name, x, label, right)
+    same_state(asked, silent)
+    same_state(confused, silent)
+
+
+def test_a_row_that_changes_after_choose_is_another_row(rng):
+    learner, other = cf.Confidit(3, eta=0.5), cf.Confidit(3, eta=0.5)
+    X, y = stream(rng)
+    learner.run(X, y)
+    other.run(X, y)
+    x = X[0].copy()
+    learner.choose(x)
+    x[:] = X[1]
+    learner.learn(x, 1, False)
+    other.learn(X[1], 1, False)
+    same_state(learner, other)
+    row = scipy.sparse.csr_matrix(X[2])
+    learner.choose(row)
+    row.indices[:2] = row.indices[1::-1].copy()  # the same values at other places
+    learner.learn(row, 1, True)
+    other.learn(row.toarray()[0], 1, True)
+    same_state(learner, other)
+
+
+def test_parameters_between_choose_and_learn(rng):
+    """set_params, add_class and reset throw away what choose has left."""
+    X, y = stream(rng)
+    for change in (lambda m: m.set_params(projection=True), lambda m: m.add_class(),
+                   lambda m: m.set_params(normalize=True)):
+        asked, silent = cf.Confidit(3), cf.Confidit(3)
+        for learner in (asked, silent):
+            learner.run(X, y)
+        asked.choose(X[0])
+        for learner in (asked, silent):
+            change(learner)
+            learner.learn(X[0], 2, True)
+        same_state(asked, silent)
+
+
+# --- pruning --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("confidence", ["constant", "theory"])
+@pytest.mark.parametrize("eta", [0.01, 1.0, 25.0])
+@pytest.mark.parametrize("d, n_classes", [(33, 5), (50, 20), (64, 9)])
+def test_pruning_is_exact(confidence, eta, d, n_classes, rng):
+    X, y = problem(rng, T=250, d=d, n_classes=n_classes, noise=0.01)
+    X[::7] *= rng.random((len(X[::7]), 1)) * 100.0
+    arguments = {"covariance": "full", "confidence": confidence, "eta": eta, "alpha": 0.5,
+                 "norm_bound": 0.1, "seed": 1}
+    pruned, plain = (cf.Confidit(n_classes, **arguments) for _ in range(2))
+    plain._engine.pruning = False
+    assert pruned._engine.pruning and not plain._engine.pruning
+    assert pruned.run(X, y, epochs=2) == plain.run(X, y, epochs=2)
+    same_state(pruned, plain)
+    for x in X[:50]:
+        assert pruned.choose(x) == plain.choose(x)
+        pruned.learn(x, 3, False)  # whether its class was looked at or not
+        plain.learn(x, 3, False)
+    same_state(pruned, plain)
+
+
+def test_pruning_keeps_ties_with_the_lower_label(rng):
+    learner = cf.Confidit(20, covariance="full")
+    x = unit_rows(rng, 1, 40)[0]
+    learner.learn(x, 0, False)
+    for label in range(1, 20):  # classes that know nothing have the same bits
+        assert learner.choose(x) == label
+        learner.learn(x, label, False)
+    assert learner.choose(x) == 0
+
+
+# --- growth ---------------------------------------------------------------------------------
+
+GROWING = ["v5", "v5 alpha", "printed", "diagonal projection", "Banditron", "Perceptron",
+           "second-order", "AROW"]
+
+
+@pytest.mark.parametrize("name", GROWING)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_features_may_grow(name, sparse, rng):
+    """As if the width had been known from the start; narrow rows go on being welcome."""
+    X, y = stream(rng, d=12)
+    widths = np.minimum(12, 2 + np.arange(len(X)) // 4 + rng.integers(-1, 3, len(X)))
+    X[np.arange(12) >= widths[:, None]] = 0.0
+    grown, wide = build(cf, name, max_features=12), build(cf, name)
+    seen = 0
+    for t, (x, right) in enumerate(zip(X, y, strict=True)):
+        part = x[:widths[t]]
+        form = scipy.sparse.csr_matrix(part) if sparse else part
+        assert grown.choose(form) == wide.choose(x)
+        np.testing.assert_array_equal(grown.decision_function(form[None] if not sparse else form),
+                                      wide.decision_function(x[None]))
+        label = int(rng.integers(3))
+        teach(grown, name, form, label, right)
+        teach(wide, name, x, label, right)
+        seen = max(seen, widths[t])
+        assert grown.weights.shape == (3, seen)
+    np.testing.assert_array_equal(grown.weights, wide.weights[:, :seen])
+    same = copy.deepcopy(grown)
+    with pytest.raises(ValueError, match="12.*13|13.*12"):
+        grown.choose(np.ones(13))
+    with pytest.raises(ValueError, match="12.*13|13.*12"):
+        grown.run(np.ones((2, 13)), [0, 1])
+    same_state(grown, same)
+    grown.run(X, y)
+    wide.run(X, y)
+    np.testing.assert_array_equal(grown.weights, wide.weights)
+
+
+def test_max_features_is_for_what_can_grow():
+    for covariance in ("full", "kernel"):
+        with pytest.raises(ValueError, match="max_features"):
+            cf.Confidit(3, covariance=covariance, max_features=5)
+    for wrong in (0, -1, 2.5, "3", True):
+        with pytest.raises((ValueError, TypeError), match="max_features"):
+            cf.MulticlassPerceptron(3, max_features=wrong)
+    fixed = cf.MulticlassPerceptron(3)
+    fixed.learn([1.0, 2.0], 1)
+    with pytest.raises(ValueError, match=r"\bx\b.*2.*3"):
+        fixed.learn([1.0, 2.0, 3.0], 1)
+
+
+@learners
+@pytest.mark.parametrize("d", [5, 40])
+def test_many_classes_more(name, d, rng):
+    """Beyond a vector of eight, one at a time; copies and states go along."""
+    X, y = stream(rng, d=d)
+    learner = build(cf, name)
+    learner.run(X, y)
+    kept = learner.decision_function(X)
+    for k in range(3, 20):
+        assert learner.add_class() == k and learner.n_classes == k + 1
+        scores = learner.decision_function(X)
+        np.testing.assert_array_equal(scores[:, :3], kept)
+        assert not scores[:, 3:].any()
+    other = pickle.loads(pickle.dumps(learner))
+    assert other.n_classes == 20
+    for one in (learner, other):
+        one.run(X, (y + 15) % 20)
+        for x, right in zip(X, y, strict=True):
+            teach(one, name, x, 15 + right, 15 + right)
+    same_state(learner, other)
+    assert learner.decision_function(X)[:, 15:18].any(axis=0).all()
+    assert learner.reset().n_classes == 3
+
+
+def test_an_added_class_is_there_before_the_first_round():
+    learner = cf.Confidit(2, covariance="full")
+    learner.add_class()
+    learner.set_params(eta=0.5)
+    assert learner.n_classes == 3 and learner.weights.shape == (3, 0)
+    learner.learn([1.0, 0.0], 2, True)
+    assert learner.predict([[1.0, 0.0]])[0] == 2
+
+
+# --- states ---------------------------------------------------------------------------------
+
+
+@learners
+@pytest.mark.parametrize("d, n_classes", [(6, 3), (40, 10)])
+def test_what_was_loaded_goes_on_bit_for_bit(name, d, n_classes, rng, tmp_path):
+    X, y = stream(rng, T=90, d=d, n_classes=n_classes)
+    learner = build(cf, name, n_classes)
+    learner.run(X[:50], y[:50])
+    learner.choose(X[0])
+    learner.save(tmp_path / "learner.cf")
+    copies = [cf.load(tmp_path / "learner.cf"), copy.copy(learner), copy.deepcopy(learner),
+              pickle.loads(pickle.dumps(learner))]
+    expected = learner.run(X[50:], y[50:])
+    for other in copies:
+        assert other.rounds == 50
+        assert other.run(X[50:], y[50:]) == expected
+        same_state(other, learner)
+
+
+@pytest.mark.parametrize("kind", ["MulticlassPerceptron", "MulticlassSecondOrderPerceptron"])
+def test_damaged_states_are_refused(kind, rng):
+    learner = getattr(cf, kind)(3)
+    learner.run(*stream(rng))
+    whole = state(learner)
+    for key in whole:
+        for damage in (None, "text", np.full(3, np.nan), -1):
+            with pytest.raises((TypeError, ValueError)):
+                learner._engine.restore({**whole, key: damage})
+        with pytest.raises(ValueError, match=key):
+            learner._engine.restore({k: v for k, v in whole.items() if k != key})
+    np.testing.assert_equal(state(learner), whole)
+
+
+def test_a_callable_kernel_cannot_be_saved(tmp_path):
+    learner = cf.Confidit(2, covariance="kernel", kernel=lambda x, y: float(x @ y))
+    with pytest.raises(ValueError, match="kernel"):
+        learner.save(tmp_path / "learner.cf")
+
+
+# --- runs -----------------------------------------------------------------------------------
+
+
+def test_label_noise(rng):
+    X, y = stream(rng, T=4000)
+    plain, noisy, again = (cf.MulticlassPerceptron(3) for _ in range(3))
+    history = noisy.run(X, y, label_noise=0.4, noise_seed=5, epochs=2)
+    draws = np.random.default_rng(5)
+    replaced = draws.random(4000) < 0.4
+    labels = np.where(replaced, draws.integers(3, size=4000), y)
+    assert abs(replaced.mean() - 0.4) < 0.05
+    assert history == plain.run(X, labels, epochs=2)  # the same labels in both epochs
+    assert history == again.run(X, y, label_noise=0.4, noise_seed=5, epochs=2)
+    same_state(noisy, plain)
+    np.testing.assert_array_equal(history.mistakes, history.choices != np.tile(labels, 2))
+
+
+def test_the_history(rng):
+    X, y = stream(rng)
+    learner = cf.Confidit(3)
+    history = learner.run(X, y)
+    assert learner.last_history is history and len(history) == len(y)
+    assert history.cumulative_mistakes[-1] == history.mistakes.sum()
+    assert history.error_rate[-1] == history.mistakes.mean()
+    assert set(history.to_dict()) == {"mistakes", "explored", "choices"}
+    assert len(learner.run(X, y, epochs=0)) == 0 and learner.rounds == len(y)
+
+
+def test_progress_may_read(rng):
+    X, y = stream(rng, T=20000)
+    learner, told = cf.Confidit(3), []
+
+    def report(done, total):
+        told.append((done, total, learner.rounds, learner.weights.shape))
+
+    learner.run(X, y, progress=report, epochs=5)
+    assert told and told[-1] == (100000, 100000, 100000, (3, 6))
+    assert all(done == rounds for done, _, rounds, _ in told)
+
+
+def test_a_report_that_raises_ends_the_run_at_a_round(rng):
+    X, y = stream(rng, T=20000)
+    for arguments in ({}, {"covariance": "full"}, {"covariance": "full", "projection": True}):
+        learner = cf.Confidit(3, **arguments)
+
+        def report(done, total):
+            raise KeyError("enough")
+
+        with pytest.raises(KeyError):
+            learner.run(X, y, progress=report, epochs=50)
+        done = learner.rounds
+        assert 0 < done and len(learner.last_history) == done
+        other = cf.Confidit(3, **arguments)
+        order = np.arange(done) % len(y)
+        assert other.run(X[order], y[order]) == learner.last_history
+        same_state(other, learner)
+
+
+@pytest.mark.parametrize("name", ["v2", "v5", "linear", "Perceptron", "AROW", "Banditron"])
+def test_a_row_that_fails_ends_the_run_before_it(name, rng):
+    X, y = stream(rng, d=40)
+    X[30] = 1e308  # its products leave the range
+    learner, other = build(cf, name), build(cf, name)
+    with pytest.raises(ValueError, match=r"row 30 of X|\bx\b"):
+        learner.run(X, y)
+    assert learner.rounds == len(learner.last_history) == 30
+    assert other.run(X[:30], y[:30]) == learner.last_history
+    if name != "Banditron":  # the draw of the round that failed is not taken back
+        same_state(other, learner)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs interval timers")
+@pytest.mark.parametrize("arguments", [{}, {"covariance": "full"}])
+def test_ctrl_c(arguments, rng):
+    X, y = stream(rng, T=1000, d=40)
+    learner = cf.Confidit(3, **arguments)
+    old = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        begin = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            learner.run(X, y, epochs=100_000)
+        assert time.monotonic() - begin < 30.0
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, old)
+    done = learner.rounds
+    assert len(learner.last_history) == done > 0
+    other = cf.Confidit(3, **arguments)
+    other.run(X, y, epochs=done // 1000)
+    other.run(X[:done % 1000], y[:done % 1000])
+    same_state(learner, other)
+
+
+# --- threads --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["v1", "v2", "v5", "diagonal projection", "rbf", "AROW"])
+@pytest.mark.parametrize("d", [6, 60])
+def test_reading_while_a_run_learns(name, d, rng):
+    X, y = stream(rng, T=400 if name == "rbf" else 4000, d=d, n_classes=8)
+    learner, alone = build(cf, name, 8), build(cf, name, 8)
+    stop, failed, seen = threading.Event(), [], []
+
+    def read():
+        try:
+            while not stop.is_set():
+                seen.append(learner.choose(X[len(seen) % 50]))
+                assert np.isfinite(learner.decision_function(X[:20])).all()
+                learner.information()
+                if name != "rbf":
+                    assert np.isfinite(learner.inverse(3)).all()
+                copy.deepcopy(learner)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=read) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    history = learner.run(X, y)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert history == alone.run(X, y)
+    same_state(learner, alone)
+
+
+def test_two_threads_learn_in_some_order(rng):
+    """Perceptron steps on disjoint features commute: none is lost."""
+    d = 400
+    learner = cf.MulticlassPerceptron(2)
+    learner.learn(np.zeros(d), 0)
+
+    def work(first):
+        for f in range(first, d, 2):
+            learner.learn(scipy.sparse.csr_matrix(([1.0], [f], [0, 1]), shape=(1, d)), 1)
+
+    threads = [threading.Thread(target=work, args=(first,)) for first in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    np.testing.assert_array_equal(learner.weights, [[-1.0] * d, [1.0] * d])
+    assert learner.rounds == d + 1
+
+
+# --- the watch over the matrices ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("d", [5, 40])
+@pytest.mark.parametrize("how", ["choose", "learn", "run"])
+def test_damage_is_repaired_and_told(d, how, rng):
+    """An inverse that is not positive: who first sees it has it made anew from A."""
+    X, y = stream(rng, d=d)
+    x = np.eye(d)[0] - np.eye(d)[1]
+    learner, sound = cf.Confidit(3, covariance="full"), cf.Confidit(3, covariance="full")
+    for one in (learner, sound):
+        one.run(X, y)
+    damaged = state(learner)
+    damaged["classes"][1]["memory"][8] = 100.0  # element (1, 0) of the inverse of class 1
+    learner._engine.restore(damaged)
+    assert x @ learner.inverse(1) @ x < 0.0
+    for one in (learner, sound):
+        if how == "choose":
+            one._engine.pruning = False
+            one.choose(x)
+        elif how == "learn":
+            one.learn(x, 1, True)
+        else:
+            one._engine.pruning = False
+            one.run([x], [1])
+    np.testing.assert_allclose(learner.inverse(1), sound.inverse(1), atol=1e-12)
+    np.testing.assert_allclose(learner.weights, sound.weights, atol=1e-12)
+    assert learner.health()["repairs"].tolist() == [0, 1, 0]
+    assert sound.health()["repairs"].tolist() == [0, 0, 0]
+
+
+def test_damage_beyond_repair_is_an_error(rng):
+    """Neither the inverse nor A is positive definite: nothing is learned from such a state."""
+    X, y = stream(rng, d=5)
+    learner = cf.Confidit(3, covariance="full")
+    learner.run(X, y)
+    damaged = state(learner)
+    memory = damaged["classes"][1]["memory"]
+    memory[8] = memory[64 + 8] = 1e6  # of both
+    learner._engine.restore(damaged)
+    before = state(learner)
+    x = np.eye(5)[0] - np.eye(5)[1]
+    for do in (lambda: learner.choose(x), lambda: learner.learn(x, 1, True),
+               lambda: learner.run([x], [1])):
+        with pytest.raises(ValueError, match="repair"):
+            do()
+    after = state(learner)
+    assert after["rounds"] == before["rounds"]
+    np.testing.assert_array_equal(after["weights"], before["weights"])
+    assert (learner.health()["failed"] > 0).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("d", [7, 40])
+def test_the_inverse_stays_that_of_the_matrix(d, rng):
+    X = unit_rows(rng, 400, d) * np.logspace(0, -4, d)
+    y = rng.integers(0, 3, 400)
+    learner = cf.Confidit(3, covariance="full", alpha=-0.99, seed=0)
+    learner.run(X, y, epochs=5)
+    health = learner.health()
+    assert health["updates"].sum() == 2000 and health["probes"].sum() > 0
+    assert (health["renewals"] > 0).all() and health["repairs"].sum() == 0
+    assert health["worst_residual"].max() < 1e-4
+    A = [np.eye(d) * 0.01**2 for _ in range(3)]
+    other = cf.Confidit(3, covariance="full", alpha=-0.99, seed=0)
+    for label, x in zip(other.run(X, y, epochs=5).choices, np.tile(X, (5, 1)), strict=True):
+        A[label] = A[label] + np.outer(x, x)
+    for i in range(3):
+        product = learner.inverse(i) @ A[i]
+        assert np.abs(product - np.eye(d)).max() < 1e-6
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_rows_of_another_class_of_sizes(name, rng):
+    """Rows so small that they change no digit of A, and so large that they nearly overflow."""
+    learner, twin = build(cf, name, alpha=1.0), build(cf.reference, name, alpha=1.0)
+    for scale in (1e-3, 1e3, 1e-8, 1.0):
+        for x in scale * unit_rows(rng, 5, 4):
+            label = twin.choose(x)
+            assert learner.choose(x) == label
+            for one in (learner, twin):
+                one.learn(x, label, False)
+    np.testing.assert_allclose(learner.weights, twin.weights, rtol=1e-7, atol=1e-12)
+
+
+# --- against the twin, where its own tests are small ----------------------------------------
+
+
+@learners
+@pytest.mark.parametrize("d, n_classes", [(33, 9), (12, 30)])
+def test_the_twin_agrees(name, d, n_classes, rng):
+    if is_bandit(name) and name != "Banditron":
+        arguments = {"alpha": 1.0}
+    else:
+        arguments = {}
+    X, y = stream(rng, T=80, d=d, n_classes=n_classes)
+    learner, twin = (build(module, name, n_classes, **arguments) for module in (cf, cf.reference))
+    for t, (x, right) in enumerate(zip(X, y, strict=True)):
+        teach(learner, name, x, t % n_classes, right)
+        teach(twin, name, x, t % n_classes, right)
+    scores = twin.decision_function(X)
+    np.testing.assert_allclose(learner.decision_function(X), scores,
+                               atol=1e-9 * np.abs(scores).max())
+    if hasattr(twin, "information"):
+        np.testing.assert_allclose(learner.information(), twin.information(), atol=1e-9)
