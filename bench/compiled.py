@@ -63,6 +63,8 @@ def limits():
     size, place = ctypes.c_size_t, ctypes.c_void_p
     library.limits_rounds.argtypes = [place, size, size, ctypes.c_int, place, size, size]
     library.limits_rounds.restype = None
+    library.limits_features.argtypes = [place, size, size, place, size, size, size]
+    library.limits_features.restype = None
     library.limits_fma.argtypes, library.limits_fma.restype = [size], ctypes.c_double
     return library
 

@@ -113,3 +113,24 @@ double limits_fma(size_t rounds)
     limits_sink = (int64_t)sum[0];
     return 2.0 * CHAINS * (WIDTH / 8) * (double)rounds;
 }
+
+/* Rows of a sparse matrix: of each of its features `lines` lines are read, all asked for at once,
+ * and the first `changed` of them written back. Features begin every `lines` lines. */
+void limits_features(reals *base, size_t lines, size_t changed, const int32_t *features,
+                     size_t entries, size_t first, size_t rows)
+{
+    reals sum = {0};
+    for (size_t r = first; r < first + rows; r++) {
+        const int32_t *f = features + r * entries;
+        for (size_t e = 0; e < entries; e++)
+            for (size_t k = 0; k < lines; k++)
+                __builtin_prefetch(base + (size_t)f[e] * lines + k, 1);
+        for (size_t e = 0; e < entries; e++)
+            for (size_t k = 0; k < lines; k++)
+                sum += base[(size_t)f[e] * lines + k];
+        for (size_t e = 0; e < entries; e++)
+            for (size_t k = 0; k < changed; k++)
+                base[(size_t)f[e] * lines + k] *= -1.0;
+    }
+    limits_sink = (int64_t)sum[0];
+}

@@ -101,3 +101,18 @@ def flops(count, what):
     def play(n):
         library().limits_fma(round(n * count / each))
     return Contender(f"limit: {what} at the FMA peak", play)
+
+
+def features(tape, places, count, lines, changed):
+    """What sparse rows touch: of each of a row's places so many lines read, some written back.
+
+    `places` (rows, entries) of int32 in 0 ... count - 1; the tape tells where the rows begin.
+    """
+    if library() is None:
+        return None
+    block = _filled(count * lines)
+
+    def play(n):
+        library().limits_features(block.ctypes.data, lines, changed, places.ctypes.data,
+                                  places.shape[1], tape.take(n), n)
+    return Contender("limit: the same cache lines touched", play)

@@ -10,7 +10,8 @@ import platform
 import sys
 
 SUBJECTS = ("inverse", "full", "project_scores", "project_ball", "project_faces", "top_k", "rank",
-            "cholesky", "accuracy", "simulate")
+            "cholesky", "accuracy", "simulate", "convex",
+            "multiclass")
 
 
 def arguments():

@@ -33,14 +33,21 @@ _Progress: TypeAlias = Callable[[int, int], object] | bool | None
 
 __all__ = [
     "ItemData",
+    "MulticlassData",
+    "Prices",
     "Query",
     "RankingData",
+    "Scaling",
     "factorize",
     "fit_user_weights",
     "load_movielens",
+    "load_prices",
     "load_svmlight",
     "make_items",
+    "make_multiclass",
     "make_ranking",
+    "minmax",
+    "standardize",
 ]
 
 class Query:
@@ -171,3 +178,39 @@ def make_items(
     ratings_per_user: _Real | ArrayLike = 165.6,
     seed: _Seed = 0,
 ) -> ItemData: ...
+
+class Prices(NamedTuple):
+    relatives: NDArray[np.float64]
+    names: tuple[str, ...]
+
+def load_prices(path: _Source) -> Prices: ...
+
+class Scaling:
+    shift: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    kind: str
+    def __init__(self, shift: ArrayLike, scale: ArrayLike, kind: str = "affine") -> None: ...
+    def transform(self, X: ArrayLike | _Sparse) -> NDArray[np.float64]: ...
+    def inverse(self, X: ArrayLike | _Sparse) -> NDArray[np.float64]: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    def __eq__(self, other: object) -> bool: ...
+
+def standardize(X: ArrayLike | _Sparse) -> Scaling: ...
+def minmax(
+    X: ArrayLike | _Sparse, *, lower: _Real = 0.0, upper: _Real = 1.0
+) -> Scaling: ...
+
+class MulticlassData(NamedTuple):
+    features: NDArray[np.float64]
+    labels: NDArray[np.intp]
+    weights: NDArray[np.float64]
+
+def make_multiclass(
+    *,
+    n_rows: _Whole = 1000,
+    n_features: _Whole = 9,
+    n_informative: _Whole = 5,
+    n_classes: _Whole = 5,
+    normalize: bool = False,
+    seed: _Seed = 0,
+) -> MulticlassData: ...

@@ -182,6 +182,7 @@ cdef class FullRidge(Model):
         while ldexp(self.scale, 2 * half) <= 0.5:
             half += 1
         L.full_scale(&self.metric.core, K, -half)
+        self.metric.core.ridge = self.ridge  # forgetting fills it up again
         self.scale = ldexp(self.scale, 2 * half)
 
     cdef double information(self) noexcept nogil:

@@ -362,6 +362,7 @@ void cf_full_scale(cf_full *self, const cf_table *k, int half)
         self->w[i] = ldexp(self->w[i], -half);
     for (ptrdiff_t p = 0; p < self->pending; p++)
         self->weight[p] *= up;
+    self->ridge *= up;
     self->logdet += 2.0 * half * (double)self->n * k->log_one(2.0);
 }
 

@@ -94,6 +94,44 @@ TEST_TABLES(factor_solve_and_inverse)
     }
 }
 
+/* many right sides, and a solve that goes on after rows were appended: the bits of one alone */
+TEST_TABLES(many_right_sides_and_resumed_solves)
+{
+    FOR_SIZES(n, 1, check_count(129, 40)) {
+        const double *m = random_spd(n, 8);
+        const ptrdiff_t sides = n % 16, stride = cf_pad(n) + 8 * (n % 2), early = n - n / 3;
+        CONTEXT("%s n=%td sides=%td", k->isa, n, sides);
+        cf_triangle t = take_triangle(m, n, 0, 0), part = t;
+        cf_cholesky l = take_factor(n), first = take_factor(n);
+        CHECK_INT(k->cholesky_factor(&t, &l), CF_OK);
+        part.n = early; /* the same matrix, its first rows */
+        CHECK_INT(k->cholesky_factor(&part, &first), CF_OK);
+        double *u = take_line(sides * stride), *one = take_padded(n), *resumed = take_padded(n);
+        for (ptrdiff_t r = 0; r < sides; r++) {
+            memset(u + r * stride, 0, (size_t)stride * sizeof *u);
+            fill_normal(u + r * stride, n);
+        }
+        double *given = take_line(sides * stride);
+        memcpy(given, u, (size_t)(sides * stride) * sizeof *u);
+        k->cholesky_forward_many(&l, sides, u, stride);
+        for (ptrdiff_t r = 0; r < sides; r++) {
+            const double *x = given + r * stride;
+            const ptrdiff_t at = early & ~(ptrdiff_t)7;
+            k->cholesky_forward(&l, x, one);
+            CHECK_BITS(one, u + r * stride, cf_pad(n));
+            memcpy(resumed, x, (size_t)early * sizeof *x);
+            memset(resumed + early, 0, (size_t)(cf_pad(n) - early) * sizeof *x);
+            k->cholesky_forward(&first, resumed, resumed);
+            memcpy(resumed + at, x + at, (size_t)(cf_pad(n) - at) * sizeof *x);
+            k->cholesky_forward_from(&l, at, resumed, resumed);
+            CHECK_BITS(one, resumed, cf_pad(n));
+        }
+        if (sides)
+            AGREE(k, u, sides * stride);
+        release();
+    }
+}
+
 TEST_TABLES(a_larger_factor)
 {
     const ptrdiff_t n = check_count(200, 70);

@@ -93,4 +93,39 @@ TEST_TABLES(poly_at_the_edges)
     CHECK_CLOSE(out[0], 1.0, 0.0);
 }
 
+/* the same from dot products that are there: poly to the bit, rbf but for what three products lose */
+TEST_TABLES(kernels_of_dot_products)
+{
+    static const double degrees[] = {0.0, 1.0, 2.0, 3.0, 2.5};
+    FOR_SIZES(d, 1, 65) {
+        const ptrdiff_t n = 9;
+        double *rows = take_normal(n * d), *x = take_normal(d), *out = take_doubles(n);
+        double *direct = take_doubles(n), *square = take_doubles(n);
+        const double gamma = 0.5 / (double)d, own = k->dot(d, x, x);
+        CONTEXT("%s d=%td", k->isa, d);
+        memcpy(rows, x, (size_t)d * sizeof *x); /* one of them is x itself */
+        for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++) {
+            k->gram_poly(n, d, rows, d, x, gamma, 40.0, degrees[i], direct);
+            for (ptrdiff_t r = 0; r < n; r++)
+                out[r] = k->dot(d, rows + r * d, x);
+            k->poly_of_dots(n, gamma, 40.0, degrees[i], out);
+            CHECK_BITS(out, direct, n);
+        }
+        k->gram_rbf(n, d, rows, d, x, gamma, direct);
+        for (ptrdiff_t r = 0; r < n; r++) {
+            out[r] = k->dot(d, rows + r * d, x);
+            square[r] = k->dot(d, rows + r * d, rows + r * d);
+        }
+        k->rbf_of_dots(n, square, own, gamma, out);
+        CHECK_CLOSE(out[0], 1.0, 0.0);
+        for (ptrdiff_t r = 1; r < n; r++)
+            CHECK_CLOSE(out[r], direct[r], 1e-14);
+        AGREE(k, out, n);
+        release();
+    }
+    double dots[] = {1.1, 1.0, NAN}, squares[] = {1.0, 1.0, 1.0};
+    k->rbf_of_dots(3, squares, 1.0, 1.0, dots); /* a distance below zero is zero */
+    CHECK(dots[0] == 1.0 && dots[1] == 1.0 && isnan(dots[2]));
+}
+
 CHECK_MAIN

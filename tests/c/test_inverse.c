@@ -77,7 +77,7 @@ TEST_TABLES(product_and_rank_one_in_every_layout)
     FOR_SIZES(n, 0, check_count(257, 129)) {
         double *a = symmetric(n), *x = take_normal(n), *w = take_padded_normal(n);
         const double *b = updated(k, n, a, w);
-        double *first = take_result(n, 0), *second = take_result(n, 0);
+        double *first = take_result(n, 0), *second = take_result(n, 0), *less = take_result(n, 0);
         for (int which = 0; which < LAYOUTS; which++) {
             CONTEXT("%s n=%td layout=%d", k->isa, n, which);
             cf_triangle t = take_layout(which, a, n), fused = take_layout(which, a, n);
@@ -87,17 +87,40 @@ TEST_TABLES(product_and_rank_one_in_every_layout)
             check_triangle(&t, a);
             CHECK_BITS(which ? v : first, which ? first : v, which ? cf_pad(n) : 0);
             memcpy(first, v, (size_t)cf_pad(n) * sizeof *v);
+            k->symv_less(&t, w, x, less);
+            check_triangle(&t, a);
             k->rank_one(&t, w);
             check_triangle(&t, b);
             k->rank_one_symv(&fused, w, x, u);
             check_triangle(&fused, b);
             k->symv(&t, x, v);
             CHECK_BITS(u, v, cf_pad(n)); /* the fused pass is the two passes */
+            CHECK_BITS(less, v, cf_pad(n)); /* and so is the one that writes nothing */
             check_product(n, b, x, u);
             memcpy(second, u, (size_t)cf_pad(n) * sizeof *u);
         }
         AGREE(k, first, cf_pad(n));
         AGREE(k, second, cf_pad(n));
+        release();
+    }
+}
+
+TEST_TABLES(rank_one_back_adds_the_term)
+{
+    FOR_SIZES(n, 0, check_count(129, 65)) {
+        double *a = symmetric(n), *w = take_padded_normal(n), *minus = take_padded(n);
+        double *b = take_doubles(n * n);
+        for (ptrdiff_t i = 0; i < n; i++)
+            minus[i] = -w[i];
+        for (ptrdiff_t e = 0; e < n * n; e++)
+            b[e] = k->has_fma ? fma(w[e / n], w[e % n], a[e]) : a[e] + w[e / n] * w[e % n];
+        for (int which = 0; which < LAYOUTS; which++) {
+            CONTEXT("%s n=%td layout=%d", k->isa, n, which);
+            cf_triangle t = take_layout(which, a, n);
+            k->rank_one_back(&t, w, minus);
+            check_triangle(&t, b);
+            AGREE(k, packed(&t), n * (n + 1) / 2);
+        }
         release();
     }
 }

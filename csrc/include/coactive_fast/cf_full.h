@@ -89,8 +89,7 @@ int cf_full_repair(cf_full *self, const cf_table *k, double *scratch);
  * between; q = 0: nothing changes. Loses as many digits as 1 / (1 - q) has. Fast form only. */
 void cf_full_drop(cf_full *self, const cf_table *k, const double *x, const double *v, double q,
                   double *scratch);
-/* A *= 4^half, exactly; O(n^2). Fast form only. `ridge` stays: a caller that scales or drops
- * adds to the diagonal himself, so that A stays above some part of it. */
+/* A *= 4^half, exactly; O(n^2). Fast form only. */
 void cf_full_scale(cf_full *self, const cf_table *k, int half);
 /* The inverse anew from A; 0 where A does not allow it. */
 int cf_full_renew(cf_full *self, const cf_table *k, double *scratch);

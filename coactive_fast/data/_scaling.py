@@ -1,0 +1,200 @@
+"""Scaling of features and labels, as a record that goes with a run."""
+
+import numpy as np
+
+from ..learner._check import number
+from ._check import vector
+
+
+class Scaling:
+    """An affine map of each column: ``(x - shift) / scale``.
+
+    Parameters
+    ----------
+    shift, scale : array_like of shape (columns,)
+        scale > 0.
+    kind : str, default "affine"
+        What made it; part of the record only.
+
+    Examples
+    --------
+    >>> from coactive_fast import data
+    >>> scaling = data.standardize([[0.0, 5.0], [2.0, 5.0]])
+    >>> scaling.transform([[4.0, 6.0]])
+    array([[3., 1.]])
+    >>> data.Scaling(**scaling.to_dict()) == scaling
+    True
+    """
+
+    def __init__(self, shift, scale, kind="affine"):
+        self.shift, self.scale, self.kind = vector("shift", shift), vector("scale", scale), kind
+        if self.shift.shape != self.scale.shape:
+            raise ValueError(f"scale must have length {self.shift.size} to go with shift, got "
+                             f"{self.scale.size}")
+        if not (self.scale > 0.0).all():
+            raise ValueError(f"scale must be > 0, got {self.scale.min()}")
+
+    def transform(self, X):
+        """The scaled values.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, columns); (n,) or a number with one column
+
+        Returns
+        -------
+        ndarray of float64
+            Of the shape of X.
+
+        Examples
+        --------
+        >>> from coactive_fast import data
+        >>> data.minmax([3.0, 5.0, 7.0]).transform([4.0, 7.0])
+        array([0.25, 1.  ])
+        """
+        return (self._columns("X", X) - self.shift) / self.scale
+
+    def inverse(self, X):
+        """What `transform` made X from, to rounding.
+
+        Parameters
+        ----------
+        X : array_like, as for `transform`
+
+        Returns
+        -------
+        ndarray of float64
+
+        Examples
+        --------
+        >>> from coactive_fast import data
+        >>> data.minmax([3.0, 5.0, 7.0]).inverse([0.25, 1.0])
+        array([4., 7.])
+        """
+        return self._columns("X", X) * self.scale + self.shift
+
+    def to_dict(self):
+        """Plain lists and a string, fit for JSON: ``Scaling(**d)`` is the scaling again.
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> from coactive_fast import data
+        >>> data.minmax([3.0, 7.0]).to_dict()
+        {'shift': [3.0], 'scale': [4.0], 'kind': 'minmax'}
+        """
+        return {"shift": self.shift.tolist(), "scale": self.scale.tolist(), "kind": self.kind}
+
+    def _columns(self, name, X):
+        values = _numbers(name, X)
+        width = values.shape[1] if values.ndim == 2 else 1
+        if width != self.shift.size:
+            raise ValueError(f"{name} must have {self.shift.size} columns, got {width}")
+        return values
+
+    def __eq__(self, other):
+        return isinstance(other, Scaling) and self.to_dict() == other.to_dict()
+
+    __hash__ = None
+
+    def __repr__(self):
+        return f"<Scaling by {self.kind} of {self.shift.size} columns>"
+
+
+def standardize(X):
+    """The scaling of each column to mean 0 and standard deviation 1.
+
+    Parameters
+    ----------
+    X : array_like or scipy.sparse, shape (n, columns), or (n,) for one column
+
+    Returns
+    -------
+    Scaling
+        A column that does not vary is only shifted.
+
+    Examples
+    --------
+    >>> from coactive_fast import data
+    >>> data.standardize([[0.0, 1.0], [2.0, 1.0]]).to_dict()
+    {'shift': [1.0, 1.0], 'scale': [1.0, 1.0], 'kind': 'standardize'}
+    """
+    values = _table("X", X)
+    still = _still(values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        shift = np.where(still, values[0], values.mean(axis=0))
+        scale = np.where(still, 1.0, values.std(axis=0))
+    return _made(shift, scale, "standardize")
+
+
+def minmax(X, *, lower=0.0, upper=1.0):
+    """The scaling of each column to the interval from `lower` to `upper`.
+
+    Parameters
+    ----------
+    X : array_like or scipy.sparse, shape (n, columns), or (n,) for one column
+    lower, upper : float, default 0.0 and 1.0
+        lower < upper.
+
+    Returns
+    -------
+    Scaling
+        A column that does not vary goes to `lower`.
+
+    Examples
+    --------
+    >>> from coactive_fast import data
+    >>> X = [[1.0, 10.0], [3.0, 30.0]]
+    >>> data.minmax(X, lower=-1.0).transform(X)
+    array([[-1., -1.],
+           [ 1.,  1.]])
+    """
+    lower, upper = number("lower", lower), number("upper", upper)
+    if not lower < upper:
+        raise ValueError(f"upper must be > lower, got {upper} and {lower}")
+    values = _table("X", X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        low = values.min(axis=0)
+        scale = np.where(_still(values), 1.0, (values.max(axis=0) - low) / (upper - lower))
+        shift = low - lower * scale
+    return _made(shift, scale, "minmax")
+
+
+def _still(values):
+    """Columns that do not vary: to be shifted only, whatever rounding says of their spread."""
+    return (values == values[0]).all(axis=0)
+
+
+def _made(shift, scale, kind):
+    if not (np.isfinite(shift).all() and np.isfinite(scale).all() and (scale > 0.0).all()):
+        raise ValueError("X must lie within a range that float64 can scale")
+    return Scaling(shift, scale, kind)
+
+
+def _table(name, X):
+    """At least one row of at least one column; a vector is one column."""
+    values = _numbers(name, X)
+    if values.ndim == 0 or values.size == 0:
+        raise ValueError(f"{name} must have at least one row and one column")
+    return values.reshape(len(values), -1)
+
+
+def _numbers(name, X):
+    """Finite float64 of 0, 1 or 2 dimensions; sparse is made dense."""
+    if hasattr(X, "toarray") and hasattr(X, "nnz"):
+        X = X.toarray()
+    try:
+        array = np.asarray(X)
+    except ValueError as error:
+        raise TypeError(f"{name} must be an array of real numbers: {error}") from None
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    if array.ndim > 2:
+        raise ValueError(f"{name} must have at most 2 dimensions, got shape {array.shape}")
+    values = array.astype(np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} must be finite: it holds NaN or infinity")
+    return values

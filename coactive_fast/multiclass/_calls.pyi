@@ -1,0 +1,15 @@
+from typing import Any, SupportsIndex, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+_Row: TypeAlias = ArrayLike | Any  # or a scipy.sparse row
+
+class Choosing:
+    def choose(self, x: _Row) -> int: ...
+
+class ToldRightOrWrong(Choosing):
+    def learn(self, x: _Row, label: SupportsIndex, correct: bool | np.bool_) -> None: ...
+
+class ToldTheLabel(Choosing):
+    def learn(self, x: _Row, y: SupportsIndex) -> None: ...
