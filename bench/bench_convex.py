@@ -152,9 +152,8 @@ def simplex_case(d):
         times_faster(6, "the fastest QP solver", QUADPROG, PROXSUITE))
     # the same weeks each time: A grows, and later steps would be too short to leave the simplex
     stream = Contender(OURS, lambda n: ours.run(losses, n), ours.reset, most=WEEKS, step=WEEKS)
-    return Case("convex", f"ONSEG, simplex, projection active in every round, d={d}", stream, solvers,
-                None, targets,
-                (ours.run, (losses, 100)))
+    return Case("convex", f"ONSEG, simplex, projection active in every round, d={d}", stream,
+                solvers, None, targets, (ours.run, (losses, 100)))
 
 
 # --- abalone ------------------------------------------------------------------------------------
