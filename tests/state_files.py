@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 import coactive_fast
 from coactive_fast.learner import _file
@@ -28,6 +29,7 @@ def python(code, *arguments):
         paths.append(os.environ["PYTHONPATH"])
     return subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True,
+        cwd=tempfile.gettempdir(),  # not the sources' folder, which may have no compiled modules
         timeout=300, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths),
                           "OPENBLAS_NUM_THREADS": "1"},
     )

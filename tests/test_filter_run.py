@@ -154,7 +154,7 @@ def test_interrupted_run_stops_at_a_round(name, rng):
         if done > 200:
             raise KeyboardInterrupt
 
-    tiles = 20 if name != "linear" else 1
+    tiles = 60 if name != "linear" else 1
     with pytest.raises(KeyboardInterrupt):
         learner.run(np.tile(X, (tiles, 1)), np.tile(y, tiles), progress=stop)
     rounds = learner.rounds

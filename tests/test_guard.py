@@ -7,13 +7,18 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import coactive_fast as cf
+
+# a program begins outside the sources' folder, which may have no compiled modules
+PACKAGE_PARENT = str(Path(cf.__file__).resolve().parents[1])
 
 unix = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers here")
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -28,7 +33,9 @@ stop = threading.Event()
 
 
 def printed(code, limit=60):
-    done = subprocess.run([sys.executable, "-c", BEGIN + code], capture_output=True, text=True,
+    done = subprocess.run([sys.executable, "-c", BEGIN + code], cwd=tempfile.gettempdir(),
+                          env={**os.environ, "PYTHONPATH": PACKAGE_PARENT},
+                          capture_output=True, text=True,
                           timeout=limit)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.strip()
