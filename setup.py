@@ -106,7 +106,7 @@ setup(
             "binding": True,
             "boundscheck": DEBUG,
             "initializedcheck": DEBUG,
-            "nonecheck": DEBUG,
+            "nonecheck": False,  # would need the GIL wherever an engine works without it
             "cdivision": not DEBUG,
         },
     ),
