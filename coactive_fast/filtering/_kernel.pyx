@@ -62,7 +62,7 @@ cdef class KernelRidge(Model):
 
     cdef int make_place(self, Py_ssize_t room) except -1:
         """Memory for so many examples, beside the factor's own."""
-        cdef Py_ssize_t n = self.gram.factor.n
+        cdef Py_ssize_t n = min(self.gram.factor.n, self.room)  # what there is to keep
         cdef double *y = taken(room + 16, "labels")
         cdef double *c = taken(room + 16, "coefficients")
         cdef double *u = taken(room + 16, "a row")
@@ -73,7 +73,7 @@ cdef class KernelRidge(Model):
             memcpy(c, self.c, <size_t>n * sizeof(double))
             memcpy(born, self.born, <size_t>n * sizeof(int64_t))
         if self.own_u != NULL:
-            memcpy(u, self.u, <size_t>self.gram.length() * sizeof(double))
+            memcpy(u, self.u, <size_t>min(self.gram.length(), self.room + 16) * sizeof(double))
         self.give_back()
         self.y, self.c, self.own_u, self.drop, self.born = y, c, u, drop, born
         self.u = u
