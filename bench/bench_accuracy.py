@@ -74,7 +74,8 @@ def looks(many):
 
 def play(precision, many):
     """The whole run. Returns the metric, the errors by time, and the growth of memory."""
-    m, total, errors, at, first = Full(N, ridge=RIDGE, precision=precision), exact.Sum(N), {}, 0, None
+    m, total = Full(N, ridge=RIDGE, precision=precision), exact.Sum(N)
+    errors, at, first = {}, 0, None
     due = looks(many)
     for number in range(-(-many // CHUNK)):
         rows = chunk(number)[:many - number * CHUNK]

@@ -1,7 +1,8 @@
 """Confidit: whole matrices and sparse diagonals, in runs and call by call from Python.
 
 The rivals' algorithm is Confidit with projection and constant width; ours does all of a round
-(the coin, the step by the answer, A beside its inverse) where they do the products only.
+(the coin, the step by the answer, A beside its inverse) where they do the products only. A sparse
+learner is larger than the caches: a sample is a whole pass, not the first rows after a rival's.
 """
 
 import functools
@@ -64,13 +65,13 @@ def plays_run(name, learner, x, y, least, own=False):
                      own=own)
 
 
-def plays_calls(learner, x, y, own=True):
+def plays_calls(learner, x, y, step=1):
     items = [(x[t:t + 1] if scipy.sparse.issparse(x) else x[t], int(y[t]))
              for t in range(x.shape[0])]
     play = player("a = choose(p[0]); learn(p[0], a, a == p[1])", "p", items,
                   choose=learner.choose, learn=learner.learn)
     play(len(items))
-    return Contender(CALLS, play, own=own)
+    return Contender(CALLS, play, own=True, step=step)
 
 
 def numba_full(x, k):
@@ -184,7 +185,7 @@ def numba_sparse(tape, expected):
     loops[2](*arrays, 0, 200, picks)
     assert picks[:200].tolist() == expected
     return Contender(SPARSE_NUMBA, lambda n: loops[2](*arrays, tape.take(n), n, picks),
-                     most=len(places))
+                     step=len(places), most=len(places))
 
 
 def sparse_case():
@@ -198,7 +199,7 @@ def sparse_case():
     expected = [step(p, v) for p, v in zip(places[:200], values[:200], strict=True)]
     items = list(zip(places, values, strict=True))
     found = [plays_run(SIMPLE, plain, rows, labels, 1, own=True),
-             plays_calls(asked, rows, labels), numba_sparse(tape, expected),
+             plays_calls(asked, rows, labels, len(labels)), numba_sparse(tape, expected),
              Contender(SPARSE_NUMPY, player("step(*p)", "p", items, step=step))]
     if others.have("vowpalwabbit"):
         learn, parsed = rivals.vw_parsed(places[:2000], values[:2000], labels, CLASSES)

@@ -5,6 +5,8 @@ The algorithm is Confidit with projection and constant width, of which these con
 part that costs: no coin, no step by the answer, no watch over rounding.
 """
 
+import functools
+
 import contenders as others
 import numpy as np
 
@@ -54,6 +56,7 @@ def numpy_diagonal(d, k):
 # --- numba --------------------------------------------------------------------------------------
 
 
+@functools.cache
 def numba_loops():
     """The compiled loops: (full square, lower triangle, sparse diagonal), or None."""
     if not others.have("numba"):
@@ -61,33 +64,27 @@ def numba_loops():
     import numba as nb
 
     @nb.njit(fastmath=True)
-    def root(z, q, total, drop):
-        """Michelot: all entries, then those that stay above, until none leaves."""
+    def root(z, q, total, breaks, order):
+        """The breakpoints -z / q sorted by insertion, then the sums from the smallest on."""
         k = z.shape[0]
         for i in range(k):
-            drop[i] = 0.0
-        left = k
-        while True:
-            sum_z, sum_q = 0.0, 0.0
-            for i in range(k):
-                if drop[i] == 0.0:
-                    sum_z += z[i]
-                    sum_q += q[i]
+            b, at = -z[i] / q[i], i
+            while at > 0 and breaks[at - 1] > b:
+                breaks[at], order[at] = breaks[at - 1], order[at - 1]
+                at -= 1
+            breaks[at], order[at] = b, i
+        sum_z, sum_q, lam = 0.0, 0.0, 0.0
+        for r in range(k):
+            if r > 0 and lam <= breaks[r]:
+                break
+            sum_z += z[order[r]]
+            sum_q += q[order[r]]
             lam = (total - sum_z) / sum_q
-            now = 0
-            for i in range(k):
-                if drop[i] == 0.0:
-                    if z[i] + lam * q[i] > 0.0:
-                        now += 1
-                    else:
-                        drop[i] = 1.0
-            if now == left or now == 0:
-                return lam
-            left = now
+        return lam
 
     @nb.njit(fastmath=True)
-    def decide(z, q, c, drop):
-        lam, best, most = root(z, q, 1.0 + ALPHA, drop), 0, -1e300
+    def decide(z, q, c, breaks, order):
+        lam, best, most = root(z, q, 1.0 + ALPHA, breaks, order), 0, -1e300
         for i in range(z.shape[0]):
             v = max(0.0, z[i] + lam * q[i])
             c[i] = (v - z[i]) / q[i]
@@ -97,7 +94,7 @@ def numba_loops():
         return best
 
     @nb.njit(fastmath=True)
-    def full(a, w, rows, v, z, q, c, drop, at, rounds, picks):
+    def full(a, w, rows, v, z, q, c, breaks, order, at, rounds, picks):
         k, d = w.shape
         for t in range(at, at + rounds):
             x = rows[t % rows.shape[0]]
@@ -111,7 +108,7 @@ def numba_loops():
                     qi += s * x[r]
                     mi += w[i, r] * x[r]
                 q[i], z[i] = qi, mi + ALPHA
-            best = decide(z, q, c, drop)
+            best = decide(z, q, c, breaks, order)
             for i in range(k):
                 for r in range(d):
                     w[i, r] += c[i] * v[i, r]
@@ -123,7 +120,7 @@ def numba_loops():
             picks[t % picks.shape[0]] = best
 
     @nb.njit(fastmath=True)
-    def lower(a, w, rows, v, z, q, c, drop, at, rounds, picks):
+    def lower(a, w, rows, v, z, q, c, breaks, order, at, rounds, picks):
         k, d = w.shape
         for t in range(at, at + rounds):
             x = rows[t % rows.shape[0]]
@@ -141,7 +138,7 @@ def numba_loops():
                 for r in range(d):
                     qi += v[i, r] * x[r]
                 q[i], z[i] = qi, mi + ALPHA
-            best = decide(z, q, c, drop)
+            best = decide(z, q, c, breaks, order)
             for i in range(k):
                 for r in range(d):
                     w[i, r] += c[i] * v[i, r]
@@ -153,7 +150,7 @@ def numba_loops():
             picks[t % picks.shape[0]] = best
 
     @nb.njit(fastmath=True)
-    def sparse(inverse, w, places, values, z, q, c, drop, at, rounds, picks):
+    def sparse(inverse, w, places, values, z, q, c, breaks, order, at, rounds, picks):
         k, nnz = w.shape[1], places.shape[1]
         for t in range(at, at + rounds):
             for i in range(k):
@@ -163,7 +160,7 @@ def numba_loops():
                 for i in range(k):
                     z[i] += w[f, i] * x
                     q[i] += inverse[f, i] * (x * x)
-            best = decide(z, q, c, drop)
+            best = decide(z, q, c, breaks, order)
             for e in range(nnz):
                 f, x = places[t, e], values[t, e]
                 for i in range(k):
@@ -175,7 +172,7 @@ def numba_loops():
 
 
 def scratch(k):
-    return tuple(np.empty(k) for _ in range(4))
+    return (*(np.empty(k) for _ in range(4)), np.empty(k, dtype=np.intp))
 
 
 # --- packages -----------------------------------------------------------------------------------

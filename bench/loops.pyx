@@ -6,13 +6,20 @@ Built by compiled.py into a temporary folder; that it builds shows that a user's
 can cimport the package.
 """
 
+import numpy as np
+
 from libc.math cimport sqrt
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from coactive_fast cimport cf_get_table, cf_pad, cf_table, cf_triangle
+from coactive_fast._table cimport (
+    cf_get_library, cf_library, cf_posting, cf_posting_list, cf_postings,
+)
 from scipy.linalg.cython_blas cimport dsymv, dsyr
 
 cdef const cf_table *K = cf_get_table()
+cdef const cf_library *L = cf_get_library()
 
 
 def fused(double[::1] panels, double[::1] w, double[::1] v, const double[:, ::1] X, Py_ssize_t at,
@@ -96,3 +103,38 @@ def blas(double[:, ::1] inverse, double[::1] v, double[:, ::1] X, Py_ssize_t at,
                 q += x[i] * v[i]
             minus = -1.0 / (1.0 / c + q)
             dsyr(&upper, &n, &minus, &v[0], &one, &inverse[0, 0], &n)
+
+
+cdef class Documents:
+    """Stored sparse rows in an inverted index, and the products of a query with all of them."""
+
+    cdef cf_postings lists
+    cdef object held
+
+    def __init__(self, rows):
+        """From a CSR matrix with indices in order."""
+        cdef long long[::1] start = rows.indptr.astype(np.int64), index
+        cdef double[::1] value = rows.data
+        cdef unsigned char[::1] pool = np.zeros(64 * rows.nnz + 4096, np.uint8)
+        cdef unsigned char[::1] lists = np.zeros(sizeof(cf_posting_list) * rows.shape[1], np.uint8)
+        cdef Py_ssize_t t
+        places = rows.indices.astype(np.int64)
+        index = places
+        self.lists.pool, self.lists.room = <cf_posting *>&pool[0], pool.shape[0] // 16
+        self.lists.list, self.lists.features = <cf_posting_list *>&lists[0], rows.shape[1]
+        self.held = pool, lists
+        for t in range(rows.shape[0]):
+            assert L.postings_lack(&self.lists, start[t + 1] - start[t],
+                                   <int64_t *>&index[start[t]]) == 0
+            L.postings_add(&self.lists, start[t + 1] - start[t], <int64_t *>&index[start[t]],
+                           &value[start[t]])
+
+    def products(self, long long[::1] start, long long[::1] index, double[::1] value,
+                 double[::1] out, Py_ssize_t at, Py_ssize_t rounds):
+        """One query after another from a CSR's arrays."""
+        cdef Py_ssize_t t, q
+        with nogil:
+            for t in range(at, at + rounds):
+                q = t % (start.shape[0] - 1)
+                K.postings_dots(&self.lists, 0, start[q + 1] - start[q],
+                                <int64_t *>&index[start[q]], &value[start[q]], &out[0])

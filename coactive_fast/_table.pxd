@@ -299,13 +299,14 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
         int (*row_places64)(ptrdiff_t nnz, const int64_t *place, ptrdiff_t n) noexcept nogil
         void (*row_unit)(ptrdiff_t nnz, const double *x, double *y) noexcept nogil
         # lines
-        void (*lines_fetch)(const cf_lines *t, const cf_row *x) noexcept nogil
-        void (*lines_scores)(const cf_lines *t, const cf_row *x, double *m) noexcept nogil
-        void (*lines_read)(const cf_lines *t, const cf_row *x, double *m,
+        void (*lines_scores)(const cf_lines *t, const cf_row *x, const cf_row *next,
+                             double *m) noexcept nogil
+        void (*lines_read)(const cf_lines *t, const cf_row *x, const cf_row *next, double *m,
                            double *q) noexcept nogil
         void (*lines_read_one)(const cf_lines *t, const cf_row *x, ptrdiff_t i, double *m,
                                double *q) noexcept nogil
-        void (*lines_counted)(const cf_lines *t, const cf_row *x, double *m) noexcept nogil
+        void (*lines_counted)(const cf_lines *t, const cf_row *x, const cf_row *next,
+                              double *m) noexcept nogil
         void (*lines_move)(const cf_lines *t, const cf_row *x, const double *c) noexcept nogil
         void (*lines_step)(const cf_lines *t, const cf_row *x, ptrdiff_t i, double s,
                            int mode) noexcept nogil
@@ -435,8 +436,8 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
                               char *data) noexcept nogil
         int (*full_judge)(const cf_full *self, const double *x, double c,
                           double size) noexcept nogil
-        void (*full_note)(cf_full *self, const cf_table *k, const double *x, double c, double q,
-                          double *scratch) noexcept nogil
+        void (*full_gather)(cf_full *self, const cf_table *k, const double *x, double c,
+                            double *scratch) noexcept nogil
         int (*full_repair)(cf_full *self, const cf_table *k, double *scratch) noexcept nogil
         int (*full_propose)(cf_full *self, const cf_table *k, const double *x, double c,
                             double *scratch, double *v, double *q) noexcept nogil

@@ -6,6 +6,7 @@ What they compute is judged by the files test_convex_twins*.py, which run over b
 import copy
 import doctest
 import importlib
+import inspect
 import pickle
 import signal
 import threading
@@ -127,6 +128,7 @@ def test_progress_is_told_and_may_read_the_learner():
     assert seen[-3:] == [1, 2, 3]
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers here")
 def test_an_interrupted_run_stops_between_rounds_and_goes_on():
     rows = losses(cf, "squared", 9)
 
@@ -134,14 +136,18 @@ def test_an_interrupted_run_stops_between_rounds_and_goes_on():
         return cf.ONSEG(9, cf.Ball(1.0), beta=0.5, delta=0.1, gamma=0.2, seed=4, loss_bound=1e3)
 
     learner, whole = make(), make()
-    with pytest.raises(KeyboardInterrupt):
-        signal.signal(signal.SIGALRM, signal.default_int_handler)
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
-        try:
-            learner.run(rows, 10**9)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+    def once_it_runs(done, total):
+        if done and not signal.getitimer(signal.ITIMER_REAL)[0]:
+            signal.setitimer(signal.ITIMER_REAL, 0.03)
+
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            learner.run(rows, 10**8, progress=once_it_runs)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
     done = learner.rounds
     assert 0 < done == len(learner.last_history)
     assert learner.last_history == whole.run(rows, done)
@@ -151,7 +157,7 @@ def test_an_interrupted_run_stops_between_rounds_and_goes_on():
         raise RuntimeError("enough")
 
     with pytest.raises(RuntimeError, match="enough"):
-        learner.run(rows, 10**9, progress=stop)
+        learner.run(rows, 10**8, progress=stop)
     assert learner.rounds - done == len(learner.last_history)
 
 
@@ -302,6 +308,24 @@ def test_what_would_change_gamma_waits_for_reset():
     assert learner.horizon == 10**6
     learner.reset().set_params(horizon=10**7)
     assert learner.gamma < 0.5
+
+
+def test_a_horizon_that_is_set_later_is_judged_too():
+    learner = cf.OGDEG(3, cf.Ball(1.0), delta=0.1, gamma=0.2, seed=1)
+    with pytest.warns(UserWarning, match="horizon=10 is too short") as heard:
+        learner.set_params(delta=None, gamma=None, horizon=10)
+    assert len(heard) == 1 and heard[0].filename == __file__
+    assert learner.gamma == 0.5
+
+
+@pytest.mark.parametrize("name", ["ONSEG", "OGDEG", "ONS", "OGD", "DikinFTRL", "Ball", "Box",
+                                  "L1Ball", "Simplex", "losses.Squared", "losses.Logistic",
+                                  "losses.PortfolioReturn"])
+def test_signatures_are_the_twins(name):
+    own, twin = cf, reference
+    for part in name.split("."):
+        own, twin = getattr(own, part), getattr(twin, part)
+    assert inspect.signature(own) == inspect.signature(twin)
 
 
 def test_epsilon_in_use_is_that_of_the_beginning():

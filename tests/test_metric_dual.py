@@ -293,3 +293,54 @@ def test_refused_parameters(name, arguments):
             build(**arguments)
         errors.append(isinstance(caught.value, TypeError))
     assert errors[0] == errors[1]
+
+
+# --- rows that are kept sparse ----------------------------------------------------------------
+
+
+@forms
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+def test_sparse_rows_are_kept_sparse(kernel, form, rng):
+    """2,000 features, 10 entries a row: the twin's answers, and those of dense rows bit for bit."""
+    X = scipy.sparse.random(60, 2000, density=5e-3, format="csr", random_state=rng)
+    weights = rng.uniform(0.1, 3.0, 60)
+    fast, dense = (cf.metric.Dual(kernel=kernel, **form) for _ in range(2))
+    slow = cf.reference.Dual(kernel=kernel, **form)
+    for t, c in enumerate(weights):
+        q = fast.update(X[t], c=c)
+        assert q == dense.update(X[t].toarray().ravel(), c=c)
+        assert q == pytest.approx(slow.update(X[t].toarray().ravel(), c=c), rel=1e-9)
+    assert len(fast) == len(slow)
+    for t in range(0, 60, 7):
+        assert fast.quad(X[t]) == dense.quad(X[t]) == pytest.approx(
+            slow.quad(X[t].toarray().ravel()), rel=1e-9)
+    assert not isinstance(fast.state()["rows"], np.ndarray)
+    other = cf.metric.Dual.from_state(fast.state())
+    for t in range(20):
+        assert other.update(X[t]) == fast.update(X[t])
+    assert nasty.frozen(other) == nasty.frozen(fast)
+
+
+def test_a_damaged_sparse_state_is_refused(rng):
+    m = cf.metric.Dual()
+    for row in scipy.sparse.random(6, 500, density=0.02, format="csr", random_state=rng):
+        m.update(row)
+    state = m.state()
+    rows = state["rows"]
+    damaged = {
+        "d": [3, -1, "x"], "begin": [rows["begin"][::-1], rows["begin"][1:], None],
+        "index": [rows["index"] + 500, -rows["index"], rows["index"][1:]],
+        "value": [rows["value"] * np.nan, rows["value"][1:]],
+    }
+    for name, values in damaged.items():
+        for value in values:
+            with pytest.raises((ValueError, TypeError)):
+                cf.metric.Dual.from_state({**state, "rows": {**rows, name: value}})
+
+
+def test_a_first_row_that_fails_leaves_no_dimension():
+    m = cf.metric.Dual(budget=2)
+    for x in ([1e200, 1.0], [1.0, np.nan]):
+        with pytest.raises(ValueError, match=r"x\b|kernel"):
+            m.update(x)
+    assert m.update([1.0, 2.0, 3.0]) == 14.0

@@ -137,6 +137,117 @@ def test_parameters_between_choose_and_learn(rng):
         same_state(asked, silent)
 
 
+# --- what a row may be ----------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+def test_tables_of_every_make(rng, tmp_path):
+    X, y = stream(rng)
+    learner = cf.Confidit(3, eta=0.5)
+    learner.run(X, y)
+    expected = learner.decision_function(X)
+    mapped = np.memmap(tmp_path / "rows", dtype=np.float64, mode="w+", shape=X.shape)
+    mapped[:] = X
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    shifted = np.frombuffer(b"x" + X.tobytes(), dtype=np.uint8)[1:].view(np.float64)
+    forms = [mapped, frozen, X.astype(">f8"), X.astype(np.longdouble), X.tolist(), np.asmatrix(X),
+             shifted.reshape(X.shape), np.ma.masked_array(X), X[:, None, :][:, 0]]
+    for form in forms:
+        np.testing.assert_array_equal(learner.decision_function(form), expected)
+        assert learner.choose(form[3]) == learner.choose(X[3])
+    for kind in (bool, np.int8, np.uint64, np.float16):
+        small = np.rint(X).astype(np.int8).astype(kind)
+        forms = [small] if kind is np.float16 else [small, scipy.sparse.csr_matrix(small)]
+        for form in forms:
+            np.testing.assert_array_equal(learner.decision_function(form),
+                                          learner.decision_function(small.astype(float)))
+            assert learner.choose(form[2]) == learner.choose(small[2].astype(float))
+
+
+def test_data_frames(rng):
+    pandas = pytest.importorskip("pandas")
+    X, y = stream(rng)
+    learner = cf.Confidit(3)
+    frame = pandas.DataFrame(X)
+    assert learner.run(frame, pandas.Series(y)) == cf.Confidit(3).run(X, y)
+    np.testing.assert_array_equal(learner.decision_function(frame), learner.decision_function(X))
+    assert learner.choose(frame.iloc[4]) == learner.choose(X[4])
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"])
+@pytest.mark.parametrize("kind", ["matrix", "array"])
+def test_sparse_formats(form, kind, rng):
+    X, y = stream(rng)
+    rows = getattr(scipy.sparse, f"{form}_{kind}")(X)
+    learner, plain = cf.Confidit(3), cf.Confidit(3)
+    assert learner.run(rows, y) == plain.run(X, y)
+    one = getattr(scipy.sparse, f"{form}_{kind}")(X[5:6])
+    learner.learn(one, 1, True)
+    plain.learn(X[5], 1, True)
+    same_state(learner, plain)
+
+
+def broken_rows():
+    """CSR matrices whose arrays were changed behind scipy's back."""
+    def csr():
+        return scipy.sparse.csr_matrix(np.arange(1.0, 13.0).reshape(2, 6))
+
+    for name, value in (("indices", -1), ("indices", 6), ("indptr", 99), ("indptr", -1),
+                        ("data", np.nan), ("data", np.inf)):
+        X = csr()
+        getattr(X, name)[1] = value
+        yield pytest.param(X, id=f"{name}-{value}")
+    for name, value in (("indices", np.arange(5)), ("data", np.ones(3)),
+                        ("indptr", np.array([0, 12])), ("data", np.ones(12, dtype=complex)),
+                        ("indices", np.ones(12))):
+        X = csr()
+        setattr(X, name, value)
+        yield pytest.param(X, id=f"{name}-{value.dtype}-{value.size}")
+    X = csr()
+    X.indices[:], X.data[:] = 2, 1e308
+    yield pytest.param(X, id="sum-overflows")
+
+
+@pytest.mark.parametrize("X", list(broken_rows()))
+def test_broken_rows_are_refused(X):
+    learner = cf.Confidit(3)
+    learner.learn(np.ones(6), 1, True)
+    before = state(learner)
+    for do in (lambda: learner.run(X, [0, 1]), lambda: learner.predict(X)):
+        with pytest.raises((ValueError, TypeError), match=r"\bX\b"):
+            do()
+    row = scipy.sparse.csr_matrix(np.arange(1.0, 7.0))
+    row.data, row.indices, row.indptr = X.data, X.indices, X.indptr[:2]
+    if X.indptr[1] == 6 and X.data.size == 3:
+        row.indptr = np.array([0, 6])
+    if len(X.indptr) == 3 and not (X.indptr[1] == 6 and X.indices.size == 5):
+        with pytest.raises((ValueError, TypeError), match=r"\bx\b"):
+            learner.choose(row)
+    np.testing.assert_equal(state(learner), before)
+
+
+def test_masked_values_are_refused():
+    learner = cf.Confidit(3)
+    with pytest.raises(ValueError, match=r"\bx\b.*masked"):
+        learner.choose(np.ma.masked_array([1.0, 2.0], mask=[True, False]))
+
+
+def test_rows_are_the_callers():
+    """No row is changed, none is kept."""
+    learner = cf.Confidit(3, normalize=True)
+    x, row = np.array([3.0, 4.0]), scipy.sparse.csr_matrix([[0.0, 2.0]])
+    learner.choose(x)
+    learner.learn(x, 1, True)
+    learner.learn(row, 1, True)
+    learner.run(np.vstack((x, x)), [0, 1])
+    np.testing.assert_array_equal(x, [3.0, 4.0])
+    assert row.data.tolist() == [2.0]
+    weights = learner.weights
+    x[:] = row.data[:] = np.nan
+    np.testing.assert_array_equal(learner.weights, weights)
+
+
 # --- pruning --------------------------------------------------------------------------------
 
 

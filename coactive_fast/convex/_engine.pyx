@@ -11,7 +11,7 @@ from libc.stddef cimport size_t
 from libc.string cimport memcpy
 
 from coactive_fast._arrays cimport (
-    as_number, as_vector, data_of, new_vector, refuse, refuse_length, refuse_non_finite,
+    as_number, as_vector, data_of, new_vector, refuse, refuse_non_finite,
 )
 from coactive_fast._table cimport (
     CF_ENONFINITE, CF_OK, cf_get_library, cf_get_table, cf_library, cf_pad, cf_table,

@@ -11,9 +11,31 @@ class _Sphere(BanditLearner):
     """ONSEG and OGDEG: ``x = y + delta v`` with v uniform on the sphere, y in ``(1 - gamma) P``."""
 
     _shaping = ("dimension", "feasible", "gamma", "epsilon")
+    _deciding = {"dimension", "feasible", "horizon", "lipschitz", "delta", "gamma"}
 
     delta = constant("delta", "Length of the random step.")
     gamma = constant("gamma", "By how much the feasible set is shrunk for the centre.")
+
+    def set_params(self, **parameters):
+        """Changes parameters; what was learned stays, the next round uses the new values.
+
+        After the first round gamma stays (also where another parameter decides it) until
+        `reset`, since the centre lies in the set that it shrinks, and delta until the point that
+        was asked for is told.
+
+        Parameters
+        ----------
+        **parameters
+            By the names of the constructor.
+
+        Returns
+        -------
+        self
+        """
+        super().set_params(**parameters)
+        if not self._deciding.isdisjoint(parameters):
+            constants.warn(self._exploration(self._parameters)[2].warning)
+        return self
 
     def _exploration(self, parameters):
         """The place, its size, delta and gamma, and what is wrong with the horizon."""

@@ -1,4 +1,6 @@
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
+
+from typing_extensions import Self
 
 from ._sets import Feasible, _Real
 from ._shell import BanditLearner, GradientLearner, _Seed
@@ -6,6 +8,7 @@ from ._shell import BanditLearner, GradientLearner, _Seed
 class _Sphere(BanditLearner):
     feasible: Feasible
     horizon: int | None
+    def set_params(self, **parameters: Any) -> Self: ...
     @property
     def delta(self) -> float: ...
     @property

@@ -3,14 +3,17 @@
 import numpy
 
 cimport numpy as np
-from libc.math cimport fabs, isfinite, sqrt
+from libc.math cimport fabs, sqrt
 from libc.stddef cimport size_t
 from libc.string cimport memcpy
 
-from coactive_fast._arrays cimport as_vector, data_of, new_vector, refuse, refuse_non_finite, take_scratch
+from coactive_fast._arrays cimport (
+    as_vector, data_of, new_vector, refuse, refuse_non_finite, take_scratch,
+)
 from coactive_fast._table cimport (
-    CF_ENONFINITE, CF_EVALUE, CF_OK, CF_REGION_BALL, CF_REGION_BOX, CF_REGION_L1, CF_REGION_SIMPLEX, cf_full,
-    cf_get_library, cf_get_table, cf_library, cf_pad, cf_region_kind, cf_table,
+    CF_ENONFINITE, CF_EVALUE, CF_OK, CF_REGION_BALL, CF_REGION_BOX, CF_REGION_L1,
+    CF_REGION_SIMPLEX, cf_full, cf_get_library, cf_get_table, cf_library, cf_pad, cf_region_kind,
+    cf_table,
 )
 from coactive_fast.convex._chance cimport Chance
 

@@ -3,7 +3,7 @@
 import numpy
 
 cimport numpy as np
-from libc.math cimport isfinite, sqrt
+from libc.math cimport sqrt
 from libc.stddef cimport size_t
 from libc.string cimport memcpy
 

@@ -100,22 +100,22 @@ class ConvexLearner(Learner):
         classifies = bool(getattr(losses, "classifies", False))
         loss, mistakes = np.empty(rounds), np.empty(rounds, dtype=bool) if classifies else None
         rows = _rows_of(losses) if self._engine.compiled else None
-        run, done = None if rows is None else Run(rows, loss, mistakes), 0
+        run, begin = None if rows is None else Run(rows, loss, mistakes), self.rounds
         with reporter(progress) as report:
             try:
                 if run is not None:
                     run.run(self._engine, report)
-                while run is None and done < rounds:
+                for t in range(rounds if run is None else 0):
                     x = self._engine.ask()
-                    loss[done] = number("loss", value(done, x))
+                    loss[t] = number("loss", value(t, x))
                     if classifies:
-                        mistakes[done] = losses.mistake(done, x)
-                    self._engine.tell(self._seen(losses, done, x, loss[done]))
-                    done += 1
+                        mistakes[t] = losses.mistake(t, x)
+                    self._engine.tell(self._seen(losses, t, x, loss[t]))
                     if report is not None:
-                        report(done, rounds)
+                        report(t + 1, rounds)
             finally:
-                done = done if run is None else run.done
+                # by the learner's own count: an interrupt may fall anywhere in the loop
+                done = self.rounds - begin if run is None else run.done
                 self.last_history = ConvexHistory(
                     loss[:done], None if mistakes is None else mistakes[:done])
         return self.last_history

@@ -28,7 +28,7 @@ cdef class FullRidge(Model):
     cdef double quad           # x^T (A / scale)^-1 x of the last look
 
     cdef int propose(self, const double *x) noexcept nogil
-    cdef int step(self, const double *x, double weight, double y, double *w) noexcept nogil
+    cdef int step(self, const double *x, double weight, double miss, double *w) noexcept nogil
     cdef int decay(self, const double *x, double m) noexcept nogil
     cdef void fold(self) noexcept nogil
 

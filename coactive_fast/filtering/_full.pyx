@@ -128,21 +128,22 @@ cdef class FullRidge(Model):
         cdef int status
         if self.forget < 1.0:
             status = self.decay(dense, m)
+            m = K.dot(self.d, self.w_next, dense)
         else:
             memcpy(self.w_next, self.w, <size_t>self.d * sizeof(double))
             status = CF_OK
         if status == CF_OK:
-            status = self.step(dense, 1.0 / self.scale, y, self.w_next)
+            status = self.step(dense, 1.0 / self.scale, y - m, self.w_next)
         forms.clear(x)
         if status == CF_OK:
             self.w, self.w_next = self.w_next, self.w
             self.learned += 1
         return status
 
-    cdef int step(self, const double *x, double weight, double y, double *w) noexcept nogil:
-        """After `propose` of x: w by the step of an example (x, y), A by weight x x^T."""
-        cdef double gain = weight * (y - K.dot(self.d, w, x)) / (1.0 + weight * self.quad)
-        K.axpy(self.d, gain, self.v, w)
+    cdef int step(self, const double *x, double weight, double miss, double *w) noexcept nogil:
+        """After `propose` of x: w by the step of an example that it misses by so much, A by
+        weight x x^T."""
+        K.axpy(self.d, weight * miss / (1.0 + weight * self.quad), self.v, w)
         if not K.all_finite(self.d, w):
             return CF_ENONFINITE
         L.full_accept(&self.metric.core, K, x, weight, self.v, self.quad, self.work)
@@ -168,7 +169,7 @@ cdef class FullRidge(Model):
         status = self.propose(self.unit)
         if status == CF_OK:
             status = self.step(self.unit, self.d * (1.0 - self.forget) * self.ridge / self.scale,
-                               0.0, self.w_next)
+                               -self.w_next[j], self.w_next)
         self.unit[j] = 0.0
         if status == CF_OK:
             status = self.propose(x)
@@ -213,8 +214,8 @@ cdef class FullRidge(Model):
 cdef class WindowRidge(FullRidge):
     """Only the last `window` examples count. Memory: ``8 window d`` bytes more.
 
-    The oldest leaves by a downdate; every so many losses, and where one would cost digits, A, b and w
-    are summed up anew from the rows in the window: O(window d^2), amortised O(d^2).
+    The oldest leaves by a downdate; every so many losses, and where one would cost digits, A, b
+    and w are summed up anew from the rows in the window: O(window d^2), amortised O(d^2).
     """
 
     def __init__(self, double ridge, Py_ssize_t window):

@@ -26,8 +26,8 @@ cdef class KernelRidge(Model):
     cdef double *drop          # scratch of drop_first
     cdef double own            # k(x, x) of the last look
     cdef double info           # ln det M - n ln ridge
-    # A block of rows looked at ahead, each in `stride` doubles: u for the first `block_n` examples; what the
-    # solve began with in the last, unfinished panel stands in `tails`.
+    # A block of rows looked at ahead, each in `stride` doubles: u for the first `block_n`
+    # examples; what the solve began with in the last, unfinished panel stands in `tails`.
     cdef double *block
     cdef double *tails
     cdef double *owns

@@ -25,6 +25,8 @@ cdef const cf_library *L = cf_get_library()
 cdef enum:
     BUSY = 128       # examples kept from which a solve lets the GIL go
     AHEAD = 96       # and from which rows are looked at in blocks
+    SIDES = 6        # rows of a block: a multiple of what the kernels take at once
+    WORK = 2000000000  # flops of a block, some 30 ms: a signal must not wait for long
 
 cdef double LARGE = 1e300
 
@@ -117,25 +119,27 @@ cdef class KernelRidge(Model):
 
     # --- reading ahead ------------------------------------------------------------------------
 
-    cdef void ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count, RowBuffer buffer,
-                    Forms forms) noexcept nogil:
+    cdef Py_ssize_t ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count, RowBuffer buffer,
+                          Forms forms) noexcept nogil:
         """The solves of the next rows by the present factor, which is then read once for all."""
         cdef Py_ssize_t n = self.gram.factor.n, stride
         cdef double *block
         self.block_count = 0
         if n < AHEAD or count < 2 or self.gram.kept.callable() or self.window:
-            return
+            return count
+        count = min(count, SIDES * max(1, WORK // (SIDES * n * n)))
         stride = cf_pad(n + count) + 8
         if count * (stride + 16) > self.block_room:
             block = <double *>L.alloc(<size_t>(count * (stride + 16) * 5 // 4), sizeof(double))
             if block == NULL:
-                return  # row by row then
+                return count  # row by row then
             L.free(self.block)
             self.block, self.block_room = block, count * (stride + 16) * 5 // 4
         self.stride = stride
         self.tails = self.block + count * stride
         self.owns = self.tails + 8 * count
         self.prepare_block(X, t, count, buffer, forms)
+        return count
 
     cdef void prepare_block(self, Rows X, Py_ssize_t t, Py_ssize_t count, RowBuffer buffer,
                             Forms forms) noexcept nogil:

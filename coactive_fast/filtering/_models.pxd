@@ -27,9 +27,10 @@ cdef class Model:
     # A reading by the one who may change the model.
     cdef int look(self, const cf_row *x, Forms forms, double *m, double *q) noexcept nogil
     # Rows t ... t + count - 1 of X are looked at next, in this order, while the model may learn:
-    # work that can be shared is done now. `look_at` is the look at row t + i.
-    cdef void ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count, RowBuffer buffer,
-                    Forms forms) noexcept nogil
+    # work that can be shared is done now, for as many of them as the answer says (at least one).
+    # `look_at` is the look at row t + i.
+    cdef Py_ssize_t ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count, RowBuffer buffer,
+                          Forms forms) noexcept nogil
     cdef int look_at(self, Py_ssize_t i, const cf_row *x, Forms forms, double *m,
                      double *q) noexcept nogil
     # Whether `take` of x can do without `make_room`.

@@ -81,9 +81,9 @@ cdef class Model:
     cdef int look(self, const cf_row *x, Forms forms, double *m, double *q) noexcept nogil:
         return self.read(x, forms, NULL, m, q)
 
-    cdef void ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count, RowBuffer buffer,
-                    Forms forms) noexcept nogil:
-        pass
+    cdef Py_ssize_t ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count, RowBuffer buffer,
+                          Forms forms) noexcept nogil:
+        return count
 
     cdef int look_at(self, Py_ssize_t i, const cf_row *x, Forms forms, double *m,
                      double *q) noexcept nogil:

@@ -8,7 +8,7 @@ from coactive_fast.learner._engine cimport Ticker
 from coactive_fast.learner._rows cimport Rows
 
 cdef enum:
-    BLOCK = 48       # rows looked at ahead: a multiple of what the kernels take at once
+    BLOCK = 48       # rows looked at ahead, at the most
     GROW = 1         # no status of the library: the model wants memory, with the GIL
 
 
@@ -25,6 +25,7 @@ cdef class FilterRun:
     cdef bint decided          # the round `done` was counted and decided, but is not over
     cdef double m, q           # its reading
     cdef Py_ssize_t base       # the first row of those looked at ahead
+    cdef Py_ssize_t ready      # how many they are
     cdef readonly Py_ssize_t done
     cdef Bench bench
 

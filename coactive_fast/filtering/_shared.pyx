@@ -90,7 +90,7 @@ cdef class SharedRun:
     cdef Forms forms
     cdef cf_row row
     cdef double q
-    cdef Py_ssize_t base
+    cdef Py_ssize_t base, ready
     cdef bint decided
     cdef readonly Py_ssize_t done
 
@@ -116,7 +116,7 @@ cdef class SharedRun:
             self.row.i64 = <const int64_t *>self.X.place
             self.model.start(self.X.d)
             self.model.fit(&self.row, self.forms)
-        self.base = -BLOCK
+        self.base, self.ready = 0, 0
         while self.done < self.X.n:
             with nogil:
                 status = self.rounds(ticker)
@@ -135,10 +135,10 @@ cdef class SharedRun:
         while self.done < self.X.n:
             t = self.done
             if not self.decided:
-                if t >= self.base + BLOCK:
+                if t >= self.base + self.ready:
                     self.base = t
-                    self.model.ahead(self.X, t, min(<Py_ssize_t>BLOCK, self.X.n - t), self.buffer,
-                                     self.forms)
+                    self.ready = self.model.ahead(
+                        self.X, t, min(<Py_ssize_t>BLOCK, self.X.n - t), self.buffer, self.forms)
                 self.X.at(t, self.buffer, &self.row)
                 status = self.model.look_at(t - self.base, &self.row, self.forms, &unused,
                                             &self.q)
@@ -156,6 +156,6 @@ cdef class SharedRun:
             if status != CF_OK:
                 return status
             self.done = t + 1
-            if (t & 7) == 0 and ticker.due():
+            if ticker.due():
                 break
         return CF_OK

@@ -47,7 +47,9 @@ cdef class Rows:
     cdef int check_places(self, str name) except -1
     cdef bint in_order(self, RowBuffer buffer, cf_row *row) noexcept nogil
     cdef inline Py_ssize_t end(self, Py_ssize_t t) noexcept nogil:
-        return (<const int64_t *>self.ends)[t] if self.wide_ends else (<const int32_t *>self.ends)[t]
+        if self.wide_ends:
+            return (<const int64_t *>self.ends)[t]
+        return (<const int32_t *>self.ends)[t]
 
     # The row t into `row`; the buffer must fit `most` entries. False: repeated places add up to
     # more than a float64 holds (never after rows_of, which has tried them all).
@@ -64,7 +66,7 @@ cdef class Rows:
             row.i32 = <const int32_t *>self.place + begin
 
 
-# A table of rows: an array of two dimensions or anything with __array__, scipy.sparse of any format.
+# A table of rows: two dimensions or anything with __array__, scipy.sparse of any format.
 cdef Rows rows_of(object X, str name)
 
 # One row: a vector, a table of one row, a scipy.sparse row. Returns CF_ROW_NULL where all its

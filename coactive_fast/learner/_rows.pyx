@@ -16,7 +16,7 @@ from coactive_fast._arrays cimport (
     data_of, is_plain_vector, refuse_non_finite, take_scratch,
 )
 from coactive_fast._table cimport (
-    CF_ROW_BAD, CF_ROW_GOOD, CF_ROW_NULL, cf_get_library, cf_get_table, cf_library, cf_row, cf_table,
+    CF_ROW_BAD, CF_ROW_GOOD, cf_get_library, cf_get_table, cf_library, cf_row, cf_table,
 )
 
 np.import_array()
@@ -343,16 +343,19 @@ cdef Rows rows_of(object X, str name):
 cdef class Rows:
     cdef int take_dense(self, np.ndarray a, str name) except -1:
         cdef Py_ssize_t t
+        cdef const double *at
         self.n, self.d = np.PyArray_DIM(a, 0), np.PyArray_DIM(a, 1)
         self.most = self.d
         self.floats = np.PyArray_TYPE(a) == np.NPY_FLOAT
         self.value = <const char *>np.PyArray_DATA(a)
         self.row_step, self.column_step = np.PyArray_STRIDE(a, 0), np.PyArray_STRIDE(a, 1)
-        self.kind = DOUBLES if not self.floats and (self.column_step == 8 or self.d <= 1) else GATHERED
+        whole = self.column_step == 8 or self.d <= 1
+        self.kind = DOUBLES if whole and not self.floats else GATHERED
         self.held = (a,)
         if self.kind == DOUBLES:
             for t in range(self.n):
-                if K.row_check(self.d, <const double *>(self.value + t * self.row_step)) == CF_ROW_BAD:
+                at = <const double *>(self.value + t * self.row_step)
+                if K.row_check(self.d, at) == CF_ROW_BAD:
                     refuse_non_finite(a, name)
             return 0
         step = max(1, (1 << 16) // max(self.d, 1))

@@ -16,6 +16,8 @@ cdef class Gram:
     cdef inline Py_ssize_t length(self) noexcept nogil:
         return ((self.factor.n + 7) & ~<Py_ssize_t>7) + 8
 
+    # What the kernel values of the rows are multiplied by before the solve: here nothing.
+    cdef void weigh(self, double *values) noexcept nogil
     # k(x, x) and u = L^-1 k with zeros behind it; u has length() doubles. A status.
     cdef int solve(self, const cf_row *x, Forms forms, double *u, double *own) noexcept nogil
     # x in the forms that the rows kept ask for; before the others. Needs the GIL only to grow.

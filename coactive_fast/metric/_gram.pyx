@@ -47,12 +47,16 @@ cdef class Gram:
         if self.kept.form == SPARSE:
             forms.gather(x)
 
+    cdef void weigh(self, double *values) noexcept nogil:
+        pass
+
     cdef int solve(self, const cf_row *x, Forms forms, double *u, double *own) noexcept nogil:
         cdef Py_ssize_t n = self.factor.n
         cdef int status = self.kept.own(x, own)
         if status == CF_OK:
             status = self.kept.values(x, forms, 0, u)
         if status == CF_OK:
+            self.weigh(u)
             memset(u + n, 0, <size_t>(self.length() - n) * sizeof(double))
             K.cholesky_forward(&self.factor, u, u)
         return status

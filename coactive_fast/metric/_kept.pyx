@@ -157,6 +157,9 @@ cdef class Kept:
         self.degree = as_number(params.get("degree", 3.0), "degree of kernel_params")
 
     def __dealloc__(self):
+        self.give_back()
+
+    cdef void give_back(self) noexcept:
         L.free(self.dense)
         L.free(self.begin)
         L.free(self.square)
@@ -164,6 +167,11 @@ cdef class Kept:
         L.free(self.value)
         L.free(self.lists.pool)
         L.free(self.lists.list)
+        self.dense = self.square = self.value = NULL
+        self.begin, self.index = NULL, NULL
+        memset(&self.lists, 0, sizeof(self.lists))
+        self.room = self.entries = self.lead = 0
+        self.form = UNDECIDED
 
     cdef bint callable(self) noexcept nogil:
         return self.kind == CALLABLE
@@ -275,6 +283,8 @@ cdef class Kept:
         if self.kind == CALLABLE:
             self.coming = frozen(x)
             return 0
+        if self.n == 0 and x.n != self.d:
+            self.give_back()  # what a row that was not appended in the end had asked for
         form = self.form_of(x, forms)
         self.d = x.n
         if self.lead > self.n:

@@ -1,16 +1,20 @@
 # Confidit in dual form: each class keeps the rows it has learned.
 
+cimport cython
+
 from coactive_fast.metric._kept cimport Forms
 from coactive_fast.multiclass._models cimport Model, Work
 from coactive_fast.multiclass._policy cimport Policy
 
 
+@cython.final
 cdef class DualWork:
     # Scratch of one reading; hung on a Work by the first that needs it.
     cdef Forms forms
     cdef double own            # k(x, x)
 
 
+@cython.final
 cdef class DualRidges(Model):
     # Invariants. grams[i] has the rows that class i learned, coefficients[i] the c = L^-1 y that
     # goes with its factor, in an array with room for as many: w_i.x = u.c with u = L^-1 k.

@@ -1,5 +1,6 @@
 # The engine of a multiclass learner: a model, chance, and the rounds.
 
+cimport cython
 cimport numpy as np
 from libc.stdint cimport int64_t
 
@@ -10,6 +11,7 @@ from coactive_fast.learner._rows cimport Rows
 from coactive_fast.multiclass._models cimport Model, Work
 
 
+@cython.final
 cdef class MulticlassEngine(Engine):
     # `work` belongs to whoever set `busy`, with the GIL; others bring their own and keep no cache.
     # Its key is (row, rounds, stamp): stamp counts what changes the model between rounds.

@@ -8,7 +8,8 @@ from libc.string cimport memcpy
 
 from coactive_fast._arrays cimport as_count, data_of, new_indices, refuse
 from coactive_fast._table cimport (
-    CF_ENOTPOSITIVE, CF_ENONFINITE, CF_EVALUE, CF_OK, CF_ROW_NULL, cf_get_table, cf_row, cf_table,
+    CF_ENOMEM, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_EVALUE, CF_OK, CF_ROW_NULL, cf_get_table,
+    cf_row, cf_table,
 )
 from coactive_fast.learner._rows cimport Rows, row_of, rows_of
 from coactive_fast.multiclass._full cimport FullRidges
@@ -197,6 +198,8 @@ cdef class MulticlassEngine(Engine):
 
     cdef int fail(self, int status, str what) except -1:
         self.model.raise_error()
+        if status == CF_ENOMEM:
+            raise MemoryError(f"{what} to be sorted")
         if status == CF_EVALUE:
             raise ValueError(f"{what} is too small or too large for this learner: a product with "
                              "it is zero or leaves no variance")
@@ -305,7 +308,9 @@ cdef class MulticlassEngine(Engine):
         self.guard.begin_read()
         with nogil:
             while t < rows.n and status == CF_OK:
-                rows.at(t, w.buffer, &w.row)
+                if not rows.at(t, w.buffer, &w.row):
+                    status = CF_ENOMEM
+                    break
                 w.null = K.row_check(w.row.nnz, w.row.value) == CF_ROW_NULL
                 model.prepare(w)
                 status = model.read_scores(w)

@@ -1,10 +1,14 @@
 # Confidit with whole matrices: K ridge regressions, in two layouts.
 
+cimport cython
+cimport numpy as np
+
 from coactive_fast._table cimport cf_full
 from coactive_fast.multiclass._models cimport Model, Work
 from coactive_fast.multiclass._policy cimport Policy
 
 
+@cython.final
 cdef class FullRidges(Model):
     # Invariants. `held` features have memory, in the layout that `held` chose; core[i] is the core
     # of fulls[i], which keeps A_i, its counts and its logdet in both layouts. All is owned here.
@@ -21,6 +25,7 @@ cdef class FullRidges(Model):
     cdef char *waiting
     cdef double *w
     cdef double *b
+    cdef double *grown         # eight abreast: log(grown[i]) is not yet in the core's logdet
     cdef Py_ssize_t w_step, b_step
     cdef double *scratch       # of fulls[0]
 
@@ -37,4 +42,6 @@ cdef class FullRidges(Model):
     cdef void update(self, Work w, Py_ssize_t i, double q) noexcept nogil
     cdef double *row_of(self, Work w, Py_ssize_t i) noexcept nogil
     cdef double *weight_at(self, Py_ssize_t i, Py_ssize_t f) noexcept nogil
+    cdef int put_back(self, np.ndarray table, np.ndarray grown) except -1
+    cdef np_grown(self)
     cdef int look_again(self, Work w, Py_ssize_t i) noexcept nogil

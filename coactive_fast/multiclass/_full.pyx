@@ -54,6 +54,7 @@ cdef class FullRidges(Model):
         L.free(self.waiting)
         L.free(self.w)
         L.free(self.b)
+        L.free(self.grown)
 
     cdef int allot(self, Py_ssize_t k, Py_ssize_t d, list fulls) except -1:
         """Memory for k classes of d features, with nothing learned; the cores are given."""
@@ -64,18 +65,20 @@ cdef class FullRidges(Model):
         waiting = <char *>L.alloc_zero(<size_t>k, 1)
         w = <double *>L.alloc_zero(<size_t>((groups if abreast else k) * w_step), sizeof(double))
         b = <double *>L.alloc_zero(<size_t>(8 * groups * pairs if abreast else 0), sizeof(double))
-        if core == NULL or waiting == NULL or w == NULL or b == NULL:
-            for block in (<size_t>core, <size_t>waiting, <size_t>w, <size_t>b):
+        grown = <double *>L.alloc(<size_t>k, sizeof(double))
+        if core == NULL or waiting == NULL or w == NULL or b == NULL or grown == NULL:
+            for block in (<size_t>core, <size_t>waiting, <size_t>w, <size_t>b, <size_t>grown):
                 L.free(<void *><size_t>block)
             raise MemoryError(f"{k} classes of {d} features")
         for i in range(k):
             core[i] = &(<Full>fulls[i]).core
+            grown[i] = 1.0
         for g in range(groups if abreast else 0):
             for i in range(d):
                 for l in range(8):
                     b[8 * (g * pairs + i * (i + 3) // 2) + l] = 1.0 / self.policy.ridge
         self.give_back()
-        self.core, self.waiting, self.w, self.b = core, waiting, w, b
+        self.core, self.waiting, self.w, self.b, self.grown = core, waiting, w, b, grown
         self.w_step, self.b_step, self.abreast = w_step, 8 * pairs, abreast
         self.fulls, self.k, self.held = fulls, k, d
         self.scratch = (<Full>fulls[0]).scratch
@@ -94,19 +97,28 @@ cdef class FullRidges(Model):
         weights, fulls = self.np_weights(), self.fulls
         for i in range(self.k):
             self.load_lane(i)
-        more = Full(self.held, ridge=self.policy.ridge)
+        more, grown = Full(self.held, ridge=self.policy.ridge), self.np_grown()
         self.allot(self.k + 1, self.held, [*fulls, more])
-        self.put_back(numpy.vstack((weights, numpy.zeros((1, weights.shape[1])))))
+        self.put_back(numpy.vstack((weights, numpy.zeros((1, weights.shape[1])))),
+                      numpy.append(grown, 1.0))
         return 0
 
-    def put_back(self, weights):
+    cdef int put_back(self, np.ndarray table, np.ndarray grown) except -1:
         """Weights of shape (k, d), and the inverses of the cores, where they belong."""
-        cdef np.ndarray table = <np.ndarray>weights
         cdef Py_ssize_t i, f, d = np.PyArray_DIM(table, 1)
         for i in range(self.k):
             for f in range(d):
                 self.weight_at(i, f)[0] = data_of(table)[i * d + f]
             self.store_lane(i)
+            self.grown[i] = data_of(grown)[i]
+        return 0
+
+    cdef np_grown(self):
+        cdef Py_ssize_t i
+        out = numpy.ones(self.k)
+        for i in range(self.k if self.held else 0):
+            out[i] = self.grown[i]
+        return out
 
     cdef double *weight_at(self, Py_ssize_t i, Py_ssize_t f) noexcept nogil:
         if self.abreast:
@@ -194,7 +206,7 @@ cdef class FullRidges(Model):
             lines.stride, lines.second, lines.k = 8, 0, 8
             for i in range(cf_pad(self.k) // 8):
                 lines.data = self.w + i * self.w_step
-                K.lines_scores(&lines, &w.row, w.m + 8 * i)
+                K.lines_scores(&lines, &w.row, NULL, w.m + 8 * i)
         else:
             for i in range(self.k):
                 w.m[i] = K.dot(self.held, w.row.value, self.w + i * self.w_step)
@@ -276,7 +288,7 @@ cdef class FullRidges(Model):
             if not w.q[i] > 0.0 and (self.abreast or w.c[i] != 0.0):
                 self.load_lane(i)
                 if L.full_repair(self.core[i], K, self.scratch):
-                    self.waiting[i] = 0
+                    self.waiting[i], self.grown[i] = 0, 1.0
                     self.store_lane(i)
                     status = CF_OK
         return status
@@ -350,11 +362,17 @@ cdef class FullRidges(Model):
                        self.b + g * self.b_step, w.v + cf_pad(self.k) * self.held)
         due = core.health.updates + 1 >= core.next_look
         renewals = core.health.renewals
+        if q > 1e100 or self.grown[i] > 1e100:  # else a product: a logarithm takes 13 ns
+            core.logdet += K.log_one(self.grown[i]) + K.log1p_one(q)
+            self.grown[i] = 1.0
+        else:
+            self.grown[i] *= 1.0 + q
         if due:
             self.load_lane(i)
-        L.full_note(core, K, w.row.value, 1.0, q, self.scratch)
+        L.full_gather(core, K, w.row.value, 1.0, self.scratch)
         if core.health.renewals != renewals:
             self.store_lane(i)
+            self.grown[i] = 1.0
 
     cdef void settle(self) noexcept nogil:
         cdef Py_ssize_t i
@@ -387,6 +405,7 @@ cdef class FullRidges(Model):
         out = numpy.zeros(self.k)
         for i in range(self.k if self.d else 0):
             out[i] = self.core[i].logdet - self.held * K.log_one(self.policy.ridge)
+            out[i] += K.log_one(self.grown[i])
         return out
 
     cdef dict health(self):
@@ -408,14 +427,17 @@ cdef class FullRidges(Model):
         for i in range(self.k if self.d else 0):
             self.load_lane(i)
         return {**Model.state(self), "explained": self.policy.explained,
-                "weights": self.np_weights(),
+                "weights": self.np_weights(), "grown": self.np_grown(),
                 "classes": [one.state() for one in self.fulls] if self.d else []}
 
     cdef int restore(self, dict state) except -1:
-        cdef np.ndarray weights
+        cdef np.ndarray weights, grown
         self.policy.restore(state)
         Model.restore(self, state)
         weights = <np.ndarray>table_of(state, "weights", (self.k, self.d))
+        grown = <np.ndarray>table_of(state, "grown", (self.k,))
+        if not (<object>grown).min() >= 1.0:
+            raise ValueError("grown of the state must be >= 1")
         classes = state["classes"]
         if not isinstance(classes, list) or len(classes) != (self.k if self.d else 0):
             raise ValueError(f"classes of the state must be a list of {self.k} metrics")
@@ -426,5 +448,4 @@ cdef class FullRidges(Model):
             if (one.n, one.ridge, one.precision) != (self.d, self.policy.ridge, "fast"):
                 raise ValueError("a metric of the state does not fit its learner")
         self.allot(self.k, self.d, fulls)
-        self.put_back(weights)
-        return 0
+        return self.put_back(weights, grown)

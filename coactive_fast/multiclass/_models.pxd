@@ -4,6 +4,7 @@
 # left. Both are pure functions of the state, the row and the parameters: whether a reading comes
 # from `choose` or is made anew changes no bit.
 
+cimport cython
 from libc.stdint cimport int64_t
 from numpy.random cimport bitgen_t
 
@@ -11,6 +12,7 @@ from coactive_fast._table cimport cf_change, cf_lines, cf_row
 from coactive_fast.learner._rows cimport RowBuffer
 
 
+@cython.final
 cdef class Work:
     # Scratch of one thread: the row as the model reads it, and what a reading leaves.
     # Invariant: m, q, c have cf_pad(k) doubles each and v has `v_room`, all owned here.
@@ -18,6 +20,7 @@ cdef class Work:
     cdef RowBuffer view        # of a row in another form: written out, or wider than the state
     cdef cf_row row
     cdef bint null             # no feature of the row differs from 0
+    cdef cf_row *next          # in a run the places of the row that comes next, else NULL
     cdef Py_ssize_t lanes, v_room
     cdef double *m             # scores w_i.x; after a projection those of the projected w
     cdef double *q             # x^T A_i^-1 x
@@ -64,7 +67,6 @@ cdef class Model:
     # --- without
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil  # of a round: elements touched
     cdef void prepare(self, Work w) noexcept nogil         # w.row in the form that is read
-    cdef void fetch(self, const cf_row *next) noexcept nogil
     cdef int read_scores(self, Work w) noexcept nogil      # m alone, of the state as it is
     cdef int read(self, Work w) noexcept nogil             # m, exploit, label and what learn needs
     cdef int read_for(self, Work w, Py_ssize_t label) noexcept nogil   # what learn needs, no more
@@ -92,10 +94,12 @@ cdef class Lines(Model):
     cdef int take_table(self, dict state, str name, bint second, Py_ssize_t d) except -1
 
 
+@cython.final
 cdef class Perceptron(Lines):
     pass
 
 
+@cython.final
 cdef class Banditron(Lines):
     cdef double gamma
 
@@ -103,11 +107,13 @@ cdef class Banditron(Lines):
     cdef void draw(self, Work w) noexcept nogil
 
 
+@cython.final
 cdef class Counted(Lines):
     # The second-order Perceptron; the second value is a + S.
     pass
 
 
+@cython.final
 cdef class Arow(Lines):
     cdef double r
 

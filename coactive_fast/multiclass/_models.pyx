@@ -165,9 +165,6 @@ cdef class Model:
     cdef void prepare(self, Work w) noexcept nogil:
         pass
 
-    cdef void fetch(self, const cf_row *next) noexcept nogil:
-        pass
-
     cdef int read_scores(self, Work w) noexcept nogil:
         return CF_EVALUE
 
@@ -253,11 +250,8 @@ cdef class Lines(Model):
             w.view.place[e] = min(place_of(&w.row, e), self.room)
         w.row.i32, w.row.i64 = NULL, w.view.place
 
-    cdef void fetch(self, const cf_row *next) noexcept nogil:
-        K.lines_fetch(&self.core, next)
-
     cdef int read_scores(self, Work w) noexcept nogil:
-        K.lines_scores(&self.core, &w.row, w.m)
+        K.lines_scores(&self.core, &w.row, w.next, w.m)
         return CF_OK
 
     # --- arrays and states --------------------------------------------------------------------
@@ -422,7 +416,7 @@ cdef class Counted(Lines):
             second[f] = 1.0 / second[f]
 
     cdef int read_scores(self, Work w) noexcept nogil:
-        K.lines_counted(&self.core, &w.row, w.m)
+        K.lines_counted(&self.core, &w.row, w.next, w.m)
         return CF_OK
 
     cdef int learn(self, Work w, Py_ssize_t label, bint correct) noexcept nogil:

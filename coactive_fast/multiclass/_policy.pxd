@@ -1,10 +1,12 @@
 # Confidit: what its three forms of a covariance share, and the diagonal form.
 
+cimport cython
 from libc.stdint cimport int64_t
 
 from coactive_fast.multiclass._models cimport Lines, Model, Work
 
 
+@cython.final
 cdef class Policy:
     # The parameters of SPEC 3, and the sum that the theory's width needs.
     cdef double alpha, ridge, eta, norm_bound, delta, error
@@ -22,5 +24,6 @@ cdef class Policy:
         self.explained += q / (1.0 + q)
 
 
+@cython.final
 cdef class Diagonal(Lines):
     cdef Policy policy

@@ -101,7 +101,7 @@ cdef class Diagonal(Lines):
         if w.null:
             w.exploit = w.label = 0
             return CF_OK
-        K.lines_read(&self.core, &w.row, w.m, w.q)
+        K.lines_read(&self.core, &w.row, w.next, w.m, w.q)
         return self.policy.decide(w, self.k, self.rounds)
 
     cdef int read_for(self, Work w, Py_ssize_t label) noexcept nogil:

@@ -6,10 +6,11 @@ pauses at round boundaries: for signals, for the caller's report, and to let rea
 
 import contextlib
 
+cimport cython
 cimport numpy as np
 
 from coactive_fast._arrays cimport data_of
-from coactive_fast._table cimport CF_OK, CF_ROW_NULL, cf_get_table, cf_row, cf_table
+from coactive_fast._table cimport CF_ENOMEM, CF_OK, CF_ROW_NULL, cf_get_table, cf_row, cf_table
 from coactive_fast.learner._engine cimport Ticker
 from coactive_fast.learner._rows cimport SPARSE, Rows, labels_of, rows_of
 from coactive_fast.multiclass._engine cimport MulticlassEngine
@@ -26,6 +27,7 @@ def checked(X, y, Py_ssize_t k):
     return rows, labels_of(y, "y", rows.n, k)
 
 
+@cython.final
 cdef class MulticlassRun:
     """One run: its stream, and the record of what happened.
 
@@ -44,6 +46,7 @@ cdef class MulticlassRun:
     cdef Py_ssize_t total
     cdef readonly Py_ssize_t done
     cdef Work work
+    cdef cf_row next           # its places alone
 
     def __init__(self, Rows rows, np.ndarray labels, Py_ssize_t epochs, np.ndarray choices,
                  np.ndarray mistakes, np.ndarray explored):
@@ -51,6 +54,8 @@ cdef class MulticlassRun:
         self.choices, self.mistakes, self.explored = choices, mistakes, explored
         self.total = epochs * rows.n
         self.work = Work()
+        if rows.kind == SPARSE:
+            self.work.next = &self.next
 
     def run(self, MulticlassEngine engine, report):
         """All rounds that are left; `done` tells how many there were, whatever ends the run."""
@@ -93,11 +98,13 @@ cdef class MulticlassRun:
         # a look at the clock takes 25 ns
         mask = 0 if model.cost(self.rows.most) > 1e5 else 15
         while self.done < self.total:
-            self.rows.at(t, w.buffer, &w.row)
+            if not self.rows.at(t, w.buffer, &w.row):
+                return CF_ENOMEM
             w.null = K.row_check(w.row.nnz, w.row.value) == CF_ROW_NULL
             model.prepare(w)
             t = t + 1 if t + 1 < n else 0
-            self.fetch(model, t)
+            if self.rows.kind == SPARSE:
+                self.rows.places(t, &self.next)
             status = self.one(engine, model, w)
             if status != CF_OK:
                 return status
@@ -106,16 +113,9 @@ cdef class MulticlassRun:
                 break
         return CF_OK
 
-    cdef void fetch(self, Model model, Py_ssize_t t) noexcept nogil:
-        """Memory for the row t, which comes next."""
-        cdef cf_row next
-        if self.rows.kind == SPARSE:
-            self.rows.places(t, &next)
-            model.fetch(&next)
-
     cdef int one(self, MulticlassEngine engine, Model model, Work w) noexcept nogil:
-        cdef Py_ssize_t right = (<Py_ssize_t *>np.PyArray_DATA(self.labels))[self.done % self.rows.n]
-        cdef Py_ssize_t label
+        cdef const Py_ssize_t *labels = <const Py_ssize_t *>np.PyArray_DATA(self.labels)
+        cdef Py_ssize_t right = labels[self.done % self.rows.n], label
         cdef int status = engine.read_round(w)
         if status != CF_OK:
             return status

@@ -25,14 +25,13 @@ CF_INLINE void ask_for(const double *line, ptrdiff_t doubles)
         CF_PREFETCH(line + j);
 }
 
-static void lines_fetch(const cf_lines *t, const cf_row *x)
+/* The same for the next row: into the second cache, the first holds this row. One entry of it
+ * with each entry of this row, since only so many requests can be under way. */
+CF_INLINE void ask_later(const cf_lines *t, const cf_row *next, ptrdiff_t e, ptrdiff_t doubles)
 {
-    const ptrdiff_t doubles = t->second + t->k;
-    for (ptrdiff_t e = 0; e < x->nnz; e++) {
-        const double *line = line_of(t, x, e, x->i32 ? 32 : x->i64 ? 64 : 0);
-        for (ptrdiff_t j = 0; j < doubles; j += 8)
-            __builtin_prefetch(line + j, 0, 2);
-    }
+    const double *line = line_of(t, next, e, next->i32 ? 32 : 64);
+    for (ptrdiff_t j = 0; j < doubles; j += 8)
+        __builtin_prefetch(line + j, 0, 2);
 }
 
 /* --- reading: `groups` vectors of eight classes from class `at` on ------------------------- */
@@ -41,16 +40,19 @@ static void lines_fetch(const cf_lines *t, const cf_row *x)
 #define CF_READ_BOTH 1
 #define CF_READ_COUNTED 2
 
-CF_INLINE void read_groups(const cf_lines *t, const cf_row *x, ptrdiff_t at, int groups, int what,
-                           int kind, double *m, double *q)
+CF_INLINE void read_groups(const cf_lines *t, const cf_row *x, const cf_row *next, ptrdiff_t at,
+                           int groups, int what, int kind, double *m, double *q)
 {
-    const ptrdiff_t far = t->second + t->k;
+    const ptrdiff_t far = what == CF_READ_SCORES ? t->k : t->second + t->k;
+    const ptrdiff_t coming = next && at == 0 ? next->nnz : 0;
     vd a[4], b[4];
     for (int g = 0; g < groups; g++)
         a[g] = b[g] = v_zero();
     for (ptrdiff_t e = 0; e < x->nnz; e++) {
         if (kind && at == 0 && e + CF_AHEAD < x->nnz)
-            ask_for(line_of(t, x, e + CF_AHEAD, kind), what == CF_READ_SCORES ? t->k : far);
+            ask_for(line_of(t, x, e + CF_AHEAD, kind), far);
+        if (e < coming)
+            ask_later(t, next, e, far);
         const double *line = line_of(t, x, e, kind) + at, *second = line + t->second;
         const vd v = v_set1(x->value[e]), square = v_mul(v, v);
         for (int g = 0; g < groups; g++) {
@@ -64,6 +66,8 @@ CF_INLINE void read_groups(const cf_lines *t, const cf_row *x, ptrdiff_t at, int
             }
         }
     }
+    for (ptrdiff_t e = x->nnz; e < coming; e++)
+        ask_later(t, next, e, far);
     for (int g = 0; g < groups; g++) {
         const ptrdiff_t left = t->k - at - 8 * g;
         const vm in = vm_first(left < 8 ? left : 8);
@@ -73,18 +77,18 @@ CF_INLINE void read_groups(const cf_lines *t, const cf_row *x, ptrdiff_t at, int
     }
 }
 
-CF_INLINE void read_kind(const cf_lines *t, const cf_row *x, int what, int kind, double *m,
-                         double *q)
+CF_INLINE void read_kind(const cf_lines *t, const cf_row *x, const cf_row *next, int what,
+                         int kind, double *m, double *q)
 {
     ptrdiff_t at = 0;
     for (; t->k - at > 24; at += 32)
-        read_groups(t, x, at, 4, what, kind, m, q);
+        read_groups(t, x, next, at, 4, what, kind, m, q);
     if (t->k - at > 16)
-        read_groups(t, x, at, 3, what, kind, m, q);
+        read_groups(t, x, next, at, 3, what, kind, m, q);
     else if (t->k - at > 8)
-        read_groups(t, x, at, 2, what, kind, m, q);
+        read_groups(t, x, next, at, 2, what, kind, m, q);
     else if (t->k - at > 0)
-        read_groups(t, x, at, 1, what, kind, m, q);
+        read_groups(t, x, next, at, 1, what, kind, m, q);
 }
 
 /* the first entries' lines, which the loop itself is too late to ask for */
@@ -94,22 +98,22 @@ static void ask_first(const cf_lines *t, const cf_row *x, ptrdiff_t doubles)
         ask_for(line_of(t, x, e, x->i32 ? 32 : 64), doubles);
 }
 
-#define CF_READ(kind) read_kind(t, x, CF_READ_SCORES, kind, m, NULL)
-static void lines_scores(const cf_lines *t, const cf_row *x, double *m)
+#define CF_READ(kind) read_kind(t, x, next, CF_READ_SCORES, kind, m, NULL)
+static void lines_scores(const cf_lines *t, const cf_row *x, const cf_row *next, double *m)
 {
     ask_first(t, x, t->k);
     CF_BY_KIND(x, CF_READ);
 }
 #undef CF_READ
-#define CF_READ(kind) read_kind(t, x, CF_READ_BOTH, kind, m, q)
-static void lines_read(const cf_lines *t, const cf_row *x, double *m, double *q)
+#define CF_READ(kind) read_kind(t, x, next, CF_READ_BOTH, kind, m, q)
+static void lines_read(const cf_lines *t, const cf_row *x, const cf_row *next, double *m, double *q)
 {
     ask_first(t, x, t->second + t->k);
     CF_BY_KIND(x, CF_READ);
 }
 #undef CF_READ
-#define CF_READ(kind) read_kind(t, x, CF_READ_COUNTED, kind, m, NULL)
-static void lines_counted(const cf_lines *t, const cf_row *x, double *m)
+#define CF_READ(kind) read_kind(t, x, next, CF_READ_COUNTED, kind, m, NULL)
+static void lines_counted(const cf_lines *t, const cf_row *x, const cf_row *next, double *m)
 {
     ask_first(t, x, t->second + t->k);
     CF_BY_KIND(x, CF_READ);
@@ -274,31 +278,38 @@ static int lines_shrink(const cf_lines *t, const cf_row *x, const cf_change *c, 
 
 /* --- labels -------------------------------------------------------------------------------- */
 
-CF_INLINE vd score_of(const double *m, const double *q, double f, ptrdiff_t i, ptrdiff_t k)
+CF_INLINE vd score_of(const double *m, const double *q, vd f, ptrdiff_t i, ptrdiff_t k)
 {
     const vm in = vm_first(k - i < 8 ? k - i : 8);
-    const vd bound = q ? v_sqrt(v_mul(v_set1(f), v_load(q + i))) : v_zero();
-    return v_blend(in, v_add(v_load(m + i), bound), v_set1(-DBL_MAX));
+    const vd width = q ? v_sqrt(v_mul(f, v_load(q + i))) : v_zero();
+    return v_blend(in, v_add(v_load(m + i), width), v_set1(-DBL_MAX));
 }
 
-/* two passes: the largest, and where it stands first */
-CF_INLINE ptrdiff_t label_of(ptrdiff_t k, const double *m, const double *q, double f)
+/* the largest of all lanes in every lane */
+CF_INLINE vd v_top(vd v)
 {
-    vd most = v_set1(-DBL_MAX), check = v_zero();
-    double l[8];
-    for (ptrdiff_t i = 0; i < k; i += 8) {
-        const vd s = score_of(m, q, f, i, k);
+    v = v_max(v, v_rotate(v, 4));
+    v = v_max(v, v_rotate(v, 2));
+    return v_max(v, v_rotate(v, 1));
+}
+
+/* two passes: the largest, and where it stands first; one where a vector holds them all */
+CF_INLINE ptrdiff_t label_of(ptrdiff_t k, const double *m, const double *q, double factor)
+{
+    const vd f = v_set1(factor);
+    vd s = score_of(m, q, f, 0, k), most = s, check = v_mul(s, v_zero());
+    for (ptrdiff_t i = 8; i < k; i += 8) {
+        s = score_of(m, q, f, i, k);
         most = v_max(s, most);
         check = v_fma(s, v_zero(), check);
     }
     if (v_sum(check) != 0.0)
         return -1;
-    v_store(l, most);
-    for (int i = 1; i < 8; i++)
-        l[0] = l[i] > l[0] ? l[i] : l[0];
-    const vd top = v_set1(l[0]);
+    most = v_top(most);
+    if (k <= 8)
+        return __builtin_ctz(vm_bits(v_ge(s, most)));
     for (ptrdiff_t i = 0;; i += 8) {
-        const unsigned bits = vm_bits(v_ge(score_of(m, q, f, i, k), top));
+        const unsigned bits = vm_bits(v_ge(score_of(m, q, f, i, k), most));
         if (bits)
             return i + __builtin_ctz(bits);
     }
@@ -311,17 +322,72 @@ static ptrdiff_t bold_label(ptrdiff_t k, const double *m, const double *q, doubl
     return label_of(k, m, q, f);
 }
 
+/* Newton for few classes, in `groups` (a constant at every call) vectors that stay in registers:
+ * the steps of project_scores, but none of its cures. 0 where one might be needed. */
+CF_INLINE int project_few(ptrdiff_t k, int groups, const double *z, const double *q, double s,
+                          double *v)
+{
+    const vd zero = v_zero();
+    const vm last = vm_first(k - 8 * (groups - 1));
+    vd zs[4], qs[4], y[4], sz = zero, sq = zero;
+    vm above[4];
+    int good = 1, had = -1;
+    for (int g = 0; g < groups; g++) {
+        const vm in = g + 1 < groups ? vm_first(8) : last;
+        zs[g] = v_keep(in, v_load(z + 8 * g));
+        qs[g] = v_keep(in, v_load(q + 8 * g));
+        above[g] = v_gt(qs[g], zero);
+        good &= vm_bits(above[g]) == vm_bits(in);
+        sz = v_add(sz, zs[g]);
+        sq = v_add(sq, qs[g]);
+    }
+    for (int turn = 0; good && turn < 12; turn++) {
+        const vd lam = v_set1((s - v_sum(sz)) / v_sum(sq));
+        int now = 0;
+        sz = sq = zero;
+        for (int g = 0; g < groups; g++) {
+            y[g] = v_fma(lam, qs[g], zs[g]);
+            above[g] = vm_and(above[g], v_gt(y[g], zero));
+            now += __builtin_popcount(vm_bits(above[g]));
+            sz = v_add(sz, v_keep(above[g], zs[g]));
+            sq = v_add(sq, v_keep(above[g], qs[g]));
+        }
+        if (now == had || now == 0)
+            break;
+        had = now;
+    }
+    vd sum = zero;
+    for (int g = 0; good && g < groups; g++) {
+        y[g] = v_max(y[g], zero);
+        v_store(v + 8 * g, y[g]);
+        sum = v_add(sum, y[g]);
+    }
+    return good && __builtin_fabs(v_sum(sum) - s) <= 8.0 * DBL_EPSILON * s;
+}
+
 static int project_labels(ptrdiff_t k, double *m, const double *q, double alpha, double *c,
                           double *scratch)
 {
+    const double total = 1.0 + alpha;
     double *z = scratch, *v = scratch + cf_pad(k), lam;
     const vd shift = v_set1(alpha);
     vd check = v_zero();
+    int done = 0;
     for (ptrdiff_t i = 0; i < k; i += 8)
         v_store(z + i, v_add(v_load(m + i), shift));
-    const int status = project_scores(k, z, q, 1.0 + alpha, v, &lam, v + cf_pad(k));
-    if (status != CF_OK)
-        return status == CF_ENOTPOSITIVE ? CF_EVALUE : status;
+    if (k <= 8)
+        done = k > 0 && project_few(k, 1, z, q, total, v);
+    else if (k <= 16)
+        done = project_few(k, 2, z, q, total, v);
+    else if (k <= 24)
+        done = project_few(k, 3, z, q, total, v);
+    else if (k <= 32)
+        done = project_few(k, 4, z, q, total, v);
+    if (!done) {
+        const int status = project_scores(k, z, q, total, v, &lam, v + cf_pad(k));
+        if (status != CF_OK)
+            return status == CF_ENOTPOSITIVE ? CF_EVALUE : status;
+    }
     for (ptrdiff_t i = 0; i < k; i += 8) {
         const vm in = vm_first(k - i < 8 ? k - i : 8);
         const vd now = v_loadm(v + i, in), qi = v_blend(in, v_load(q + i), v_set1(1.0));

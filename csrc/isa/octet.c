@@ -2,7 +2,7 @@
 
 #define CF_OCTET_ROWS 4 /* that go through the columns together */
 
-/* Rows i ... i + rows - 1 (a constant at every call): each element serves its row and its column. */
+/* Rows i ... i + rows - 1 (a constant at every call): an element serves its row and its column. */
 CF_INLINE void octet_rows(const double *b, ptrdiff_t i, int rows, const double *x, double *v)
 {
     const double *row[CF_OCTET_ROWS];

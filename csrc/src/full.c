@@ -249,17 +249,22 @@ int cf_full_propose(cf_full *self, const cf_table *k, const double *x, double c,
 }
 
 /* The block and all that goes with an update; the inverse, or its pending term, is already new. */
-void cf_full_note(cf_full *self, const cf_table *k, const double *x, double c, double q,
-                  double *scratch)
+void cf_full_gather(cf_full *self, const cf_table *k, const double *x, double c, double *scratch)
 {
     double *row = self->block + self->pending * cf_pad(self->n);
     memcpy(row, x, (size_t)self->n * sizeof *row);
     self->weight[self->pending++] = c;
     if (self->pending == CF_BLOCK)
         empty_block(self, k);
-    self->logdet += k->log1p_one(c * q);
     if (++self->health.updates >= self->next_look)
         look_after(self, k, scratch);
+}
+
+void cf_full_note(cf_full *self, const cf_table *k, const double *x, double c, double q,
+                  double *scratch)
+{
+    self->logdet += k->log1p_one(c * q); /* before a renewal, which knows better */
+    cf_full_gather(self, k, x, c, scratch);
 }
 
 void cf_full_accept(cf_full *self, const cf_table *k, const double *x, double c, const double *v,

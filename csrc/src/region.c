@@ -69,6 +69,11 @@ static int to_sum(const cf_region *set, const cf_table *k, const double *z, doub
     return status;
 }
 
+static double clip(double x, double low, double high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
 int cf_region_project(const cf_region *set, const cf_table *k, const double *z, double *w,
                       double *scratch)
 {
@@ -80,7 +85,7 @@ int cf_region_project(const cf_region *set, const cf_table *k, const double *z, 
         return CF_OK;
     case CF_REGION_BOX:
         for (ptrdiff_t i = 0; i < set->n; i++)
-            w[i] = z[i] < set->lower[i] ? set->lower[i] : z[i] > set->upper[i] ? set->upper[i] : z[i];
+            w[i] = clip(z[i], set->lower[i], set->upper[i]);
         return CF_OK;
     default:
         return to_sum(set, k, z, w, scratch);

@@ -276,6 +276,60 @@ static void regions(const cf_table *k, ptrdiff_t n)
     }
 }
 
+/* dense and sparse rows of a ridge regression, an inverted index, and a factor with many sides */
+static void learned_rows(const cf_table *k, ptrdiff_t n)
+{
+    double *x = take_normal(n), *w = take_normal(n), *a = take_positive(n, -3, 3);
+    double *a_new = take_doubles(n), *w_new = take_doubles(n), square, slope;
+    int64_t *index = take_bytes((size_t)n * sizeof *index, 0, 0);
+    for (ptrdiff_t i = 0; i < n; i++)
+        index[i] = i;
+    for (int sparse = 0; sparse < 2; sparse++) {
+        const cf_row row = {n, n, x, NULL, sparse ? index : NULL};
+        mix_one(k->ridge_dot(&row, w));
+        mix_one(k->ridge_square(&row));
+        mix_one(k->ridge_quad(&row, a));
+        mix_one(k->ridge_step(&row, 0.3, 0.7, a, w, a_new, w_new));
+        k->ridge_place(&row, w_new, w);
+        MIX(w, n);
+        MIX(a_new, n);
+    }
+    k->ridge_shrink(n, a, w, 0.4, w_new, &square, &slope);
+    mix_one(square);
+    mix_one(slope);
+    mix_one(cf_ridge_ball(k, n, a, w, 0.5, w_new));
+    MIX(w_new, n);
+    for (ptrdiff_t i = 0; i < n; i++)
+        w[i] = 1.0;
+    k->rbf_of_dots(n, a, 0.5, 0.1, x);
+    k->poly_of_dots(n, 0.1, 30.0, 2.5, w);
+    MIX(x, n);
+    MIX(w, n);
+    cf_postings lists = {.room = 4 * n, .features = n};
+    lists.pool = take_bytes((size_t)(4 * n) * sizeof *lists.pool, 0, 0);
+    lists.list = take_bytes((size_t)n * sizeof *lists.list, 0, 0);
+    memset(lists.list, 0, (size_t)n * sizeof *lists.list);
+    cf_postings_add(&lists, n, index, a);
+    cf_postings_add(&lists, n, index, w_new);
+    double dots[2];
+    k->postings_dots(&lists, 0, n, index, a_new, dots);
+    MIX(dots, 2);
+    const cf_triangle m = {random_spd(n, 6), n, n};
+    cf_cholesky l = {take_line(cf_panels_size(n)), take_line(cf_pad(n)), 0};
+    double *sides = take_line(13 * cf_pad(n));
+    memset(sides, 0, (size_t)(13 * cf_pad(n)) * sizeof *sides);
+    for (int r = 0; r < 13; r++)
+        fill_normal(sides + r * cf_pad(n), n);
+    mix_one(k->cholesky_factor(&m, &l));
+    k->cholesky_forward_many(&l, 13, sides, cf_pad(n));
+    MIX(sides, 13 * cf_pad(n));
+    cf_triangle b = take_triangle(m.data, n, 0, 0);
+    double *term = take_padded(n), *v = take_padded(n);
+    memcpy(term, x, (size_t)n * sizeof *x);
+    k->symv_less(&b, term, a, v);
+    MIX(v, n);
+}
+
 static uint64_t checksum(const cf_table *k)
 {
     sum = 0xCBF29CE484222325u;
@@ -286,6 +340,7 @@ static uint64_t checksum(const cf_table *k)
         feedback(k, n);
         scores(k, n);
         matrices(k, n);
+        learned_rows(k, n);
         release();
     }
     for (ptrdiff_t n = 1; n <= 50; n += 7) {

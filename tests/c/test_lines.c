@@ -90,10 +90,9 @@ TEST_TABLES(readings_of_every_form)
                 q[r] = take_doubles(padded);
                 alone[r] = take_doubles(padded);
                 counted[r] = take_doubles(padded);
-                k->lines_fetch(&t, x);
-                k->lines_read(&t, x, m[r], q[r]);
-                k->lines_scores(&t, x, alone[r]);
-                k->lines_counted(&t, x, counted[r]);
+                k->lines_read(&t, x, r ? &rows.form[3 - r] : NULL, m[r], q[r]);
+                k->lines_scores(&t, x, NULL, alone[r]);
+                k->lines_counted(&t, x, NULL, counted[r]);
                 CHECK_BITS(alone[r], m[r], padded);
                 CHECK_BITS(m[r], m[0], padded);
                 CHECK_BITS(q[r], q[0], padded);

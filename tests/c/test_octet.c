@@ -41,7 +41,7 @@ TEST_TABLES(reading_against_plain_sums)
         }
         const cf_lines t = {(double *)(uintptr_t)w, 8, 0, 8};
         const cf_row row = {d, d, x, NULL, NULL};
-        k->lines_scores(&t, &row, same);
+        k->lines_scores(&t, &row, NULL, same);
         CHECK_BITS(m, same, 8);
         AGREE(k, v, 8 * d);
         AGREE(k, m, 8);

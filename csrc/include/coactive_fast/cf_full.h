@@ -82,6 +82,8 @@ int cf_full_judge(const cf_full *self, const double *x, double c, double size);
  * what is due by them (a probe, a renewal: only when updates + 1 reaches next_look). */
 void cf_full_note(cf_full *self, const cf_table *k, const double *x, double c, double q,
                   double *scratch);
+/* The same for who keeps log(1 + c q) himself until the next renewal, which makes logdet anew. */
+void cf_full_gather(cf_full *self, const cf_table *k, const double *x, double c, double *scratch);
 /* The inverse anew from A, counted as a repair. Returns 0 where A does not allow it (not positive
  * definite in float64) or the form is robust; the inverse is then as it was. */
 int cf_full_repair(cf_full *self, const cf_table *k, double *scratch);

@@ -2,8 +2,8 @@
  *
  * linear: `scores` of cf_rank.h. rbf: exp(-gamma ||x - y||^2), the distance summed from the
  * differences themselves, so that near rows lose no digit. poly: (gamma x.y + coef0)^degree, by
- * squaring for a whole degree in 0 ... 1024, else exp(degree log(.)) with base >= 0 (a negative base gives
- * NaN, which the caller refuses). Cost: the rows read once, 8 n d bytes.
+ * squaring for a whole degree in 0 ... 1024, else exp(degree log(.)) with base >= 0 (a negative
+ * base gives NaN, which the caller refuses). Cost: the rows read once, 8 n d bytes.
  *
  * of_dots: the same from dot products that are there already (sparse rows); the distance is then
  * what three products leave, and below zero it is zero.

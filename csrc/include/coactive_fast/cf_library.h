@@ -99,8 +99,8 @@
                            const double *value))                                                 \
     F(void, postings_drop, (cf_postings * self, ptrdiff_t nnz, const int64_t *index))            \
     F(int, full_judge, (const cf_full *self, const double *x, double c, double size))            \
-    F(void, full_note, (cf_full * self, const cf_table *k, const double *x, double c, double q,  \
-                        double *scratch))                                                        \
+    F(void, full_gather, (cf_full * self, const cf_table *k, const double *x, double c,          \
+                          double *scratch))                                                      \
     F(int, full_repair, (cf_full * self, const cf_table *k, double *scratch))
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;

@@ -32,19 +32,19 @@ typedef struct cf_change {
 #define CF_STEP_PRINTED 2
 
 #define CF_LINES_KERNELS(K)                                                                      \
-    /* asks for the lines of a row that will be read soon, into the second cache */              \
-    K(void, lines_fetch, (const cf_lines *t, const cf_row *x))                                   \
-    /* m_i = sum w_i x */                                                                        \
-    K(void, lines_scores, (const cf_lines *t, const cf_row *x, double *m))                       \
+    /* m_i = sum w_i x. `next`, here and below, is NULL or the row that comes after x, sparse and\
+       in any order: its lines are asked for meanwhile, its values are not looked at */          \
+    K(void, lines_scores, (const cf_lines *t, const cf_row *x, const cf_row *next, double *m))   \
     /* and q_i = sum d_i x^2, d the second values; and of one class alone, with the same bits */ \
-    K(void, lines_read, (const cf_lines *t, const cf_row *x, double *m, double *q))              \
+    K(void, lines_read, (const cf_lines *t, const cf_row *x, const cf_row *next, double *m,      \
+                         double *q))                                                             \
     K(void, lines_read_one, (const cf_lines *t, const cf_row *x, ptrdiff_t i, double *m,         \
                              double *q))                                                         \
     /* m_i = sum w_i x / (s_i + x^2), s the second values */                                     \
-    K(void, lines_counted, (const cf_lines *t, const cf_row *x, double *m))                      \
+    K(void, lines_counted, (const cf_lines *t, const cf_row *x, const cf_row *next, double *m))  \
     /* w_i += c_i d_i x for all classes */                                                       \
     K(void, lines_move, (const cf_lines *t, const cf_row *x, const double *c))                   \
-    /* class i: d becomes d / (1 + d x^2); before that, RESIDUAL: w += s d x, or PRINTED:         \
+    /* class i: d becomes d / (1 + d x^2); before that, RESIDUAL: w += s d x, or PRINTED:        \
        w = (w + s d x) / (1 + d x^2) */                                                          \
     K(void, lines_step, (const cf_lines *t, const cf_row *x, ptrdiff_t i, double s, int mode))   \
     /* w += step x; with `count` also second value += x^2 */                                     \
@@ -56,8 +56,8 @@ typedef struct cf_change {
     /* the same of m_i + sqrt(f q_i), q >= 0 */                                                  \
     K(ptrdiff_t, bold_label, (ptrdiff_t k, const double *m, const double *q, double f))          \
     /* P1 on the scores: v the projection of m + alpha with weights q onto {v >= 0, sum v =      \
-       1 + alpha}; c = (v - m - alpha) / q, and m becomes v - alpha. scratch holds 2 cf_pad(k) +  \
-       cf_scores_scratch(k) doubles. CF_EVALUE: some q is 0 or so small that c is not finite. */  \
+       1 + alpha}; c = (v - m - alpha) / q, and m becomes v - alpha. scratch holds 2 cf_pad(k) + \
+       cf_scores_scratch(k) doubles. CF_EVALUE: some q is 0 or so small that c is not finite. */ \
     K(int, project_labels, (ptrdiff_t k, double *m, const double *q, double alpha, double *c,    \
                             double *scratch))
 

@@ -1,7 +1,7 @@
 /* The inverted index: for each feature the stored rows that have it, in the order they came.
  *
- * A linear Gram row then costs what the query's features are found in: 16 bytes and one
- * fused multiply-add a posting, instead of all stored rows. Each feature's postings stand together in
+ * A linear Gram row then costs what the query's features are found in: 16 bytes and one fused
+ * multiply-add a posting, instead of all stored rows. Each feature's postings stand together in
  * one block of a pool; blocks double, and those left behind are used again. The oldest row may
  * leave. Rows are numbered from the first one ever added.
  * Sums: row by row in the order of the query's features, so that the bits are those of the plain

@@ -31,7 +31,7 @@
 
 struct cf_table; /* cf_table.h includes this header */
 /* P2 in the norm of diag(a): w nearest to z in the ball of this radius; ||z|| <= radius: z bit for
- * bit. O(n) a Newton step, some 5 ... 15 of them. w may be z. Returns CF_OK or CF_ENONFINITE (w then undefined). */
+ * bit. O(n) a Newton step, some 5 ... 15 of them. w may be z. CF_ENONFINITE leaves w as it was. */
 int cf_ridge_ball(const struct cf_table *k, ptrdiff_t n, const double *a, const double *z,
                   double radius, double *w);
 
