@@ -98,7 +98,7 @@ class Scaling:
     def __eq__(self, other):
         return isinstance(other, Scaling) and self.to_dict() == other.to_dict()
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self):
         return f"<Scaling by {self.kind} of {self.shift.size} columns>"
