@@ -1,0 +1,20 @@
+"""The papers' figures and tables: ``python -m coactive_fast.experiments``.
+
+One module an experiment (or a few that share their tasks); never loaded by
+``import coactive_fast``.
+"""
+
+import importlib
+
+MODULES = (  # in the order of the report
+    "coactive_alpha",
+)
+
+
+def experiments():
+    """All experiments by name, in the order of the report."""
+    found = {}
+    for name in MODULES:
+        module = importlib.import_module(f"coactive_fast.experiments.{name}")
+        found.update((experiment.name, experiment) for experiment in module.EXPERIMENTS)
+    return found

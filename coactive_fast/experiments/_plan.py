@@ -1,0 +1,164 @@
+"""What an experiment is, and what comes out of one.
+
+An experiment is a generator: it yields lists of tasks, is sent the lists of their results, and
+returns its outcome. So a later stage can depend on an earlier one (parameters that are tuned
+first), while whoever drives it decides where tasks are run: one after another, by processes, by a
+cluster. Tasks share nothing, and each draws from generators of its own seeds; so results do not
+depend on who ran them or in which order.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Task(NamedTuple):
+    """``function(sets, **arguments)``, which returns a dict of arrays (scalars become arrays).
+
+    The function is one of a module, the arguments are numbers, strings, None and lists of these:
+    they are the task's name in the folder where finished tasks wait.
+    """
+
+    function: Callable[..., Mapping[str, Any]]
+    arguments: Mapping[str, Any] = {}
+
+    @property
+    def key(self):
+        """A name for files: the same work, the same name."""
+        what = [self.function.__module__, self.function.__qualname__, dict(self.arguments)]
+        text = json.dumps(what, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+    def run(self, sets):
+        found = self.function(sets, **self.arguments)
+        return {name: np.asarray(value) for name, value in found.items()}
+
+
+class Setting(NamedTuple):
+    """What an experiment is run with."""
+
+    sets: Any  # _folder.Sets: the data
+    seed: int
+    parameters: Mapping[str, Any]  # of the scale
+
+    def __getitem__(self, name):
+        return self.parameters[name] if isinstance(name, str) else tuple.__getitem__(self, name)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure or table of a paper."""
+
+    name: str  # as users type it
+    title: str
+    paper: str  # the family: coactive, confidit, filtering, onseg
+    shows: str  # "figure 2"
+    data: str  # the sets, in words
+    play: Callable[[Setting], Generator]
+    files: tuple = ()  # of the data folder, that it reads where there is one
+    quick: Mapping[str, Any] = field(default_factory=dict)  # parameters of the scale "quick"
+    full: Mapping[str, Any] = field(default_factory=dict)  # of the scale "paper"
+    cost: tuple = (1, 60)  # seconds of one core, about: quick, paper
+
+    def parameters(self, scale):
+        return {"quick": self.quick, "paper": self.full}[scale]
+
+
+# --- what comes out -----------------------------------------------------------------------------
+
+
+@dataclass
+class Curve:
+    label: str
+    x: np.ndarray
+    mean: np.ndarray
+    error: np.ndarray | None = None  # standard error of the mean
+
+    @classmethod
+    def of_runs(cls, label, x, runs):
+        """The mean over runs (runs, points), with its standard error where there are several."""
+        runs = np.asarray(runs, dtype=float)
+        error = runs.std(0, ddof=1) / np.sqrt(len(runs)) if len(runs) > 1 else None
+        return cls(label, np.asarray(x), runs.mean(0), error)
+
+
+@dataclass
+class Plot:
+    """Curves over one axis: a picture, and a CSV with a line a point."""
+
+    name: str  # of its files, behind the experiment's
+    title: str
+    x: str  # the axes' labels
+    y: str
+    curves: list
+    log: str = ""  # "x", "y" or "xy"
+    kind: str = "lines"  # or "points": one mark an x, not joined
+    ticks: list | None = None  # names of the x of a plot of points
+    levels: Mapping[str, float] = field(default_factory=dict)  # horizontal lines: the paper's value
+    bottom: float | None = None  # where the y axis begins
+
+
+@dataclass
+class Table:
+    name: str
+    title: str
+    columns: list
+    rows: list  # of lists: strings, numbers, None
+    note: str = ""
+
+
+@dataclass
+class Finding:
+    """A sentence of the paper, and whether it was seen here."""
+
+    says: str
+    measured: str
+    holds: bool | None  # None: cannot be judged on these data
+    reason: str = ""  # why not, or what it rests on
+
+
+@dataclass
+class Outcome:
+    plots: list = field(default_factory=list)
+    tables: list = field(default_factory=list)
+    findings: list = field(default_factory=list)
+    parameters: dict = field(default_factory=dict)  # found on the way: tuned, printed by a theorem
+
+
+# --- small things that many experiments need ------------------------------------------------------
+
+
+def seeds(*path):
+    """A seed for this place of this experiment: numbers that tell it from all others."""
+    return [int(p) for p in path]
+
+
+def rounds_to_show(total, count=300):
+    """Rounds (from 1) at which a curve of `total` is shown: all, or evenly spaced in the log."""
+    if total <= count:
+        return np.arange(1, total + 1)
+    return np.unique(np.rint(np.geomspace(1, total, count)).astype(np.int64))
+
+
+def running_mean(values):
+    """The mean of the first t values, for each t, along the last axis."""
+    values = np.asarray(values, dtype=float)
+    return np.cumsum(values, -1) / np.arange(1, values.shape[-1] + 1)
+
+
+def ordered(curves):
+    """Whether the last points of these curves do not rise from one curve to the next, and the text.
+
+    Two that differ by no more than their standard errors taken together count as equal.
+    """
+    ends = [curve.mean[-1] for curve in curves]
+    errors = [0.0 if curve.error is None else curve.error[-1] for curve in curves]
+    holds = all(b <= a + np.hypot(s, r) for a, b, s, r in
+                zip(ends, ends[1:], errors, errors[1:], strict=False))
+    parts = (f"{c.label}: {m:.4g}" + ("" if c.error is None else f" ± {s:.2g}")
+             for c, m, s in zip(curves, ends, errors, strict=True))
+    return holds, ", ".join(parts)

@@ -1,0 +1,132 @@
+"""Tasks by processes of this machine; finished ones are kept, so that a second call resumes."""
+
+import os
+import time
+from collections import defaultdict
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+
+POOLS = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM")
+
+
+def _timed(task, sets):
+    begin = time.perf_counter()
+    return task.run(sets), time.perf_counter() - begin
+
+
+@contextmanager
+def one_blas_thread():
+    """For processes begun inside: the same bits whatever the number of cores."""
+    names = [f"{pool}_THREADS" for pool in POOLS]
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+class Processes:
+    """`jobs` processes, begun afresh (never forked), each with one BLAS thread."""
+
+    def __init__(self, jobs):
+        self.jobs = jobs
+
+    def __enter__(self):
+        self.threads = one_blas_thread()
+        self.threads.__enter__()
+        self.pool = ProcessPoolExecutor(self.jobs, mp_context=get_context("spawn"))
+        return self
+
+    def __exit__(self, *error):
+        self.pool.shutdown(wait=True, cancel_futures=True)
+        self.threads.__exit__(None, None, None)
+
+    def each(self, tasks, sets):
+        """(index, (result, seconds)) of every task, as they end."""
+        at = {self.pool.submit(_timed, task, sets): i for i, task in enumerate(tasks)}
+        try:
+            while at:
+                for future in wait(at, return_when=FIRST_COMPLETED).done:
+                    yield at.pop(future), future.result()
+        finally:
+            for future in at:
+                future.cancel()
+
+
+class Here:
+    """In this process, one after another: for tests and debuggers."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def each(self, tasks, sets):
+        for i, task in enumerate(tasks):
+            yield i, _timed(task, sets)
+
+
+class Kept:
+    """Finished tasks of one experiment, a file each, written whole or not at all."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def get(self, task):
+        """(result, seconds), or None."""
+        path = self.folder / f"{task.key}.npz"
+        if not path.exists():
+            return None
+        with np.load(path, allow_pickle=False) as file:
+            found = dict(file)
+        return found, float(found.pop("seconds of it"))
+
+    def put(self, task, result, seconds):
+        path = self.folder / f"{task.key}.npz"
+        part = path.with_suffix(".part")
+        with open(part, "wb") as file:
+            np.savez(file, **result, **{"seconds of it": seconds})
+        os.replace(part, path)
+
+
+def drive(experiment, setting, workers, kept=None, report=None):
+    """Runs one experiment: ``(outcome, seconds)``, the seconds being those of all its tasks.
+
+    `workers` is one of the classes above (or has their `each`), `kept` a `Kept`, `report` a
+    callable ``(done, total)`` that counts tasks; later stages add to the total.
+    """
+    play, results, total, done, seconds = experiment.play(setting), None, 0, 0, 0.0
+    while True:
+        try:
+            tasks = list(play.send(results))
+        except StopIteration as end:
+            return end.value, seconds
+        results, open_, total = [None] * len(tasks), defaultdict(list), total + len(tasks)
+        for i, task in enumerate(tasks):
+            before = kept.get(task) if kept is not None else None
+            if before is None:
+                open_[task.key].append(i)
+            else:
+                results[i], done, seconds = before[0], done + 1, seconds + before[1]
+        if report is not None:
+            report(done, total)
+        places = list(open_.values())  # equal tasks are run once
+        for at, (result, took) in workers.each([tasks[p[0]] for p in places], setting.sets):
+            if kept is not None:
+                kept.put(tasks[places[at][0]], result, took)
+            for i in places[at]:
+                results[i] = result
+            done, seconds = done + len(places[at]), seconds + took
+            if report is not None:
+                report(done, total)

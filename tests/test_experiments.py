@@ -1,0 +1,128 @@
+"""The experiments: how their tasks are run, kept and written; each at its smallest."""
+
+import csv
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from coactive_fast.experiments import _plan, _run, _write, experiments
+from coactive_fast.experiments._folder import Sets
+from coactive_fast.experiments._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task
+
+CALLS = []
+
+
+def square(sets, x):
+    CALLS.append(x)
+    return {"y": x * x}
+
+
+def stages(setting):
+    first = yield [Task(square, {"x": x}) for x in (1, 2, 2)]
+    second = yield [Task(square, {"x": int(sum(found["y"] for found in first))})]
+    return Outcome(
+        plots=[Plot("squares", "squares", "x", "y", [
+            Curve.of_runs("a", [1, 2], [[1.0, 3.0], [3.0, 3.0]]),
+            Curve("b", np.array([1.0]), np.array([np.nan]))])],
+        tables=[Table("numbers", "Numbers", ["what", "value"], [["y", 1 / 3], ["none", None]])],
+        findings=[Finding("It is so.", "81", second[0]["y"] == 81)],
+        parameters={"found": np.float64(2.0)})
+
+
+EXAMPLE = Experiment("example", "An example", "none", "figure 0", "none", stages)
+SETTING = _plan.Setting(Sets(), 0, {})
+
+
+@pytest.fixture(autouse=True)
+def no_calls():
+    CALLS.clear()
+
+
+def test_later_stages_see_the_results_of_earlier_ones():
+    seen = []
+    outcome, seconds = _run.drive(EXAMPLE, SETTING, _run.Here(),
+                                  report=lambda *at: seen.append(at))
+    assert CALLS == [1, 2, 9]  # equal tasks are run once
+    assert outcome.findings[0].holds and seconds > 0.0
+    assert seen == [(0, 3), (1, 3), (3, 3), (3, 4), (4, 4)]
+
+
+def test_finished_tasks_are_kept(tmp_path):
+    kept = _run.Kept(tmp_path / "parts")
+    first, seconds = _run.drive(EXAMPLE, SETTING, _run.Here(), kept)
+    next((tmp_path / "parts").glob("*.npz")).unlink()
+    CALLS.clear()
+    again, _ = _run.drive(EXAMPLE, SETTING, _run.Here(), kept)
+    assert len(CALLS) == 1 and again.findings == first.findings
+    CALLS.clear()
+    assert _run.drive(EXAMPLE, SETTING, _run.Here(), kept)[1] > 0.0 and not CALLS
+
+
+def test_the_name_of_a_task_is_its_work():
+    key = Task(square, {"x": 1}).key
+    assert key == Task(square, {"x": 1}).key
+    assert key not in (Task(square, {"x": 2}).key, Task(stages, {"x": 1}).key)
+    with pytest.raises(TypeError):
+        Task(square, {"x": object()}).key  # noqa: B018
+
+
+def test_what_is_written(tmp_path):
+    outcome, _ = _run.drive(EXAMPLE, SETTING, _run.Here())
+    _write.write(tmp_path, EXAMPLE, outcome, {"seed": 0}, pictures=False)
+    rows = list(csv.reader((tmp_path / "squares.csv").open()))
+    assert rows == [["curve", "x", "y", "standard error"], ["a", "1", "2", "1"],
+                    ["a", "2", "3", "0"], ["b", "1", "", ""]]
+    assert (tmp_path / "numbers.csv").read_text() == "what,value\ny,0.3333333333\nnone,\n"
+    told = json.loads((tmp_path / "example.json").read_text())
+    assert told["found on the way"] == {"found": 2.0} and told["findings"][0]["holds"] is True
+
+
+def test_pictures(tmp_path):
+    pytest.importorskip("matplotlib")
+    outcome, _ = _run.drive(EXAMPLE, SETTING, _run.Here())
+    for folder in ("one", "two"):
+        _write.write(tmp_path / folder, EXAMPLE, outcome, {})
+    assert (tmp_path / "one/squares.png").read_bytes().startswith(b"\x89PNG")
+    for name in ("squares.png", "squares.svg"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"mq2008/S1\.txt is not in .*LETOR"):
+        Sets(str(tmp_path)).checksums(["mq2008/S1.txt"])
+
+
+def test_ordered():
+    def curve(end, error):
+        return Curve("c", np.array([1]), np.array([end]), np.array([error]))
+
+    assert _plan.ordered([curve(2.0, 0.0), curve(1.0, 0.0)])[0]
+    assert _plan.ordered([curve(1.0, 0.1), curve(1.1, 0.1)])[0]
+    assert not _plan.ordered([curve(1.0, 0.1), curve(1.2, 0.1)])[0]
+
+
+@pytest.mark.parametrize("name", list(experiments()))
+def test_every_experiment_at_its_quick_scale(name, tmp_path):
+    experiment = experiments()[name]
+    setting = _plan.Setting(Sets(), 0, experiment.parameters("quick"))
+    outcome, _ = _run.drive(experiment, setting, _run.Here())
+    _write.write(tmp_path, experiment, outcome, {}, pictures=False)
+    assert outcome.findings and (outcome.plots or outcome.tables)
+    for plot in outcome.plots:
+        for curve in plot.curves:
+            assert len(curve.x) == len(curve.mean) and np.isfinite(curve.mean).all(), curve.label
+
+
+def test_the_same_csv_from_any_number_of_processes(tmp_path):
+    pytest.importorskip("matplotlib")
+    for jobs in (1, 2):
+        subprocess.run(
+            [sys.executable, "-m", "coactive_fast.experiments", "coactive-alpha", "--jobs",
+             str(jobs), "--out", str(tmp_path / str(jobs))], check=True, capture_output=True)
+    one, two = (sorted((tmp_path / n / "coactive-alpha").glob("*.csv")) for n in "12")
+    assert len(one) == len(two) == 2
+    for a, b in zip(one, two, strict=True):
+        assert a.read_bytes() == b.read_bytes()
