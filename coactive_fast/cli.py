@@ -10,6 +10,11 @@ from ._version import __version__
 
 __all__ = ["main"]
 
+FAILED, INTERRUPTED = 1, 130  # exit codes; argparse's own is 2
+
+
+# --- commands: each returns its exit code, and imports what it needs when it is called ------------
+
 
 def tour(seconds):
     """In a process of its own, since NumPy's BLAS reads its number of threads when it is loaded."""
@@ -27,6 +32,101 @@ def config():
     return 0
 
 
+def reproduce(names, scale, data, out, jobs, cluster, seed):
+    from .experiments._reproduce import reproduce
+
+    workers = None
+    if cluster is not None:
+        from .adapters.dask import Workers
+
+        workers = Workers(cluster)
+    reproduce(names, scale=scale, data=data, out=out, jobs=jobs, seed=seed, workers=workers)
+    return 0
+
+
+def list_experiments():
+    from .experiments import experiments
+
+    print(f"{'experiment':28} {'paper':10} {'shows':24} {'quick':>6} {'paper':>7}  data")
+    for e in experiments().values():
+        quick, full = (f"{seconds:g} s" for seconds in e.cost)
+        print(f"{e.name:28} {e.paper:10} {e.shows:24} {quick:>6} {full:>7}  {e.data}")
+    return 0
+
+
+# --- what may be typed ----------------------------------------------------------------------------
+
+REPRODUCE = """
+Runs the papers' figures and tables and writes, for each, its curves (CSV), pictures (PNG, SVG) and
+all of its parameters (JSON), and one page about everything, report.html.
+
+Without --data it runs on generated data. With --data it reads real sets: a folder with mq2008/,
+ml-1m/, 20newsgroups/, reuters21578/, tabular/, stocks/. A run that was interrupted goes on where
+it stopped when the same command is given again. Results depend on --scale, --data and --seed
+only, never on --jobs or --cluster.
+
+examples:
+  coactive-fast reproduce
+  coactive-fast reproduce coactive-alpha onseg --jobs 2
+  coactive-fast reproduce --scale paper --data ./data --out ./paper --jobs 4
+"""
+
+
+def whole(least):
+    def parse(text):
+        try:
+            value = int(text)
+        except ValueError:
+            value = None
+        if value is None or value < least:
+            raise argparse.ArgumentTypeError(f"expected a whole number >= {least}, got {text!r}")
+        return value
+    return parse
+
+
+def add(commands, name, run, text, more=None):
+    """One command: its help, and what runs it."""
+    form = argparse.RawDescriptionHelpFormatter
+    command = commands.add_parser(name, help=text, description=more or text, formatter_class=form)
+    command.set_defaults(run=run)
+    return command
+
+
+def parser():
+    top = argparse.ArgumentParser(
+        prog="coactive-fast", description="A compiled engine for learning from weak feedback.",
+        epilog="exit codes: 0 done, 1 failed, 2 a wrong command line, 130 interrupted")
+    top.add_argument("--version", action="version", version=__version__)
+    top.add_argument("--debug", action="store_true", help="show where an error came from")
+    commands = top.add_subparsers(dest="command", metavar="command", required=True)
+
+    command = add(commands, "reproduce", reproduce,
+                  "run the papers' experiments and write a report", REPRODUCE)
+    command.add_argument("names", nargs="*", metavar="NAME",
+                         help="experiments or families, see `coactive-fast list` (default: all)")
+    command.add_argument("--scale", choices=("quick", "paper"), default="quick",
+                         help="quick: two minutes for all; paper: the papers' sizes "
+                              "(default: quick)")
+    command.add_argument("--data", metavar="DIR", help="real data (default: generated)")
+    command.add_argument("--out", metavar="DIR", default="./coactive-fast-report",
+                         help="where everything goes (default: %(default)s)")
+    command.add_argument("--jobs", type=whole(1), metavar="N", default=1,
+                         help="processes (default: 1)")
+    command.add_argument("--cluster", metavar="ADDRESS",
+                         help="a Dask scheduler, tcp://host:port, whose workers run the tasks")
+    command.add_argument("--seed", type=whole(0), metavar="S", default=0, help="(default: 0)")
+
+    add(commands, "list", list_experiments,
+        "every experiment: its paper, figure or table, data, and cost in seconds")
+
+    command = add(commands, "tour", tour,
+                  "what each kernel does on a small example, and how fast it is")
+    command.add_argument(
+        "--seconds", type=float, default=0.15, help="time spent on each figure (default: 0.15)")
+    add(commands, "config", config, "the version, the instruction sets and the build")
+    return top
+
+
 def main(arguments=None):
     """Run one command; returns the exit status.
 
@@ -38,20 +138,20 @@ def main(arguments=None):
     Returns
     -------
     int
+        0 done, 1 failed, 130 interrupted; a wrong command line is a `SystemExit` with 2.
     """
-    parser = argparse.ArgumentParser(
-        prog="coactive-fast", description="A compiled engine for learning from weak feedback."
-    )
-    parser.add_argument("--version", action="version", version=__version__)
-    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
-    text = "what each kernel does on a small example, and how fast it is"
-    command = commands.add_parser("tour", help=text, description=text)
-    command.add_argument(
-        "--seconds", type=float, default=0.15, help="time spent on each figure (default: 0.15)"
-    )
-    command.set_defaults(run=tour)
-    text = "the version, the instruction sets and the build"
-    commands.add_parser("config", help=text, description=text).set_defaults(run=config)
-    chosen = vars(parser.parse_args(arguments))
-    del chosen["command"]
-    return chosen.pop("run")(**chosen)
+    chosen = vars(parser().parse_args(arguments))
+    command, debug, run = chosen.pop("command"), chosen.pop("debug"), chosen.pop("run")
+    try:
+        return run(**chosen)
+    except KeyboardInterrupt:
+        print(f"\ncoactive-fast {command}: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read our output has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except Exception as error:
+        if debug:
+            raise
+        print(f"coactive-fast {command}: {error or type(error).__name__}", file=sys.stderr)
+        return FAILED

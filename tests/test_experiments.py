@@ -2,8 +2,6 @@
 
 import csv
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -115,14 +113,3 @@ def test_every_experiment_at_its_quick_scale(name, tmp_path):
         for curve in plot.curves:
             assert len(curve.x) == len(curve.mean) and np.isfinite(curve.mean).all(), curve.label
 
-
-def test_the_same_csv_from_any_number_of_processes(tmp_path):
-    pytest.importorskip("matplotlib")
-    for jobs in (1, 2):
-        subprocess.run(
-            [sys.executable, "-m", "coactive_fast.experiments", "coactive-alpha", "--jobs",
-             str(jobs), "--out", str(tmp_path / str(jobs))], check=True, capture_output=True)
-    one, two = (sorted((tmp_path / n / "coactive-alpha").glob("*.csv")) for n in "12")
-    assert len(one) == len(two) == 2
-    for a, b in zip(one, two, strict=True):
-        assert a.read_bytes() == b.read_bytes()

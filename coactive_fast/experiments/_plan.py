@@ -127,6 +127,7 @@ class Outcome:
     tables: list = field(default_factory=list)
     findings: list = field(default_factory=list)
     parameters: dict = field(default_factory=dict)  # found on the way: tuned, printed by a theorem
+    seconds: list = field(default_factory=list)  # (what, the paper's time as text, ours)
 
 
 # --- small things that many experiments need ------------------------------------------------------

@@ -1,16 +1,22 @@
 """Tasks by processes of this machine; finished ones are kept, so that a second call resumes."""
 
 import os
+import signal
 import time
 from collections import defaultdict
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 import numpy as np
 
 POOLS = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM")
+
+
+def _end_on_interrupt():
+    """In each process: Ctrl-C ends it silently; whoever began it tells the user."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _timed(task, sets):
@@ -43,12 +49,19 @@ class Processes:
     def __enter__(self):
         self.threads = one_blas_thread()
         self.threads.__enter__()
-        self.pool = ProcessPoolExecutor(self.jobs, mp_context=get_context("spawn"))
+        self.pool = ProcessPoolExecutor(self.jobs, mp_context=get_context("spawn"),
+                                        initializer=_end_on_interrupt)
         return self
 
     def __exit__(self, *error):
         self.pool.shutdown(wait=True, cancel_futures=True)
         self.threads.__exit__(None, None, None)
+
+    def stop(self):
+        """Ends the processes at once, whatever they are doing."""
+        self.pool.shutdown(wait=False, cancel_futures=True)
+        for process in active_children():
+            process.terminate()
 
     def each(self, tasks, sets):
         """(index, (result, seconds)) of every task, as they end."""
@@ -64,6 +77,11 @@ class Processes:
 
 class Here:
     """In this process, one after another: for tests and debuggers."""
+
+    jobs = 1
+
+    def stop(self):
+        pass
 
     def __enter__(self):
         return self

@@ -78,7 +78,7 @@ def save_pictures(folder, plot):
     figure = draw(plot)
     import matplotlib
 
-    with matplotlib.rc_context({"svg.hashsalt": plot.name, "svg.fonttype": "none"}):
+    with matplotlib.rc_context({"svg.hashsalt": plot.name}):
         figure.savefig(folder / f"{plot.name}.png", dpi=150, metadata={"Software": None})
         figure.savefig(folder / f"{plot.name}.svg", metadata={"Date": None, "Creator": None})
 

@@ -1,0 +1,103 @@
+"""``coactive-fast reproduce``: one folder, one report, resumed where it stopped."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from coactive_fast import cli
+
+pytest.importorskip("matplotlib")
+NAME = "coactive-alpha"
+
+
+def call(*arguments):
+    """The command in a process of its own."""
+    return subprocess.run([sys.executable, "-m", "coactive_fast", *map(str, arguments)],
+                          capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    out = tmp_path_factory.mktemp("reproduce") / "report"
+    assert call("reproduce", NAME, "--jobs", 2, "--out", out).returncode == 0
+    return out
+
+
+def curves(out):
+    return {path.name: path.read_bytes() for path in sorted((out / NAME).glob("*.csv"))}
+
+
+def test_the_report_shows_every_experiment_and_finding(done):
+    page = (done / "report.html").read_text()
+    told = json.loads((done / NAME / f"{NAME}.json").read_text())
+    assert f'id="{NAME}"' in page and "http" not in page.replace("http-equiv", "")
+    for finding in told["findings"]:
+        assert finding["says"] in page
+    assert page.count("<img ") == len(list((done / NAME).glob("*.svg"))) == 2
+    assert told["parameters"]["permutations"] == 4 and told["versions"]["numpy"]
+
+
+def test_the_same_csv_from_one_process_and_another_from_another_seed(done, tmp_path):
+    assert call("reproduce", NAME, "--out", tmp_path / "one").returncode == 0
+    assert curves(tmp_path / "one") == curves(done) and len(curves(done)) == 2
+    assert call("reproduce", NAME, "--out", tmp_path / "two", "--seed", 1).returncode == 0
+    assert curves(tmp_path / "two") != curves(done)
+
+
+def test_an_interrupted_run_goes_on(done, tmp_path):
+    out = tmp_path / "report"
+    command = [sys.executable, "-m", "coactive_fast", "reproduce", NAME, "--out", str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)
+    parts = out / "parts" / NAME
+    while not list(parts.glob("*.npz")) and process.poll() is None:
+        time.sleep(0.001)
+    os.killpg(process.pid, signal.SIGINT)
+    _, error = process.communicate()
+    if process.returncode != 0:  # else it was faster than the signal
+        assert process.returncode == 130 and "interrupted" in error and "Traceback" not in error
+    before = {path: path.stat().st_mtime_ns for path in parts.glob("*.npz")}
+    assert before
+    assert subprocess.run(command, capture_output=True).returncode == 0
+    assert all(path.stat().st_mtime_ns == when for path, when in before.items())
+    assert curves(out) == curves(done)
+
+
+@pytest.mark.parametrize("prepare, arguments, expected", [
+    (None, ["coactive-alfa"], "the nearest are coactive-alpha"),
+    (lambda out: out.joinpath("letter.txt").write_text("x"), [], "not empty and holds no run"),
+    (lambda out: out.joinpath("run.json").write_text("{"), [], "is damaged"),
+    (lambda out: out.joinpath("run.json").write_text('{"seed": 3}'), [], "another data, "),
+    (None, ["--data", "nowhere"], "--data nowhere is not a folder"),
+    (None, ["--data", "."], "mq2008/S1.txt is not in the data folder"),
+], ids=["name", "folder", "damaged", "parameters", "nowhere", "file"])
+def test_what_is_refused(prepare, arguments, expected, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    out = tmp_path / "out"
+    out.mkdir()
+    if prepare is not None:
+        prepare(out)
+    before = sorted(path.name for path in out.iterdir())
+    assert cli.main(["reproduce", *arguments, "--out", str(out)]) == 1
+    assert expected in capsys.readouterr().err
+    assert sorted(path.name for path in out.iterdir()) == before
+
+
+def test_list_names_every_experiment(capsys):
+    from coactive_fast.experiments import experiments
+
+    assert cli.main(["list"]) == 0
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert listed == list(experiments())
+
+
+def test_errors_show_no_traceback_unless_asked(capsys):
+    assert cli.main(["reproduce", "nothing-like-it"]) == 1
+    assert "Traceback" not in capsys.readouterr().err
+    with pytest.raises(Exception, match="no experiment"):
+        cli.main(["--debug", "reproduce", "nothing-like-it"])
