@@ -1,9 +1,11 @@
 """The command line: ``coactive-fast`` or ``python -m coactive_fast``."""
 
 import argparse
+import functools
 import os
 import subprocess
 import sys
+import warnings
 
 from ._config import show_config
 from ._version import __version__
@@ -54,6 +56,27 @@ def list_experiments():
     return 0
 
 
+def train(**options):
+    from .commands._train import train
+
+    train(argparse.Namespace(**options))
+    return 0
+
+
+def answer(how, **options):
+    from .commands import _answer
+
+    getattr(_answer, how)(argparse.Namespace(**options))
+    return 0
+
+
+def convert(**options):
+    from .commands._convert import convert
+
+    convert(argparse.Namespace(**options))
+    return 0
+
+
 # --- what may be typed ----------------------------------------------------------------------------
 
 REPRODUCE = """
@@ -69,6 +92,29 @@ examples:
   coactive-fast reproduce
   coactive-fast reproduce coactive-alpha onseg --jobs 2
   coactive-fast reproduce --scale paper --data ./data --out ./paper --jobs 4
+"""
+
+TRAIN = """
+Trains a learner on a stream and prints how it does, each row being predicted before it is learned
+from: the mean so far, the mean since the last line, rows a second, at doubling intervals. The
+model is saved twice a minute and at the end.
+
+  ranking learners      LETOR text (grades and qid:), answered by a simulated user; or click logs:
+                        {"query": id, "features": [[...], ...], "presented": [i, ...],
+                        "clicked": [i, ...]}, a line a query
+  multiclass learners   svmlight text with whole labels
+  filtering learners    svmlight text; relevant is what has a positive label, or --relevant LABEL
+                        where rows have many labels (1,7,9 index:value ...)
+  convex learners       svmlight text: labels -1 and 1 (or 0 and 1) mean the logistic loss, others
+                        the squared loss
+
+FILE may be packed (gzip, bzip2, xz), converted, or - for standard input.
+
+examples:
+  coactive-fast train preference-perceptron queries.txt --user alpha:0.5 --passes 3
+  coactive-fast train confidit news.svm.gz --shuffle --set eta=0.01 --model news.cf
+  coactive-fast train ridge-filter articles.svm --relevant 36
+  coactive-fast train onseg abalone.svm --passes 150
 """
 
 
@@ -90,6 +136,16 @@ def add(commands, name, run, text, more=None):
     command = commands.add_parser(name, help=text, description=more or text, formatter_class=form)
     command.set_defaults(run=run)
     return command
+
+
+def stream_arguments(command):
+    """What every command that reads a stream takes."""
+    command.add_argument("file", metavar="FILE", help="text, or - for standard input")
+    command.add_argument("--features", type=whole(1), metavar="N",
+                         help="columns (default: those of the file)")
+    command.add_argument("--zero-based", action="store_true", help="indices count from 0")
+    command.add_argument("--clicks", action="store_true",
+                         help="standard input is a click log (a file shows it by itself)")
 
 
 def parser():
@@ -115,6 +171,56 @@ def parser():
     command.add_argument("--cluster", metavar="ADDRESS",
                          help="a Dask scheduler, tcp://host:port, whose workers run the tasks")
     command.add_argument("--seed", type=whole(0), metavar="S", default=0, help="(default: 0)")
+
+    command = add(commands, "train", train, "train a learner on a stream of text", TRAIN)
+    command.add_argument("learner", metavar="LEARNER",
+                         help="the class in kebab case, as preference-perceptron or confidit")
+    stream_arguments(command)
+    command.add_argument("--model", metavar="OUT", help="where the model is saved")
+    command.add_argument("--passes", type=whole(1), metavar="N", default=1, help="(default: 1)")
+    command.add_argument("--shuffle", type=whole(0), nargs="?", const=0, metavar="SEED",
+                         help="mix the rows in each pass; they are then read into memory")
+    command.add_argument("--set", action="append", metavar="NAME=VALUE", default=[],
+                         help="a parameter of the learner; may be given again")
+    command.add_argument("--first-label", type=int, choices=(0, 1), default=None,
+                         help="where classes count from (default: the smallest in the file)")
+    command.add_argument("--relevant", type=float, metavar="LABEL",
+                         help="filtering: rows with this label are relevant, rows may have many")
+    command.add_argument("--user", metavar="USER", default="alpha:1",
+                         help="rankings: alpha:A, an A-informative user, or noisy:DEPTH, who "
+                              "sorts the first DEPTH by grade (default: alpha:1)")
+    command.add_argument("--k", type=whole(1), default=5,
+                         help="rankings: places that count (default: 5)")
+    command.add_argument("--radius", type=float, default=1.0,
+                         help="convex: of the ball of weights (default: 1)")
+    command.add_argument("--no-scale", dest="scale", action="store_false",
+                         help="convex: leave the columns as they are")
+
+    for how, name, text in (
+            ("rank", "rankings", "order the documents of each query, a JSON object a line"),
+            ("choose", "a multiclass model", "guess the class of each row, a label a line"),
+            ("forward", "a filter", "say for each row whether it is forwarded (1, 0), "
+                                    "and its margin")):
+        command = add(commands, how, functools.partial(answer, how), text)
+        command.add_argument("model", metavar="MODEL", help=f"what train saved, {name}")
+        stream_arguments(command)
+        if how == "rank":
+            command.add_argument("--k", type=whole(1), default=None,
+                                 help="only the first K places (default: all)")
+        else:
+            command.add_argument("--multilabel", action="store_true",
+                                 help="rows have any number of labels")
+        if how == "choose":
+            command.add_argument("--first-label", type=int, choices=(0, 1), default=0,
+                                 help="where classes count from (default: 0)")
+
+    command = add(commands, "convert", convert,
+                  "put svmlight or LETOR text into a file that is mapped instead of parsed")
+    command.add_argument("file", metavar="FILE")
+    command.add_argument("out", metavar="OUT")
+    command.add_argument("--multilabel", action="store_true",
+                         help="rows have any number of labels")
+    command.add_argument("--zero-based", action="store_true", help="indices count from 0")
 
     add(commands, "list", list_experiments,
         "every experiment: its paper, figure or table, data, and cost in seconds")
@@ -142,8 +248,14 @@ def main(arguments=None):
     """
     chosen = vars(parser().parse_args(arguments))
     command, debug, run = chosen.pop("command"), chosen.pop("debug"), chosen.pop("run")
+
+    def warn(message, *where):
+        print(f"coactive-fast {command}: warning: {message}", file=sys.stderr)
+
     try:
-        return run(**chosen)
+        with warnings.catch_warnings():
+            warnings.showwarning = warn
+            return run(**chosen)
     except KeyboardInterrupt:
         print(f"\ncoactive-fast {command}: interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -13,6 +13,7 @@ import numpy
 import scipy
 
 import coactive_fast
+from coactive_fast.commands import Trouble
 from coactive_fast.learner._extras import require
 from coactive_fast.learner._progress import reporter
 
@@ -23,10 +24,6 @@ from ._report import Entry, count, write_report
 
 MANIFEST = "run.json"
 FEW = 3  # experiments, whose findings are printed
-
-
-class Trouble(Exception):
-    """Something the user can put right: the command line prints it without a traceback."""
 
 
 def chosen(names):

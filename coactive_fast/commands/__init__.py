@@ -1,0 +1,5 @@
+"""What the command line does with files and learners; never loaded by ``import coactive_fast``."""
+
+
+class Trouble(Exception):
+    """Something the user can put right: the command line prints it without a traceback."""

@@ -1,0 +1,71 @@
+"""Learners by the names that are typed: classes in kebab case, parameters as ``name=value``."""
+
+import inspect
+import json
+import re
+from difflib import get_close_matches
+
+import coactive_fast as cf
+
+from . import Trouble
+
+FAMILIES = {
+    "ranking": (cf.PreferencePerceptron, cf.ExponentiatedPreferencePerceptron,
+                cf.ConvexPreferencePerceptron, cf.SecondOrderPreferencePerceptron,
+                cf.DuelingBandit),
+    "multiclass": (cf.Confidit, cf.Banditron, cf.MulticlassPerceptron,
+                   cf.MulticlassSecondOrderPerceptron, cf.MulticlassAROW),
+    "filtering": (cf.SimpleFilter, cf.RidgeFilter, cf.ProbabilisticRidgeFilter,
+                  cf.PerceptronFilter),
+    "convex": (cf.ONSEG, cf.OGDEG, cf.ONS, cf.OGD, cf.DikinFTRL),
+}
+
+
+def kebab(name):
+    """PreferencePerceptron: preference-perceptron; MulticlassAROW: multiclass-arow."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
+
+
+CLASSES = {kebab(cls.__name__): cls for classes in FAMILIES.values() for cls in classes}
+FAMILY = {cls: family for family, classes in FAMILIES.items() for cls in classes}
+
+
+def class_of(name):
+    if name not in CLASSES:
+        near = get_close_matches(name, CLASSES, n=3, cutoff=0.4) or CLASSES
+        raise Trouble(f"there is no learner {name!r}; "
+                      f"{'perhaps' if near is not CLASSES else 'one of'} {', '.join(near)}")
+    return CLASSES[name]
+
+
+def family_of(learner):
+    for cls in type(learner).__mro__:
+        if cls in FAMILY:
+            return FAMILY[cls]
+    raise Trouble(f"a {type(learner).__name__} cannot be used here")
+
+
+def parameters(cls, given):
+    """``["eta=0.1", "covariance=full"]`` as a dict; names are those of the constructor."""
+    known = [name for name in inspect.signature(cls).parameters]
+    found = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise Trouble(f"--set {text}: expected name=value")
+        if name not in known:
+            raise Trouble(f"--set {text}: {kebab(cls.__name__)} has {', '.join(known)}")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = {"None": None, "True": True, "False": False}.get(value, value)
+    return found
+
+
+def build(cls, given):
+    """An instance; what the constructor refuses is told as trouble."""
+    try:
+        return cls(**given)
+    except (TypeError, ValueError) as error:
+        raise Trouble(f"{kebab(cls.__name__)}: {error} (set parameters by --set name=value)") \
+            from error
