@@ -58,6 +58,7 @@ MODULES = {
     "coactive_fast.coactive._simulate": [],
     "coactive_fast.coactive._items": [],
     "coactive_fast.coactive._dueling_engine": [],
+    "coactive_fast.coactive._record": [],
     "coactive_fast.convex._chance": [],
     "coactive_fast.convex._regions": [],
     "coactive_fast.convex._rules": [],

@@ -19,7 +19,7 @@ def _end_on_interrupt():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _timed(task, sets):
+def timed(task, sets):
     begin = time.perf_counter()
     return task.run(sets), time.perf_counter() - begin
 
@@ -65,7 +65,7 @@ class Processes:
 
     def each(self, tasks, sets):
         """(index, (result, seconds)) of every task, as they end."""
-        at = {self.pool.submit(_timed, task, sets): i for i, task in enumerate(tasks)}
+        at = {self.pool.submit(timed, task, sets): i for i, task in enumerate(tasks)}
         try:
             while at:
                 for future in wait(at, return_when=FIRST_COMPLETED).done:
@@ -91,7 +91,7 @@ class Here:
 
     def each(self, tasks, sets):
         for i, task in enumerate(tasks):
-            yield i, _timed(task, sets)
+            yield i, timed(task, sets)
 
 
 class Kept:
