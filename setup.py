@@ -71,6 +71,7 @@ MODULES = {
     "coactive_fast.multiclass._engine": [],
     "coactive_fast.multiclass._run": [],
     "coactive_fast.multiclass._calls": [],
+    "coactive_fast.data._solve": [],
     "coactive_fast.data._text": [],
     "coactive_fast.filtering._models": [],
     "coactive_fast.filtering._full": [],

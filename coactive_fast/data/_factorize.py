@@ -11,11 +11,10 @@ from coactive_fast.learner._random import make_generator
 
 from . import _check
 from ._least_squares import least_squares
+from ._solve import solve_rows
 
-# Ratings of one row that are worked on together. So few that BLAS does not start its threads for
-# them: on matrices of this size they wait for each other far longer than they compute.
-SEGMENT = 64
-BATCH = 256  # segments that are worked on together, and those that their last row has beyond
+RUNS = 4  # pieces of work a thread: rows differ in length
+SEGMENT = 64  # ratings of a user that are worked on together
 
 
 def factorize(ratings, *, rank=50, regularization=0.1, sweeps=15, seed=0, n_jobs=1, progress=None):
@@ -61,8 +60,9 @@ def factorize(ratings, *, rank=50, regularization=0.1, sweeps=15, seed=0, n_jobs
     sweeps = parameter.count("sweeps", sweeps, least=1)
     by_item = by_user.T.tocsr()
     items = _start(by_item, rank, make_generator(seed))
-    halves = [_Half(by_user, rank), _Half(by_item, rank)]
-    with reporter(progress) as report, ThreadPoolExecutor(_threads(n_jobs)) as pool:
+    threads = _threads(n_jobs)
+    halves = [_Half(side, rank, RUNS * threads) for side in (by_user, by_item)]
+    with reporter(progress) as report, ThreadPoolExecutor(threads) as pool:
         for done in range(sweeps):
             users = halves[0].solve(items, weight, pool)
             items = halves[1].solve(users, weight, pool)
@@ -85,53 +85,25 @@ def _start(by_item, rank, rng):
 
 
 class _Half:
-    """The rows of one side, cut into segments of a few ratings, the last one of a row padded.
+    """One side's rows, cut into a few runs of about as many ratings each."""
 
-    The Gram matrix of a row is the sum of those of its segments. All segments are alike, so that
-    one batched product makes many of them.
-    """
-
-    def __init__(self, matrix, rank):
-        self.matrix, self.rank = matrix, rank
-        counts = np.diff(matrix.indptr)
-        self.rows = np.flatnonzero(counts)
-        self.counts = counts[self.rows]
-        pieces = -(-self.counts // SEGMENT)
-        ends = np.cumsum(pieces)
-        self.firsts = ends - pieces  # the first segment of each row
-        within = np.arange(ends[-1] if ends.size else 0) - np.repeat(self.firsts, pieces)
-        self.starts = np.repeat(matrix.indptr[self.rows], pieces) + SEGMENT * within
-        self.lengths = np.minimum(np.repeat(self.counts, pieces) - SEGMENT * within, SEGMENT)
-        cuts = np.searchsorted(self.firsts, np.arange(0, self.starts.size, BATCH), "left")
-        cuts = np.unique(np.append(cuts, self.rows.size))
-        self.batches = [slice(*pair) for pair in zip(cuts[:-1], cuts[1:], strict=True)]
+    def __init__(self, matrix, rank, runs):
+        self.shape = matrix.shape[0], rank
+        self.starts, self.places = (a.astype(np.intp) for a in (matrix.indptr, matrix.indices))
+        self.values = np.ascontiguousarray(matrix.data, dtype=np.float64)
+        shares = np.linspace(0, self.starts[-1], runs + 1)[1:-1]
+        cuts = np.unique([0, *np.searchsorted(self.starts, shares), matrix.shape[0]])
+        self.runs = list(zip(cuts[:-1], cuts[1:], strict=True))
 
     def solve(self, others, weight, pool):
-        solution = np.zeros((self.matrix.shape[0], self.rank))
+        solution = np.zeros(self.shape)
 
-        def solve(batch):
-            solution[self.rows[batch]] = self._solve_batch(batch, others, weight)
+        def solve(run):
+            solve_rows(self.starts, self.places, self.values, others, weight, solution, *run)
 
-        for _ in pool.map(solve, self.batches):  # raises what a thread raised
+        for _ in pool.map(solve, self.runs):  # raises what a thread raised
             pass
         return solution
-
-    def _solve_batch(self, batch, others, weight):
-        firsts = self.firsts[batch]
-        end = self.firsts[batch.stop] if batch.stop < self.rows.size else self.starts.size
-        segments = slice(firsts[0], end)
-        within = np.arange(SEGMENT)
-        there = within < self.lengths[segments, None]
-        places = np.where(there, self.starts[segments, None] + within, 0)
-        features = others[self.matrix.indices[places]]
-        features[~there] = 0.0
-        values = np.where(there, self.matrix.data[places], 0.0)
-        transposed = features.transpose(0, 2, 1)
-        gram = np.add.reduceat(transposed @ features, firsts - firsts[0])
-        right = np.add.reduceat(transposed @ values[:, :, None], firsts - firsts[0])
-        diagonal = np.arange(self.rank)
-        gram[:, diagonal, diagonal] += weight * self.counts[batch, None]
-        return np.linalg.solve(gram, right)[:, :, 0]
 
 
 def fit_user_weights(ratings, item_features):
