@@ -460,6 +460,8 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
                           double q, double *scratch) noexcept nogil
         void (*full_scale)(cf_full *self, const cf_table *k, int half) noexcept nogil
         int (*full_renew)(cf_full *self, const cf_table *k, double *scratch) noexcept nogil
+        void (*full_look)(const cf_full *self, const cf_table *k, const double *x,
+                          double *scratch, double *v, double *q) noexcept nogil
         int (*ridge_ball)(const cf_table *k, ptrdiff_t n, const double *a, const double *z,
                           double radius, double *w) noexcept nogil
         ptrdiff_t (*postings_lack)(const cf_postings *self, ptrdiff_t nnz,

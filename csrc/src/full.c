@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define CF_FULL_PROBE_EVERY 64 /* or n, whatever is more */
+#define CF_FULL_WIDEST 0x1p56  /* of D, where A is scaled down again and again */
 
 ptrdiff_t cf_full_size(ptrdiff_t n)
 {
@@ -81,6 +82,21 @@ double cf_full_quad(const cf_full *self, const cf_table *k, const double *x, dou
     }
     cf_full_solve(self, k, x, NULL, scratch);
     return k->dot(self->n, x, scratch);
+}
+
+void cf_full_look(const cf_full *self, const cf_table *k, const double *x, double *scratch,
+                  double *v, double *q)
+{
+    double *f = scratch, *g = scratch + cf_pad(self->n);
+    if (!self->robust) {
+        k->symv_less(&self->b, self->w, x, v);
+        *q = k->dot(self->n, x, v);
+        return;
+    }
+    k->ud_solve(&self->b, self->w, x, f, v);
+    for (ptrdiff_t i = 0; i < self->n; i++)
+        g[i] = self->w[i] * f[i];
+    *q = k->dot(self->n, f, g); /* a sum of squares: no digit is lost */
 }
 
 void cf_full_inverse(const cf_full *self, const cf_table *k, double *scratch, double *out)
@@ -193,20 +209,32 @@ static void look_after(cf_full *self, const cf_table *k, double *scratch)
     plan(self);
 }
 
+/* A q to go on with. That it is finite is no matter of course where A may be below its ridge. */
+static int judge_q(double q)
+{
+    if (q > 0.0)
+        return q <= DBL_MAX ? CF_OK : CF_ENONFINITE;
+    return CF_ENOTPOSITIVE;
+}
+
 /* q and v = B x with the pending term applied; a q that is not positive gets one repair. */
 static int product(cf_full *self, const cf_table *k, const double *x, double *v, double *scratch,
                    double *q)
 {
+    if (self->robust) {
+        cf_full_look(self, k, x, scratch, v, q);
+        return judge_q(*q);
+    }
     k->rank_one_symv(&self->b, self->w, x, v);
     memset(self->w, 0, (size_t)cf_pad(self->n) * sizeof *self->w);
     *q = k->dot(self->n, x, v);
     if (*q > 0.0)
-        return CF_OK;
+        return judge_q(*q);
     if (!cf_full_repair(self, k, scratch))
         return CF_ENOTPOSITIVE;
     k->symv(&self->b, x, v);
     *q = k->dot(self->n, x, v);
-    return *q > 0.0 ? CF_OK : CF_ENOTPOSITIVE;
+    return judge_q(*q);
 }
 
 /* No entry of A + c x x^T is beyond half the largest double: the diagonal bounds them all. */
@@ -274,7 +302,12 @@ void cf_full_accept(cf_full *self, const cf_table *k, const double *x, double c,
         return;
     const ptrdiff_t padded = cf_pad(self->n);
     const double root = sqrt(1.0 / (1.0 / c + q));
-    for (ptrdiff_t i = 0; i < padded; i++)
+    if (self->robust) {
+        double same; /* q, but for rounding */
+        k->ud_quad(&self->b, self->w, x, scratch, &same);
+        k->ud_update(&self->b, self->w, c, scratch, scratch + padded);
+    }
+    for (ptrdiff_t i = 0; i < padded && !self->robust; i++)
         self->w[i] = root * v[i];
     cf_full_note(self, k, x, c, q, scratch);
 }
@@ -289,6 +322,8 @@ static int update(cf_full *self, const cf_table *k, const double *x, double c, d
         return kind == CF_FULL_NOTHING ? CF_OK : kind;
     if (self->robust) {
         k->ud_quad(&self->b, self->w, x, v, q);
+        if (!(*q <= DBL_MAX))
+            return CF_ENONFINITE;
         if (*q > 0.0 && 1.0 / c <= DBL_MAX) /* a c below 2^-1024 changes no digit */
             k->ud_update(&self->b, self->w, c, v, rest);
         cf_full_note(self, k, x, c, *q, rest);
@@ -340,7 +375,7 @@ int cf_full_update(cf_full *self, const cf_table *k, const double *x, double c, 
 void cf_full_drop(cf_full *self, const cf_table *k, const double *x, const double *v, double q,
                   double *scratch)
 {
-    if (q == 0.0)
+    if (!(q > 0.0 && q < 1.0))
         return;
     const ptrdiff_t padded = cf_pad(self->n);
     const double root = sqrt(1.0 / (1.0 - q));
@@ -355,16 +390,18 @@ void cf_full_drop(cf_full *self, const cf_table *k, const double *x, const doubl
 
 void cf_full_scale(cf_full *self, const cf_table *k, int half)
 {
-    const ptrdiff_t size = cf_panels_size(self->n), padded = cf_pad(self->n);
+    const ptrdiff_t size = cf_panels_size(self->n);
     const double up = ldexp(1.0, 2 * half), down = ldexp(1.0, -2 * half);
     for (ptrdiff_t i = 0; i < size; i++) {
         self->a.data[i] *= up;
-        self->b.data[i] *= down;
+        self->b.data[i] *= self->robust ? 1.0 : down;
         const double low = self->low[i] * up;
         self->low[i] = fabs(low) < FLT_MAX ? (float)low : 0.0f;
     }
-    for (ptrdiff_t i = 0; i < padded; i++)
-        self->w[i] = ldexp(self->w[i], -half);
+    for (ptrdiff_t i = 0; i < self->n; i++) {
+        const double wide = self->w[i] * down;
+        self->w[i] = self->robust ? fmin(wide, CF_FULL_WIDEST) : ldexp(self->w[i], -half);
+    }
     for (ptrdiff_t p = 0; p < self->pending; p++)
         self->weight[p] *= up;
     self->ridge *= up;

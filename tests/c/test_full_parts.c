@@ -7,7 +7,7 @@ typedef struct metric {
     wide *a;
 } metric;
 
-static metric take_metric(const cf_table *k, ptrdiff_t n, double ridge)
+static metric take_form(const cf_table *k, ptrdiff_t n, double ridge, int robust)
 {
     metric m;
     m.memory = take_line(cf_full_size(n));
@@ -15,8 +15,13 @@ static metric take_metric(const cf_table *k, ptrdiff_t n, double ridge)
     m.a = take_wide(n * n);
     for (ptrdiff_t i = 0; i < n * n; i++)
         m.a[i] = i / n == i % n ? ridge : 0.0L;
-    cf_full_init(&m.full, n, ridge, 0, k, m.memory);
+    cf_full_init(&m.full, n, ridge, robust, k, m.memory);
     return m;
+}
+
+static metric take_metric(const cf_table *k, ptrdiff_t n, double ridge)
+{
+    return take_form(k, n, ridge, 0);
 }
 
 static void note(metric *m, const double *x, double c)
@@ -189,6 +194,118 @@ TEST_TABLES(a_window_of_rows)
             check_metric(k, &m, 1e-10);
             release();
         }
+}
+
+/* A - x x^T would not be positive definite: a caller that did not look changes nothing. */
+TEST_TABLES(a_row_that_was_never_there)
+{
+    const ptrdiff_t n = 7;
+    metric m = take_metric(k, n, 1.0);
+    double *x = take_normal(n), *v = take_doubles(cf_pad(n)), q;
+    CHECK_INT(cf_full_propose(&m.full, k, x, 1.0, m.scratch, v, &q), CF_OK);
+    const double *memory = TAKE_COPY(m.memory, cf_full_size(n));
+    const cf_full *state = TAKE_COPY(&m.full, 1);
+    static const double wrong[] = {1.0, 1.5, INFINITY, NAN, -0.5};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        cf_full_drop(&m.full, k, x, v, wrong[i], m.scratch);
+    CHECK_BITS(m.memory, memory, cf_full_size(n));
+    CHECK_BITS(&m.full, state, 1);
+}
+
+/* --- the robust form -------------------------------------------------------------------------- */
+
+TEST_TABLES(the_robust_form_in_two_halves)
+{
+    FOR_SIZES(n, 1, 33) {
+        CONTEXT("%s n=%td", k->isa, n);
+        metric m = take_form(k, n, 0.5, 1), h = take_form(k, n, 0.5, 1);
+        double *x = take_doubles(n), *v = take_doubles(cf_pad(n)), *w = take_doubles(cf_pad(n));
+        double q, same, look;
+        for (int turn = 0; turn < 40; turn++) {
+            const double c = turn % 3 ? 0.7 : 2.0;
+            fill_normal(x, n);
+            CHECK_INT(cf_full_update(&m.full, k, x, c, m.scratch, &q), CF_OK);
+            cf_full_look(&h.full, k, x, h.scratch, w, &look);
+            CHECK_INT(cf_full_propose(&h.full, k, x, c, h.scratch, v, &same), CF_OK);
+            CHECK_BITS(v, w, n);
+            CHECK(look == same);
+            CHECK_CLOSE(same, q, 1e-13 * q);
+            cf_full_accept(&h.full, k, x, c, v, same, h.scratch);
+            note(&m, x, c);
+            note(&h, x, c);
+        }
+        check_metric(k, &m, 1e-12);
+        check_metric(k, &h, 1e-12);
+        release();
+    }
+}
+
+TEST_TABLES(a_look_at_the_fast_form)
+{
+    FOR_SIZES(n, 1, 20) {
+        CONTEXT("%s n=%td", k->isa, n);
+        metric m = take_metric(k, n, 0.5);
+        random_updates(k, &m, 21);
+        double *x = take_normal(n), *v = take_doubles(cf_pad(n)), *w = take_doubles(cf_pad(n));
+        double q, look;
+        cf_full_look(&m.full, k, x, m.scratch, w, &look);
+        CHECK_INT(cf_full_propose(&m.full, k, x, 1.0, m.scratch, v, &q), CF_OK);
+        CHECK_BITS(v, w, n);
+        CHECK(look == q);
+        release();
+    }
+}
+
+/* Scaled down again and again, as by strong forgetting, it never gets beyond its range. */
+TEST_TABLES(the_robust_form_scaled)
+{
+    FOR_SIZES(n, 1, 20) {
+        CONTEXT("%s n=%td", k->isa, n);
+        metric m = take_form(k, n, 0.5, 1);
+        random_updates(k, &m, 11);
+        cf_full_scale(&m.full, k, -9);
+        for (ptrdiff_t i = 0; i < n * n; i++)
+            m.a[i] = ldexpl(m.a[i], -18);
+        check_metric(k, &m, 1e-12);
+        double *x = take_doubles(n), q;
+        for (int turn = 0; turn < 400; turn++) {
+            fill_normal(x, n);
+            CHECK_INT(cf_full_update(&m.full, k, x, 1.0, m.scratch, &q), CF_OK);
+            CHECK(q > 0.0);
+            cf_full_scale(&m.full, k, turn % 2 ? -9 : -600);
+            m.full.ridge = 0.5; /* as who forgets keeps it */
+            CHECK(k->all_finite(n, m.full.w));
+            for (ptrdiff_t i = n; i < cf_pad(n); i++)
+                CHECK_CLOSE(m.full.w[i], 0.0, 0.0);
+        }
+        release();
+    }
+}
+
+/* Where A is far below its ridge, as forgetting can leave it, q may be infinite. */
+TEST_TABLES(an_infinite_q_is_refused)
+{
+    FOR_SIZES(n, 1, 9) {
+        for (int robust = 0; robust < 2; robust++) {
+            CONTEXT("%s n=%td robust=%d", k->isa, n, robust);
+            metric m = take_form(k, n, 1.0, robust);
+            double *x = take_doubles(n), *v = take_doubles(cf_pad(n)), q;
+            for (ptrdiff_t i = 0; i < n; i++) {
+                x[i] = 1e70;
+                if (robust)
+                    m.full.w[i] = 1e200;
+                else
+                    cf_triangle_row(&m.full.b, i)[i] = 1e200;
+            }
+            const double *memory = TAKE_COPY(m.memory, cf_full_size(n));
+            const cf_full *state = TAKE_COPY(&m.full, 1);
+            CHECK_INT(cf_full_update(&m.full, k, x, 1.0, m.scratch, &q), CF_ENONFINITE);
+            CHECK_INT(cf_full_propose(&m.full, k, x, 1.0, m.scratch, v, &q), CF_ENONFINITE);
+            CHECK_BITS(m.memory, memory, cf_full_size(n));
+            CHECK_BITS(&m.full, state, 1);
+            release();
+        }
+    }
 }
 
 /* --- scaling ---------------------------------------------------------------------------------- */

@@ -66,10 +66,10 @@ void cf_full_attach(cf_full *self, double *memory);
 int cf_full_update(cf_full *self, const cf_table *k, const double *x, double c, double *scratch,
                    double *q);
 /* The same in two halves, for a caller that looks at v = A^-1 x before he commits himself: one
- * reading of the triangle in all. Fast form only. `propose` gives q and v (cf_pad(n) doubles); the
- * pending term goes into b on the way, of which no reading function shows anything. Where the
+ * reading of the triangle in all (robust form: three). `propose` gives q and v (cf_pad(n) doubles);
+ * the pending term goes into b on the way, of which no reading function shows anything. Where the
  * update would change nothing, q = 0 and v is what cf_full_solve gives; x.x must be in the range
- * of a double (too large: CF_ENONFINITE, too small: taken for 0). `accept` cannot fail; it
+ * of a double (too large, or q is: CF_ENONFINITE, too small: taken for 0). `accept` cannot fail; it
  * takes the same x and c, and nothing may have happened to self in between. */
 int cf_full_propose(cf_full *self, const cf_table *k, const double *x, double c, double *scratch,
                     double *v, double *q);
@@ -87,11 +87,13 @@ void cf_full_gather(cf_full *self, const cf_table *k, const double *x, double c,
 /* The inverse anew from A, counted as a repair. Returns 0 where A does not allow it (not positive
  * definite in float64) or the form is robust; the inverse is then as it was. */
 int cf_full_repair(cf_full *self, const cf_table *k, double *scratch);
-/* A -= x x^T, after cf_full_propose gave v and q < 1 for this x (with any c), with nothing in
- * between; q = 0: nothing changes. Loses as many digits as 1 / (1 - q) has. Fast form only. */
+/* A -= x x^T, after cf_full_propose gave v and q for this x (with any c), with nothing in between.
+ * Nothing changes where q = 0, nor where q >= 1: A would not be positive definite any more. Loses
+ * as many digits as 1 / (1 - q) has. Fast form only. */
 void cf_full_drop(cf_full *self, const cf_table *k, const double *x, const double *v, double q,
                   double *scratch);
-/* A *= 4^half, exactly; O(n^2). Fast form only. */
+/* A *= 4^half, exactly; O(n^2). In the robust form no entry of D grows beyond a bound: of what has
+ * been scaled down again and again nothing is left that a reading shows. */
 void cf_full_scale(cf_full *self, const cf_table *k, int half);
 /* The inverse anew from A; 0 where A does not allow it. */
 int cf_full_renew(cf_full *self, const cf_table *k, double *scratch);
@@ -100,6 +102,10 @@ void cf_full_solve(const cf_full *self, const cf_table *k, const double *x, doub
                    double *y);
 /* x^T A^-1 x. Reads only. */
 double cf_full_quad(const cf_full *self, const cf_table *k, const double *x, double *scratch);
+/* v = A^-1 x and q with the bits that cf_full_propose gives; v has cf_pad(n) doubles, scratch two
+ * times as many. Reads only. */
+void cf_full_look(const cf_full *self, const cf_table *k, const double *x, double *scratch,
+                  double *v, double *q);
 /* The square matrices, both triangles, rows of n doubles. Read only. */
 void cf_full_inverse(const cf_full *self, const cf_table *k, double *scratch, double *out);
 void cf_full_matrix(const cf_full *self, const cf_table *k, double *scratch, double *out);

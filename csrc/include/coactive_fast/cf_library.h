@@ -101,7 +101,9 @@
     F(int, full_judge, (const cf_full *self, const double *x, double c, double size))            \
     F(void, full_gather, (cf_full * self, const cf_table *k, const double *x, double c,          \
                           double *scratch))                                                      \
-    F(int, full_repair, (cf_full * self, const cf_table *k, double *scratch))
+    F(int, full_repair, (cf_full * self, const cf_table *k, double *scratch))                    \
+    F(void, full_look, (const cf_full *self, const cf_table *k, const double *x,                 \
+                        double *scratch, double *v, double *q))
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_library {
