@@ -169,7 +169,7 @@ cdef class FilterEngine(Engine):
                 and self.chance.bits.next_double(self.chance.bits.state) < self.explore)
 
     cdef int refuse(self, int status) except -1:
-        self.model.raise_error()
+        self.model.raise_error(status)
         return refuse(status, "x")
 
     cdef int remember(self, const cf_row *x, double m, double q) except -1:

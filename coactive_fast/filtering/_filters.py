@@ -110,7 +110,8 @@ class Filter(Learner):
             try:
                 self._play(run, report)
             finally:
-                self.last_history = history_of(*run.columns(), projection)
+                if run.begun or not len(stream):  # else X was refused as a whole
+                    self.last_history = history_of(*run.columns(), projection)
         return self.last_history
 
     @property

@@ -20,7 +20,8 @@ cdef class FullRidge(Model):
     cdef double ridge, forget
     cdef double scale          # a power of `forget`, > 2^-16; 1 without forgetting
     cdef Full metric
-    cdef double *w             # cf_pad(d), owned; the others follow in the same block
+    cdef double *memory        # owned; those that follow point into it
+    cdef double *w             # cf_pad(d); w and w_next change places
     cdef double *w_next
     cdef double *v
     cdef double *unit          # zeros but for a moment
@@ -30,7 +31,9 @@ cdef class FullRidge(Model):
     cdef int propose(self, const double *x) noexcept nogil
     cdef int step(self, const double *x, double weight, double miss, double *w) noexcept nogil
     cdef int decay(self, const double *x, double m) noexcept nogil
-    cdef void fold(self) noexcept nogil
+    cdef int fold(self) noexcept nogil
+    cdef bint strong(self, Py_ssize_t d) noexcept
+    cdef bint may_be_robust(self) noexcept
 
 
 cdef class WindowRidge(FullRidge):
@@ -44,6 +47,8 @@ cdef class WindowRidge(FullRidge):
 
     cdef int lose_oldest(self) noexcept nogil
     cdef int rebuild(self) noexcept nogil
+    cdef void restart(self) noexcept nogil
+    cdef void learn_again(self) noexcept nogil
     cdef void keep(self, const double *x, double y) noexcept nogil
 
 

@@ -3,7 +3,7 @@
 import numpy
 
 cimport numpy as np
-from libc.math cimport fabs, ldexp
+from libc.math cimport fabs, ldexp, log
 from libc.stddef cimport size_t
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
@@ -14,6 +14,8 @@ from coactive_fast._table cimport (
 )
 from coactive_fast.filtering._models cimport Model, copied, linear, load, taken
 from coactive_fast.metric._kept cimport Forms
+
+from coactive_fast.metric._memory import refuse_beyond_limit
 
 np.import_array()
 
@@ -28,6 +30,7 @@ cdef enum:
 cdef double LEAST = ldexp(1.0, -2 * HALVES)
 cdef double COSTLY = 1e-3      # a loss with 1 - q below this is made by a rebuild
 cdef double LARGE = 1e150      # what forgetting takes, so that nothing can overflow half-way
+cdef double STRONG = 6.9       # -ln(forget^d), beyond which A may be too ill for its inverse
 
 
 cdef class Moving(Full):
@@ -35,9 +38,15 @@ cdef class Moving(Full):
 
     cdef int _check_memory(self) except -1:
         cdef Py_ssize_t i
+        cdef bint good = True
         for i in range(self.core.n):
-            if not (cf_triangle_row(&self.core.a, i)[i] > 0.0
-                    and cf_triangle_row(&self.core.b, i)[i] > 0.0):
+            if self.core.robust:  # a direction not seen for long may have left A's range
+                good &= (self.core.w[i] > 0.0 and cf_triangle_row(&self.core.b, i)[i] == 0.0
+                         and cf_triangle_row(&self.core.a, i)[i] >= 0.0)
+            else:
+                good &= (cf_triangle_row(&self.core.a, i)[i] > 0.0
+                         and cf_triangle_row(&self.core.b, i)[i] > 0.0)
+            if not good:
                 raise ValueError("memory of the metric must be that of a positive definite matrix")
         return 0
 
@@ -45,16 +54,34 @@ cdef class Moving(Full):
 cdef dict settled(Full metric):
     """The state of a metric as it is once the pending term is in the inverse: whether a reading has
     already brought it there must not show."""
-    cdef Full other = <Full>Moving.from_state(metric.state())
+    cdef Full other
     cdef int turn
+    if metric.core.robust:  # it has no pending term
+        return metric.state()
+    other = <Full>Moving.from_state(metric.state())
     for turn in range(2):  # the second one leaves zeros where a triangle may hold anything
         K.rank_one(&other.core.b, other.core.w)
         memset(other.core.w, 0, <size_t>cf_pad(other.core.n) * sizeof(double))
     return other.state()
 
 
+cdef Full in_robust_form(Full metric):
+    """The same metric by its factors: an update for each eigenvector of A."""
+    cdef Full other
+    values, vectors = numpy.linalg.eigh(metric.matrix())
+    base = 0.5 * values[0]
+    other = <Full>Moving(metric.core.n, ridge=base, precision="robust")
+    for i in range(metric.core.n):
+        other.update(numpy.ascontiguousarray(vectors[:, i]), c=values[i] - base)
+    other.core.ridge = metric.core.ridge
+    return other
+
+
 cdef class FullRidge(Model):
     """Ridge regression by the inverse of A, which begins as ridge I.
+
+    Where forget^d is small, what A knows of a direction may differ by as many decades: the inverse
+    is then kept by its factors (the metric's robust form), which lose the root of that only.
 
     Parameters
     ----------
@@ -68,19 +95,26 @@ cdef class FullRidge(Model):
         self.scale = 1.0
 
     def __dealloc__(self):
-        L.free(self.w)
+        L.free(self.memory)
 
     cdef int start(self, Py_ssize_t d) except -1:
         cdef Py_ssize_t padded = cf_pad(d)
-        metric = Moving(d, ridge=self.ridge)
-        cdef double *block = taken(4 * padded + max(L.full_scratch(d), L.newton_scratch(d)),
+        cdef double *block
+        refuse_beyond_limit(14.0 * d * d, f"a full matrix of {d} features",
+                            'covariance="diagonal" or "kernel" takes less')
+        metric = Moving(d, ridge=self.ridge, precision="robust" if self.strong(d) else "fast")
+        block = taken(4 * padded + max(L.full_scratch(d), L.newton_scratch(d)),
                                    f"a ridge regression of {d} features")
-        L.free(self.w)
+        L.free(self.memory)
+        self.memory = block
         self.w, self.w_next, self.v = block, block + padded, block + 2 * padded
         self.unit, self.work = block + 3 * padded, block + 4 * padded
         self.metric = metric
         self.d = d
         return 0
+
+    cdef bint strong(self, Py_ssize_t d) noexcept:
+        return self.forget < 1.0 and -log(self.forget) * d > STRONG
 
     cdef int fit(self, const cf_row *x, Forms forms) except -1:
         return forms.fit(x, True)
@@ -91,7 +125,7 @@ cdef class FullRidge(Model):
     # --- reading ------------------------------------------------------------------------------
 
     cdef Py_ssize_t scratch(self) noexcept nogil:
-        return cf_pad(self.d)
+        return 3 * cf_pad(self.d)
 
     cdef int read(self, const cf_row *x, Forms forms, double *scratch, double *m,
                   double *q) noexcept nogil:
@@ -101,8 +135,8 @@ cdef class FullRidge(Model):
             return CF_OK
         dense = forms.whole(x)
         m[0] = K.dot(self.d, self.w, dense)
-        K.symv_less(&self.metric.core.b, self.metric.core.w, dense, scratch)
-        q[0] = K.dot(self.d, dense, scratch) / self.scale
+        L.full_look(&self.metric.core, K, dense, scratch + cf_pad(self.d), scratch, q)
+        q[0] /= self.scale
         forms.clear(x)
         return CF_OK if m[0] - m[0] == 0.0 and q[0] - q[0] == 0.0 else CF_ENONFINITE
 
@@ -153,38 +187,41 @@ cdef class FullRidge(Model):
         """A <- f A + d (1 - f) ridge e_j e_j^T, b <- f b, and `propose` of x by that A.
 
         w stays but for the term of e_j, which is an example with y = 0. Nothing fails half-way,
-        since x is looked at before, unless A itself is no longer positive definite in float64
-        (forget^d below its last digit).
+        since x is looked at before.
         """
-        cdef double scale = self.scale * self.forget, size = K.dot(self.d, x, x)
         cdef Py_ssize_t j = self.learned % self.d
+        cdef double scale = self.scale
         cdef int status
-        if not (size / scale < LARGE and fabs(m) < LARGE):
+        if not (K.dot(self.d, x, x) < LARGE and fabs(m) < LARGE):
             return CF_ENONFINITE
         memcpy(self.w_next, self.w, <size_t>self.d * sizeof(double))
-        self.scale = scale
-        if scale <= LEAST:
-            self.fold()
+        self.scale = scale * self.forget
+        if self.scale <= LEAST:
+            scale = ldexp(scale, 2 * self.fold())
         self.unit[j] = 1.0
         status = self.propose(self.unit)
         if status == CF_OK:
             status = self.step(self.unit, self.d * (1.0 - self.forget) * self.ridge / self.scale,
                                -self.w_next[j], self.w_next)
         self.unit[j] = 0.0
-        if status == CF_OK:
-            status = self.propose(x)
-            if status != CF_OK:  # no digit of A is left: w goes with the A that has decayed
-                memcpy(self.w, self.w_next, <size_t>self.d * sizeof(double))
+        if status != CF_OK:
+            self.scale = scale
+            return status
+        status = self.propose(x)
+        if status != CF_OK:  # w goes with the A that has decayed
+            memcpy(self.w, self.w_next, <size_t>self.d * sizeof(double))
         return status
 
-    cdef void fold(self) noexcept nogil:
-        """The scale goes into the metric, by a power of four: no digit changes."""
+    cdef int fold(self) noexcept nogil:
+        """The scale goes into the metric, by a power of four, which is the answer: no digit
+        changes."""
         cdef int half = 0
         while ldexp(self.scale, 2 * half) <= 0.5:
             half += 1
         L.full_scale(&self.metric.core, K, -half)
         self.metric.core.ridge = self.ridge  # forgetting fills it up again
         self.scale = ldexp(self.scale, 2 * half)
+        return half
 
     cdef double information(self) noexcept nogil:
         if self.d == 0:
@@ -193,8 +230,13 @@ cdef class FullRidge(Model):
 
     # --- settings and state ---------------------------------------------------------------------
 
+    cdef bint may_be_robust(self) noexcept:
+        return True
+
     cdef int adopt(self, Model other) except -1:
         self.forget = (<FullRidge?>other).forget
+        if self.strong(self.d) and not self.metric.core.robust:
+            self.metric = in_robust_form(self.metric)
         return 0
 
     cdef dict extra(self):
@@ -204,7 +246,9 @@ cdef class FullRidge(Model):
     cdef int take_extra(self, dict state) except -1:
         metric = Moving.from_state(state["metric"])
         scale = float(state["scale"])
-        if (<Full>metric).core.n != self.d or (<Full>metric).core.robust or not 0.0 < scale <= 2.0:
+        robust = (<Full>metric).core.robust
+        if (<Full>metric).core.n != self.d or not 0.0 < scale <= 2.0 or (
+                robust and not self.may_be_robust()):
             raise ValueError("metric and scale of the state do not fit")
         load(self.w, state, "w", self.d)
         self.metric, self.scale = metric, scale
@@ -231,6 +275,9 @@ cdef class WindowRidge(FullRidge):
         L.free(self.ring)
         self.ring, self.label = ring, ring + self.window * cf_pad(d)
         return FullRidge.start(self, d)
+
+    cdef bint may_be_robust(self) noexcept:
+        return False
 
     cdef int take(self, const cf_row *x, Forms forms, double y, double m, double q) noexcept nogil:
         cdef const double *dense
@@ -276,24 +323,43 @@ cdef class WindowRidge(FullRidge):
     cdef int rebuild(self) noexcept nogil:
         """All from the rows in the ring, the oldest first."""
         cdef Py_ssize_t padded = cf_pad(self.d), i, at
-        cdef cf_full_health health = self.metric.core.health
-        cdef int64_t look = self.metric.core.next_look, probe = self.metric.core.next_probe
-        cdef int64_t renewal = self.metric.core.next_renewal
         cdef double one = 1.0
-        L.full_init(&self.metric.core, self.d, self.ridge, 0, K, self.metric.memory)
-        self.metric.core.health = health
-        self.metric.core.next_look, self.metric.core.next_probe = look, probe
-        self.metric.core.next_renewal = renewal
+        self.restart()
         memset(self.w_next, 0, <size_t>self.d * sizeof(double))
         for i in range(self.count):
             at = (self.oldest + i) % self.window
             K.rank_block(&self.metric.core.a, self.metric.core.low, 1, self.ring + at * padded,
                          padded, &one)
             K.axpy(self.d, self.label[at], self.ring + at * padded, self.w_next)
-        L.full_renew(&self.metric.core, K, self.work)
-        L.full_solve(&self.metric.core, K, self.w_next, self.work, self.w)
+        if L.full_renew(&self.metric.core, K, self.work):
+            L.full_solve(&self.metric.core, K, self.w_next, self.work, self.w)
+        else:
+            self.learn_again()
         self.losses = 0
         return CF_OK
+
+    cdef void restart(self) noexcept nogil:
+        """The metric as it was made, but for its counts."""
+        cdef cf_full_health health = self.metric.core.health
+        cdef int64_t look = self.metric.core.next_look, probe = self.metric.core.next_probe
+        cdef int64_t renewal = self.metric.core.next_renewal
+        L.full_init(&self.metric.core, self.d, self.ridge, 0, K, self.metric.memory)
+        self.metric.core.health = health
+        self.metric.core.next_look, self.metric.core.next_probe = look, probe
+        self.metric.core.next_renewal = renewal
+
+    cdef void learn_again(self) noexcept nogil:
+        """The rows in the ring as if they came now: where A is beyond a factorisation in float64,
+        the window has at least what a filter has that saw no other rows."""
+        cdef const double *x
+        cdef Py_ssize_t i, at
+        self.restart()
+        memset(self.w, 0, <size_t>self.d * sizeof(double))
+        for i in range(self.count):
+            at = (self.oldest + i) % self.window
+            x = self.ring + at * cf_pad(self.d)
+            if self.propose(x) == CF_OK:
+                self.step(x, 1.0, self.label[at] - K.dot(self.d, self.w, x), self.w)
 
     cdef int adopt(self, Model other) except -1:
         return 0
@@ -326,6 +392,9 @@ cdef class BallRidge(FullRidge):
 
     def __init__(self, double ridge):
         FullRidge.__init__(self, ridge, 1.0)
+
+    cdef bint may_be_robust(self) noexcept:
+        return False
 
     cdef int read(self, const cf_row *x, Forms forms, double *scratch, double *m,
                   double *q) noexcept nogil:

@@ -52,7 +52,8 @@ cdef class BudgetRidge(KernelRidge):
     cdef double tolerance, inner_ridge
     cdef double missed         # sum of the squared distances of what was not kept
     cdef Full inner
-    cdef double *w             # cf_pad(budget), owned; the others follow in the same block
+    cdef double *memory        # owned; those that follow point into it
+    cdef double *w             # cf_pad(budget); w and w_next change places
     cdef double *w_next
     cdef double *v
     cdef double *z             # u, zero beyond

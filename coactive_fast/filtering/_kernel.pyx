@@ -3,19 +3,21 @@
 import numpy
 
 cimport numpy as np
-from libc.math cimport sqrt
+from libc.math cimport ldexp, sqrt
 from libc.stddef cimport size_t
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from coactive_fast._arrays cimport data_of
 from coactive_fast._table cimport (
-    CF_ENONFINITE, CF_OK, cf_get_library, cf_get_table, cf_library, cf_pad, cf_table,
+    CF_ENONFINITE, CF_EVALUE, CF_OK, cf_get_library, cf_get_table, cf_library, cf_pad, cf_table,
 )
 from coactive_fast.filtering._full cimport settled
 from coactive_fast.filtering._models cimport Model, copied, load, taken
 from coactive_fast.learner._rows cimport RowBuffer, Rows
 from coactive_fast.metric._kept cimport Forms
+
+from coactive_fast.metric._memory import refuse_beyond_limit
 
 np.import_array()
 
@@ -28,7 +30,7 @@ cdef enum:
     SIDES = 6        # rows of a block: a multiple of what the kernels take at once
     WORK = 2000000000  # flops of a block, some 30 ms: a signal must not wait for long
 
-cdef double LARGE = 1e300
+cdef double LARGE = ldexp(1.0, 44)  # times ridge: rounding of k(x, x) is then some of the ridge
 
 
 cdef class KernelRidge(Model):
@@ -197,7 +199,7 @@ cdef class KernelRidge(Model):
         cdef int status = CF_OK
         if self.own != 0.0:
             if not self.own / self.ridge < LARGE:
-                return CF_ENONFINITE
+                return CF_EVALUE
             status = self.store(x, forms, y, m, q)
         if status == CF_OK:
             self.learned += 1
@@ -233,8 +235,12 @@ cdef class KernelRidge(Model):
     cdef double information(self) noexcept nogil:
         return self.info
 
-    cdef int raise_error(self) except -1:
-        return self.gram.kept.raise_error()
+    cdef int raise_error(self, int status) except -1:
+        self.gram.kept.raise_error()
+        if status == CF_EVALUE:
+            raise ValueError(f"x is too large: k(x, x) must be below {LARGE:g} times the ridge, got "
+                             f"{self.own:g}; beyond that rounding leaves too little of a margin")
+        return 0
 
     # --- state --------------------------------------------------------------------------------
 
@@ -291,13 +297,17 @@ cdef class BudgetRidge(KernelRidge):
         self.budget, self.tolerance = budget, tolerance
 
     def __dealloc__(self):
-        L.free(self.w)
+        L.free(self.memory)
 
     cdef int start(self, Py_ssize_t d) except -1:
         cdef Py_ssize_t padded = cf_pad(self.budget)
+        cdef double *block
+        refuse_beyond_limit(18.0 * self.budget * self.budget, f"a budget of {self.budget} examples",
+                            "a smaller one takes less")
         inner = Full(self.budget, ridge=self.ridge)
-        cdef double *block = taken(4 * padded + L.full_scratch(self.budget), "a budget")
-        L.free(self.w)
+        block = taken(4 * padded + L.full_scratch(self.budget), "a budget")
+        L.free(self.memory)
+        self.memory = block
         self.w, self.w_next, self.v = block, block + padded, block + 2 * padded
         self.z, self.work = block + 3 * padded, block + 4 * padded
         self.inner = inner

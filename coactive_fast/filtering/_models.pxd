@@ -42,8 +42,8 @@ cdef class Model:
     cdef double information(self) noexcept nogil
     # The sum of what a budget has left out.
     cdef double left_out(self) noexcept nogil
-    # What a user's kernel raised, if that is why a status was negative.
-    cdef int raise_error(self) except -1
+    # Raises what says more than the status, where there is that: a user's kernel's own error.
+    cdef int raise_error(self, int status) except -1
     cdef bint busy(self) noexcept nogil      # a reading takes long enough to let the GIL go
     cdef int adopt(self, Model other) except -1
     cdef dict extra(self)

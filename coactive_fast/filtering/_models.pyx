@@ -13,6 +13,8 @@ from coactive_fast._table cimport (
 )
 from coactive_fast.learner._rows cimport place_of
 
+from coactive_fast.metric._memory import refuse_beyond_limit
+
 np.import_array()
 
 cdef const cf_table *K = cf_get_table()
@@ -23,6 +25,7 @@ cdef enum:
     FOLD = 256       # scale < 2^-FOLD goes into the diagonal
 
 cdef double LEAST = ldexp(1.0, -FOLD)
+cdef double FLOOR = ldexp(1.0, -200)  # of a in memory, where forgetting has left nothing of it
 
 
 # --- memory and states -------------------------------------------------------------------------
@@ -30,6 +33,7 @@ cdef double LEAST = ldexp(1.0, -FOLD)
 
 cdef double *taken(Py_ssize_t count, str what) except NULL:
     """Zeros, to be given back with the library's free."""
+    refuse_beyond_limit(8.0 * count, what, "fewer features, or a smaller window, take less")
     cdef double *block = <double *>L.alloc_zero(<size_t>count, sizeof(double))
     if block == NULL:
         raise MemoryError(f"{8 * count} bytes for {what}")
@@ -105,7 +109,7 @@ cdef class Model:
     cdef double left_out(self) noexcept nogil:
         return 0.0
 
-    cdef int raise_error(self) except -1:
+    cdef int raise_error(self, int status) except -1:
         return 0
 
     cdef bint busy(self) noexcept nogil:
@@ -299,15 +303,23 @@ cdef class Diagonal(Model):
         return sum + K.log_one(product)
 
     cdef void fold(self) noexcept nogil:
-        """The scale goes into the diagonal, by a power of two: no digit changes."""
+        """The scale goes into the diagonal, by a power of two: no digit changes.
+
+        What is so small that no margin shows it stays where it is, or the next x there would
+        overflow.
+        """
         cdef Py_ssize_t i
         cdef int e = 0
         while ldexp(self.scale, e) < 0.5:
             e += 1
         for i in range(self.d):
-            self.a[i] = ldexp(self.a[i], -e)
+            if ldexp(self.a[i], -e) >= FLOOR:
+                self.a[i] = ldexp(self.a[i], -e)
+                self.sums -= e * K.log_one(2.0)
+            else:
+                self.sums += K.log_one(FLOOR / self.a[i])
+                self.a[i] = FLOOR
         self.scale = ldexp(self.scale, e)
-        self.sums -= e * self.d * K.log_one(2.0)
 
     cdef double information(self) noexcept nogil:
         return self.sums + self.d * K.log_one(self.scale)

@@ -27,6 +27,7 @@ cdef class FilterRun:
     cdef Py_ssize_t base       # the first row of those looked at ahead
     cdef Py_ssize_t ready      # how many they are
     cdef readonly Py_ssize_t done
+    cdef readonly bint begun   # X is what the filter can take
     cdef Bench bench
 
     cdef int turn(self, FilterEngine engine, Ticker ticker) except *

@@ -67,6 +67,8 @@ cdef class Stream:
             for t in range(self.rows.n):
                 self.rows.at(t, buffer, &x)
                 data_of(out)[t] = K.ridge_dot(&x, data_of(v))
+        if not K.all_finite(self.rows.n, data_of(out)):
+            raise ValueError("u is too large: u.x overflows")
         return out
 
 
@@ -96,8 +98,9 @@ cdef class FilterRun:
 
     def loop(self, engine, report):
         """The same by single calls, for an engine that is Python's."""
+        self.begun = True
         for t in range(self.done, self.X.n):
-            x = self.given[t:t + 1]
+            x = self.given[t] if isinstance(self.given, numpy.ndarray) else self.given[t:t + 1]
             self.margins[t] = engine.margin(x)
             self.forwarded[t] = engine.forward(x)
             if self.full or self.forwarded[t]:
@@ -129,7 +132,7 @@ cdef class FilterRun:
             if unknown and self.done == 0 and not self.decided and model.learned == 0:
                 engine.guard.settle_write()
                 engine.model = engine.make()  # the row that brought the dimension was refused
-            model.raise_error()
+            model.raise_error(status)
             engine.refuse(status)
 
     cdef int turn(self, FilterEngine engine, Ticker ticker) except *:
@@ -142,6 +145,7 @@ cdef class FilterRun:
         if self.X.place != NULL:
             x.i64 = <const int64_t *>self.X.place  # that it is not NULL is all that counts
         engine.know(&x, "X")
+        self.begun = True
         model = engine.model
         model.fit(&x, self.bench.forms)
         self.base, self.ready = 0, 0  # what was looked at ahead may be out of date

@@ -125,7 +125,7 @@ cdef class SharedRun:
             elif status == CF_OK:
                 ticker.pause(self.done)
             else:
-                self.model.raise_error()
+                self.model.raise_error(status)
                 refuse(status, f"x = X[{self.done}]")
 
     cdef int rounds(self, Ticker ticker) noexcept nogil:

@@ -81,7 +81,7 @@ class _TastingEngine:
         """A whole stream: compiled where the classifier is a filter of this package."""
         inner = getattr(self.classifier, "_engine", None)
         with self.lock:
-            if type(inner) is not FilterEngine:
+            if type(inner) is not FilterEngine or not _is_plain(type(self.classifier)):
                 run.loop(self, report)
                 return
             engine = inner.tasting(self.explore, self.chance)
@@ -92,6 +92,12 @@ class _TastingEngine:
                 inner.sharing(engine)
                 self.rounds += engine.rounds
                 self.learned += inner.learned - before
+
+
+def _is_plain(kind):
+    """Whether margin and learn are those of this package."""
+    return (issubclass(kind, Filter) and kind.margin is Filter.margin
+            and kind.learn is Filter.learn)
 
 
 class AppleTasting(Filter):
@@ -114,8 +120,9 @@ class AppleTasting(Filter):
 
     Notes
     -----
-    Over a filter of this package `run` is one compiled loop. A learner over a classifier of your
-    own cannot be saved.
+    Over a filter of this package `run` is one compiled loop. A classifier of your own gets the
+    rows of `run` one by one, ``X[t]`` (of a sparse X a CSR of one row); a learner over it cannot
+    be saved.
 
     Examples
     --------

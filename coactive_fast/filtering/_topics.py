@@ -1,6 +1,7 @@
 """Many topics over one stream."""
 
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import numpy as np
 
@@ -82,13 +83,18 @@ def _side_by_side(learner, stream, relevant, jobs, report):
     if "seed" in learner.get_params(deep=False):
         seeds = make_generator(learner.seed).spawn(topics)
     done = 0
+    stop = threading.Event()
+
+    def look(done, total):
+        if stop.is_set():
+            raise CancelledError
 
     def one(k):
         fresh = learner.clone()
         if seeds[k] is not None:
             fresh.set_params(seed=seeds[k])
         run = FilterRun(stream, relevant[:, k], fresh._full_feedback)
-        fresh._play(run, None)
+        fresh._play(run, look)
         return history_of(*run.columns())
 
     histories = []
@@ -99,7 +105,8 @@ def _side_by_side(learner, stream, relevant, jobs, report):
                 done += 1
                 if report is not None:
                     report(done, topics)
-        except BaseException:
+        except BaseException:  # the runs under way end at their next pause
+            stop.set()
             pool.shutdown(cancel_futures=True)
             raise
     return histories

@@ -48,7 +48,7 @@ cdef class Kept:
     cdef cf_postings lists
     cdef list rows             # of a callable kernel: read-only vectors
     cdef object coming         # the one that `append` will put there
-    cdef object error          # what a callable kernel raised
+    cdef dict errors           # what a callable kernel raised, by thread
 
     cdef bint callable(self) noexcept nogil
     cdef bint wants_dense(self) noexcept nogil

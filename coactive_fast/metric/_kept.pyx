@@ -1,5 +1,7 @@
 """Rows kept for a kernel; see _kept.pxd."""
 
+from threading import get_ident
+
 import numpy
 
 cimport numpy as np
@@ -11,6 +13,8 @@ from coactive_fast._table cimport (
     CF_ENONFINITE, CF_EVALUE, CF_OK, cf_get_library, cf_get_table, cf_library, cf_posting,
     cf_posting_list, cf_table,
 )
+
+from coactive_fast.metric._memory import refuse_beyond_limit
 
 np.import_array()
 
@@ -33,7 +37,10 @@ PARAMETERS = {"linear": (), "rbf": ("gamma",), "poly": ("gamma", "coef0", "degre
 
 cdef void *larger(const void *old, Py_ssize_t kept, Py_ssize_t count, size_t size) except NULL:
     """A new block with the first `kept` items of an old one, which stays."""
-    cdef void *block = L.alloc(<size_t>count, size)
+    cdef void *block
+    refuse_beyond_limit(<double>(kept + count) * size, "what is kept of the rows",
+                        "a budget, or a window, keeps fewer")
+    block = L.alloc(<size_t>count, size)
     if block == NULL:
         raise MemoryError(f"{count * <Py_ssize_t>size} bytes of kept rows; a budget keeps fewer")
     if kept:
@@ -147,6 +154,7 @@ cdef class Kept:
         if self.kind != CALLABLE:
             self._take(params)
         self.rows = []
+        self.errors = {}
 
     def _take(self, params):
         if params.get("gamma") is not None:
@@ -182,7 +190,7 @@ cdef class Kept:
 
     cdef int raise_error(self) except -1:
         """What a callable kernel raised, if that was it."""
-        error, self.error = self.error, None
+        error = self.errors.pop(get_ident(), None)
         if error is not None:
             raise error
         return 0
@@ -249,7 +257,7 @@ cdef class Kept:
                                            "the kernel's value")
             return CF_OK
         except BaseException as error:
-            self.error = error
+            self.errors[get_ident()] = error
             return CF_EVALUE
 
     # --- rows come and go ---------------------------------------------------------------------

@@ -13,6 +13,7 @@ import numpy as np
 
 from .dual import Dual
 
+_NOTHING = 2.0**-400  # what is left of an a that forgetting has taken: not 0, to divide by
 COVARIANCES = ("diagonal", "full", "kernel")
 
 
@@ -149,7 +150,7 @@ class DiagonalRidge:
 
     def forgotten(self, f, j):
         """``a <- f a + d (1 - f) ridge e_j``, w as it is."""
-        a = f * self.a
+        a = np.maximum(f * self.a, _NOTHING)
         a[j] += a.size * (1.0 - f) * self.ridge
         return dataclasses.replace(self, a=a)
 
