@@ -1,6 +1,8 @@
 """The compiled filters' models: long streams against rebuilt ones, budgets, memory, topics."""
 
 import copy
+import doctest
+import importlib
 import pickle
 
 import numpy as np
@@ -22,6 +24,12 @@ def explicit(X, y, x, ridge=1.0):
     A = ridge * np.eye(X.shape[1]) + X.T @ X
     v = np.linalg.solve(A, x)
     return (X.T @ np.where(y, 1.0, -1.0)) @ v / (1.0 + x @ v)
+
+
+@pytest.mark.parametrize("name", ["_filters", "_history", "_tasting", "_topics"])
+def test_examples_in_the_docstrings(name):
+    outcome = doctest.testmod(importlib.import_module(f"coactive_fast.filtering.{name}"))
+    assert outcome.attempted > 0 and outcome.failed == 0
 
 
 # --- windows and forgetting -------------------------------------------------------------------

@@ -8,6 +8,8 @@ import importlib
 
 MODULES = (  # in the order of the report
     "coactive_alpha",
+    "filtering_topics",
+    "filtering_regret",
 )
 
 

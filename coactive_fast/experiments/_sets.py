@@ -6,11 +6,14 @@ Each is a function of `Sets` and keeps what it read last, so the tasks of one pr
 import functools
 
 import numpy as np
+import scipy.sparse
 
 from coactive_fast import data
 
 PARTS = tuple(f"mq2008/S{i}.txt" for i in range(1, 6))
 RATINGS = "ml-1m/ratings.dat"
+NEWS = "reuters21578/reuters21578_multilabel.svm"
+TOPICS = "reuters21578/topics.tsv"
 
 
 @functools.lru_cache(maxsize=2)
@@ -42,3 +45,43 @@ def movies(sets):
     train, test = np.sort(order[half:]), np.sort(order[:half])
     items, _ = data.factorize(ratings[train], rank=rank, seed=0)
     return items, data.fit_user_weights(ratings[test], items), ratings[test]
+
+
+@functools.lru_cache(maxsize=2)
+def news(sets):
+    """A stream of documents and the topics of which 1 to 5 % of it are.
+
+    Reuters-21578 ModApte in the order of time; else 3,000 generated documents. Returns (rows as
+    CSR, relevant of shape (documents, topics), names of the topics).
+    """
+    if not sets.real:
+        return made_news()
+    X, labels = data.load_svmlight(sets.file(NEWS), multilabel=True)
+    lines = sets.file(TOPICS).read_text(encoding="utf-8").splitlines()[1:]
+    known = {int(line.split("\t")[0]): line.split("\t")[1] for line in lines}
+    of = [frozenset(map(int, topics)) for topics in labels]
+    relevant = np.array([[topic in topics for topic in known] for topics in of])
+    share = relevant.mean(0)
+    kept = (share >= 0.01) & (share <= 0.05)
+    return X, relevant[:, kept], [name for name, keep in zip(known.values(), kept, strict=True)
+                                  if keep]
+
+
+def made_news(documents=3000, words=4000, themes=30, length=60):
+    """Documents of one theme each, some of whose words are its own; weighted as the paper's."""
+    rng = np.random.default_rng(1)
+    weight = 1.0 / np.arange(1, themes + 1)
+    theme = rng.choice(themes, documents, p=weight / weight.sum())
+    common = np.minimum((words * rng.random((documents, length)) ** 3).astype(int), words - 1)
+    own = rng.integers(0, words, (themes, 40))[theme[:, None], rng.integers(0, 40, common.shape)]
+    word = np.where(rng.random(common.shape) < 0.25, own, common)
+    rows = np.repeat(np.arange(documents), length)
+    counts = scipy.sparse.coo_matrix((np.ones(word.size), (rows, word.ravel())),
+                                     (documents, words)).tocsr()
+    found = np.bincount(counts.indices, minlength=words)
+    counts.data = (1.0 + np.log(counts.data)) * np.log(documents / found[counts.indices])
+    norm = np.sqrt(counts.multiply(counts).sum(1)).A1
+    share = np.bincount(theme, minlength=themes) / documents
+    kept = np.flatnonzero((share >= 0.01) & (share <= 0.05))
+    return (scipy.sparse.diags(1.0 / norm) @ counts, theme[:, None] == kept,
+            [f"theme {k + 1}" for k in kept])

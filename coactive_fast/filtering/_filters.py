@@ -36,6 +36,13 @@ class Filter(Learner):
         Returns
         -------
         bool
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.RidgeFilter()
+        >>> learner.forward([1.0, 0.0]), learner.rounds  # nothing is known yet
+        (True, 1)
         """
         return self._engine.forward(x)
 
@@ -48,6 +55,14 @@ class Filter(Learner):
         ----------
         x : array_like of shape (d,) or scipy.sparse row
         relevant : bool
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.RidgeFilter()
+        >>> learner.learn([1.0, 0.0], True)
+        >>> learner.learned, learner.rounds
+        (1, 0)
         """
         self._engine.learn(x, relevant)
 
@@ -61,6 +76,14 @@ class Filter(Learner):
         Returns
         -------
         float
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.PerceptronFilter()
+        >>> learner.learn([1.0, 0.0], False)
+        >>> learner.margin([2.0, 5.0])
+        -2.0
         """
         return self._engine.margin(x)
 
@@ -101,6 +124,15 @@ class Filter(Learner):
         -------
         FilteringHistory
             Also kept as `last_history`, where an interrupted run leaves its rounds so far.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import coactive_fast as cf
+        >>> X = np.random.default_rng(0).standard_normal((500, 4))
+        >>> history = cf.RidgeFilter().run(X, X[:, 0] > 0.5)
+        >>> bool(history.recall > history.precision)
+        True
         """
         stream = Stream(X)
         relevant = flags(y, len(stream))
@@ -202,7 +234,14 @@ class RidgeFilter(Filter):
 
     The memory of the kernel form grows with what is learned. It is looked at before it is taken:
     a `MemoryError` names the bytes. Rows are kept sparse where they are sparse, with an index
-    from features to rows, so that a linear kernel costs what the query's features are found in.
+    from features to rows (32 bytes a feature), so that a linear kernel costs what the query's
+    features are found in.
+
+    The ridge is 1, and rows are taken to be of a length near 1. Of longer ones the full form loses
+    as many digits as the largest ``x.x`` has before the point, until it has seen d of them; the
+    kernel form refuses to learn where k(x, x) reaches 2^44. The diagonal form loses none. With
+    ``forget^d`` below 1e-3 the full form keeps the factors of A, which cost 1.5 times as much and
+    lose no digit.
 
     Examples
     --------
