@@ -218,10 +218,9 @@ cdef class GradientEngine(ConvexEngine):
         return copied(self.n, self.y)
 
     def tell(self, gradient):
-        cdef np.ndarray g
+        cdef np.ndarray g = vector_of(gradient, "gradient", self.n)  # which may call Python
         self.guard.settle_write()
         self.expect(ONE)
-        g = vector_of(gradient, "gradient", self.n)
         self.carry_out(1.0, 0.0, data_of(g), "gradient")
 
     cdef int played(self, Rows losses, Py_ssize_t t, double *loss, double *m) noexcept nogil:
@@ -335,7 +334,8 @@ cdef class BanditEngine(ConvexEngine):
         self.learn(a / 2.0 - b / 2.0, a / 2.0 + b / 2.0, max(fabs(a), fabs(b)))
 
     cdef int round(self, double phi, double loss, const double *v) noexcept nogil:
-        cdef double mean = self.mean + (loss - self.mean) / (self.t + 1)
+        # by halves, which changes no digit: the difference cannot overflow
+        cdef double mean = self.mean + 2.0 * ((loss / 2.0 - self.mean / 2.0) / (self.t + 1))
         cdef int status
         if not isfinite(mean):
             return CF_ENONFINITE

@@ -92,12 +92,12 @@ class ConvexLearner(Learner):
         array([0.5  , 0.5  , 0.021])
         """
         rounds = count("rounds", rounds)
-        value = _value_of(losses, self._sees)
+        classifies = bool(getattr(losses, "classifies", False))
+        value = _value_of(losses, (*self._sees, "mistake") if classifies else self._sees)
         length = getattr(losses, "dimension", self.dimension)
         if length != self.dimension:
             raise ValueError(f"losses have rows of length {length}, but the learner has dimension "
                              f"{self.dimension}")
-        classifies = bool(getattr(losses, "classifies", False))
         loss, mistakes = np.empty(rounds), np.empty(rounds, dtype=bool) if classifies else None
         rows = _rows_of(losses) if self._engine.compiled else None
         run, begin = None if rows is None else Run(rows, loss, mistakes), self.rounds
@@ -157,7 +157,8 @@ class Place:
         return region_of(self.feasible, self.n)
 
     def shrunk(self, gamma):
-        return region_of(self.feasible.shrunk(gamma, self.n), self.n)
+        smaller = self.feasible.shrunk(gamma, self.n)
+        return region_of(_answering("feasible.shrunk()", smaller, METHODS), self.n)
 
 
 class GradientLearner(ConvexLearner):
