@@ -72,7 +72,7 @@ class ConvexLearner(Learner):
         losses : object or callable
             One of ``coactive_fast.losses``, or an object with ``value(t, x)`` (and ``gradient(t,
             x)`` for ONS and OGD), or, where no gradient is needed, a function ``losses(t, x)``;
-            t counts the rounds of this run from 0.
+            t counts the rounds of this run from 0. An attribute ``scaling`` goes into the record.
         rounds : int
             How many.
         progress : bool or callable, optional
@@ -117,7 +117,8 @@ class ConvexLearner(Learner):
                 # by the learner's own count: an interrupt may fall anywhere in the loop
                 done = self.rounds - begin if run is None else run.done
                 self.last_history = ConvexHistory(
-                    loss[:done], None if mistakes is None else mistakes[:done])
+                    loss[:done], None if mistakes is None else mistakes[:done],
+                    getattr(losses, "scaling", None))
         return self.last_history
 
 

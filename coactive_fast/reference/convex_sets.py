@@ -185,7 +185,8 @@ class _Shrunk(FeasibleSet):
 
     def __init__(self, whole, gamma, dimension):
         self._whole, self._scale, self._n = whole, 1.0 - gamma, dimension
-        self._c = check.vector("feasible.center()", whole.center(dimension), dimension, of="a point")
+        c = whole.center(dimension)
+        self._c = check.vector("feasible.center()", c, dimension, of="a point")
 
     def _in(self, x):
         return self._c + (x - self._c) / self._scale

@@ -26,6 +26,8 @@ class ConvexHistory:
     loss : ndarray, shape (T,)
     mistakes : ndarray of bool, shape (T,), or None
         Whether the sign of the prediction was wrong; None where the losses do not classify.
+    scaling : dict or None
+        How the losses' data were scaled.
 
     Examples
     --------
@@ -36,6 +38,7 @@ class ConvexHistory:
 
     loss: np.ndarray
     mistakes: np.ndarray | None = None
+    scaling: dict | None = None
 
     def __len__(self):
         return len(self.loss)
@@ -173,7 +176,9 @@ class Learner:
             self._play(losses, t, x, loss)
             seen.append(loss)
         return ConvexHistory(
-            np.array(seen, dtype=float), np.array(mistakes, dtype=bool) if classifies else None
+            np.array(seen, dtype=float),
+            np.array(mistakes, dtype=bool) if classifies else None,
+            getattr(losses, "scaling", None),
         )
 
 
