@@ -14,6 +14,7 @@ import warnings
 
 import numpy as np
 import pytest
+from coactive_fast.convex._chance import Chance
 from convex_cases import SETS, check_nearest, each_set, quiet
 from convex_runs import KINDS, LOSSES, Unknown, by_calls, learners, losses, same_learner, state_of
 
@@ -159,6 +160,42 @@ def test_an_interrupted_run_stops_between_rounds_and_goes_on():
     with pytest.raises(RuntimeError, match="enough"):
         learner.run(rows, 10**8, progress=stop)
     assert learner.rounds - done == len(learner.last_history)
+
+
+@pytest.mark.parametrize("kind", ["ONSEG", "OGDEG", "DikinFTRL"])
+@pytest.mark.parametrize("n", [2, 33])
+def test_a_long_run_draws_what_single_calls_draw(kind, n):
+    """Long runs draw in another way, until a pause and after it."""
+    rows = losses(cf, "squared", n)
+    fast, single = (learners(cf, cf.Simplex(), n)[kind]() for _ in range(2))
+    history = quiet(fast.run, rows, 1500)
+    np.testing.assert_array_equal(quiet(by_calls, single, rows, 1500), history.loss)
+    same_learner(fast, single)
+
+
+@pytest.mark.parametrize("bits", ["PCG64", "MT19937", "Philox", "SFC64", "PCG64DXSM"])
+def test_draws_are_those_of_numpy(bits):
+    """Whether the state of the generator is borrowed, as that of a PCG64, or not."""
+    for seed in range(20):
+        ours, plain, numpys = (np.random.Generator(getattr(np.random, bits)(seed))
+                               for _ in range(3))
+        chances = Chance(ours), Chance(plain)
+        numpys.integers(7, dtype=np.uint32)  # half of a draw is left over
+        for chance in chances:
+            chance.generator.integers(7, dtype=np.uint32)
+        for n in (0, 1, 5000, 3):
+            expected = numpys.standard_normal(n)
+            np.testing.assert_array_equal(chances[0].drawn(n), expected)
+            np.testing.assert_array_equal(chances[1].drawn(n, by_borrowing=False), expected)
+        rest = [(g.integers(2**31, dtype=np.uint32), g.bit_generator.random_raw())
+                for g in (chances[0].generator, chances[1].generator, numpys)]
+        assert rest[0] == rest[1] == rest[2]
+
+
+def test_this_numpy_is_borrowed_from():
+    """Else runs are right, but slower: its normals or its PCG64 are no longer what they were."""
+    assert Chance(np.random.default_rng(0)).lends
+    assert not Chance(np.random.Generator(np.random.MT19937(0))).lends
 
 
 # --- warnings -----------------------------------------------------------------------------------
