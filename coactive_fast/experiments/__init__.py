@@ -8,6 +8,7 @@ import importlib
 
 MODULES = (  # in the order of the report
     "coactive_alpha",
+    "onseg",
 )
 
 
