@@ -7,10 +7,12 @@ import copy
 import doctest
 import importlib
 import inspect
+import os
 import pickle
 import signal
 import threading
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,6 +86,48 @@ def test_projections_along_a_run_satisfy_kkt(name, n):
         check_nearest(name, learner.center, z, A, c, learner.gamma)
         moved += not np.allclose(learner.center, z, rtol=0, atol=1e-9)
     assert moved > 10, "the projection was hardly ever at work"
+    assert learner._engine.rule.state()["metric"]["repairs"] == 0
+
+
+REAL = os.environ.get("COACTIVE_DATA", "")
+
+
+def real_losses(name):
+    """(set, losses) of a run over real data."""
+    if name == "nyse-o":
+        path = Path(REAL, "stocks", "nyse-o_weekly.csv")
+        rates = cf.data.load_prices(path).relatives - 1.0
+        return "simplex", cf.losses.PortfolioReturn(rates)
+    X, y = cf.data.load_svmlight(Path(REAL, "tabular", f"{name}.svm.gz"))
+    Z = cf.data.minmax(X, lower=-1.0)
+    if name == "abalone":
+        return "ball", cf.losses.Squared(X, y, Z_scaling=Z, y_scaling=cf.data.minmax(y))
+    return "l1", cf.losses.Logistic(X, y, Z_scaling=Z)
+
+
+@pytest.mark.skipif(not REAL, reason="COACTIVE_DATA does not name the folder of real data")
+@pytest.mark.parametrize("name", ["abalone", "ionosphere", "nyse-o"])
+@pytest.mark.parametrize("beta", [1e-6, 1e-4])
+def test_projections_over_real_data_satisfy_kkt(name, beta):
+    """A has seen many gradients, of very different sizes; its steps are long."""
+    kind, rows = real_losses(name)
+    n = rows.dimension
+    feasible = SETS[kind](cf, n)
+    learner = quiet(cf.ONSEG, n, feasible, horizon=150 * len(rows), beta=beta, epsilon=1.0,
+                    loss_bound=1e3, seed=5)
+    c, d, moved = feasible.center(n), feasible.affine_dimension(n), 0
+    for t in range(400):
+        if t % 40 == 0:
+            learner.run(rows, 700)
+        y, x = learner.center, learner.ask()
+        loss = rows.value(t, x)
+        learner.tell(loss)
+        A = cf.metric.Full.from_state(learner._engine.state()["metric"]).matrix()
+        g = d / learner.delta * loss * (x - y) / learner.delta
+        z = y - np.linalg.solve(A, g) / learner.beta
+        check_nearest(kind, learner.center, z, A, c, learner.gamma)
+        moved += not np.allclose(learner.center, z, rtol=0, atol=1e-12)
+    assert moved > 20, "the projection was hardly ever at work"
     assert learner._engine.rule.state()["metric"]["repairs"] == 0
 
 

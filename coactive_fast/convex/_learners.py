@@ -233,9 +233,9 @@ class DikinFTRL(BanditLearner):
     no direction of the simplex sees. In the local norm g is at most ``m F / delta`` long (``b =
     0``), and while ``eta m F / delta <= 1/4`` the regret of this barrier method on linear losses is
     at most ``n ln T / eta + 2 eta T (m F / delta)^2`` plus a constant: the default eta makes the
-    two equal. An eta by hand far beyond ``delta / (m F)`` drives coordinates towards 0 until a round
-    overflows, which is an error. In some tens of dimensions one loss value a round teaches little, whatever the
-    method; where the gradient is known (portfolios), `ONS` and `OGD` use it.
+    two equal. An eta by hand far beyond ``delta / (m F)`` drives coordinates towards 0 until a
+    round overflows, which is an error. In some tens of dimensions one loss value a round teaches
+    little, whatever the method; where the gradient is known (portfolios), `ONS` and `OGD` use it.
 
     Examples
     --------

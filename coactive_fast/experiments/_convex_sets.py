@@ -83,7 +83,8 @@ def _short_rows(X, lowest):
 
 
 def _regression(X, y, lowest):
-    R, scaling = RADIUS["regression"], {"Z": _short_rows(X, lowest), "y": data.minmax(y, lower=-1.0)}
+    R = RADIUS["regression"]
+    scaling = {"Z": _short_rows(X, lowest), "y": data.minmax(y, lower=-1.0)}
     Z, labels = scaling["Z"].transform(X), scaling["y"].transform(y)
     A = Z.T @ Z + 1e-9 * np.eye(Z.shape[1])
     best, _ = kernels.project_ball(np.linalg.solve(A, Z.T @ labels), np.linalg.inv(A), R)

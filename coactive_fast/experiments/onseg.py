@@ -183,7 +183,7 @@ def judge(name, problem, ends, better):
                   "With ε = 1/(βD)² a small β leaves A near εI, and ONSEG is OGDEG with the step "
                   "βD²: then a choice of β is a choice of that step.")
     holds, text = ahead(ends, hand, "ONSEG, β of Theorem 1", better)
-    yield Finding(f"β by hand is better than that of Theorem 1 ({name}; the paper sets it by hand).",
+    yield Finding(f"β by hand, as the paper has it, is better than that of Theorem 1 ({name}).",
                   text, holds)
     holds, text = ahead(ends, "OGD", hand, better)
     yield Finding(f"Who sees gradients is ahead of who sees one value ({name}).", text, holds,
