@@ -101,6 +101,14 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
         CF_LOSS_LOGISTIC
         CF_LOSS_RETURN
 
+    ctypedef struct cf_ziggurat:
+        double width[256]
+        uint64_t inside[256]
+
+    ctypedef struct cf_pcg64:
+        uint64_t high, low
+        uint64_t step_high, step_low
+
     ctypedef struct cf_posting:
         double value
         int64_t row
@@ -456,6 +464,9 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
                              signed char *face, double *scratch) noexcept nogil
         double (*loss_value)(const cf_table *k, int kind, double m, double y) noexcept nogil
         double (*loss_slope)(const cf_table *k, int kind, double m, double y) noexcept nogil
+        uint64_t (*pcg64_next)(cf_pcg64 *bits) noexcept nogil
+        ptrdiff_t (*normals)(cf_pcg64 *bits, const cf_ziggurat *t, ptrdiff_t n, double *x,
+                             uint64_t *edge) noexcept nogil
         void (*full_drop)(cf_full *self, const cf_table *k, const double *x, const double *v,
                           double q, double *scratch) noexcept nogil
         void (*full_scale)(cf_full *self, const cf_table *k, int half) noexcept nogil

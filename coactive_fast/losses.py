@@ -21,11 +21,17 @@ __all__ = ["Logistic", "PortfolioReturn", "Squared"]
 class _Loss:
     """What the losses share; the rows are copied and belong to the loss."""
 
-    def _begin(self, kind, Z, y=None):
-        self._rows = Rows(kind, Z, y)
+    _labelled = True
+    _scaling = None
 
-    def __reduce__(self):
-        return type(self), (self.Z, self.y)
+    def _begin(self, kind, Z, y, scalings):
+        given = {name: s for name, s in scalings.items() if s is not None}
+        self._rows = Rows(kind, _scaled("Z", Z, given), _scaled("y", y, given))
+        self._scaling = given or None
+
+    def __reduce__(self):  # rows that are scaled already
+        rows = (self.Z, self.y) if self._labelled else (self.Z,)
+        return type(self), rows, {"_scaling": self._scaling}
 
     def __len__(self):
         return self._rows.n
@@ -42,6 +48,11 @@ class _Loss:
     def y(self):
         """The labels; cannot be written to."""
         return self._rows.y
+
+    @property
+    def scaling(self):
+        """The scalings of "Z" and "y" that were given, by name, or None: part of a run's record."""
+        return None if self._scaling is None else dict(self._scaling)
 
     @property
     def dimension(self):
@@ -125,16 +136,23 @@ class Squared(_Loss):
         One row a round.
     y : array_like of shape (n,)
         What is to be predicted.
+    Z_scaling, y_scaling : coactive_fast.data.Scaling, optional
+        Applied to the rows and to y first; any object with such a ``transform``. They become part
+        of the record of a run, ``history.scaling``.
 
     Examples
     --------
     >>> import coactive_fast as cf
     >>> cf.losses.Squared([[1.0, 2.0]], [1.0]).value(0, [1.0, 1.0])
     2.0
+    >>> Z, y = [[0.0], [4.0]], [1.0, 3.0]
+    >>> losses = cf.losses.Squared(Z, y, Z_scaling=cf.data.minmax(Z), y_scaling=cf.data.minmax(y))
+    >>> cf.OGD(1, cf.Ball(1.0), 1.0).run(losses, 5).scaling
+    {'Z': <Scaling by minmax of 1 columns>, 'y': <Scaling by minmax of 1 columns>}
     """
 
-    def __init__(self, Z, y):
-        self._begin("squared", Z, y)
+    def __init__(self, Z, y, *, Z_scaling=None, y_scaling=None):
+        self._begin("squared", Z, y, {"Z": Z_scaling, "y": y_scaling})
 
 
 class Logistic(_Loss):
@@ -146,6 +164,8 @@ class Logistic(_Loss):
         One row a round.
     y : array_like of shape (n,)
         Labels, -1 or +1.
+    Z_scaling : coactive_fast.data.Scaling, optional
+        As for `Squared`.
 
     Examples
     --------
@@ -154,8 +174,8 @@ class Logistic(_Loss):
     0.693147
     """
 
-    def __init__(self, Z, y):
-        self._begin("logistic", Z, y)
+    def __init__(self, Z, y, *, Z_scaling=None):
+        self._begin("logistic", Z, y, {"Z": Z_scaling})
 
 
 class PortfolioReturn(_Loss):
@@ -165,6 +185,8 @@ class PortfolioReturn(_Loss):
     ----------
     Z : array_like or scipy.sparse, shape (n, d)
         One row a round: the return of each share (a price relative or a rate).
+    Z_scaling : coactive_fast.data.Scaling, optional
+        As for `Squared`.
 
     Examples
     --------
@@ -173,11 +195,21 @@ class PortfolioReturn(_Loss):
     -0.125
     """
 
-    def __init__(self, Z):
-        self._begin("return", Z)
+    _labelled = False
 
-    def __reduce__(self):
-        return type(self), (self.Z,)
+    def __init__(self, Z, *, Z_scaling=None):
+        self._begin("return", Z, None, {"Z": Z_scaling})
+
+
+def _scaled(name, values, scalings):
+    """The values by their scaling, if there is one."""
+    if name not in scalings:
+        return values
+    transform = getattr(scalings[name], "transform", None)
+    if not callable(transform):
+        raise TypeError(f"{name}_scaling must have the method transform: "
+                        f"{type(scalings[name]).__name__} has not")
+    return transform(values)
 
 
 COMPILED = (Logistic, PortfolioReturn, Squared)  # a subclass may bring a value of its own

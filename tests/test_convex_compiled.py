@@ -7,13 +7,16 @@ import copy
 import doctest
 import importlib
 import inspect
+import os
 import pickle
 import signal
 import threading
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
+from coactive_fast.convex._chance import Chance
 from convex_cases import SETS, check_nearest, each_set, quiet
 from convex_runs import KINDS, LOSSES, Unknown, by_calls, learners, losses, same_learner, state_of
 
@@ -83,6 +86,48 @@ def test_projections_along_a_run_satisfy_kkt(name, n):
         check_nearest(name, learner.center, z, A, c, learner.gamma)
         moved += not np.allclose(learner.center, z, rtol=0, atol=1e-9)
     assert moved > 10, "the projection was hardly ever at work"
+    assert learner._engine.rule.state()["metric"]["repairs"] == 0
+
+
+REAL = os.environ.get("COACTIVE_DATA", "")
+
+
+def real_losses(name):
+    """(set, losses) of a run over real data."""
+    if name == "nyse-o":
+        path = Path(REAL, "stocks", "nyse-o_weekly.csv")
+        rates = cf.data.load_prices(path).relatives - 1.0
+        return "simplex", cf.losses.PortfolioReturn(rates)
+    X, y = cf.data.load_svmlight(Path(REAL, "tabular", f"{name}.svm.gz"))
+    Z = cf.data.minmax(X, lower=-1.0)
+    if name == "abalone":
+        return "ball", cf.losses.Squared(X, y, Z_scaling=Z, y_scaling=cf.data.minmax(y))
+    return "l1", cf.losses.Logistic(X, y, Z_scaling=Z)
+
+
+@pytest.mark.skipif(not REAL, reason="COACTIVE_DATA does not name the folder of real data")
+@pytest.mark.parametrize("name", ["abalone", "ionosphere", "nyse-o"])
+@pytest.mark.parametrize("beta", [1e-6, 1e-4])
+def test_projections_over_real_data_satisfy_kkt(name, beta):
+    """A has seen many gradients, of very different sizes; its steps are long."""
+    kind, rows = real_losses(name)
+    n = rows.dimension
+    feasible = SETS[kind](cf, n)
+    learner = quiet(cf.ONSEG, n, feasible, horizon=150 * len(rows), beta=beta, epsilon=1.0,
+                    loss_bound=1e3, seed=5)
+    c, d, moved = feasible.center(n), feasible.affine_dimension(n), 0
+    for t in range(400):
+        if t % 40 == 0:
+            learner.run(rows, 700)
+        y, x = learner.center, learner.ask()
+        loss = rows.value(t, x)
+        learner.tell(loss)
+        A = cf.metric.Full.from_state(learner._engine.state()["metric"]).matrix()
+        g = d / learner.delta * loss * (x - y) / learner.delta
+        z = y - np.linalg.solve(A, g) / learner.beta
+        check_nearest(kind, learner.center, z, A, c, learner.gamma)
+        moved += not np.allclose(learner.center, z, rtol=0, atol=1e-12)
+    assert moved > 20, "the projection was hardly ever at work"
     assert learner._engine.rule.state()["metric"]["repairs"] == 0
 
 
@@ -159,6 +204,42 @@ def test_an_interrupted_run_stops_between_rounds_and_goes_on():
     with pytest.raises(RuntimeError, match="enough"):
         learner.run(rows, 10**8, progress=stop)
     assert learner.rounds - done == len(learner.last_history)
+
+
+@pytest.mark.parametrize("kind", ["ONSEG", "OGDEG", "DikinFTRL"])
+@pytest.mark.parametrize("n", [2, 33])
+def test_a_long_run_draws_what_single_calls_draw(kind, n):
+    """Long runs draw in another way, until a pause and after it."""
+    rows = losses(cf, "squared", n)
+    fast, single = (learners(cf, cf.Simplex(), n)[kind]() for _ in range(2))
+    history = quiet(fast.run, rows, 1500)
+    np.testing.assert_array_equal(quiet(by_calls, single, rows, 1500), history.loss)
+    same_learner(fast, single)
+
+
+@pytest.mark.parametrize("bits", ["PCG64", "MT19937", "Philox", "SFC64", "PCG64DXSM"])
+def test_draws_are_those_of_numpy(bits):
+    """Whether the state of the generator is borrowed, as that of a PCG64, or not."""
+    for seed in range(20):
+        ours, plain, numpys = (np.random.Generator(getattr(np.random, bits)(seed))
+                               for _ in range(3))
+        chances = Chance(ours), Chance(plain)
+        numpys.integers(7, dtype=np.uint32)  # half of a draw is left over
+        for chance in chances:
+            chance.generator.integers(7, dtype=np.uint32)
+        for n in (0, 1, 5000, 3):
+            expected = numpys.standard_normal(n)
+            np.testing.assert_array_equal(chances[0].drawn(n), expected)
+            np.testing.assert_array_equal(chances[1].drawn(n, by_borrowing=False), expected)
+        rest = [(g.integers(2**31, dtype=np.uint32), g.bit_generator.random_raw())
+                for g in (chances[0].generator, chances[1].generator, numpys)]
+        assert rest[0] == rest[1] == rest[2]
+
+
+def test_this_numpy_is_borrowed_from():
+    """Else runs are right, but slower: its normals or its PCG64 are no longer what they were."""
+    assert Chance(np.random.default_rng(0)).lends
+    assert not Chance(np.random.Generator(np.random.MT19937(0))).lends
 
 
 # --- warnings -----------------------------------------------------------------------------------

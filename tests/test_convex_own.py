@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from convex_cases import quiet
-from convex_runs import LOSSES, learners, losses, same_learner, state_of
+from convex_runs import LOSSES, Unknown, learners, losses, same_learner, state_of
 
 import coactive_fast as cf
 from coactive_fast import reference
@@ -178,3 +178,21 @@ def test_the_record_of_a_run():
     frame = history.to_dataframe()
     assert isinstance(frame, pandas.DataFrame)
     assert list(frame) == ["loss", "mistakes", "average_loss", "error_rate"]
+
+
+def test_a_scaling_is_part_of_the_record():
+    Z = np.array([[0.0, 5.0], [2.0, 1.0], [4.0, 3.0]])
+    scaling = cf.data.minmax(Z)
+    rows = cf.losses.PortfolioReturn(Z, Z_scaling=scaling)
+    again = pickle.loads(pickle.dumps(rows))
+    np.testing.assert_array_equal(again.Z, rows.Z)  # not scaled a second time
+    assert again.scaling == rows.scaling == {"Z": scaling}
+    for wrap in (lambda one: one, Unknown):
+        history = cf.OGD(2, cf.Simplex(), 2.0).run(wrap(rows), 4)
+        assert history.scaling == {"Z": scaling}
+        assert type(history)(**history.to_dict()) == history == copy.deepcopy(history)
+        assert history != cf.OGD(2, cf.Simplex(), 2.0).run(
+            cf.losses.PortfolioReturn(rows.Z), 4), "the same losses, another record"
+    sparse = pytest.importorskip("scipy.sparse")
+    np.testing.assert_array_equal(
+        cf.losses.PortfolioReturn(sparse.csr_matrix(Z), Z_scaling=scaling).Z, rows.Z)

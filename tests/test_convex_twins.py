@@ -304,6 +304,50 @@ def test_a_loss_beyond_the_bound_is_named_once(module, name):
     check_same(twin, expected)
 
 
+def test_what_is_told_may_not_tell(module):
+    """A gradient whose conversion tells another one: the point is answered once."""
+    class Telling:
+        def __array__(self, dtype=None, copy=None):
+            learner.tell([0.5, 0.5])
+            return np.array([1.0, 1.0])
+
+    learner = module.OGD(2, module.Ball(1.0), 1.0)
+    learner.ask()
+    with pytest.raises(ValueError, match="ask"):
+        learner.tell(Telling())
+    assert learner.rounds == 1
+
+
+@bandits
+def test_losses_up_to_the_largest_number(module, name):
+    """Losses within their bound are learned from, wherever that lies."""
+    F = 8e307
+    learner = {
+        "ONSEG": lambda: module.ONSEG(3, module.Simplex(), delta=0.01, gamma=0.2, beta=1e-6,
+                                      epsilon=1e300, loss_bound=F, seed=1),
+        "OGDEG": lambda: module.OGDEG(3, module.Simplex(), delta=0.01, gamma=0.2, loss_bound=F,
+                                      seed=1),
+        "DikinFTRL": lambda: module.DikinFTRL(3, horizon=1000, loss_bound=F, seed=1),
+    }[name]()
+    for t in range(20):
+        learner.ask()
+        if name == "ONSEG":  # whose A holds the square
+            learner.tell(1e150 * (-1) ** t)
+        else:
+            learner.tell(F * (-1) ** t)
+    assert learner.rounds == 20
+    assert np.isfinite(learner.center).all() and abs(learner.center.sum() - 1.0) < 1e-9
+
+
+def test_a_mean_of_losses_that_are_far_apart(module):
+    """Their difference overflows, their mean does not."""
+    learner = module.OGDEG(2, module.Ball(1.0), delta=0.1, gamma=0.2, loss_bound=1.7e308, seed=1)
+    for loss in (1.7e308, -1.7e308, 1.7e308):
+        learner.ask()
+        learner.tell(loss)
+    assert learner.rounds == 3
+
+
 # --- errors -------------------------------------------------------------------------------------
 
 
@@ -402,6 +446,9 @@ def test_a_bad_gradient_changes_nothing(module, name):
         (lambda m: m.ONSEG(2, m.Ball(1.0), seed="no", **HAND), TypeError, "seed"),
         (lambda m: m.ONS(2, m.Ball(1.0), 0.0), ValueError, "beta"),
         (lambda m: m.ONS(2, m.Box(1.0, 1.0), 0.5), ValueError, "feasible"),
+        (lambda m: m.OGD(2, m.Ball(1.0), 1e-320), ValueError, "gradient_bound"),
+        (lambda m: m.OGDEG(2, m.Ball(1.0), loss_bound=1e-320, **HAND), ValueError, "loss_bound"),
+        (lambda m: m.DikinFTRL(1, eta=0.1), ValueError, "dimension"),
         (lambda m: m.OGD(2, m.Ball(1.0), math.nan), ValueError, "gradient_bound"),
     ],
 )

@@ -159,3 +159,43 @@ def test_runs_that_make_no_sense(module):
     with pytest.raises(ValueError, match="loss"):
         bandit.run(lambda t, x: math.nan if t == 2 else 0.5, 4)
     assert bandit.rounds == 2, "a run that fails stops at the end of a round"
+
+
+def test_losses_that_classify_must_tell_mistakes(module):
+    class Signs:
+        classifies = True
+
+        def value(self, t, x):
+            return 0.0
+
+    learner = module.OGDEG(2, module.Ball(1.0), delta=0.1, gamma=0.2, seed=1)
+    with pytest.raises(TypeError, match="losses must have the method mistake"):
+        learner.run(Signs(), 3)
+    assert learner.rounds == 0
+
+
+def test_scalings_are_applied_and_recorded(module):
+    from coactive_fast import data
+
+    Z, y = np.array([[0.0, 5.0], [2.0, 1.0], [4.0, 3.0]]), np.array([1.0, 2.0, 5.0])
+    rows, labels = data.standardize(Z), data.minmax(y, lower=-1.0)
+    losses = module.losses.Squared(Z, y, Z_scaling=rows, y_scaling=labels)
+    plain = module.losses.Squared(rows.transform(Z), labels.transform(y))
+    np.testing.assert_array_equal(losses.Z, plain.Z)
+    np.testing.assert_array_equal(losses.y, plain.y)
+    assert losses.scaling == {"Z": rows, "y": labels} and plain.scaling is None
+
+    def run(given):
+        return module.OGD(2, module.Ball(1.0), 4.0).run(given, 5)
+
+    history = run(losses)
+    assert history.scaling == {"Z": rows, "y": labels} and run(plain).scaling is None
+    np.testing.assert_array_equal(history.loss, run(plain).loss)
+    signs = np.array([1.0, -1.0, 1.0])
+    for one in (module.losses.Logistic(Z, signs, Z_scaling=rows),
+                module.losses.PortfolioReturn(Z, Z_scaling=rows)):
+        assert one.scaling == {"Z": rows}
+        np.testing.assert_array_equal(one.Z, plain.Z)
+    for name in ("Z_scaling", "y_scaling"):
+        with pytest.raises(TypeError, match=f"{name}.*transform"):
+            module.losses.Squared(Z, y, **{name: 3.0})

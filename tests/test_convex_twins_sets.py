@@ -265,3 +265,58 @@ def test_a_direction_that_fails_costs_no_chance(module):
         learner.ask()
     feasible.fails = False
     np.testing.assert_array_equal(learner.ask(), same.ask())
+
+
+class Answering(Shifted):
+    """A ball around 0 but for one method, which answers as it is told."""
+
+    def __init__(self, module, method, answer):
+        super().__init__(module.Ball(1.0), np.zeros(2))
+        setattr(self, method, lambda *given: answer)
+
+
+@pytest.mark.parametrize("method, answer, error", [
+    ("affine_dimension", 3, ValueError),
+    ("affine_dimension", 1.5, TypeError),
+    ("in_radius", math.nan, ValueError),
+    ("diameter", None, TypeError),
+    ("center", [0.0], ValueError),
+    ("center", "no", TypeError),
+    ("shrunk", None, TypeError),
+])
+def test_measures_that_make_no_sense(module, method, answer, error):
+    for build in (module.ONSEG, module.OGDEG):
+        with pytest.raises(error, match=rf"feasible\.{method}"):
+            build(2, Answering(module, method, answer), **HAND)
+
+
+@pytest.mark.parametrize("kind", ["ONSEG", "OGDEG", "ONS", "OGD"])
+@pytest.mark.parametrize("answer, error", [
+    ([0.0], ValueError), ([0.0, math.nan], ValueError), (None, TypeError), ("no", TypeError)])
+def test_projections_that_make_no_sense(module, kind, answer, error):
+    """Also of the shrunk set that the base class makes."""
+    class Own(module.FeasibleSet):
+        def contains(self, x):
+            return True
+
+        def center(self, dimension):
+            return [0.0, 0.0]
+
+        def in_radius(self, dimension):
+            return 1.0
+
+        def diameter(self, dimension):
+            return 2.0
+
+        def project_in(self, z, Ainv):
+            return answer
+
+    make = {"ONSEG": lambda: module.ONSEG(2, Own(), **HAND),
+            "OGDEG": lambda: module.OGDEG(2, Own(), **HAND),
+            "ONS": lambda: module.ONS(2, Own(), 0.5),
+            "OGD": lambda: module.OGD(2, Own(), 1.0)}[kind]
+    learner = make()
+    learner.ask()
+    with pytest.raises(error, match=r"feasible\.project"):
+        learner.tell([1.0, 1.0] if kind in ("ONS", "OGD") else 0.5)
+    assert learner.rounds == 0

@@ -29,6 +29,8 @@ def size_of(feasible, n):
         raise ValueError("feasible must have room around its centre: its in-radius is "
                          f"{r} in dimension {n}")
     d = count("feasible.affine_dimension()", feasible.affine_dimension(n), least=1)
+    if d > n:
+        raise ValueError(f"feasible.affine_dimension() must be at most the dimension {n}, got {d}")
     return Size(d, r, diameter_of(feasible, n))
 
 
@@ -136,6 +138,14 @@ def inverse_step(size, *, loss_bound, niceness, delta, beta=None):
         per_unit = delta / size.d / loss_bound
         beta = found("beta", 0.5 * min(per_unit / (4.0 * size.D), sigma * per_unit * per_unit))
     return invertible("beta", beta)
+
+
+def step_size(D, name, bound):
+    """``D / bound``: the first step of the rules without a matrix, per unit of what is bounded."""
+    step = D / number(name, bound, above=0.0)
+    if math.isinf(step):
+        raise ValueError(f"{name} is too small beside the diameter {D}, got {bound}")
+    return step
 
 
 def start_of_metric(D, *, beta, epsilon=None):

@@ -34,6 +34,8 @@ cdef class ConvexEngine(Engine):
     cdef int move(self, double phi, const double *v) noexcept nogil
     cdef int played(self, Rows losses, Py_ssize_t t, double *loss, double *m) noexcept nogil
     cdef int round(self, double phi, double loss, const double *v) noexcept nogil
+    cdef int borrow(self) except -1
+    cdef int give_back(self) except -1
     cdef int carry_out(self, double phi, double loss, const double *v, str what) except -1
     cdef int blame(self, int status, str what) except -1
     cdef int take_state(self, dict state, Rule rule) except -1

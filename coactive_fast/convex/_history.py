@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..learner._history import History, column, record
+from ..learner._history import History, column, note, record
 
 
 @record
@@ -14,6 +14,8 @@ class ConvexHistory(History):
     loss : ndarray of shape (T,)
     mistakes : ndarray of bool, shape (T,), or None
         Whether the sign of the prediction was wrong; None where the losses do not classify.
+    scaling : dict of str to coactive_fast.data.Scaling, or None
+        How the rows and the labels of the losses were scaled, where the losses say so.
     average_loss : ndarray of shape (T,)
         Mean of the losses up to each round.
     average_return : ndarray of shape (T,)
@@ -31,6 +33,7 @@ class ConvexHistory(History):
 
     loss: np.ndarray = column(np.float64)
     mistakes: np.ndarray | None = column(np.bool_, default=None)
+    scaling: dict | None = note()
 
     _derived = ("average_loss",)
     _curve = "average_loss"

@@ -1,4 +1,5 @@
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from ..learner import History
 class ConvexHistory(History):
     loss: NDArray[np.float64]
     mistakes: NDArray[np.bool_] | None = None
+    scaling: dict[str, Any] | None = None
     @property
     def average_loss(self) -> NDArray[np.float64]: ...
     @property

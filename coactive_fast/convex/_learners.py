@@ -1,6 +1,6 @@
 """The learners of online convex optimisation: thin classes over the engine."""
 
-from ..learner._check import number
+from ..learner._check import count, number
 from . import _constants as constants
 from ._rules import Barrier, Descent, Newton
 from ._sets import Simplex
@@ -190,7 +190,7 @@ class OGDEG(_Sphere):
     def _build(self, parameters):
         place, _, found = self._exploration(parameters)
         whole, shrunk = place.region(), place.shrunk(found.gamma)
-        rate = place.D / float(parameters["loss_bound"])
+        rate = constants.step_size(place.D, "loss_bound", parameters["loss_bound"])
         return self._engine_of(
             place, lambda: Descent(whole, shrunk, rate, delta=found.delta, gamma=found.gamma),
             parameters, False)
@@ -233,8 +233,9 @@ class DikinFTRL(BanditLearner):
     no direction of the simplex sees. In the local norm g is at most ``m F / delta`` long (``b =
     0``), and while ``eta m F / delta <= 1/4`` the regret of this barrier method on linear losses is
     at most ``n ln T / eta + 2 eta T (m F / delta)^2`` plus a constant: the default eta makes the
-    two equal. In some tens of dimensions one loss value a round teaches little, whatever the
-    method; where the gradient is known (portfolios), `ONS` and `OGD` use it.
+    two equal. An eta by hand far beyond ``delta / (m F)`` drives coordinates towards 0 until a
+    round overflows, which is an error. In some tens of dimensions one loss value a round teaches
+    little, whatever the method; where the gradient is known (portfolios), `ONS` and `OGD` use it.
 
     Examples
     --------
@@ -257,7 +258,7 @@ class DikinFTRL(BanditLearner):
                     delta=delta, baseline=baseline, seed=seed)
 
     def _build(self, parameters):
-        place = Place(parameters["dimension"], Simplex())
+        place = Place(count("dimension", parameters["dimension"], least=2), Simplex())
         size = constants.size_of(place.feasible, place.n)
         delta = number("delta", parameters["delta"], above=0.0)
         if delta >= 1.0:
@@ -354,6 +355,6 @@ class OGD(GradientLearner):
 
     def _build(self, parameters):
         place = Place(parameters["dimension"], parameters["feasible"])
-        rate = place.D / number("gradient_bound", parameters["gradient_bound"], above=0.0)
+        rate = constants.step_size(place.D, "gradient_bound", parameters["gradient_bound"])
         region = place.region()
         return self._engine_of(place, lambda: Descent(None, region, rate))

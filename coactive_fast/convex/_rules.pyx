@@ -3,7 +3,7 @@
 import numpy
 
 cimport numpy as np
-from libc.math cimport sqrt
+from libc.math cimport INFINITY, sqrt
 from libc.stddef cimport size_t
 from libc.string cimport memcpy
 
@@ -115,7 +115,8 @@ cdef class Newton(Rule):
         metric = Full.from_state(state["metric"])
         lam = float(state["lam"])
         face = numpy.asarray(state["face"])
-        if (<Full>metric).core.n != self.n or (<Full>metric).core.robust or not lam >= 0.0:
+        if (<Full>metric).core.n != self.n or (<Full>metric).core.robust or \
+                not 0.0 <= lam < INFINITY:
             raise ValueError("metric and lam of the state do not fit its dimension")
         if face.shape != (self.n,) or face.dtype.kind != "i" or (abs(face) > 1).any():
             raise ValueError(f"face of the state must be {self.n} integers in -1 ... 1")
@@ -212,7 +213,7 @@ cdef class Barrier(Rule):
 
     cdef int step(self, double phi, const double *v, double t, const double *y,
                   double *y_next) noexcept nogil:
-        cdef double f = self.eta * ((self.n - 1) / self.delta * phi), least, nu, sum
+        cdef double f = self.eta * phi * ((self.n - 1) / self.delta), least, nu, sum
         cdef Py_ssize_t i
         for i in range(self.n):
             self.G_next[i] = self.G[i] + f * (v[i] / y[i])

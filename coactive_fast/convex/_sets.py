@@ -166,14 +166,14 @@ class Shrunk(FeasibleSet):
     """``c + s (P - c)`` of any set P: every question is put to P in the coordinates of P."""
 
     def __init__(self, whole, gamma, dimension):
-        self.whole, self.gamma = whole, gamma
-        self._scale, self._c = 1.0 - gamma, whole.center(dimension)
+        self.whole, self.gamma, self._scale = whole, gamma, 1.0 - gamma
+        self._c = _vector("feasible.center()", whole.center(dimension), dimension)
 
     def _in(self, x):
         return self._c + (_vector("x", x, self._c.size) - self._c) / self._scale
 
-    def _out(self, x):
-        return self._c + self._scale * (x - self._c)
+    def _out(self, method, x):
+        return self._c + self._scale * (_vector(f"feasible.{method}()", x, self._c.size) - self._c)
 
     def contains(self, x):
         return self.whole.contains(self._in(x))
@@ -191,10 +191,10 @@ class Shrunk(FeasibleSet):
         return self.whole.affine_dimension(dimension)
 
     def project(self, z):
-        return self._out(self.whole.project(self._in(z)))
+        return self._out("project", self.whole.project(self._in(z)))
 
     def project_in(self, z, Ainv):
-        return self._out(self.whole.project_in(self._in(z), Ainv))
+        return self._out("project_in", self.whole.project_in(self._in(z), Ainv))
 
     def direction(self, rng, dimension):
         return self.whole.direction(rng, dimension)

@@ -72,7 +72,7 @@ class ConvexLearner(Learner):
         losses : object or callable
             One of ``coactive_fast.losses``, or an object with ``value(t, x)`` (and ``gradient(t,
             x)`` for ONS and OGD), or, where no gradient is needed, a function ``losses(t, x)``;
-            t counts the rounds of this run from 0.
+            t counts the rounds of this run from 0. An attribute ``scaling`` goes into the record.
         rounds : int
             How many.
         progress : bool or callable, optional
@@ -92,12 +92,12 @@ class ConvexLearner(Learner):
         array([0.5  , 0.5  , 0.021])
         """
         rounds = count("rounds", rounds)
-        value = _value_of(losses, self._sees)
+        classifies = bool(getattr(losses, "classifies", False))
+        value = _value_of(losses, (*self._sees, "mistake") if classifies else self._sees)
         length = getattr(losses, "dimension", self.dimension)
         if length != self.dimension:
             raise ValueError(f"losses have rows of length {length}, but the learner has dimension "
                              f"{self.dimension}")
-        classifies = bool(getattr(losses, "classifies", False))
         loss, mistakes = np.empty(rounds), np.empty(rounds, dtype=bool) if classifies else None
         rows = _rows_of(losses) if self._engine.compiled else None
         run, begin = None if rows is None else Run(rows, loss, mistakes), self.rounds
@@ -117,7 +117,8 @@ class ConvexLearner(Learner):
                 # by the learner's own count: an interrupt may fall anywhere in the loop
                 done = self.rounds - begin if run is None else run.done
                 self.last_history = ConvexHistory(
-                    loss[:done], None if mistakes is None else mistakes[:done])
+                    loss[:done], None if mistakes is None else mistakes[:done],
+                    getattr(losses, "scaling", None))
         return self.last_history
 
 
@@ -157,7 +158,8 @@ class Place:
         return region_of(self.feasible, self.n)
 
     def shrunk(self, gamma):
-        return region_of(self.feasible.shrunk(gamma, self.n), self.n)
+        smaller = self.feasible.shrunk(gamma, self.n)
+        return region_of(_answering("feasible.shrunk()", smaller, METHODS), self.n)
 
 
 class GradientLearner(ConvexLearner):

@@ -10,6 +10,7 @@ MODULES = (  # in the order of the report
     "coactive_alpha",
     "filtering_topics",
     "filtering_regret",
+    "onseg",
 )
 
 

@@ -17,6 +17,11 @@ def column(dtype, ndim=1, **default):
     return dataclasses.field(metadata={"dtype": np.dtype(dtype), "ndim": ndim}, **default)
 
 
+def note():
+    """A field that is no array: plain data about the run as a whole, or None."""
+    return dataclasses.field(metadata={"note": True}, default=None)
+
+
 def mean_over_users(values):
     """Of (users, T) the mean over the users still there (not NaN); NaN where none is."""
     there = ~np.isnan(values)
@@ -28,9 +33,9 @@ def mean_over_users(values):
 class History:
     """What the histories of all learners share.
 
-    A history is a frozen dataclass whose fields are arrays over the rounds; two are equal when
-    they are of one class and all their arrays are equal (NaN equals NaN). ``len()`` is the number
-    of rounds.
+    A history is a frozen dataclass whose fields are arrays over the rounds, and sometimes a note
+    about the run as a whole; two are equal when they are of one class and all their fields are
+    equal (NaN equals NaN). ``len()`` is the number of rounds.
 
     Examples
     --------
@@ -39,7 +44,8 @@ class History:
     True
     """
 
-    # A family's class is decorated with `record`, its fields are made by `column`, and it names:
+    # A family's class is decorated with `record`, its fields are made by `column`, and by `note`
+    # behind them, and it names:
     _derived = ()  # properties that are arrays over the rounds
     _scalars = ()  # properties that are one number for the whole run
     _curve = None  # the field or property that `plot` draws
@@ -48,7 +54,7 @@ class History:
         length = None
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if value is None and field.default is None:
+            if "note" in field.metadata or (value is None and field.default is None):
                 continue
             array = _checked(field, value)
             length = array.shape[-1] if length is None else length
@@ -64,9 +70,7 @@ class History:
             return NotImplemented
         mine, others = self.to_dict(), other.to_dict()
         return mine.keys() == others.keys() and all(
-            np.array_equal(array, others[name], equal_nan=array.dtype.kind == "f")
-            for name, array in mine.items()
-        )
+            _same(value, others[name]) for name, value in mine.items())
 
     __hash__ = None
 
@@ -77,11 +81,11 @@ class History:
         return f"<{type(self).__name__} of {len(self)} rounds{': ' if values else ''}{values}>"
 
     def to_dict(self):
-        """The fields by name: the history's own arrays, those that are None left out.
+        """The fields by name: the history's own arrays and notes, those that are None left out.
 
         Returns
         -------
-        dict of str to ndarray
+        dict of str to ndarray (or a note)
             ``type(history)(**history.to_dict())`` equals the history.
         """
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -100,7 +104,7 @@ class History:
         index = pandas.RangeIndex(1, len(self) + 1, name="round")
         frames = [pandas.DataFrame(self._columns(), index=index)]
         for name, table in self.to_dict().items():
-            if table.ndim == 2:
+            if np.ndim(table) == 2:
                 names = [f"{name}_{i}" for i in range(len(table))]
                 frames.append(pandas.DataFrame(table.T, index=index, columns=names))
         return pandas.concat(frames, axis=1)
@@ -132,8 +136,14 @@ class History:
 
     def _columns(self):
         """All that has one value a round, fields first."""
-        columns = {name: array for name, array in self.to_dict().items() if array.ndim == 1}
+        columns = {name: array for name, array in self.to_dict().items() if np.ndim(array) == 1}
         return columns | {name: getattr(self, name) for name in self._derived}
+
+
+def _same(a, b):
+    if not isinstance(a, np.ndarray):
+        return a == b
+    return np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
 
 
 def _checked(field, value):

@@ -10,6 +10,7 @@ import numpy as np
 
 from . import _check as check
 from . import convex_constants as constants
+from .convex_sets import METHODS
 from .convex_shell import Bandit, FullInformation
 from .metric import Full
 
@@ -29,7 +30,8 @@ class _Sphere(Bandit):
             delta=delta,
             gamma=gamma,
         )
-        self._shrunk = self.feasible.shrunk(self.gamma, self.dimension)
+        smaller = self.feasible.shrunk(self.gamma, self.dimension)
+        self._shrunk = check.answering("feasible.shrunk()", smaller, METHODS)
 
     def _draw(self, rng):
         v = self._point("direction", self.feasible.direction(rng, self.dimension))
@@ -199,6 +201,7 @@ class OGDEG(_Sphere):
     ):
         super().__init__(dimension, feasible, loss_bound, baseline=False, seed=seed)
         self._explore(horizon, None, delta, gamma)
+        constants.step_size(self._D, "loss_bound", self.loss_bound)
         self._begin()
 
     def _next(self, phi):
@@ -281,6 +284,7 @@ class OGD(FullInformation):
     def __init__(self, dimension, feasible, gradient_bound):
         super().__init__(dimension, feasible)
         self.gradient_bound = check.positive("gradient_bound", gradient_bound)
+        constants.step_size(self._D, "gradient_bound", self.gradient_bound)
         self._begin()
 
     def _next(self, gradient):

@@ -68,6 +68,8 @@ class DikinFTRL(Bandit):
         baseline=True,
         seed=None,
     ):
+        if check.count("dimension", dimension) < 2:
+            raise ValueError(f"dimension must be >= 2, got {dimension}")
         super().__init__(dimension, Simplex(), loss_bound, baseline, seed)
         self.delta = check.positive("delta", delta)
         if self.delta >= 1.0:
@@ -90,8 +92,8 @@ class DikinFTRL(Bandit):
         return self.delta * self._y * v
 
     def _next(self, phi):
-        g = (self._size.d / self.delta) * phi * self._v / self._y
-        G = check.finite("G", self._memory + self.eta * g)
+        g = self.eta * phi * (self._size.d / self.delta) * self._v / self._y
+        G = check.finite("G", self._memory + g)
         G -= G.min()
         return _barrier_minimiser(G), G
 

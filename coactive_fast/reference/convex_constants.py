@@ -39,6 +39,10 @@ class Geometry:
         d = check.positive_count(
             "feasible.affine_dimension()", feasible.affine_dimension(dimension)
         )
+        if d > dimension:
+            raise ValueError(
+                f"feasible.affine_dimension() must be at most the dimension {dimension}, got {d}"
+            )
         return cls(d, np.float64(r), diameter(feasible, dimension))
 
 
@@ -184,6 +188,22 @@ def inverse_step(size, *, loss_bound, niceness, delta, beta):
         alpha = sigma * (delta / (size.d * F)) ** 2
         beta = 0.5 * min(delta / (4.0 * size.d * F * size.D), alpha)
     return _found("beta", beta)
+
+
+def step_size(D, name, bound):
+    """``D / bound``, the first step of the rules without a matrix per unit of what is bounded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> float(step_size(np.float64(2.0), "gradient_bound", 4.0))
+    0.5
+    """
+    with np.errstate(over="ignore"):
+        step = D / bound
+    if np.isinf(step):
+        raise ValueError(f"{name} is too small beside the diameter {D}, got {bound}")
+    return step
 
 
 def start_of_A(D, *, beta, epsilon):

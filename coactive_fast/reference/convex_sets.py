@@ -185,12 +185,14 @@ class _Shrunk(FeasibleSet):
 
     def __init__(self, whole, gamma, dimension):
         self._whole, self._scale, self._n = whole, 1.0 - gamma, dimension
-        self._c = whole.center(dimension)
+        c = whole.center(dimension)
+        self._c = check.vector("feasible.center()", c, dimension, of="a point")
 
     def _in(self, x):
         return self._c + (x - self._c) / self._scale
 
-    def _out(self, x):
+    def _out(self, method, x):
+        x = check.vector(f"feasible.{method}()", x, self._n, of="the centre")
         return self._c + self._scale * (x - self._c)
 
     def contains(self, x):
@@ -210,11 +212,11 @@ class _Shrunk(FeasibleSet):
 
     def project(self, z):
         z = check.vector("z", z, self._n, of="the centre")
-        return self._out(self._whole.project(self._in(z)))
+        return self._out("project", self._whole.project(self._in(z)))
 
     def project_in(self, z, Ainv):
         z = check.vector("z", z, self._n, of="the centre")
-        return self._out(self._whole.project_in(self._in(z), Ainv))
+        return self._out("project_in", self._whole.project_in(self._in(z), Ainv))
 
     def direction(self, rng, dimension):
         return self._whole.direction(rng, dimension)

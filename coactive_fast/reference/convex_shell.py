@@ -26,6 +26,8 @@ class ConvexHistory:
     loss : ndarray, shape (T,)
     mistakes : ndarray of bool, shape (T,), or None
         Whether the sign of the prediction was wrong; None where the losses do not classify.
+    scaling : dict or None
+        How the losses' data were scaled.
 
     Examples
     --------
@@ -36,6 +38,7 @@ class ConvexHistory:
 
     loss: np.ndarray
     mistakes: np.ndarray | None = None
+    scaling: dict | None = None
 
     def __len__(self):
         return len(self.loss)
@@ -155,14 +158,14 @@ class Learner:
         array([0.5  , 0.5  , 0.021])
         """
         rounds = check.count("rounds", rounds)
-        needed = self._asks_of_losses
+        classifies = getattr(losses, "classifies", False)
+        needed = (*self._asks_of_losses, *(["mistake"] if classifies else []))
         if needed == ("value",) and callable(losses) and not hasattr(losses, "value"):
             value = losses
         else:
             value = check.answering("losses", losses, needed).value
         length = getattr(losses, "dimension", self.dimension)
         check.same_length("a row of losses", length, self.dimension, "the learner")
-        classifies = getattr(losses, "classifies", False)
 
         seen, mistakes = [], []
         for t in range(rounds):
@@ -173,7 +176,9 @@ class Learner:
             self._play(losses, t, x, loss)
             seen.append(loss)
         return ConvexHistory(
-            np.array(seen, dtype=float), np.array(mistakes, dtype=bool) if classifies else None
+            np.array(seen, dtype=float),
+            np.array(mistakes, dtype=bool) if classifies else None,
+            getattr(losses, "scaling", None),
         )
 
 
@@ -248,8 +253,8 @@ class Bandit(Learner):
         >>> learner.center.round(3)
         array([-0.138,  0.145])
         """
-        self._expect("ask")
         loss = check.real("loss", loss)
+        self._expect("ask")
         self._learn(loss - self._mean if self.baseline else loss, loss, abs(loss))
 
     def tell_pair(self, plus, minus):
@@ -267,14 +272,15 @@ class Bandit(Learner):
         >>> learner.center.round(3)
         array([-0.138,  0.145])
         """
-        self._expect("ask_pair")
         plus, minus = check.real("plus", plus), check.real("minus", minus)
+        self._expect("ask_pair")
         half = plus / 2.0, minus / 2.0  # halved first: the sum cannot overflow
         self._learn(half[0] - half[1], half[0] + half[1], max(abs(plus), abs(minus)))
 
     def _learn(self, phi, loss, largest):
         rounds = self._rounds + 1
-        mean = self._mean + (loss - self._mean) / rounds
+        # by halves, which changes no digit: the difference cannot overflow
+        mean = self._mean + 2.0 * ((loss / 2.0 - self._mean / 2.0) / rounds)
         with np.errstate(all="ignore"):
             try:
                 state = self._next(phi)
@@ -323,8 +329,8 @@ class FullInformation(Learner):
         >>> learner.center.round(3)
         array([0.359, 0.641])
         """
-        self._expect("ask")
         gradient = check.vector("gradient", gradient, self.dimension, of="the learner")
+        self._expect("ask")  # last: what is given may be an object that calls the learner
         with np.errstate(all="ignore"):
             try:
                 state = self._next(gradient)

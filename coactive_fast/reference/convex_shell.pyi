@@ -24,6 +24,7 @@ class _Gradients(_Values, Protocol):
 class ConvexHistory:
     loss: _Vector
     mistakes: NDArray[np.bool_] | None = None
+    scaling: dict[str, Any] | None = None
     def __len__(self) -> int: ...
     @property
     def average_loss(self) -> _Vector: ...

@@ -19,6 +19,12 @@ import numpy as np
 from . import _check as check
 
 
+def _scaled(name, values, scalings):
+    if name not in scalings:
+        return values
+    return check.answering(f"{name}_scaling", scalings[name], ["transform"]).transform(values)
+
+
 class _Rows:
     """What the losses share: the rows, and the way from ``l`` and ``l'`` to value and gradient."""
 
@@ -27,9 +33,11 @@ class _Rows:
         """Whether a prediction is right or wrong."""
         return False
 
-    def __init__(self, Z, y):
-        self.Z = check.table("Z", Z).copy()
-        self.y = check.vector("y", y, len(self.Z), of="Z").copy()
+    def __init__(self, Z, y, scalings):
+        given = {name: s for name, s in scalings.items() if s is not None}
+        self.scaling = given or None  # part of the record of a run
+        self.Z = check.table("Z", _scaled("Z", Z, given)).copy()
+        self.y = check.vector("y", _scaled("y", y, given), len(self.Z), of="Z").copy()
         self.dimension = self.Z.shape[1]
 
     def __len__(self):
@@ -102,6 +110,8 @@ class Squared(_Labelled):
         One row a round.
     y : array_like, shape (n,)
         The values to be predicted.
+    Z_scaling, y_scaling : optional
+        Objects whose ``transform`` is applied to Z and y first; kept as ``scaling``.
 
     Examples
     --------
@@ -109,6 +119,9 @@ class Squared(_Labelled):
     >>> reference.losses.Squared([[1.0, 2.0]], [1.0]).value(0, [1.0, 1.0])
     2.0
     """
+
+    def __init__(self, Z, y, *, Z_scaling=None, y_scaling=None):
+        super().__init__(Z, y, {"Z": Z_scaling, "y": y_scaling})
 
     def _loss(self, m, y):
         return 0.5 * (m - y) ** 2
@@ -126,6 +139,8 @@ class Logistic(_Labelled):
         One row a round.
     y : array_like, shape (n,)
         Labels, -1 or +1.
+    Z_scaling : optional
+        As for `Squared`.
 
     Examples
     --------
@@ -134,8 +149,8 @@ class Logistic(_Labelled):
     0.693147
     """
 
-    def __init__(self, Z, y):
-        super().__init__(Z, y)
+    def __init__(self, Z, y, *, Z_scaling=None):
+        super().__init__(Z, y, {"Z": Z_scaling})
         if not self.classifies:
             raise ValueError("y must be -1 or +1 everywhere")
 
@@ -153,6 +168,8 @@ class PortfolioReturn(_Rows):
     ----------
     Z : array_like, shape (n, d)
         One row a round: the return of each of d shares.
+    Z_scaling : optional
+        As for `Squared`.
 
     Examples
     --------
@@ -161,8 +178,8 @@ class PortfolioReturn(_Rows):
     -0.125
     """
 
-    def __init__(self, Z):
-        super().__init__(Z, np.zeros(len(check.table("Z", Z))))
+    def __init__(self, Z, *, Z_scaling=None):
+        super().__init__(Z, np.zeros(len(check.table("Z", Z))), {"Z": Z_scaling})
 
     def _loss(self, m, y):
         return -m

@@ -195,22 +195,41 @@ CF_INLINE vd keep_lost(vd a, vd b, float *low)
 }
 
 /* Four rows of a panel, the terms of m rows x summed among themselves before they meet the
- * triangle; f[4 r + k] is what x row r counts in triangle row k. */
+ * triangle; f[4 r + k] is what x row r counts in triangle row k. `chunks` (a constant at every
+ * call) chunks of columns from j on share what is read of f. */
+CF_INLINE void block_chunks(double *row, float *low, ptrdiff_t stride, ptrdiff_t m,
+                            const double *x, ptrdiff_t step, const double *f, ptrdiff_t j,
+                            int chunks)
+{
+    vd a[4][2];
+    for (int k = 0; k < 4; k++)
+        for (int c = 0; c < chunks; c++)
+            a[k][c] = v_zero();
+    for (ptrdiff_t r = 0; r < m; r++) {
+        vd xr[2];
+        for (int c = 0; c < chunks; c++)
+            xr[c] = v_load(x + r * step + j + 8 * c);
+        for (int k = 0; k < 4; k++) {
+            const vd fk = v_set1(f[4 * r + k]);
+            for (int c = 0; c < chunks; c++)
+                a[k][c] = v_fma(fk, xr[c], a[k][c]);
+        }
+    }
+    for (int k = 0; k < 4; k++)
+        for (int c = 0; c < chunks; c++) {
+            const ptrdiff_t at = k * stride + j + 8 * c;
+            v_store(row + at, keep_lost(v_load(row + at), a[k][c], low + at));
+        }
+}
+
 CF_INLINE void block_rows(double *row, float *low, ptrdiff_t stride, ptrdiff_t m, const double *x,
                           ptrdiff_t step, const double *f)
 {
-    for (ptrdiff_t j = 0; j < stride; j += 8) {
-        vd a[4] = {v_zero(), v_zero(), v_zero(), v_zero()};
-        for (ptrdiff_t r = 0; r < m; r++) {
-            const vd xr = v_load(x + r * step + j);
-            for (int k = 0; k < 4; k++)
-                a[k] = v_fma(v_set1(f[4 * r + k]), xr, a[k]);
-        }
-        for (int k = 0; k < 4; k++) {
-            double *place = row + k * stride + j;
-            v_store(place, keep_lost(v_load(place), a[k], low + k * stride + j));
-        }
-    }
+    ptrdiff_t j = 0;
+    for (; j + 16 <= stride; j += 16)
+        block_chunks(row, low, stride, m, x, step, f, j, 2);
+    if (j < stride)
+        block_chunks(row, low, stride, m, x, step, f, j, 1);
 }
 
 /* Whole panels: rows beyond n get zeros, entries above the diagonal their mirror's terms. */

@@ -185,6 +185,67 @@ TEST_TABLES(what_is_not_finite_leaves_w)
         }
 }
 
+/* Sums of sizes that leave the range, and totals beside them: the nearest point of a simplex or an
+ * L1 ball is known where one coordinate towers above all others, and where all are alike. */
+TEST_TABLES(sums_of_any_size)
+{
+    for (ptrdiff_t n = 1; n <= 9; n++)
+        for (int e = -1000; e <= 1020; e += 101)
+            for (int l1 = 0; l1 < 2; l1++) {
+                const cf_region set = {n, l1 ? CF_REGION_L1 : CF_REGION_SIMPLEX, 0.75, 0.0, NULL,
+                                       NULL};
+                const double tower = 8.0 + ldexp(1.0, e), alike = 0.25 * ldexp(1.0, e);
+                CONTEXT("%s n=%td z~2^%d l1=%d", k->isa, n, e, l1);
+                double *z = take_doubles(n), *w = take_doubles(n);
+                double *scratch = take_doubles(cf_region_scratch(n));
+                const ptrdiff_t top = random_below(n);
+                for (ptrdiff_t i = 0; i < n; i++)
+                    z[i] = i == top ? tower : 0.0;
+                CHECK_INT(cf_region_project(&set, k, z, w, scratch), CF_OK);
+                for (ptrdiff_t i = 0; i < n; i++)
+                    CHECK_CLOSE(w[i], i == top ? 0.75 : 0.0, 1e-15);
+                for (ptrdiff_t i = 0; i < n; i++)
+                    z[i] = l1 && i % 2 ? -alike : alike;
+                CHECK_INT(cf_region_project(&set, k, z, w, scratch), CF_OK);
+                const int inside = l1 && (double)n * alike <= 0.75;
+                for (ptrdiff_t i = 0; i < n; i++)
+                    CHECK_CLOSE(fabs(w[i]), inside ? alike : 0.75 / (double)n, 1e-15);
+                release();
+            }
+}
+
+/* One coordinate, and boxes some of whose sides have no length: little or nothing can move. */
+TEST_TABLES(sets_with_little_room)
+{
+    const double far[] = {-DBL_MAX, -1.0, 0.0, 0.25, 1.0, DBL_MAX};
+    for (int i = 0; i < 6; i++) {
+        double w = NAN, scratch[256];
+        CHECK(cf_region_scratch(1) <= 256);
+        const cf_region vertex = {1, CF_REGION_SIMPLEX, 0.7, 0.3, NULL, NULL};
+        CHECK_INT(cf_region_project(&vertex, k, &far[i], &w, scratch), CF_OK);
+        CHECK_CLOSE(w, 1.0, 1e-15);
+        const cf_region_kind rounds[] = {CF_REGION_BALL, CF_REGION_L1};
+        for (int kind = 0; kind < 2; kind++) {
+            const cf_region set = {1, rounds[kind], 0.5, 0.0, NULL, NULL};
+            CHECK_INT(cf_region_project(&set, k, &far[i], &w, scratch), CF_OK);
+            CHECK_CLOSE(w, fmax(-0.5, fmin(0.5, far[i])), 0.0);
+        }
+    }
+    for (ptrdiff_t n = 1; n <= 12; n++) {
+        CONTEXT("%s n=%td", k->isa, n);
+        double *lower = take_normal(n), *upper = TAKE_COPY(lower, n), *z = take_normal(n);
+        double *w = take_doubles(n), *scratch = take_doubles(cf_region_scratch(n));
+        cf_region set = {n, CF_REGION_BOX, 0.0, 0.0, lower, upper};
+        CHECK_INT(cf_region_project(&set, k, z, w, scratch), CF_OK);
+        CHECK_BITS(w, lower, n);
+        upper[n - 1] += 1.0; /* one side has a length */
+        CHECK_INT(cf_region_project(&set, k, z, w, scratch), CF_OK);
+        CHECK_BITS(w, lower, n - 1);
+        check_nearest(&set, NULL, widened(n, z), w, 1e-14);
+        release();
+    }
+}
+
 /* --- the Newton round ------------------------------------------------------------------------- */
 
 typedef struct game {
@@ -254,6 +315,34 @@ TEST_TABLES(rounds_end_at_the_nearest_point)
             cf_full_matrix(&g.full, k, g.scratch, out);
             for (ptrdiff_t i = 0; i < n * n; i++)
                 CHECK_CLOSE(out[i], g.a[i], 1e-13 * (double)fabsl(g.a[i]) + 1e-14);
+            release();
+        }
+}
+
+/* Two hundred rounds, past the first renewals of the inverse: lam and face come from the round
+ * before, and the sets are met from inside and from outside. */
+TEST_TABLES(long_games_stay_right)
+{
+    static const ptrdiff_t sizes[] = {1, 2, 7, 24, 40};
+    for (int i = 0; i < check_count(5, 4); i++)
+        for (int kind = 0; kind < 4; kind++) {
+            const ptrdiff_t n = sizes[i];
+            game g = take_game(k, n, KINDS[kind], 1);
+            double *x = take_doubles(n);
+            int away = 0;
+            for (int turn = 0; turn < check_count(200, 60); turn++) {
+                CONTEXT("%s n=%td kind=%d turn=%d", k->isa, n, kind, turn);
+                fill_normal(x, n);
+                const double gain = (turn % 10 ? 0.01 : 20.0) * random_normal();
+                CHECK_INT(round_of(k, &g, gain, x), CF_OK);
+                const wide *z = wide_step(&g, gain, x);
+                check_nearest(&g.set, g.a, z, g.w_new, 1e-12);
+                away += fabsl(g.w_new[0] - z[0]) > 1e-9L;
+                AGREE(k, g.w_new, n);
+                memcpy(g.w, g.w_new, (size_t)n * sizeof *g.w);
+            }
+            CHECK(away > 5);
+            CHECK(g.full.health.renewals > 0 && g.full.health.repairs == 0);
             release();
         }
 }

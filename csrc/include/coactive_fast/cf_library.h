@@ -12,6 +12,7 @@
 #include "cf_full.h"
 #include "cf_loss.h"
 #include "cf_newton.h"
+#include "cf_normals.h"
 #include "cf_postings.h"
 #include "cf_region.h"
 #include "cf_ridge.h"
@@ -88,6 +89,9 @@
                            signed char *face, double *scratch))                                  \
     F(double, loss_value, (const cf_table *k, int kind, double m, double y))                     \
     F(double, loss_slope, (const cf_table *k, int kind, double m, double y))                     \
+    F(uint64_t, pcg64_next, (cf_pcg64 * bits))                                                   \
+    F(ptrdiff_t, normals, (cf_pcg64 * bits, const cf_ziggurat *t, ptrdiff_t n, double *x,        \
+                           uint64_t *edge))                                                      \
     F(void, full_drop, (cf_full * self, const cf_table *k, const double *x, const double *v,     \
                         double q, double *scratch))                                              \
     F(void, full_scale, (cf_full * self, const cf_table *k, int half))                           \

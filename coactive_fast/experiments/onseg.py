@@ -1,0 +1,229 @@
+"""Figures 1-3 of the ONSEG paper: regression, classification and portfolios, 150 passes.
+
+A first stage chooses what the paper chose by hand, from a grid, by the worst of the measure at the
+end of runs of their own (large steps are fine on the average and now and then lost for good); the
+step sizes of ONSEG's rivals are chosen in the same way, beside the printed ones.
+"""
+
+import warnings
+
+import numpy as np
+
+import coactive_fast as cf
+
+from . import _convex_sets
+from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task, rounds_to_show
+
+PASSES = 150
+YEAR = 52  # weeks before which a mean return says nothing and would fill the plot
+CONSTANTS = ("delta", "gamma", "beta", "epsilon", "eta", "loss_bound", "gradient_bound")
+
+# What is chosen by hand: beta of the Newton steps; of the others a factor of the printed step.
+GRIDS = {
+    "ONSEG": tuple(10.0 ** k for k in range(-6, 1)),
+    "ONS": tuple(10.0 ** k for k in range(-4, 1)),
+    "OGDEG": (1.0, 3.0, 10.0, 30.0, 100.0),
+    "DikinFTRL": (0.3, 1.0, 3.0, 10.0, 30.0),
+}
+MEASURES = {"regression": ("loss", "mean squared loss"), "classification": ("error", "error rate"),
+            "portfolio": ("return", "mean weekly return, %")}
+BETTER = {"loss": min, "error": min, "return": max}
+WORSE = {"loss": max, "error": max, "return": min}
+
+
+def build(kind, problem, rounds, by_hand, seed):
+    """A learner; by_hand None: all as printed."""
+    d, P, F, G = problem.d, problem.feasible, problem.F, problem.G
+    if kind == "ONSEG":
+        return cf.ONSEG(d, P, horizon=rounds, loss_bound=F, beta=by_hand, seed=seed)
+    if kind == "OGDEG":  # nu = D / (F sqrt(t)); delta and gamma do not ask for F
+        return cf.OGDEG(d, P, horizon=rounds, loss_bound=F / (by_hand or 1.0), seed=seed)
+    if kind == "DikinFTRL":
+        printed = cf.DikinFTRL(d, horizon=rounds, loss_bound=F)
+        eta = min(printed.eta * (by_hand or 1.0), printed.delta / ((d - 1) * F))  # beyond: unstable
+        return cf.DikinFTRL(d, eta=eta, loss_bound=F, seed=seed)
+    if kind == "ONS":
+        D = P.diameter(d)
+        return cf.ONS(d, P, by_hand or 0.5 * min(1.0 / (4.0 * G * D), problem.concavity))
+    return cf.OGD(d, P, G)
+
+
+def play_one(sets, name, kind, by_hand, rows, seed, trial):
+    """One run: the measures at the rounds that are shown, and the constants in use."""
+    problem = _convex_sets.problem(sets, name, rows)
+    n = len(problem.Z)
+    rounds, order = PASSES * n, np.arange(n)
+    if problem.kind != "portfolio":  # weeks stay in their order
+        order = np.random.default_rng([seed, trial]).permutation(n)
+    with warnings.catch_warnings():  # horizons too short, losses beyond a bound set by hand
+        warnings.simplefilter("ignore")
+        learner = build(kind, problem, rounds, by_hand, [seed, trial, 1])
+        history = learner.run(problem.losses(order), rounds)
+    shown = rounds_to_show(rounds) - 1
+    found = {"loss": history.average_loss[shown], "return": 100.0 * history.average_return[shown]}
+    if history.error_rate is not None:
+        found["error"] = history.error_rate[shown]
+    constants = {name: float(getattr(learner, name, np.nan)) for name in CONSTANTS}
+    return {**found, **constants}
+
+
+# --- the figures --------------------------------------------------------------------------------
+
+
+def variants(problem):
+    """(label, learner, what is by hand: True, False) in the order of the legend."""
+    found = [("ONSEG, β by hand", "ONSEG", True), ("ONSEG, β of Theorem 1", "ONSEG", False),
+             ("OGDEG", "OGDEG", False), ("OGDEG, step by hand", "OGDEG", True),
+             ("ONS, β by hand", "ONS", True), ("OGD", "OGD", False)]
+    if problem.kind == "portfolio":
+        found += [("DikinFTRL", "DikinFTRL", False), ("DikinFTRL, η by hand", "DikinFTRL", True)]
+    return found
+
+
+def figure(names):
+    """The play of one figure over these data."""
+    def play(setting):
+        outcome = Outcome()
+        for name in names:
+            yield from one_set(setting, name, outcome)
+        return outcome
+    return play
+
+
+def one_set(setting, name, outcome):
+    rows = setting["rows"]
+    problem = _convex_sets.problem(setting.sets, name, rows)
+    measure, words = MEASURES[problem.kind]
+    kinds = variants(problem)
+
+    def tasks(kind, by_hand, first, count):
+        if problem.kind == "portfolio" and kind in ("ONS", "OGD"):
+            count = 1  # no chance in it: the weeks stay in their order
+        return [Task(play_one, {"name": name, "kind": kind, "by_hand": by_hand, "rows": rows,
+                                "seed": setting.seed, "trial": first + i}) for i in range(count)]
+
+    hand = yield from chosen({k: GRIDS[k] for _, k, by_hand in kinds if by_hand}, measure,
+                             lambda k, value: tasks(k, value, 1000, setting["tuning"]))
+    trials = setting["trials"]
+    every = [tasks(kind, hand[kind] if by_hand else None, 0, trials)
+             for _, kind, by_hand in kinds]
+    results = iter((yield [task for runs in every for task in runs]))
+    parts = {label: [next(results) for _ in runs]
+             for (label, *_), runs in zip(kinds, every, strict=True)}
+    x = rounds_to_show(PASSES * len(problem.Z))
+    late = x >= (YEAR if problem.kind == "portfolio" else 1)
+    for what in ("loss", "error") if problem.kind == "classification" else (measure,):
+        axis = "mean logistic loss" if what == "loss" and what != measure else words
+        curves = [Curve.of_runs(label, x[late], [found[what][late] for found in runs])
+                  for label, runs in parts.items()]
+        outcome.plots.append(Plot(f"{name}-{what}", f"{name}, {PASSES} passes", "round", axis,
+                                  curves, log="x",
+                                  levels=problem.levels if what == measure else {}))
+    ends = {label: np.array([found[measure][-1] for found in runs])
+            for label, runs in parts.items()}
+    outcome.tables.append(parameters(name, problem, kinds, parts, ends, words))
+    outcome.parameters[name] = {
+        "rows": len(problem.Z), "dimension": problem.d, "rounds": PASSES * len(problem.Z),
+        "feasible": repr(problem.feasible), "loss bound F": problem.F,
+        "gradient bound G": problem.G, "exp-concavity": problem.concavity,
+        "by hand": {**hand, "grids": {k: list(GRIDS[k]) for k in hand}},
+        "scaling": {k: s.to_dict() for k, s in problem.scaling.items()}}
+    outcome.findings += judge(name, problem, ends, BETTER[measure])
+
+
+def chosen(grids, measure, tasks):
+    """Of each grid the value whose worst run ends best."""
+    cells = [(kind, value) for kind, grid in grids.items() for value in grid]
+    lists = [tasks(kind, value) for kind, value in cells]
+    results = iter((yield [task for runs in lists for task in runs]))
+    ends = [WORSE[measure](float(next(results)[measure][-1]) for _ in runs) for runs in lists]
+    best = {}
+    for kind in grids:
+        own = {value: end for (k, value), end in zip(cells, ends, strict=True) if k == kind}
+        best[kind] = BETTER[measure](own, key=own.get)
+    return best
+
+
+def parameters(name, problem, kinds, parts, ends, words):
+    """Every constant of every learner, and where it ended."""
+    rows = []
+    for label, _, _ in kinds:
+        first = parts[label][0]
+        constants = [float(first[constant]) for constant in CONSTANTS]
+        rows.append([label, float(ends[label].mean()), error(ends[label]), *constants])
+    n, d = problem.Z.shape
+    return Table(f"{name}-parameters", f"{name}: {n} rows, d = {d}, {PASSES * n} rounds, "
+                 f"{problem.feasible!r}", ["learner", words, "standard error", *CONSTANTS], rows)
+
+
+def error(values):
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+
+
+# --- findings -----------------------------------------------------------------------------------
+
+
+def ahead(ends, a, b, better):
+    """Whether a ends better than b by more than two standard errors, and the text."""
+    gap = ends[b].mean() - ends[a].mean() if better is min else ends[a].mean() - ends[b].mean()
+    spread = np.hypot(error(ends[a]) or 0.0, error(ends[b]) or 0.0)
+    text = ", ".join(f"{label}: {ends[label].mean():.4g} ± {error(ends[label]) or 0.0:.2g}"
+                     for label in (a, b))
+    return bool(gap > 2.0 * spread), f"{text} (ahead: by more than two standard errors)"
+
+
+def judge(name, problem, ends, better):
+    hand, printed = "ONSEG, β by hand", "OGDEG"
+    if problem.kind == "portfolio":
+        why = ("One value a round hardly tells one share from another: a week's returns vary far "
+               "more than the shares' means differ, δ is at most r/2, and the losses are linear, "
+               "outside the theorems.")
+    else:
+        why = ("β is chosen by hand, while OGDEG keeps the step that rests on the worst case F: "
+               "see the next finding. A large β, where A is more than εI, is heavy-tailed: some "
+               "runs never recover from their first steps.")
+    holds, text = ahead(ends, hand, printed, better)
+    yield Finding(f"ONSEG is ahead of OGDEG ({name}).", text, holds, why)
+    holds, text = ahead(ends, hand, "OGDEG, step by hand", better)
+    yield Finding(f"... also where OGDEG's step is chosen by hand as ONSEG's β is ({name}; not in "
+                  "the paper).", text, holds,
+                  "With ε = 1/(βD)² a small β leaves A near εI, and ONSEG is OGDEG with the step "
+                  "βD²: then a choice of β is a choice of that step.")
+    holds, text = ahead(ends, hand, "ONSEG, β of Theorem 1", better)
+    yield Finding(f"β by hand, as the paper has it, is better than that of Theorem 1 ({name}).",
+                  text, holds)
+    holds, text = ahead(ends, "OGD", hand, better)
+    yield Finding(f"Who sees gradients is ahead of who sees one value ({name}).", text, holds,
+                  "The paper shows no gradient learners here." if problem.kind == "portfolio"
+                  else "")
+    if name == "abalone":
+        yield Finding("ONSEG runs faster than the methods that need gradients.", "not timed", None,
+                      "Numbers of an experiment are the same on every machine. What a gradient "
+                      "costs is the loss's business: here hardly more than the loss itself.")
+    if problem.kind == "portfolio":
+        holds, text = ahead(ends, "DikinFTRL, η by hand", hand, better)
+        yield Finding(f"DikinFTRL is ahead of ONSEG ({name}; not in the paper).", text, holds, why)
+
+
+SCALES = {"quick": {"rows": 40, "trials": 2, "tuning": 1},
+          "full": {"rows": None, "trials": 10, "tuning": 8}}
+
+
+def files(folder, ending, names):
+    return tuple(f"{folder}/{name}{ending}" for name in names)
+
+
+REGRESSION, CLASSES, STOCKS = ("abalone", "cpusmall"), ("ionosphere", "a1a"), (
+    "nyse-o", "djia", "msci")
+EXPERIMENTS = [
+    Experiment("onseg-regression", "Regression from loss values", "onseg", "figure 1",
+               "abalone; cpusmall (for kin)", figure(REGRESSION),
+               files("tabular", ".svm", REGRESSION), cost=(4, 200), **SCALES),
+    Experiment("onseg-classification", "Classification from loss values", "onseg", "figure 2",
+               "ionosphere; a1a (for cancer)", figure(CLASSES),
+               files("tabular", ".svm", CLASSES), cost=(4, 200), **SCALES),
+    Experiment("onseg-portfolios", "Portfolios from returns", "onseg", "figure 3",
+               "NYSE (O), Dow Jones and MSCI by weeks (for SSE 180)", figure(STOCKS),
+               files("stocks", "_weekly.csv", STOCKS), cost=(6, 400),
+               quick=SCALES["quick"], full={**SCALES["full"], "trials": 20}),
+]
