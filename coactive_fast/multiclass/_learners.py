@@ -267,7 +267,7 @@ class MulticlassSecondOrderPerceptron(_Spread, MulticlassLearner, ToldTheLabel):
     n_classes : int
         K, at least 2.
     a : float, default 1.0
-        > 0.
+        > 0 (at least 1e-300).
     max_features : int, optional
         See `Banditron`.
 
@@ -287,7 +287,7 @@ class MulticlassSecondOrderPerceptron(_Spread, MulticlassLearner, ToldTheLabel):
         self._begin(n_classes=n_classes, a=a, max_features=max_features)
 
     def _model(self, n_classes, a):
-        a = number("a", a, above=0.0)
+        a = number("a", a, least=1e-300)  # 1 / a is the first variance
         return lambda: Counted(n_classes, a)
 
 

@@ -255,17 +255,18 @@ CF_INLINE double shrunk(const double *line, ptrdiff_t second, double v, double s
 
 static int lines_shrink(const cf_lines *t, const cf_row *x, const cf_change *c, double beta)
 {
-    const int kind = x->i32 ? 32 : x->i64 ? 64 : 0;
+    const int kind = x->i32 ? 32 : x->i64 ? 64 : 0, two = c->second_class >= 0;
     double w, d, check = 0.0;
     for (ptrdiff_t e = 0; e < x->nnz; e++) {
         const double *line = line_of(t, x, e, kind), v = x->value[e];
         check += shrunk(line + c->first_class, t->second, v, c->first_step, beta, &w, &d);
-        check += shrunk(line + c->second_class, t->second, v, c->second_step, beta, &w, &d);
+        if (two)
+            check += shrunk(line + c->second_class, t->second, v, c->second_step, beta, &w, &d);
     }
     if (check != 0.0)
         return check < 0.0 ? CF_EVALUE : CF_ENONFINITE;
     for (ptrdiff_t e = 0; e < x->nnz; e++) {
-        for (int turn = 0; turn < 2; turn++) {
+        for (int turn = 0; turn <= two; turn++) {
             double *line = line_of(t, x, e, kind) + (turn ? c->second_class : c->first_class);
             shrunk(line, t->second, x->value[e], turn ? c->second_step : c->first_step, beta, &w,
                    &d);
@@ -394,7 +395,12 @@ static int project_labels(ptrdiff_t k, double *m, const double *q, double alpha,
         const vd ci = v_keep(in, v_div(v_sub(now, v_load(z + i)), qi));
         check = v_fma(ci, v_zero(), check);
         v_store(c + i, ci);
-        v_store(m + i, v_keep(in, v_sub(now, shift)));
     }
-    return v_sum(check) == 0.0 ? CF_OK : CF_EVALUE;
+    if (v_sum(check) != 0.0)
+        return CF_EVALUE;
+    for (ptrdiff_t i = 0; i < k; i += 8) {
+        const vm in = vm_first(k - i < 8 ? k - i : 8);
+        v_store(m + i, v_keep(in, v_sub(v_loadm(v + i, in), shift)));
+    }
+    return CF_OK;
 }

@@ -57,7 +57,8 @@ typedef struct cf_change {
     K(ptrdiff_t, bold_label, (ptrdiff_t k, const double *m, const double *q, double f))          \
     /* P1 on the scores: v the projection of m + alpha with weights q onto {v >= 0, sum v =      \
        1 + alpha}; c = (v - m - alpha) / q, and m becomes v - alpha. scratch holds 2 cf_pad(k) + \
-       cf_scores_scratch(k) doubles. CF_EVALUE: some q is 0 or so small that c is not finite. */ \
+       cf_scores_scratch(k) doubles. CF_EVALUE: some q is 0 or so small that c is not finite;   \
+       m is then as it was. */                                                                   \
     K(int, project_labels, (ptrdiff_t k, double *m, const double *q, double alpha, double *c,    \
                             double *scratch))
 
