@@ -124,8 +124,9 @@ cdef class Diagonal(Lines):
                 if not self.policy.printed:  # one pass for both moves
                     w.c[label] += step
                     mode = CF_STEP_VARIANCE
-                K.lines_move(&self.core, &w.row, w.c)
-            K.lines_step(&self.core, &w.row, label, step, mode)
+                K.lines_move(&self.core, &w.row, w.c, label, step, mode)
+            else:
+                K.lines_step(&self.core, &w.row, label, step, mode)
             self.policy.learned(q)
         self.count(w.row.n)
         return CF_OK

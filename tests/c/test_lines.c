@@ -151,7 +151,7 @@ TEST_TABLES(moving_all_classes)
             cf_lines moved[3];
             for (int r = 0; r < 3; r++) {
                 moved[r] = copy_of(&t, n);
-                k->lines_move(&moved[r], &rows.form[r], c);
+                k->lines_move(&moved[r], &rows.form[r], c, -1, 0.0, 0);
                 CHECK_BITS(moved[r].data, moved[0].data, span_of(&t, n));
             }
             for (ptrdiff_t f = 0; f < n; f++) {
@@ -167,6 +167,28 @@ TEST_TABLES(moving_all_classes)
                            t.stride - t.second);
             }
             AGREE(k, moved[0].data, span_of(&t, n));
+            release();
+        }
+}
+
+TEST_TABLES(a_move_with_a_step_is_two_calls)
+{
+    for (ptrdiff_t classes = 1; classes <= check_count(70, 20); classes++)
+        for (int mode = 0; mode < 3; mode++) {
+            const ptrdiff_t n = classes % 21, i = random_below(classes);
+            const double s = random_normal();
+            CONTEXT("%s k=%td n=%td i=%td mode=%d", k->isa, classes, n, i, mode);
+            const cf_lines t = take_lines(n, classes, mode % 2);
+            const row_forms rows = take_forms(n, 0.8);
+            double *c = take_padded(classes);
+            fill_normal(c, classes);
+            for (int r = 0; r < 3; r++) {
+                const cf_lines one = copy_of(&t, n), two = copy_of(&t, n);
+                k->lines_move(&one, &rows.form[r], c, i, s, mode);
+                k->lines_move(&two, &rows.form[r], c, -1, 0.0, 0);
+                k->lines_step(&two, &rows.form[r], i, s, mode);
+                CHECK_BITS(one.data, two.data, span_of(&t, n));
+            }
             release();
         }
 }
