@@ -1,6 +1,8 @@
 """What only the compiled multiclass learners have: bits, layouts, growth, states, threads."""
 
 import copy
+import doctest
+import importlib
 import pickle
 import signal
 import threading
@@ -40,6 +42,14 @@ def loop(learner, name, X, y):
         teach(learner, name, x, label, right)
         choices.append(label)
     return choices
+
+
+@pytest.mark.parametrize("name", ["multiclass._confidit", "multiclass._learners",
+                                  "multiclass._history", "multiclass._calls", "data._multiclass",
+                                  "data._svmlight"])
+def test_examples_in_the_docstrings(name):
+    outcome = doctest.testmod(importlib.import_module(f"coactive_fast.{name}"))
+    assert outcome.attempted > 0 and outcome.failed == 0
 
 
 # --- the same bits whatever the form and the way --------------------------------------------

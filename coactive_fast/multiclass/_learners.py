@@ -51,6 +51,15 @@ class MulticlassLearner(Learner):
         Returns
         -------
         ndarray of float64, shape (n, K)
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.MulticlassPerceptron(2)
+        >>> learner.learn([1.0, 2.0], 1)
+        >>> learner.decision_function([[1.0, 0.0], [0.0, 1.0]])
+        array([[-1.,  1.],
+               [-2.,  2.]])
         """
         return self._engine.decision_function(X)
 
@@ -64,6 +73,14 @@ class MulticlassLearner(Learner):
         Returns
         -------
         ndarray of intp, shape (n,)
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.MulticlassPerceptron(2)
+        >>> learner.learn([1.0, 2.0], 1)
+        >>> learner.predict([[1.0, 0.0], [-1.0, 0.0]])
+        array([1, 0])
         """
         return self._engine.predict(X)
 
@@ -91,6 +108,15 @@ class MulticlassLearner(Learner):
         MulticlassHistory
             Also kept as ``learner.last_history``, where an interrupted run leaves its rounds so
             far. A bad row or label is refused before anything is learned.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> X, y, _ = cf.data.make_multiclass(n_rows=1000, seed=1)
+        >>> learner = cf.Confidit(5, covariance="full", eta=0.1)
+        >>> history = learner.run(X, y)
+        >>> bool(history.error_rate[-1] < 0.25), len(history)
+        (True, 1000)
         """
         rows, labels = checked(X, y, self.n_classes)
         epochs = count("epochs", epochs)
@@ -242,15 +268,34 @@ class _Spread:
         -------
         ndarray of float64, shape (d,)
             Empty before the first round.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.MulticlassSecondOrderPerceptron(2)
+        >>> learner.learn([1.0, 2.0], 1)
+        >>> learner.inverse(0)
+        array([0.5, 0.2])
         """
         return self._engine.inverse(i)
 
     def information(self):
         """``log det A_i`` minus its value at the start: how much each class knows.
 
+        Full matrices and kernels keep it, as the sum of the ``log(1 + q)`` of what each class has
+        learned; for diagonals it is worked out from them, O(K d).
+
         Returns
         -------
         ndarray of float64, shape (K,)
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.Confidit(2, covariance="full")
+        >>> learner.learn([2.0, 0.0], 1, True)
+        >>> learner.information().round(3)
+        array([0.   , 0.693])
         """
         return self._engine.information()
 
