@@ -429,6 +429,15 @@ def test_a_callable_kernel_cannot_be_saved(tmp_path):
 # --- runs -----------------------------------------------------------------------------------
 
 
+def test_numbers_beyond_64_bits_are_refused(rng):
+    X, y = stream(rng)
+    for name, do in (("n_classes", lambda: cf.MulticlassPerceptron(10**30)),
+                     ("max_features", lambda: cf.Confidit(3, max_features=10**30)),
+                     ("epochs", lambda: cf.Confidit(3).run(X, y, epochs=10**30))):
+        with pytest.raises(ValueError, match=rf"\b{name}\b"):
+            do()
+
+
 def test_label_noise(rng):
     X, y = stream(rng, T=4000)
     plain, noisy, again = (cf.MulticlassPerceptron(3) for _ in range(3))

@@ -216,6 +216,12 @@ def orders(errors, where, judged):
                   below(THE_FIVE, ["Banditron"]))
 
 
+    lost = {a: values[-1] - values[0] for a, values in errors.items()}
+    yield Finding(f"30 % noise costs Confidit less than both Perceptrons {where}.",
+                  ", ".join(f"{a}: {value:.1f}" for a, value in lost.items()) + " points",
+                  judged and all(lost["Confidit"] < lost[a] for a in rivals[:2]))
+
+
 def shown(values):
     return ", ".join(f"{value:.1f}" for value in values)
 

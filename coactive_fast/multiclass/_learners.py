@@ -13,6 +13,8 @@ from ._models import Arow, Counted, Perceptron
 from ._models import Banditron as BanditronModel
 from ._run import MulticlassRun, checked
 
+MOST = 2**60  # of anything that is counted: memory ends long before
+
 
 class MulticlassLearner(Learner):
     """What all multiclass learners have in common."""
@@ -23,9 +25,9 @@ class MulticlassLearner(Learner):
 
     def _build(self, parameters):
         given = dict(parameters)
-        n_classes = count("n_classes", given.pop("n_classes"), least=2)
+        n_classes = count("n_classes", given.pop("n_classes"), least=2, most=MOST)
         most = given.pop("max_features")
-        most = 0 if most is None else count("max_features", most, least=1)
+        most = 0 if most is None else count("max_features", most, least=1, most=MOST)
         first = make_generator(given.pop("seed")) if "seed" in given else None
         model = self._model(n_classes, **given)
         chance = first if self._has_chance(parameters) else None
@@ -119,7 +121,7 @@ class MulticlassLearner(Learner):
         (True, 1000)
         """
         rows, labels = checked(X, y, self.n_classes)
-        epochs = count("epochs", epochs)
+        epochs = count("epochs", epochs, most=MOST // max(len(labels), 1))
         noise = number("label_noise", label_noise, least=0.0, most=1.0)
         labels = _noisy(labels, noise, make_generator(noise_seed, "noise_seed"), self.n_classes)
         total = epochs * len(labels)
