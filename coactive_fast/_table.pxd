@@ -315,7 +315,8 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
                                double *q) noexcept nogil
         void (*lines_counted)(const cf_lines *t, const cf_row *x, const cf_row *next,
                               double *m) noexcept nogil
-        void (*lines_move)(const cf_lines *t, const cf_row *x, const double *c) noexcept nogil
+        void (*lines_move)(const cf_lines *t, const cf_row *x, const double *c, ptrdiff_t i,
+                           double s, int mode) noexcept nogil
         void (*lines_step)(const cf_lines *t, const cf_row *x, ptrdiff_t i, double s,
                            int mode) noexcept nogil
         int (*lines_add)(const cf_lines *t, const cf_row *x, const cf_change *c,

@@ -163,6 +163,21 @@ def test_many_labels():
     assert y == [(), (1.0,)] and queries.tolist() == [3, 4]
 
 
+def test_integer_labels():
+    X, y = read(b"3 1:1\n-2.0 2:1\n\n1e3\n", integer_labels=True)
+    assert y.dtype == np.int64 and y.tolist() == [3, -2, 1000] and X.shape == (3, 2)
+    X, y = read(b"3,17 12:0.1\n 5:1\n", multilabel=True, integer_labels=True)
+    assert y == [(3, 17), ()] and type(y[0][0]) is int
+    assert read(b"", integer_labels=True)[1].dtype == np.int64
+    for text, line in ((b"1 1:1\n# no row\n0.5 1:1\n", 3), (b"1e16 1:1\n", 1)):
+        with pytest.raises(ValueError, match=rf"line {line}: the label .* no integer"):
+            read(text, integer_labels=True)
+    with pytest.raises(ValueError, match=r"line 2: the label 2.5"):
+        read(b"1,2 1:1\n3,2.5 1:1\n", multilabel=True, integer_labels=True)
+    with pytest.raises(TypeError, match="integer_labels"):
+        read(b"", integer_labels=1)
+
+
 def test_indices_of_64_bits():
     X, _ = read(b"1 1:1 3000000000:2\n")
     assert X.shape == (1, 3_000_000_000) and X.indices.tolist() == [0, 2_999_999_999]

@@ -1,6 +1,8 @@
 """What only the compiled multiclass learners have: bits, layouts, growth, states, threads."""
 
 import copy
+import doctest
+import importlib
 import pickle
 import signal
 import threading
@@ -40,6 +42,14 @@ def loop(learner, name, X, y):
         teach(learner, name, x, label, right)
         choices.append(label)
     return choices
+
+
+@pytest.mark.parametrize("name", ["multiclass._confidit", "multiclass._learners",
+                                  "multiclass._history", "multiclass._calls", "data._multiclass",
+                                  "data._svmlight"])
+def test_examples_in_the_docstrings(name):
+    outcome = doctest.testmod(importlib.import_module(f"coactive_fast.{name}"))
+    assert outcome.attempted > 0 and outcome.failed == 0
 
 
 # --- the same bits whatever the form and the way --------------------------------------------
@@ -271,6 +281,17 @@ def test_pruning_is_exact(confidence, eta, d, n_classes, rng):
     same_state(pruned, plain)
 
 
+def test_pruning_is_exact_where_inverses_drift(rng):
+    """Ill-conditioned matrices, widths near their bound: directions that were hardly seen."""
+    X, y = problem(rng, T=400, d=40, n_classes=12, noise=0.01)
+    X *= np.logspace(0, -5, 40)
+    pruned, plain = (cf.Confidit(12, covariance="full", alpha=-0.99, seed=2, eta=1e-3)
+                     for _ in range(2))
+    plain._engine.pruning = False
+    assert pruned.run(X, y, epochs=5) == plain.run(X, y, epochs=5)
+    same_state(pruned, plain)
+
+
 def test_pruning_keeps_ties_with_the_lower_label(rng):
     learner = cf.Confidit(20, covariance="full")
     x = unit_rows(rng, 1, 40)[0]
@@ -408,6 +429,15 @@ def test_a_callable_kernel_cannot_be_saved(tmp_path):
 # --- runs -----------------------------------------------------------------------------------
 
 
+def test_numbers_beyond_64_bits_are_refused(rng):
+    X, y = stream(rng)
+    for name, do in (("n_classes", lambda: cf.MulticlassPerceptron(10**30)),
+                     ("max_features", lambda: cf.Confidit(3, max_features=10**30)),
+                     ("epochs", lambda: cf.Confidit(3).run(X, y, epochs=10**30))):
+        with pytest.raises(ValueError, match=rf"\b{name}\b"):
+            do()
+
+
 def test_label_noise(rng):
     X, y = stream(rng, T=4000)
     plain, noisy, again = (cf.MulticlassPerceptron(3) for _ in range(3))
@@ -461,6 +491,17 @@ def test_a_report_that_raises_ends_the_run_at_a_round(rng):
         order = np.arange(done) % len(y)
         assert other.run(X[order], y[order]) == learner.last_history
         same_state(other, learner)
+
+
+@learners
+def test_a_report_that_takes_classes_away_ends_the_run(name, rng):
+    """Labels that were good when the run began are looked at again."""
+    X, y = stream(rng, T=400 if name in ("linear", "rbf") else 4000, n_classes=4)
+    learner = build(cf, name)
+    learner.add_class()
+    with pytest.raises(ValueError, match=r"\by\b"):
+        learner.run(X, y, epochs=200, progress=lambda done, total: learner.reset())
+    assert learner.n_classes == 3 and learner.rounds == 0 and len(learner.last_history)
 
 
 @pytest.mark.parametrize("name", ["v2", "v5", "linear", "Perceptron", "AROW", "Banditron"])
@@ -531,6 +572,26 @@ def test_reading_while_a_run_learns(name, d, rng):
     assert not failed
     assert history == alone.run(X, y)
     same_state(learner, alone)
+
+
+def test_an_inverse_is_that_of_one_round():
+    """All rows alike: off the diagonal of A^-1 every element is the same, after any round."""
+    d = 300
+    X, y, done = np.full((50, d), d**-0.5), np.ones(50, dtype=int), threading.Event()
+    learner, spread = cf.Confidit(2, covariance="full"), []
+    learner.run(X, y)
+
+    def read():
+        while not done.is_set():
+            rest = learner.inverse(1)[~np.eye(d, dtype=bool)]
+            spread.append(np.ptp(rest) / np.abs(rest).max())
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    learner.run(X, y, epochs=600)
+    done.set()
+    thread.join()
+    assert spread and max(spread) < 1e-9
 
 
 def test_two_threads_learn_in_some_order(rng):

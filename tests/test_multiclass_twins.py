@@ -433,6 +433,7 @@ REFUSED = [
     ("Banditron", "gamma", {"gamma": 1.5}),
     ("MulticlassPerceptron", "n_classes", {"n_classes": -3}),
     ("MulticlassSecondOrderPerceptron", "a", {"a": 0.0}),
+    ("MulticlassSecondOrderPerceptron", "a", {"a": 1e-320}),
     ("MulticlassAROW", "r", {"r": -1.0}),
     ("MulticlassAROW", "r", {"r": np.inf}),
 ]

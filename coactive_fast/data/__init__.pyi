@@ -116,6 +116,7 @@ def load_svmlight(
     dtype: DTypeLike = ...,
     multilabel: Literal[False] = False,
     query_id: Literal[False] = False,
+    integer_labels: Literal[False] = False,
 ) -> tuple[scipy.sparse.csr_matrix, NDArray[np.float64]]: ...
 @overload
 def load_svmlight(
@@ -126,6 +127,7 @@ def load_svmlight(
     dtype: DTypeLike = ...,
     multilabel: Literal[True],
     query_id: Literal[False] = False,
+    integer_labels: Literal[False] = False,
 ) -> tuple[scipy.sparse.csr_matrix, list[tuple[float, ...]]]: ...
 @overload
 def load_svmlight(
@@ -136,6 +138,7 @@ def load_svmlight(
     dtype: DTypeLike = ...,
     multilabel: Literal[False] = False,
     query_id: Literal[True],
+    integer_labels: Literal[False] = False,
 ) -> tuple[scipy.sparse.csr_matrix, NDArray[np.float64], NDArray[np.int64]]: ...
 @overload
 def load_svmlight(
@@ -146,7 +149,52 @@ def load_svmlight(
     dtype: DTypeLike = ...,
     multilabel: Literal[True],
     query_id: Literal[True],
+    integer_labels: Literal[False] = False,
 ) -> tuple[scipy.sparse.csr_matrix, list[tuple[float, ...]], NDArray[np.int64]]: ...
+@overload
+def load_svmlight(
+    path: _Source,
+    *,
+    n_features: _Whole | None = None,
+    zero_based: _ZeroBased = False,
+    dtype: DTypeLike = ...,
+    multilabel: Literal[False] = False,
+    query_id: Literal[False] = False,
+    integer_labels: Literal[True],
+) -> tuple[scipy.sparse.csr_matrix, NDArray[np.int64]]: ...
+@overload
+def load_svmlight(
+    path: _Source,
+    *,
+    n_features: _Whole | None = None,
+    zero_based: _ZeroBased = False,
+    dtype: DTypeLike = ...,
+    multilabel: Literal[True],
+    query_id: Literal[False] = False,
+    integer_labels: Literal[True],
+) -> tuple[scipy.sparse.csr_matrix, list[tuple[int, ...]]]: ...
+@overload
+def load_svmlight(
+    path: _Source,
+    *,
+    n_features: _Whole | None = None,
+    zero_based: _ZeroBased = False,
+    dtype: DTypeLike = ...,
+    multilabel: Literal[False] = False,
+    query_id: Literal[True],
+    integer_labels: Literal[True],
+) -> tuple[scipy.sparse.csr_matrix, NDArray[np.int64], NDArray[np.int64]]: ...
+@overload
+def load_svmlight(
+    path: _Source,
+    *,
+    n_features: _Whole | None = None,
+    zero_based: _ZeroBased = False,
+    dtype: DTypeLike = ...,
+    multilabel: Literal[True],
+    query_id: Literal[True],
+    integer_labels: Literal[True],
+) -> tuple[scipy.sparse.csr_matrix, list[tuple[int, ...]], NDArray[np.int64]]: ...
 def load_movielens(
     path: _Source, *, dtype: DTypeLike = ...
 ) -> tuple[scipy.sparse.csr_matrix, NDArray[np.int64], NDArray[np.int64]]: ...

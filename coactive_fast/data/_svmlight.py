@@ -12,7 +12,7 @@ GROWTH = 1.25  # of arrays that grow at their end: what they take at most beyond
 
 
 def load_svmlight(path, *, n_features=None, zero_based=False, dtype=np.float64, multilabel=False,
-                  query_id=False):
+                  query_id=False, integer_labels=False):
     """Read a file in svmlight (LIBSVM, LETOR) text format.
 
     A row is ``label [qid:query] index:value ... [# comment]``. Blank lines and lines of comment
@@ -35,12 +35,16 @@ def load_svmlight(path, *, n_features=None, zero_based=False, dtype=np.float64, 
         ``index:value`` has none.
     query_id : bool, default=False
         Return the numbers behind ``qid:`` too; a row without one is then an error.
+    integer_labels : bool, default=False
+        Return labels as int64, as the multiclass learners want them; a label that is no integer
+        below 2**53 in size is then an error.
 
     Returns
     -------
     X : scipy.sparse.csr_matrix, shape (rows, columns)
         Sorted indices, of 32 bits where they suffice. Zeros that stand in the file are stored.
     y : ndarray of float64, or list of tuples of float (ascending) for `multilabel`
+        With `integer_labels` int64, or tuples of int.
     query_id : ndarray of int64
         Where asked for.
 
@@ -60,13 +64,18 @@ def load_svmlight(path, *, n_features=None, zero_based=False, dtype=np.float64, 
            [ 0. , -1. ,  0. ]])
     >>> y
     array([2., 0.])
+    >>> data.load_svmlight(io.BytesIO(b"1 3:1\\n2 1:1\\n"), integer_labels=True)[1]
+    array([1, 2])
     """
+    integer_labels = parameter.switch("integer_labels", integer_labels)
     dtype, n_features, zero_based = _checked(dtype, n_features, zero_based)
     with opened(path) as (file, name):
         rows = _rows(file, name, dtype, n_features, zero_based, bool(multilabel), bool(query_id))
         pairs, labels, queries = Pairs(dtype), Grown(np.float64), Grown(np.int64)
         label_ends = Grown(np.intp)
         while rows.advance():
+            if integer_labels:
+                _refuse_fractions(rows, name)
             if multilabel:
                 label_ends.append(rows.label_ends + labels.size)
             pairs.append(rows)
@@ -75,6 +84,8 @@ def load_svmlight(path, *, n_features=None, zero_based=False, dtype=np.float64, 
                 queries.append(rows.queries)
     X = pairs.finish(*_columns(rows, name, n_features, zero_based))
     y = labels.finish()
+    if integer_labels:
+        y = y.astype(np.int64)
     if multilabel:
         y = [tuple(sorted(one.tolist())) for one in np.split(y, label_ends.finish())[:-1]]
     return (X, y, queries.finish()) if query_id else (X, y)
@@ -106,6 +117,15 @@ def _checked(dtype, n_features, zero_based):
     if zero_based not in (True, False, "auto"):
         raise ValueError(f"zero_based must be True, False or 'auto', got {zero_based!r}")
     return dtype, n_features, zero_based
+
+
+def _refuse_fractions(rows, name):
+    labels = rows.labels
+    bad = np.flatnonzero((labels != np.rint(labels)) | (np.abs(labels) >= 2.0**53))
+    if bad.size:
+        row = np.searchsorted(rows.label_ends, bad[0], side="right")
+        raise ValueError(f"{name}: line {rows.lines[row]}: the label {labels[bad[0]]} is no "
+                         "integer")
 
 
 def _rows(file, name, dtype, n_features, zero_based, multilabel, query):

@@ -8,6 +8,8 @@ import importlib
 
 MODULES = (  # in the order of the report
     "coactive_alpha",
+    "confidit_versions",
+    "confidit_newsgroups",
     "filtering_topics",
     "filtering_regret",
     "onseg",

@@ -25,8 +25,8 @@ def number(name, value, *, above=None, least=None, most=None):
     return given
 
 
-def count(name, value, *, least=0):
-    """An integer that is at least `least`."""
+def count(name, value, *, least=0, most=None):
+    """An integer within the bounds."""
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be an integer, got a bool")
     try:
@@ -35,6 +35,8 @@ def count(name, value, *, least=0):
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}") from None
     if given < least:
         raise ValueError(f"{name} must be >= {least}, got {given}")
+    if most is not None and given > most:
+        raise ValueError(f"{name} must be <= {most}, got {given}")
     return given
 
 

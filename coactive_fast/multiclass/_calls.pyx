@@ -23,6 +23,12 @@ cdef class Choosing:
         -------
         int
             0 ... K-1, ties to the lower one.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> cf.Confidit(3).choose([1.0, 0.0])
+        0
         """
         return self._engine.pick(x)
 
@@ -37,6 +43,14 @@ cdef class ToldRightOrWrong(Choosing):
         label : int
             It need not be that of `choose`.
         correct : bool
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.Confidit(3)
+        >>> learner.learn([1.0, 0.0], 2, True)
+        >>> learner.predict([[1.0, 0.0]])
+        array([2])
         """
         self._engine.take_answer(x, label, correct)
 
@@ -49,5 +63,13 @@ cdef class ToldTheLabel(Choosing):
         ----------
         x : array_like of shape (d,) or scipy.sparse row
         y : int
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.MulticlassAROW(3)
+        >>> learner.learn([1.0, 0.0], 2)
+        >>> learner.choose([1.0, 0.0])
+        2
         """
         self._engine.take(x, y, "y", True)

@@ -144,6 +144,15 @@ class Confidit(_Spread, MulticlassLearner, ToldRightOrWrong):
         -------
         ndarray of float64
             Shape (d, d), for the diagonal (d,); empty before the first round.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.Confidit(2, covariance="full")
+        >>> learner.learn([2.0, 0.0], 1, True)
+        >>> learner.inverse(1)
+        array([[0.125, 0.   ],
+               [0.   , 0.25 ]])
         """
         return self._engine.inverse(i)
 
@@ -157,6 +166,14 @@ class Confidit(_Spread, MulticlassLearner, ToldRightOrWrong):
             repairs (renewals because some ``x^T A^-1 x`` was not positive); failed (renewals
             that were not possible); last_residual and worst_residual of the probes. Empty for
             other covariances.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.Confidit(2, covariance="full")
+        >>> learner.learn([2.0, 0.0], 1, True)
+        >>> learner.health()["updates"]
+        array([0, 1])
         """
         return self._engine.health()
 

@@ -348,22 +348,32 @@ cdef class MulticlassEngine(Engine):
 
     @property
     def weights(self):
-        self.guard.settle_read()
-        return self.model.np_weights()
+        self.guard.begin_read()  # what follows may let the GIL go
+        try:
+            return self.model.np_weights()
+        finally:
+            self.guard.end_read()
 
     def inverse(self, i):
-        cdef Py_ssize_t label
-        self.guard.settle_read()
-        label = label_of(i, "i", self.model.k)
-        return self.model.np_inverse(label)
+        self.guard.begin_read()  # what follows may let the GIL go
+        try:
+            return self.model.np_inverse(label_of(i, "i", self.model.k))
+        finally:
+            self.guard.end_read()
 
     def information(self):
-        self.guard.settle_read()
-        return self.model.np_information()
+        self.guard.begin_read()  # what follows may let the GIL go
+        try:
+            return self.model.np_information()
+        finally:
+            self.guard.end_read()
 
     def health(self):
-        self.guard.settle_read()
-        return self.model.health()
+        self.guard.begin_read()  # what follows may let the GIL go
+        try:
+            return self.model.health()
+        finally:
+            self.guard.end_read()
 
 
 cdef Py_ssize_t first_best(Py_ssize_t k, const double *m) noexcept nogil:

@@ -13,6 +13,8 @@ from ._models import Arow, Counted, Perceptron
 from ._models import Banditron as BanditronModel
 from ._run import MulticlassRun, checked
 
+MOST = 2**60  # of anything that is counted: memory ends long before
+
 
 class MulticlassLearner(Learner):
     """What all multiclass learners have in common."""
@@ -23,9 +25,9 @@ class MulticlassLearner(Learner):
 
     def _build(self, parameters):
         given = dict(parameters)
-        n_classes = count("n_classes", given.pop("n_classes"), least=2)
+        n_classes = count("n_classes", given.pop("n_classes"), least=2, most=MOST)
         most = given.pop("max_features")
-        most = 0 if most is None else count("max_features", most, least=1)
+        most = 0 if most is None else count("max_features", most, least=1, most=MOST)
         first = make_generator(given.pop("seed")) if "seed" in given else None
         model = self._model(n_classes, **given)
         chance = first if self._has_chance(parameters) else None
@@ -51,6 +53,15 @@ class MulticlassLearner(Learner):
         Returns
         -------
         ndarray of float64, shape (n, K)
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.MulticlassPerceptron(2)
+        >>> learner.learn([1.0, 2.0], 1)
+        >>> learner.decision_function([[1.0, 0.0], [0.0, 1.0]])
+        array([[-1.,  1.],
+               [-2.,  2.]])
         """
         return self._engine.decision_function(X)
 
@@ -64,6 +75,14 @@ class MulticlassLearner(Learner):
         Returns
         -------
         ndarray of intp, shape (n,)
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.MulticlassPerceptron(2)
+        >>> learner.learn([1.0, 2.0], 1)
+        >>> learner.predict([[1.0, 0.0], [-1.0, 0.0]])
+        array([1, 0])
         """
         return self._engine.predict(X)
 
@@ -91,9 +110,18 @@ class MulticlassLearner(Learner):
         MulticlassHistory
             Also kept as ``learner.last_history``, where an interrupted run leaves its rounds so
             far. A bad row or label is refused before anything is learned.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> X, y, _ = cf.data.make_multiclass(n_rows=1000, seed=1)
+        >>> learner = cf.Confidit(5, covariance="full", eta=0.1)
+        >>> history = learner.run(X, y)
+        >>> bool(history.error_rate[-1] < 0.25), len(history)
+        (True, 1000)
         """
         rows, labels = checked(X, y, self.n_classes)
-        epochs = count("epochs", epochs)
+        epochs = count("epochs", epochs, most=MOST // max(len(labels), 1))
         noise = number("label_noise", label_noise, least=0.0, most=1.0)
         labels = _noisy(labels, noise, make_generator(noise_seed, "noise_seed"), self.n_classes)
         total = epochs * len(labels)
@@ -242,15 +270,34 @@ class _Spread:
         -------
         ndarray of float64, shape (d,)
             Empty before the first round.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.MulticlassSecondOrderPerceptron(2)
+        >>> learner.learn([1.0, 2.0], 1)
+        >>> learner.inverse(0)
+        array([0.5, 0.2])
         """
         return self._engine.inverse(i)
 
     def information(self):
         """``log det A_i`` minus its value at the start: how much each class knows.
 
+        Full matrices and kernels keep it, as the sum of the ``log(1 + q)`` of what each class has
+        learned; for diagonals it is worked out from them, O(K d).
+
         Returns
         -------
         ndarray of float64, shape (K,)
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.Confidit(2, covariance="full")
+        >>> learner.learn([2.0, 0.0], 1, True)
+        >>> learner.information().round(3)
+        array([0.   , 0.693])
         """
         return self._engine.information()
 
@@ -267,7 +314,7 @@ class MulticlassSecondOrderPerceptron(_Spread, MulticlassLearner, ToldTheLabel):
     n_classes : int
         K, at least 2.
     a : float, default 1.0
-        > 0.
+        > 0 (at least 1e-300).
     max_features : int, optional
         See `Banditron`.
 
@@ -287,7 +334,7 @@ class MulticlassSecondOrderPerceptron(_Spread, MulticlassLearner, ToldTheLabel):
         self._begin(n_classes=n_classes, a=a, max_features=max_features)
 
     def _model(self, n_classes, a):
-        a = number("a", a, above=0.0)
+        a = number("a", a, least=1e-300)  # 1 / a is the first variance
         return lambda: Counted(n_classes, a)
 
 

@@ -143,10 +143,10 @@ cdef class Model:
         self.rounds = count_of(state, "rounds", 0)
         if (d == 0) != (self.rounds == 0):
             raise ValueError("d and rounds of the state do not go together")
-        known = state["classes"] if "weights" not in state and "classes" in state \
-            else state["weights"]
-        if not isinstance(known, (list, numpy.ndarray)) or len(known) != k:
-            raise ValueError(f"the state must tell of {k} classes")
+        if "weights" in state or "classes" not in state:
+            table_of(state, "weights", (k, d))  # memory is taken for what is there
+        elif not isinstance(state["classes"], list) or len(state["classes"]) != k:
+            raise ValueError(f"classes of the state must be a list of {k}")
         while self.k < k:
             self.add_class()
         if self.k != k:

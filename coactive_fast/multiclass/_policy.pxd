@@ -9,7 +9,8 @@ from coactive_fast.multiclass._models cimport Lines, Model, Work
 @cython.final
 cdef class Policy:
     # The parameters of SPEC 3, and the sum that the theory's width needs.
-    cdef double alpha, ridge, eta, norm_bound, delta, error
+    cdef double alpha, ridge, eta, norm_bound, error
+    cdef double doubt          # -log delta
     cdef bint theory, projection, normalize, printed
     cdef double explained      # sum of q / (1 + q) of the labels learned
 

@@ -20,13 +20,13 @@ cdef class Policy:
                  double norm_bound, double delta, double error, bint normalize):
         self.alpha, self.ridge = alpha, (1.0 + alpha) * (1.0 + alpha)
         self.eta, self.theory, self.projection = eta, theory, projection
-        self.printed, self.norm_bound, self.delta = printed, norm_bound, delta
+        self.printed, self.norm_bound, self.doubt = printed, norm_bound, -K.log_one(delta)
         self.error, self.normalize = error, normalize
 
     cdef int adopt(self, Policy other) except -1:
         """Everything but alpha, which shapes A, and what was learned."""
         self.eta, self.theory, self.projection = other.eta, other.theory, other.projection
-        self.printed, self.norm_bound, self.delta = other.printed, other.norm_bound, other.delta
+        self.printed, self.norm_bound, self.doubt = other.printed, other.norm_bound, other.doubt
         self.error, self.normalize = other.error, other.normalize
         return 0
 
@@ -43,7 +43,7 @@ cdef class Policy:
             return self.eta
         return 2.0 * (self.ridge * self.norm_bound * self.norm_bound / 2.0
                       + 2.0 * self.explained
-                      + 36.0 * K.log_one((rounds + 5) / self.delta)
+                      + 36.0 * (K.log_one(rounds + 5.0) + self.doubt)
                       + 4.0 * rounds * self.error)
 
     cdef int decide(self, Work w, Py_ssize_t k, int64_t rounds) noexcept nogil:
@@ -124,8 +124,9 @@ cdef class Diagonal(Lines):
                 if not self.policy.printed:  # one pass for both moves
                     w.c[label] += step
                     mode = CF_STEP_VARIANCE
-                K.lines_move(&self.core, &w.row, w.c)
-            K.lines_step(&self.core, &w.row, label, step, mode)
+                K.lines_move(&self.core, &w.row, w.c, label, step, mode)
+            else:
+                K.lines_step(&self.core, &w.row, label, step, mode)
             self.policy.learned(q)
         self.count(w.row.n)
         return CF_OK

@@ -43,7 +43,7 @@ cdef class MulticlassRun:
 
     cdef Rows rows
     cdef np.ndarray labels, choices, mistakes, explored
-    cdef Py_ssize_t total
+    cdef Py_ssize_t total, top  # top: the largest label, -1 where there is none
     cdef readonly Py_ssize_t done
     cdef Work work
     cdef cf_row next           # its places alone
@@ -53,6 +53,7 @@ cdef class MulticlassRun:
         self.rows, self.labels = rows, labels
         self.choices, self.mistakes, self.explored = choices, mistakes, explored
         self.total = epochs * rows.n
+        self.top = labels.max() if rows.n else -1
         self.work = Work()
         if rows.kind == SPARSE:
             self.work.next = &self.next
@@ -82,6 +83,9 @@ cdef class MulticlassRun:
     cdef int prepare(self, MulticlassEngine engine) except -1:
         """What a reader may have changed since the last pause is looked at again."""
         cdef Work w = self.work
+        if self.top >= engine.model.k:
+            raise ValueError(f"y must hold labels in 0 ... {engine.model.k - 1}, got {self.top}: "
+                             "the learner has lost classes during the run")
         engine.width(self.rows.d, "X")
         engine.model.make_room(self.rows.d)
         w.buffer.fit(self.rows.most)

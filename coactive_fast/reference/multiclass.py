@@ -194,7 +194,7 @@ class MulticlassSecondOrderPerceptron(_DiagonalLearner):
     n_classes : int
         K, at least 2.
     a : float, default 1.0
-        > 0.
+        > 0 (at least 1e-300).
 
     Notes
     -----
@@ -214,6 +214,8 @@ class MulticlassSecondOrderPerceptron(_DiagonalLearner):
 
     def __init__(self, n_classes, *, a=1.0):
         self.a = check.positive("a", a)
+        if self.a < 1e-300:  # 1 / a is the first variance
+            raise ValueError(f"a must be >= 1e-300, got {a}")
         super().__init__(n_classes)
 
     def learn(self, x, y):

@@ -262,7 +262,7 @@ class Confidit(MulticlassLearner):
         eta_t = (
             (1.0 + self.alpha) ** 2 * self.norm_bound * self.norm_bound / 2.0
             + C / 2.0 * self._explained
-            + 9.0 * C * math.log((t + 4) / self.delta)
+            + 9.0 * C * (math.log(t + 4) - math.log(self.delta))
             + C * (t - 1) * self.approximation_error
         )
         return np.sqrt(2.0 * q * eta_t)

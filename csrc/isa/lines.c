@@ -134,72 +134,84 @@ static void lines_read_one(const cf_lines *t, const cf_row *x, ptrdiff_t i, doub
 
 /* --- changing ------------------------------------------------------------------------------ */
 
+/* Entries e ... e + n - 1, n <= 8, of one class: at once, since each needs a division. */
+CF_INLINE void step_some(const cf_lines *t, const cf_row *x, ptrdiff_t e, ptrdiff_t n, ptrdiff_t i,
+                         double s, int mode, int kind)
+{
+    double *place[8], w[8] = {0}, d[8] = {0};
+    for (ptrdiff_t l = 0; l < n; l++) {
+        place[l] = line_of(t, x, e + l, kind) + i;
+        d[l] = place[l][t->second];
+        w[l] = mode ? *place[l] : 0.0;
+    }
+    const vd v = v_loadn(x->value + e, n), dv = v_load(d), dx = v_mul(dv, v);
+    const vd rest = v_fma(dx, v, v_set1(1.0));
+    vd wv = v_fma(dx, v_set1(s), v_load(w));
+    if (mode == CF_STEP_PRINTED)
+        wv = v_div(wv, rest);
+    v_store(w, wv);
+    v_store(d, v_div(dv, rest));
+    for (ptrdiff_t l = 0; l < n; l++) {
+        place[l][t->second] = d[l];
+        if (mode)
+            *place[l] = w[l];
+    }
+}
+
+/* Eight entries, then the step of class i on them (i < 0: none), while their lines are near. */
 CF_INLINE void move_groups(const cf_lines *t, const cf_row *x, ptrdiff_t at, int groups, int kind,
-                           const double *c)
+                           const double *c, ptrdiff_t i, double s, int mode)
 {
     const ptrdiff_t left = t->k - at - 8 * (groups - 1);
     const vm last = vm_first(left < 8 ? left : 8);
     vd steps[4];
     for (int g = 0; g < groups; g++)
         steps[g] = v_load(c + at + 8 * g);
-    for (ptrdiff_t e = 0; e < x->nnz; e++) {
-        double *line = line_of(t, x, e, kind) + at;
-        const vd v = v_set1(x->value[e]);
-        for (int g = 0; g < groups; g++) {
-            const vd dx = v_mul(v_load(line + t->second + 8 * g), v);
-            const vd w = v_fma(dx, steps[g], v_load(line + 8 * g));
-            if (g + 1 < groups)
-                v_store(line + 8 * g, w);
-            else
-                v_storem(line + 8 * g, w, last);
+    for (ptrdiff_t begin = 0; begin < x->nnz; begin += 8) {
+        const ptrdiff_t end = begin + 8 < x->nnz ? begin + 8 : x->nnz;
+        for (ptrdiff_t e = begin; e < end; e++) {
+            double *line = line_of(t, x, e, kind) + at;
+            const vd v = v_set1(x->value[e]);
+            for (int g = 0; g < groups; g++) {
+                const vd dx = v_mul(v_load(line + t->second + 8 * g), v);
+                const vd w = v_fma(dx, steps[g], v_load(line + 8 * g));
+                if (g + 1 < groups)
+                    v_store(line + 8 * g, w);
+                else
+                    v_storem(line + 8 * g, w, last);
+            }
         }
+        if (i >= 0)
+            step_some(t, x, begin, end - begin, i, s, mode, kind);
     }
 }
 
 #define CF_MOVE(kind)                                                                            \
     do {                                                                                         \
         ptrdiff_t at = 0;                                                                        \
-        for (; t->k - at > 24; at += 32)                                                         \
-            move_groups(t, x, at, 4, kind, c);                                                   \
-        if (t->k - at > 16)                                                                      \
-            move_groups(t, x, at, 3, kind, c);                                                   \
+        for (; t->k - at > 32; at += 32)                                                         \
+            move_groups(t, x, at, 4, kind, c, -1, 0.0, 0);                                       \
+        if (t->k - at > 24)                                                                      \
+            move_groups(t, x, at, 4, kind, c, i, s, mode);                                       \
+        else if (t->k - at > 16)                                                                 \
+            move_groups(t, x, at, 3, kind, c, i, s, mode);                                       \
         else if (t->k - at > 8)                                                                  \
-            move_groups(t, x, at, 2, kind, c);                                                   \
+            move_groups(t, x, at, 2, kind, c, i, s, mode);                                       \
         else if (t->k - at > 0)                                                                  \
-            move_groups(t, x, at, 1, kind, c);                                                   \
+            move_groups(t, x, at, 1, kind, c, i, s, mode);                                       \
     } while (0)
-static void lines_move(const cf_lines *t, const cf_row *x, const double *c)
+static void lines_move(const cf_lines *t, const cf_row *x, const double *c, ptrdiff_t i, double s,
+                       int mode)
 {
     CF_BY_KIND(x, CF_MOVE);
 }
 #undef CF_MOVE
 
-/* Eight entries at once, since each needs a division. */
 CF_INLINE void step_kind(const cf_lines *t, const cf_row *x, ptrdiff_t i, double s, int mode,
                          int kind)
 {
-    const vd one = v_set1(1.0), step = v_set1(s);
-    for (ptrdiff_t e = 0; e < x->nnz; e += 8) {
-        const ptrdiff_t n = x->nnz - e < 8 ? x->nnz - e : 8;
-        double *place[8], w[8] = {0}, d[8] = {0};
-        for (ptrdiff_t l = 0; l < n; l++) {
-            place[l] = line_of(t, x, e + l, kind) + i;
-            d[l] = place[l][t->second];
-            w[l] = mode ? *place[l] : 0.0;
-        }
-        const vd v = v_loadn(x->value + e, n), dv = v_load(d), dx = v_mul(dv, v);
-        const vd rest = v_fma(dx, v, one);
-        vd wv = v_fma(dx, step, v_load(w));
-        if (mode == CF_STEP_PRINTED)
-            wv = v_div(wv, rest);
-        v_store(w, wv);
-        v_store(d, v_div(dv, rest));
-        for (ptrdiff_t l = 0; l < n; l++) {
-            place[l][t->second] = d[l];
-            if (mode)
-                *place[l] = w[l];
-        }
-    }
+    for (ptrdiff_t e = 0; e < x->nnz; e += 8)
+        step_some(t, x, e, x->nnz - e < 8 ? x->nnz - e : 8, i, s, mode, kind);
 }
 
 #define CF_STEP(kind) step_kind(t, x, i, s, mode, kind)
@@ -255,17 +267,18 @@ CF_INLINE double shrunk(const double *line, ptrdiff_t second, double v, double s
 
 static int lines_shrink(const cf_lines *t, const cf_row *x, const cf_change *c, double beta)
 {
-    const int kind = x->i32 ? 32 : x->i64 ? 64 : 0;
+    const int kind = x->i32 ? 32 : x->i64 ? 64 : 0, two = c->second_class >= 0;
     double w, d, check = 0.0;
     for (ptrdiff_t e = 0; e < x->nnz; e++) {
         const double *line = line_of(t, x, e, kind), v = x->value[e];
         check += shrunk(line + c->first_class, t->second, v, c->first_step, beta, &w, &d);
-        check += shrunk(line + c->second_class, t->second, v, c->second_step, beta, &w, &d);
+        if (two)
+            check += shrunk(line + c->second_class, t->second, v, c->second_step, beta, &w, &d);
     }
     if (check != 0.0)
         return check < 0.0 ? CF_EVALUE : CF_ENONFINITE;
     for (ptrdiff_t e = 0; e < x->nnz; e++) {
-        for (int turn = 0; turn < 2; turn++) {
+        for (int turn = 0; turn <= two; turn++) {
             double *line = line_of(t, x, e, kind) + (turn ? c->second_class : c->first_class);
             shrunk(line, t->second, x->value[e], turn ? c->second_step : c->first_step, beta, &w,
                    &d);
@@ -394,7 +407,12 @@ static int project_labels(ptrdiff_t k, double *m, const double *q, double alpha,
         const vd ci = v_keep(in, v_div(v_sub(now, v_load(z + i)), qi));
         check = v_fma(ci, v_zero(), check);
         v_store(c + i, ci);
-        v_store(m + i, v_keep(in, v_sub(now, shift)));
     }
-    return v_sum(check) == 0.0 ? CF_OK : CF_EVALUE;
+    if (v_sum(check) != 0.0)
+        return CF_EVALUE;
+    for (ptrdiff_t i = 0; i < k; i += 8) {
+        const vm in = vm_first(k - i < 8 ? k - i : 8);
+        v_store(m + i, v_keep(in, v_sub(v_loadm(v + i, in), shift)));
+    }
+    return CF_OK;
 }

@@ -151,7 +151,7 @@ TEST_TABLES(moving_all_classes)
             cf_lines moved[3];
             for (int r = 0; r < 3; r++) {
                 moved[r] = copy_of(&t, n);
-                k->lines_move(&moved[r], &rows.form[r], c);
+                k->lines_move(&moved[r], &rows.form[r], c, -1, 0.0, 0);
                 CHECK_BITS(moved[r].data, moved[0].data, span_of(&t, n));
             }
             for (ptrdiff_t f = 0; f < n; f++) {
@@ -167,6 +167,28 @@ TEST_TABLES(moving_all_classes)
                            t.stride - t.second);
             }
             AGREE(k, moved[0].data, span_of(&t, n));
+            release();
+        }
+}
+
+TEST_TABLES(a_move_with_a_step_is_two_calls)
+{
+    for (ptrdiff_t classes = 1; classes <= check_count(70, 20); classes++)
+        for (int mode = 0; mode < 3; mode++) {
+            const ptrdiff_t n = classes % 21, i = random_below(classes);
+            const double s = random_normal();
+            CONTEXT("%s k=%td n=%td i=%td mode=%d", k->isa, classes, n, i, mode);
+            const cf_lines t = take_lines(n, classes, mode % 2);
+            const row_forms rows = take_forms(n, 0.8);
+            double *c = take_padded(classes);
+            fill_normal(c, classes);
+            for (int r = 0; r < 3; r++) {
+                const cf_lines one = copy_of(&t, n), two = copy_of(&t, n);
+                k->lines_move(&one, &rows.form[r], c, i, s, mode);
+                k->lines_move(&two, &rows.form[r], c, -1, 0.0, 0);
+                k->lines_step(&two, &rows.form[r], i, s, mode);
+                CHECK_BITS(one.data, two.data, span_of(&t, n));
+            }
             release();
         }
 }
@@ -231,12 +253,13 @@ TEST_TABLES(adding_to_one_class_or_two)
         }
 }
 
-TEST_TABLES(shrinking_two_classes)
+TEST_TABLES(shrinking_one_class_or_two)
 {
     for (ptrdiff_t n = 0; n <= 20; n++)
-        for (int form = 0; form < 4; form++) {
+        for (int form = 0; form < 8; form++) {
             const ptrdiff_t classes = 2 + (n + 3 * form) % 12, first = random_below(classes);
-            const cf_change c = {first, (first + 1) % classes, random_normal(), -2.5};
+            const int two = form < 4;
+            const cf_change c = {first, two ? (first + 1) % classes : -1, random_normal(), -2.5};
             const double beta = 0.02;
             CONTEXT("%s n=%td k=%td form=%d", k->isa, n, classes, form);
             const cf_lines t = take_lines(n, classes, form % 2);
@@ -249,7 +272,7 @@ TEST_TABLES(shrinking_two_classes)
             }
             CHECK(others_untouched(&after[0], &t, n, c.first_class, c.second_class));
             for (ptrdiff_t f = 0; f < n; f++)
-                for (int turn = 0; turn < 2; turn++) {
+                for (int turn = 0; turn <= two; turn++) {
                     const ptrdiff_t i = turn ? c.second_class : c.first_class;
                     const wide d = line(&t, f)[t.second + i], dx = d * rows.form[0].value[f];
                     const wide old = line(&t, f)[i];
@@ -407,6 +430,7 @@ TEST_TABLES(labels_that_have_no_projection)
     m[0] = 0.0;
     q[2] = 1e-320; /* 1 / q is infinite */
     CHECK_INT(k->project_labels(3, m, q, 0.0, c, scratch), CF_EVALUE);
+    CHECK(m[0] == 0.0 && m[1] == 1.0 && m[2] == -1.0);
 }
 
 CHECK_MAIN

@@ -82,3 +82,14 @@ metric.Full(2, 0.5)  # type: ignore[call-arg]
 # the slow twins have the same signatures
 assert_type(cf.reference.top_k(x, 1), NDArray[np.intp])
 assert_type(cf.reference.project_ball(x, Ainv, 1.0), tuple[Vector, float])
+
+# learning from right or wrong
+confidit = cf.Confidit(3, covariance="full", eta=0.5)
+assert_type(confidit.choose(x), int)
+confidit.learn(x, 1, True)
+assert_type(confidit.run(Ainv, [0, 1], label_noise=0.1).mistakes, NDArray[np.bool_])
+assert_type(confidit.predict(Ainv), NDArray[np.intp])
+assert_type(confidit.information(), Vector)
+assert_type(cf.data.load_svmlight("rows", integer_labels=True)[1], NDArray[np.int64])
+cf.MulticlassAROW(3).learn(x, 1, True)  # type: ignore[call-arg]
+cf.Confidit(3, confidence="wide")  # type: ignore[arg-type]

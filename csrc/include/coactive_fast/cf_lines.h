@@ -42,8 +42,10 @@ typedef struct cf_change {
                              double *q))                                                         \
     /* m_i = sum w_i x / (s_i + x^2), s the second values */                                     \
     K(void, lines_counted, (const cf_lines *t, const cf_row *x, const cf_row *next, double *m))  \
-    /* w_i += c_i d_i x for all classes */                                                       \
-    K(void, lines_move, (const cf_lines *t, const cf_row *x, const double *c))                   \
+    /* w_i += c_i d_i x for all classes; then, unless i is -1, lines_step of class i: the same   \
+       bits as two calls, in one pass */                                                         \
+    K(void, lines_move, (const cf_lines *t, const cf_row *x, const double *c, ptrdiff_t i,       \
+                         double s, int mode))                                                    \
     /* class i: d becomes d / (1 + d x^2); before that, RESIDUAL: w += s d x, or PRINTED:        \
        w = (w + s d x) / (1 + d x^2) */                                                          \
     K(void, lines_step, (const cf_lines *t, const cf_row *x, ptrdiff_t i, double s, int mode))   \
@@ -57,7 +59,8 @@ typedef struct cf_change {
     K(ptrdiff_t, bold_label, (ptrdiff_t k, const double *m, const double *q, double f))          \
     /* P1 on the scores: v the projection of m + alpha with weights q onto {v >= 0, sum v =      \
        1 + alpha}; c = (v - m - alpha) / q, and m becomes v - alpha. scratch holds 2 cf_pad(k) + \
-       cf_scores_scratch(k) doubles. CF_EVALUE: some q is 0 or so small that c is not finite. */ \
+       cf_scores_scratch(k) doubles. CF_EVALUE: some q is 0 or so small that c is not finite;   \
+       m is then as it was. */                                                                   \
     K(int, project_labels, (ptrdiff_t k, double *m, const double *q, double alpha, double *c,    \
                             double *scratch))
 
