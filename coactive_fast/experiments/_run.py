@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from collections import defaultdict
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
@@ -95,7 +96,7 @@ class Here:
 
 
 class Kept:
-    """Finished tasks of one experiment, a file each, written whole or not at all."""
+    """Finished tasks, a file each, written whole or not at all."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -112,7 +113,7 @@ class Kept:
 
     def put(self, task, result, seconds):
         path = self.folder / f"{task.key}.npz"
-        part = path.with_suffix(".part")
+        part = path.with_suffix(f".{threading.get_ident()}.part")  # experiments may share a task
         with open(part, "wb") as file:
             np.savez(file, **result, **{"seconds of it": seconds})
         os.replace(part, path)
