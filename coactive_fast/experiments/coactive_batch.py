@@ -30,11 +30,11 @@ def by_updates(place, kind, group):
     for k, result in zip(SIZES, group, strict=True):
         curve = result.curve()
         there = curve.x >= k
-        curves.append(Curve(curve.label, curve.x[there] // k, curve.mean[there],
+        curves.append(Curve(curve.label, curve.x[there] / k, curve.mean[there],
                             None if curve.error is None else curve.error[there]))
     return Plot(_coactive.file_name(place, kind, "updates"),
-                f"{place.capitalize()}, {kind} feedback, by updates", "update", "average regret",
-                curves, log="x", bottom=0.0)
+                f"{place.capitalize()}, {kind} feedback, by updates", "updates (rounds / k)",
+                "average regret", curves, log="x", bottom=0.0)
 
 
 def judge(where, group):
