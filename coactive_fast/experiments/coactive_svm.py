@@ -60,7 +60,7 @@ def judge(says, perceptron, svm):
         return Finding(says, text, bool(0.5 < svm.end / perceptron.end < 2.0),
                        "Within a factor of two after the last round.")
     return Finding(says, text, bool(share > 0.5), "At more than half of the rounds shown. C is "
-                   "searched up to 1000, which suits pairs that agree; a C that is fixed low, or is "
+                   "searched up to 1000, which suits pairs that agree; a C that is fixed low, or "
                    "divided by the number of pairs, lets the SVM fall behind.")
 
 
