@@ -17,6 +17,7 @@ import coactive_fast as cf
 from . import _sets
 from ._plan import (
     Curve,
+    Experiment,
     Finding,
     Outcome,
     Plot,
@@ -41,8 +42,6 @@ USERS = {
     "better": cf.users.Better,
     "best": cf.users.Best,
 }
-FILES = (*_sets.PARTS, _sets.RATINGS)
-DATA = "MQ2008; MovieLens 1M"
 QUICK = {"permutations": 4, "rankings": 4000, "users": 60, "rounds": 300}
 PAPER = {"permutations": 20, "rankings": 28000, "users": 3020, "rounds": 1500}
 GENERATED = ("The data are generated: independent features, and labels that are a linear utility "
@@ -243,3 +242,9 @@ def is_ordered(says, results, reason="Differences within the standard errors cou
     """That regret does not rise from one of these to the next."""
     holds, text = ordered([r.curve() for r in results])
     return Finding(says, text, holds, reason)
+
+
+def experiment(name, title, shows, play, cost, quick=QUICK, full=PAPER):
+    """An experiment on both sets."""
+    return Experiment(name, title, "coactive", shows, "MQ2008; MovieLens 1M", play,
+                      files=(*_sets.PARTS, _sets.RATINGS), quick=quick, full=full, cost=cost)

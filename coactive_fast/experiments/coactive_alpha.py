@@ -2,7 +2,7 @@
 
 from . import _coactive
 from ._coactive import Case
-from ._plan import Experiment, Finding
+from ._plan import Finding
 
 ALPHAS = (0.1, 0.5, 1.0)
 
@@ -27,7 +27,5 @@ def play(setting):
                     f"alpha = 0.1: {both}", ratios[0] < ratios[1])])
 
 
-EXPERIMENTS = [Experiment(
-    "coactive-alpha", "Regret for strictly α-informative feedback", "coactive", "figure 2",
-    _coactive.DATA, play, files=_coactive.FILES, quick=_coactive.QUICK, full=_coactive.PAPER,
-    cost=(1, 40))]
+EXPERIMENTS = [_coactive.experiment(
+    "coactive-alpha", "Regret for strictly α-informative feedback", "figure 2", play, (1, 30))]

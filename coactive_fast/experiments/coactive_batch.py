@@ -8,7 +8,7 @@ import math
 
 from . import _coactive
 from ._coactive import Case
-from ._plan import Curve, Experiment, Finding, Plot
+from ._plan import Curve, Finding, Plot
 
 SIZES = (1, 10, 100)
 
@@ -49,6 +49,5 @@ def judge(where, group):
         "After the last round; less than 60 % of √k.")
 
 
-EXPERIMENTS = [Experiment(
-    "coactive-batch", "Updates by batches", "coactive", "figures 4 and 5", _coactive.DATA, play,
-    files=_coactive.FILES, quick=_coactive.QUICK, full=_coactive.PAPER, cost=(2, 200))]
+EXPERIMENTS = [_coactive.experiment(
+    "coactive-batch", "Updates by batches", "figures 4 and 5", play, (1, 150))]

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _coactive
 from ._coactive import Case
-from ._plan import Curve, Experiment, Finding, Plot
+from ._plan import Curve, Finding, Plot
 
 RADIUS = 100.0
 GAMMAS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -143,13 +143,11 @@ def judge_sweep(where, results):
                   f"{best:g} is; 1 has {one:.3f} times its regret", best == 1.0)
 
 
-SHARED = {"data": _coactive.DATA, "files": _coactive.FILES, "quick": _coactive.QUICK,
-          "full": _coactive.PAPER}
 EXPERIMENTS = [
-    Experiment("coactive-convex", "Convex losses: first against second order", "coactive",
-               "figures 13 and 14", play=play, cost=(2, 100), **SHARED),
-    Experiment("coactive-gamma", "The second order by gamma", "coactive", "figures 15 and 16",
-               play=sweep, cost=(5, 400), **SHARED),
-    Experiment("coactive-convex-noise", "Convex losses with noisy feedback", "coactive",
-               "figures 17 and 18", play=noisy, cost=(2, 140), **SHARED),
+    _coactive.experiment("coactive-convex", "Convex losses: first against second order",
+                         "figures 13 and 14", play, (1, 80)),
+    _coactive.experiment("coactive-gamma", "The second order by gamma", "figures 15 and 16", sweep,
+                         (1, 300)),
+    _coactive.experiment("coactive-convex-noise", "Convex losses with noisy feedback",
+                         "figures 17 and 18", noisy, (1, 130)),
 ]

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from . import _coactive
 from ._coactive import Case
-from ._plan import Experiment, Finding, Table
+from ._plan import Finding, Table
 
 EXPLORE = (0.01, 0.1, 1.0, 10.0, 100.0)
 STEP = (0.1, 0.16, 0.25, 0.4, 0.63)
@@ -68,8 +68,7 @@ def worse(where, perceptron, dueling):
         "More than half again the regret, after the last round.")
 
 
-EXPERIMENTS = [Experiment(
-    "coactive-dueling", "The dueling bandit with its 25-point grid", "coactive",
-    "figures 9 and 10", _coactive.DATA, play, files=_coactive.FILES,
-    quick={**_coactive.QUICK, "sample": {"permutations": 2, "users": 10}},
-    full={**_coactive.PAPER, "sample": {"permutations": 5, "users": 100}}, cost=(5, 350))]
+EXPERIMENTS = [_coactive.experiment(
+    "coactive-dueling", "The dueling bandit with its 25-point grid", "figures 9 and 10", play,
+    (3, 300), quick={**_coactive.QUICK, "sample": {"permutations": 2, "users": 10}},
+    full={**_coactive.PAPER, "sample": {"permutations": 5, "users": 100}})]

@@ -2,7 +2,7 @@
 
 from . import _coactive
 from ._coactive import Case
-from ._plan import Experiment, Finding
+from ._plan import Finding
 
 
 def play(setting):
@@ -28,7 +28,5 @@ def alike(where, strict, expected):
         "The gap is less than a tenth of the regret after ten rounds, the height of the picture.")
 
 
-EXPERIMENTS = [Experiment(
-    "coactive-expected", "Expected against deterministic feedback", "coactive", "figure 6",
-    _coactive.DATA, play, files=_coactive.FILES, quick=_coactive.QUICK, full=_coactive.PAPER,
-    cost=(1, 50))]
+EXPERIMENTS = [_coactive.experiment(
+    "coactive-expected", "Expected against deterministic feedback", "figure 6", play, (1, 50))]

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _coactive, _sets
 from ._coactive import Case
-from ._plan import Experiment, Finding, Task
+from ._plan import Finding, Task
 
 
 def largest(sets):
@@ -51,7 +51,6 @@ def judge(where, additive, exponentiated):
         bool(0.5 < share < 2.0), "Within a factor of two.")
 
 
-EXPERIMENTS = [Experiment(
-    "coactive-exponentiated", "Exponentiated against additive updates", "coactive",
-    "figures 11 and 12", _coactive.DATA, play, files=_coactive.FILES, quick=_coactive.QUICK,
-    full=_coactive.PAPER, cost=(2, 180))]
+EXPERIMENTS = [_coactive.experiment(
+    "coactive-exponentiated", "Exponentiated against additive updates", "figures 11 and 12", play,
+    (1, 150))]

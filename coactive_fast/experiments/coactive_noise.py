@@ -2,7 +2,7 @@
 
 from . import _coactive
 from ._coactive import Case
-from ._plan import Experiment, Finding
+from ._plan import Finding
 
 DEPTHS = (10, 25)
 
@@ -47,6 +47,5 @@ def deeper(web):
         "chooses from, the more errors are chosen.")
 
 
-EXPERIMENTS = [Experiment(
-    "coactive-noise", "Regret for noisy feedback", "coactive", "figure 3", _coactive.DATA, play,
-    files=_coactive.FILES, quick=_coactive.QUICK, full=_coactive.PAPER, cost=(1, 120))]
+EXPERIMENTS = [_coactive.experiment(
+    "coactive-noise", "Regret for noisy feedback", "figure 3", play, (1, 80))]
