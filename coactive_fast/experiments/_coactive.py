@@ -45,7 +45,7 @@ USERS = {
 QUICK = {"permutations": 4, "rankings": 4000, "users": 60, "rounds": 300}
 PAPER = {"permutations": 20, "rankings": 28000, "users": 3020, "rounds": 1500}
 GENERATED = ("The data are generated: independent features, and labels that are a linear utility "
-             "with noise, are not what the paper's learners met.")
+             "with noise, are not what the paper met.")
 PARTS = 10  # tasks that the users of one case are split into
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from coactive_fast.users import feedback_from_clicks
 
-from . import _sets
-from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task
+from . import _coactive, _sets
+from ._plan import Curve, Experiment, Finding, Plot, Table, Task
 
 CONDITIONS = ("normal", "reversed", "swapped")
 SHOWN = 10
@@ -96,10 +96,9 @@ def play(setting):
     table = Table("shares", "Simulated query chains", [
         "condition", "better", "equal", "worse", "queries a chain", "clicks a chain"], rows,
         note="The paper: about 60, 30 and 10 %, with 2.2 queries and 1.8 clicks a chain.")
-    return Outcome(
-        plots=[Plot("gains", "Feedback of simulated clicks", "DCG@10 of feedback − of presented",
-                    "share of chains", curves)],
-        tables=[table], findings=list(judge(groups)))
+    plot = Plot("gains", "Feedback of simulated clicks", "DCG@10 of feedback − of presented",
+                "share of chains", curves)
+    return _coactive.outcome(setting, [plot], judge(groups), {}, tables=[table])
 
 
 def cumulative(label, gains):
