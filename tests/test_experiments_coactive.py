@@ -49,6 +49,9 @@ def test_sums_of_tasks_are_means_over_users():
         total = found.curve(measure, cumulative=True)
         np.testing.assert_allclose(total.mean, np.cumsum(values, 1).mean(0), rtol=1e-10)
     assert found.end == found.curve().mean[-1] and found.at(7) == found.curve().mean[6]
+    _, (other,) = results(films=[Case("first", sample={"users": 21})])
+    gain, error = found.less_than(other)
+    assert gain == pytest.approx(other.end - found.end) and 0.0 < error < other.error
 
 
 def test_rankings_go_over_all_queries_in_other_orders():

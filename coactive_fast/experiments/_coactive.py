@@ -89,6 +89,7 @@ def _costs(regret, most):
     for name, values in (("regret", regret), ("convex", convex)):
         means = running_mean(values)[:, shown]
         found[name], found[f"{name} squared"] = means.sum(0), (means**2).sum(0)
+        found[f"{name} last"] = means[:, -1]
     return found
 
 
@@ -126,23 +127,31 @@ class Result:
     """Sums over the runs of one case."""
 
     def __init__(self, case, given, found):
-        self.case = case
+        self.case, self.found = case, found
         self.rounds = rounds_to_show(given["rankings"] if "rankings" in given else given["rounds"])
         self.runs = sum(int(f["runs"]) for f in found)
         self.seconds = sum(float(f["seconds"]) for f in found)
-        self.sums = {name: sum(f[name] for f in found) for name in found[0]
-                     if name not in ("runs", "seconds")}
 
     def curve(self, measure="regret", cumulative=False):
         """Mean over runs with its standard error; cumulative: times the rounds."""
-        mean = self.sums[measure] / self.runs
+        mean = self._sum(measure) / self.runs
         error = None
         if self.runs > 1:
-            spread = np.maximum(self.sums[f"{measure} squared"] / self.runs - mean**2, 0.0)
+            spread = np.maximum(self._sum(f"{measure} squared") / self.runs - mean**2, 0.0)
             error = np.sqrt(spread / (self.runs - 1))
         times = self.rounds if cumulative else 1.0
         return Curve(self.case.label, self.rounds, mean * times,
                      None if error is None else error * times)
+
+    def _sum(self, name):
+        return sum(f[name] for f in self.found)
+
+    def less_than(self, other, measure="regret"):
+        """How much less after the last round, with its standard error: run by run, user by user."""
+        theirs, mine = (np.concatenate([f[f"{measure} last"] for f in result.found])
+                        for result in (other, self))
+        gain = theirs - mine
+        return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain)))
 
     @property
     def end(self):
