@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 from collections import defaultdict
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context
 from pathlib import Path
@@ -46,6 +46,7 @@ class Processes:
 
     def __init__(self, jobs):
         self.jobs = jobs
+        self.stopped = False
 
     def __enter__(self):
         self.threads = one_blas_thread()
@@ -60,6 +61,7 @@ class Processes:
 
     def stop(self):
         """Ends the processes at once, whatever they are doing."""
+        self.stopped = True
         self.pool.shutdown(wait=False, cancel_futures=True)
         for process in active_children():
             process.terminate()
@@ -69,7 +71,10 @@ class Processes:
         at = {self.pool.submit(timed, task, sets): i for i, task in enumerate(tasks)}
         try:
             while at:
-                for future in wait(at, return_when=FIRST_COMPLETED).done:
+                done = wait(at, 1.0, return_when=FIRST_COMPLETED).done
+                if self.stopped and not done:  # nobody tells of what was cancelled before it began
+                    raise CancelledError
+                for future in done:
                     yield at.pop(future), future.result()
         finally:
             for future in at:
