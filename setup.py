@@ -59,6 +59,7 @@ MODULES = {
     "coactive_fast.coactive._items": [],
     "coactive_fast.coactive._dueling_engine": [],
     "coactive_fast.coactive._record": [],
+    "coactive_fast.coactive._dueling_runs": [],
     "coactive_fast.convex._chance": [],
     "coactive_fast.convex._regions": [],
     "coactive_fast.convex._rules": [],
@@ -83,7 +84,8 @@ MODULES = {
 
 # Numpy's own draws, for C code: a static library beside the numpy that this is built against.
 NPYRANDOM = str(Path(numpy.get_include()).parents[1] / "random" / "lib")
-LINKED = {"coactive_fast.convex._chance": {"libraries": ["npyrandom"], "library_dirs": [NPYRANDOM]}}
+LINKED = dict.fromkeys(["coactive_fast.convex._chance", "coactive_fast.coactive._dueling_engine"],
+                       {"libraries": ["npyrandom"], "library_dirs": [NPYRANDOM]})
 
 extensions = [
     Extension(

@@ -315,7 +315,7 @@ def test_simulations_are_the_loop_of_single_calls(rng):
         y = loop.present(query.features)
         utility.append(true @ cf.kernels.ranking_features(query.features, y, k=3))
         loop.learn(query.features, y, user.respond(query, y))
-    np.testing.assert_array_equal(history.utility, utility)
+    np.testing.assert_allclose(history.utility, utility, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(learner.weights, loop.weights)
     assert learner.last_history is history
 

@@ -1,12 +1,16 @@
 """The experiments: how their tasks are run, kept and written; each at its smallest."""
 
+import contextlib
 import csv
 import json
+import threading
+import time
+from concurrent.futures import CancelledError
 
 import numpy as np
 import pytest
 
-from coactive_fast.experiments import _plan, _run, _write, experiments
+from coactive_fast.experiments import _coactive, _plan, _run, _write, experiments
 from coactive_fast.experiments._folder import Sets
 from coactive_fast.experiments._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task
 
@@ -57,6 +61,37 @@ def test_finished_tasks_are_kept(tmp_path):
     assert len(CALLS) == 1 and again.findings == first.findings
     CALLS.clear()
     assert _run.drive(EXAMPLE, SETTING, _run.Here(), kept)[1] > 0.0 and not CALLS
+
+
+def test_a_stop_ends_all_who_wait(monkeypatch):
+    """Also one whose tasks had not begun: of these nobody tells."""
+    children = _run.active_children
+
+    def later():
+        time.sleep(0.3)  # in which the pool cancels what has not begun
+        return children()
+
+    monkeypatch.setattr(_run, "active_children", later)
+    with _run.Processes(1) as crew:
+        begun = threading.Event()
+
+        def wait_for(seed):
+            work = {"learner": "dueling", "settings": {}, "user": "strict",
+                    "taste": {"alpha": 0.5}, "first": 0, "last": 200, "rounds": 700}
+            tasks = [Task(_coactive.movies, {**work, "seed": 10 * seed + i}) for i in range(8)]
+            with contextlib.suppress(Exception, CancelledError):
+                for _ in crew.each(tasks, Sets()):
+                    begun.set()
+
+        threads = [threading.Thread(target=wait_for, args=(i,), daemon=True) for i in range(2)]
+        for thread in threads:
+            thread.start()
+            time.sleep(0.1)
+        assert begun.wait(60.0)
+        crew.stop()
+        for thread in threads:
+            thread.join(20.0)
+            assert not thread.is_alive()
 
 
 def test_the_name_of_a_task_is_its_work():

@@ -54,7 +54,7 @@ def test_an_interrupted_run_goes_on(done, tmp_path):
     command = [sys.executable, "-m", "coactive_fast", "reproduce", NAME, "--out", str(out)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                start_new_session=True)
-    parts = out / "parts" / NAME
+    parts = out / "parts"
     while not list(parts.glob("*.npz")) and process.poll() is None:
         time.sleep(0.001)
     os.killpg(process.pid, signal.SIGINT)

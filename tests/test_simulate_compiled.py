@@ -17,6 +17,7 @@ RULES = {
     "second_order": lambda task: cf.SecondOrderPreferencePerceptron(task, radius=0.5),
     "deferred": lambda task: cf.SecondOrderPreferencePerceptron(
         task, radius=0.5, projection="deferred"),
+    "dueling": lambda task: cf.DuelingBandit(task, explore=1.5, step=0.7, seed=4),
 }
 RANKERS = {
     "alpha": lambda w: cf.users.AlphaInformative(0.6),
@@ -97,8 +98,9 @@ def test_rankings(rule, user, dtype):
     for name in ("utility", "optimal_utility"):
         np.testing.assert_allclose(getattr(history, name), getattr(by_calls, name), rtol=1e-12,
                                    atol=1e-12)
-    if hasattr(simulated, "rng"):  # both have drawn alike
-        assert simulated.rng.random() == loop.rng.random()
+    for one, other in ((simulated, loop), (fast, slow)):  # both have drawn alike
+        if hasattr(one, "rng"):
+            assert one.rng.random() == other.rng.random()
 
 
 def test_a_seed_leaves_the_user_alone():
@@ -145,3 +147,50 @@ def test_near_ties_of_moved_scores_are_scored_afresh():
     slow = cf.simulate_items(learner, catalogue, weights, Plain(cf.users.AlphaInformative(0.5)),
                              rounds=25)
     same(fast, slow)
+
+
+@pytest.mark.parametrize("task", ["rankings", "items"])
+def test_runs_of_the_dueling_bandit_at_many_sizes(task):
+    """Real numbers, float32 rows, and so many rounds that rows of what is left are moved."""
+    rng = np.random.default_rng(2)
+    if task == "rankings":
+        data = cf.data.make_ranking(n_queries=300, n_features=20, documents=12, seed=3)
+        fast, slow = (cf.DuelingBandit(cf.Ranking(), step=0.3, seed=1) for _ in "12")
+        user = cf.users.AlphaInformative(0.5)
+        history = cf.simulate(fast, data, user)
+        by_calls = cf.simulate(slow, data, Plain(prepared(user, data.fit_weights(), 5)))
+        np.testing.assert_allclose(history.regret, by_calls.regret, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(fast.weights, slow.weights)
+        return
+    catalogue = rng.standard_normal((400, 30)).astype(np.float32)
+    weights = rng.standard_normal((2, 30))
+    learner = cf.DuelingBandit(cf.Items(catalogue), step=0.3, seed=1)
+    user = cf.users.Better(seed=0)
+    same(cf.simulate_items(learner, catalogue, weights, user, rounds=210),
+         cf.simulate_items(learner, catalogue, weights, Plain(user), rounds=210))
+
+
+@pytest.mark.parametrize("pending", [True, False])
+def test_a_round_of_the_dueling_bandit_that_fails_draws_nothing(pending):
+    """The loop of single calls ends with the same generator, weights and comparison."""
+    x = np.random.default_rng(0).standard_normal((7, 3))
+    huge = np.array([[1.7e308, 1.7e308, 0.0], [1.7e308, -1.7e308, 0.0]])
+    for good in (0, 5):
+        data = RankingData(np.concatenate([x, huge]), np.zeros(9), [0, 7, 9])
+        learner = cf.DuelingBandit(cf.Ranking(k=3), explore=10.0, step=0.5, seed=6)
+        if pending:
+            learner.present(x)
+        loop = copy.deepcopy(learner)
+        order, weights = [0] * good + [1], np.ones(3)
+        with pytest.raises(ValueError, match=f"round {good}"):
+            cf.simulate(learner, data, cf.users.AlphaInformative(0.5), order=order,
+                        weights=weights)
+        with pytest.raises(ValueError, match="x gives scores that overflow"):
+            cf.simulate(loop, data, Plain(cf.users.AlphaInformative(0.5, weights=weights, k=3)),
+                        order=order, weights=weights)
+        assert len(learner.last_history) == learner.rounds == loop.rounds == good
+        assert learner.rng.random() == loop.rng.random()
+        if good:
+            np.testing.assert_array_equal(learner.weights, loop.weights)
+        assert learner.weights.any() == loop.weights.any()
+        assert (learner._engine.state()["pending"] is None) == (not pending or good > 0)

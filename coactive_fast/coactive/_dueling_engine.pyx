@@ -1,6 +1,6 @@
 """The engine of the dueling bandit: draws a direction, drafts what is presented, keeps score.
 
-One round is two calls. `present` draws and holds a comparison, `learn` ends it; what is held is
+See _dueling_engine.pxd. One round is two calls. `present` draws and holds a comparison, `learn` ends it; what is held is
 part of the state. A present that fails winds the generator back, so nothing has changed.
 Cost: rankings of n documents: one reading of x for both orderings, two sorts, O(n) to interleave
 them; items: one reading of the candidates' rows.
@@ -16,9 +16,10 @@ from libc.math cimport sqrt
 from libc.stddef cimport size_t
 from libc.string cimport memcpy, memset
 from numpy.random cimport bitgen_t
+from numpy.random.c_distributions cimport random_standard_normal_fill
 
 from coactive_fast._arrays cimport (
-    as_count, as_vector, data_of, new_indices, refuse, refuse_non_finite, row_stride,
+    as_count, as_vector, data_of, new_indices, new_vector, refuse, refuse_non_finite, row_stride,
 )
 from coactive_fast._table cimport (
     CF_OK, cf_candidate, cf_get_library, cf_get_table, cf_library, cf_table,
@@ -56,14 +57,6 @@ cdef class DuelingEngine(CoactiveEngine):
         What `reset` begins with; owned by the engine, which never draws from it.
     """
 
-    cdef double explore, move
-    cdef object first, generator
-    cdef bitgen_t *bits          # of `generator`, which nobody else has: no lock needed
-    # The pending comparison; presented is None where there is none. Never changed in place.
-    cdef np.ndarray direction    # u
-    cdef np.ndarray presented    # rankings: all n documents; items: w's and that of w'
-    cdef np.ndarray brought      # rankings: 1 for each document that w' brought, else 0
-
     def __init__(self, task, double explore, double move, first):
         CoactiveEngine.__init__(self, task, fresh_rule)
         self.explore, self.move = explore, move
@@ -86,9 +79,9 @@ cdef class DuelingEngine(CoactiveEngine):
     def fresh(self):
         return self.rule.rounds == 0 and self.presented is None
 
-    @property
-    def compiled(self):
-        return False  # its rounds are two calls: simulations make them one by one
+    def fresh_rule(self):
+        """An engine of this learner that has learned nothing: chance goes with the rule."""
+        return DuelingEngine(self.task, self.explore, self.move, self.first)
 
     @property
     def rng(self):
@@ -194,65 +187,67 @@ cdef class DuelingEngine(CoactiveEngine):
         finally:
             self.guard.end_write()
 
-    cdef np.ndarray draw_direction(self):
+    cdef void aim(self, double *u) noexcept nogil:
         """u, uniform on the sphere; the bench's delta becomes w' = w + explore u."""
         cdef Py_ssize_t d = self.rule.n, i
-        cdef np.ndarray direction = <np.ndarray>self.generator.standard_normal(d)
-        cdef double *u = data_of(direction)
-        cdef double norm = sqrt(K.dot(d, u, u))
+        cdef double norm
+        random_standard_normal_fill(self.bits, d, u)  # what Generator.standard_normal draws
+        norm = sqrt(K.dot(d, u, u))
         for i in range(d):
             u[i] /= norm
         memcpy(self.bench.delta, self.rule.w, <size_t>d * sizeof(double))
         K.axpy(d, self.explore, u, self.bench.delta)
-        return direction
 
     cdef int compare_rankings(self, np.ndarray a) except -1:
         cdef Py_ssize_t n = np.PyArray_DIM(a, 0), d = np.PyArray_DIM(a, 1)
-        cdef np.ndarray direction, presented = new_indices(n)
+        cdef np.ndarray direction = new_vector(d), presented = new_indices(n)
         cdef np.ndarray brought = <np.ndarray>numpy.empty(n, dtype=numpy.uint8)
-        cdef bint finite
+        cdef ptrdiff_t *shown = <ptrdiff_t *>np.PyArray_DATA(presented)
+        cdef unsigned char *team = <unsigned char *>np.PyArray_DATA(brought)
+        cdef const void *rows = np.PyArray_DATA(a)
+        cdef bint floats = np.PyArray_TYPE(a) == np.NPY_FLOAT, finite
+        cdef Py_ssize_t stride = row_stride(a)
         self.know(d, "x")
         self.bench.fit(n, d, n)
-        direction = self.draw_direction()
+        self.aim(data_of(direction))
         if n * d < BUSY:
-            finite = self.draft(a, presented, brought)
+            finite = self.draft(n, rows, floats, stride, shown, team)
         else:
             with nogil:
-                finite = self.draft(a, presented, brought)
+                finite = self.draft(n, rows, floats, stride, shown, team)
         if not finite:
             refuse_non_finite(a, "x")
             raise ValueError("x gives scores that overflow")
         self.hold(direction, presented, brought)
         return 0
 
-    cdef bint draft(self, np.ndarray a, np.ndarray presented, np.ndarray brought) noexcept nogil:
+    cdef bint draft(self, Py_ssize_t n, const void *rows, bint floats, Py_ssize_t stride,
+                    ptrdiff_t *presented, unsigned char *brought) noexcept nogil:
         """Both orderings and their interleaving; 0 where a score is not finite."""
-        cdef Py_ssize_t n = np.PyArray_DIM(a, 0), d = np.PyArray_DIM(a, 1), stride = row_stride(a)
+        cdef Py_ssize_t d = self.rule.n
         cdef double *score = self.bench.score
         cdef double *other = self.bench.utility
         cdef ptrdiff_t *ordering = self.bench.presented
         cdef ptrdiff_t *second = self.bench.better
         cdef cf_candidate *sorting = <cf_candidate *>self.bench.sorting
-        if np.PyArray_TYPE(a) == np.NPY_FLOAT:
-            K.two_scores_f32(n, d, <const float *>np.PyArray_DATA(a), stride, self.rule.w,
-                             self.bench.delta, score, other)
+        if floats:
+            K.two_scores_f32(n, d, <const float *>rows, stride, self.rule.w, self.bench.delta,
+                             score, other)
         else:
-            K.two_scores(n, d, data_of(a), stride, self.rule.w, self.bench.delta,
+            K.two_scores(n, d, <const double *>rows, stride, self.rule.w, self.bench.delta,
                          score, other)
         if not (K.all_finite(n, score) and K.all_finite(n, other)):
             return False
         K.top_k(n, score, n, ordering, sorting)
         K.top_k(n, other, n, second, sorting)
-        interleave(n, ordering, second, self.bits, self.bench.place,
-                   <ptrdiff_t *>np.PyArray_DATA(presented),
-                   <unsigned char *>np.PyArray_DATA(brought))
+        interleave(n, ordering, second, self.bits, self.bench.place, presented, brought)
         return True
 
     cdef int compare_items(self, np.ndarray candidates) except -1:
-        cdef np.ndarray direction, presented = new_indices(2)
+        cdef np.ndarray direction = new_vector(self.rule.n), presented = new_indices(2)
         cdef bint finite
         self.bench.fit(2, self.rule.n, 1)
-        direction = self.draw_direction()
+        self.aim(data_of(direction))
         if self.items.size < BUSY:
             finite = self.best_two(candidates, <ptrdiff_t *>np.PyArray_DATA(presented))
         else:
@@ -328,25 +323,26 @@ cdef class DuelingEngine(CoactiveEngine):
         return 0
 
     cdef int finish(self, bint won) except -1:
-        """w += move u if w' won; the comparison is over."""
-        cdef Py_ssize_t d = self.rule.n
+        """The comparison is over."""
         cdef int status
-        self.bench.fit(2, d, 1)  # the comparison may come from another engine
-        memset(self.bench.delta, 0, <size_t>d * sizeof(double))
-        if won:
-            K.axpy(d, self.move, data_of(self.direction), self.bench.delta)
-        status = self.rule.step(self.bench.delta)
+        self.bench.fit(2, self.rule.n, 1)  # the comparison may come from another engine
+        status = self.move_by(data_of(self.direction), won)
         if status != CF_OK:
             refuse(status, "step")
         self.hold(None, None, None)
         return 0
 
+    cdef int move_by(self, const double *u, bint won) noexcept nogil:
+        """w += move u if w' won: the step of every round."""
+        cdef Py_ssize_t d = self.rule.n
+        memset(self.bench.delta, 0, <size_t>d * sizeof(double))
+        if won:
+            K.axpy(d, self.move, u, self.bench.delta)
+        return self.rule.step(self.bench.delta)
+
     cdef bint documents_won(self, np.ndarray a, np.ndarray shown, np.ndarray wanted) except -1:
         """Whether w' brought more of the first k documents of the feedback than w."""
         cdef Py_ssize_t n = np.PyArray_DIM(self.presented, 0), m, i
-        cdef const ptrdiff_t *better = <const ptrdiff_t *>np.PyArray_DATA(wanted)
-        cdef const unsigned char *brought = <const unsigned char *>np.PyArray_DATA(self.brought)
-        cdef Py_ssize_t wins = 0
         if np.PyArray_DIM(a, 0) != n:
             raise ValueError(f"x must have the {n} documents that were presented, got "
                              f"{np.PyArray_DIM(a, 0)}")
@@ -362,10 +358,9 @@ cdef class DuelingEngine(CoactiveEngine):
         if not K.all_finite(n, self.bench.score):
             refuse_non_finite(a, "x")
             raise ValueError("x gives scores that overflow")
-        m = min(np.PyArray_DIM(wanted, 0), self.k)
-        for i in range(m):
-            wins += brought[better[i]]
-        return 2 * wins > m
+        return brought_most(min(np.PyArray_DIM(wanted, 0), self.k),
+                            <const ptrdiff_t *>np.PyArray_DATA(wanted),
+                            <const unsigned char *>np.PyArray_DATA(self.brought))
 
     cdef bint item_won(self, np.ndarray candidates, Py_ssize_t i, Py_ssize_t j,
                        Py_ssize_t better) except -1:
@@ -380,6 +375,15 @@ cdef class DuelingEngine(CoactiveEngine):
                 if not (candidates == item).any():
                     raise ValueError(f"y must be among the candidates in x, {item} is not")
         return better != i
+
+
+cdef bint brought_most(Py_ssize_t m, const ptrdiff_t *better,
+                       const unsigned char *brought) noexcept nogil:
+    """Whether w' brought more of the first m documents of the feedback than w."""
+    cdef Py_ssize_t wins = 0, i
+    for i in range(m):
+        wins += brought[better[i]]
+    return 2 * wins > m
 
 
 cdef void interleave(Py_ssize_t n, const ptrdiff_t *own, const ptrdiff_t *other, bitgen_t *bits,

@@ -11,6 +11,8 @@ from ..learner._check import count
 from ..learner._history import CoactiveHistory, mean_over_users
 from ..learner._progress import reporter
 from ..learner._random import make_generator
+from ._dueling import DuelingBandit
+from ._dueling_runs import DuelingItems
 from ._engine import item_utilities
 from ._items import ItemsRun
 from ._learners import CoactiveLearner, PreferencePerceptron
@@ -31,7 +33,7 @@ def simulate_items(learner, items, weights, user, *, rounds=1500, ratings=None, 
     or more features the scores are moved by rows of a shared Gram matrix (n^2 float32, up to 1 GB)
     instead of being made anew: where the best two are within the rounding bound they are
     scored afresh, so the decisions are those of the loop of single calls; all other rules
-    score every item in every round and give that loop's bits.
+    score every candidate in every round and give that loop's bits.
 
     Parameters
     ----------
@@ -120,7 +122,8 @@ class _Run:
         if not self.compiled:
             self.python_users(report)
             return
-        shared = ItemsRun(self.items.features, self.gram(), self.utility, self.optimal)
+        make = DuelingItems if isinstance(self.learner, DuelingBandit) else ItemsRun
+        shared = make(self.items.features, self.gram(), self.utility, self.optimal)
         _Crew(len(self.weights), lambda u: self.play(shared, u), shared).work(jobs, report)
 
     def play(self, shared, u):

@@ -1,4 +1,4 @@
-"""Whole runs over many users of one catalogue.
+"""Whole runs over many users of one catalogue; see _items.pxd.
 
 Each user has a fresh learner and his own candidates; the catalogue is shared and read-only.
 
@@ -7,8 +7,8 @@ x_j - x_i moves all scores by G_j - G_i: two rows read instead of the whole cata
 since memory is what a round takes. Their rounding piles up in the scores, so a bound of the
 difference to scores made afresh goes along; all that are within it of the best are scored afresh
 by the learner's own weights, which are kept as in the loop of single calls. So the decisions are
-those of that loop. Other rules score the catalogue in every round. What has left has a score of
-minus infinity, which no step changes.
+those of that loop. Other rules score in every round what is left, whose rows are copied together
+now and then. What has left has a score of minus infinity, which no step changes.
 
 Utilities are sorted once a user: the least item that closes the gap is a binary search and one
 look for the next that is still there.
@@ -18,6 +18,8 @@ import numpy
 
 cimport numpy as np
 from libc.math cimport INFINITY, sqrt
+from libc.stddef cimport size_t
+from libc.string cimport memmove, memset
 
 from coactive_fast._arrays cimport data_of, refuse, take_scratch
 from coactive_fast._table cimport (
@@ -65,16 +67,6 @@ cdef class ItemsRun:
         Written a row a user; NaN before.
     """
 
-    cdef readonly object items, gram, utility, optimal
-    cdef const char *rows      # of items
-    cdef const float *g        # of gram, or NULL
-    cdef const double *norm    # of each item
-    cdef np.ndarray norms
-    cdef Py_ssize_t n, d, rounds
-    cdef bint floats
-    cdef double longest        # the largest norm of an item
-    cdef public bint stop      # set by another thread: every user ends after its round
-
     def __init__(self, items, gram, utility, optimal):
         self.items, self.gram = items, gram
         self.utility, self.optimal = utility, optimal
@@ -88,9 +80,12 @@ cdef class ItemsRun:
         self.norm = data_of(self.norms)
         self.longest = float(self.norms.max())
 
-    def play(self, Py_ssize_t user, rule, Decider decider, weights, ratings):
-        """All rounds of one user."""
-        cdef Session s = Session(self, rule, decider, weights, ratings)
+    cdef Taste session(self, learner, Decider decider, weights, ratings):
+        return Session(self, learner, decider, weights, ratings)
+
+    def play(self, Py_ssize_t user, learner, Decider decider, weights, ratings):
+        """All rounds of one user; `learner` is what the engine's `fresh_rule` made."""
+        cdef Taste s = self.session(learner, decider, weights, ratings)
         cdef double *utility = data_of(self.utility) + user * self.rounds
         cdef double *optimal = data_of(self.optimal) + user * self.rounds
         cdef int status
@@ -100,37 +95,20 @@ cdef class ItemsRun:
             refuse(status, f"user {user}")
 
 
-cdef class Session:
-    # One user. Invariants: score[i] = -inf exactly where alive[i] = 0; `left` counts the others;
-    # below `top` (a place in the sorted order) lies everything that is alive; next_place[p] leads
-    # to the first place >= p that is alive (n: none), with its path halved at every walk.
-    cdef ItemsRun run_
-    cdef Rule rule
-    cdef Decider user
-    cdef Bench bench
-    cdef np.ndarray value, order       # utilities or ratings; places by utility
-    cdef np.ndarray truth              # utilities, which regret is measured by
-    cdef const double *truth_
-    cdef const double *value_
-    cdef const ptrdiff_t *order_
-    cdef double *score
-    cdef ptrdiff_t *next_place
-    cdef ptrdiff_t *place              # of an item in the sorted order
-    cdef ptrdiff_t *pending            # pairs of the unfinished batch
-    cdef Py_ssize_t waiting, room
-    cdef unsigned char *alive
-    cdef Py_ssize_t left, top
-    cdef double most                   # the best score, where `known`
-    cdef bint known
-    cdef double error                  # bound of |score - score made afresh|, the accumulated part
+cdef void score_rows(Py_ssize_t n, Py_ssize_t d, const char *rows, bint floats, const double *w,
+                     double *out) noexcept nogil:
+    if floats:
+        K.scores_f32(n, d, <const float *>rows, d, w, out)
+    else:
+        K.scores(n, d, <const double *>rows, d, w, out)
 
-    def __init__(self, ItemsRun run, Rule rule, Decider user, weights, ratings):
+
+cdef class Taste:
+    def __init__(self, ItemsRun run, Decider user, weights, ratings):
         cdef Py_ssize_t n = run.n, i
-        self.run_, self.rule, self.user = run, rule, user
-        self.bench = Bench()
-        self.bench.fit(n, run.d, 1)
+        self.run_, self.user = run, user
         self.truth = <np.ndarray>numpy.empty(n)
-        self.score_with(data_of(weights), data_of(self.truth))
+        score_rows(n, run.d, run.rows, run.floats, data_of(weights), data_of(self.truth))
         if not K.all_finite(n, data_of(self.truth)):
             raise ValueError("weights give utilities that overflow")
         self.value = self.truth
@@ -141,21 +119,95 @@ cdef class Session:
         self.order = <np.ndarray>numpy.argsort(self.truth, kind="stable").astype(numpy.intp)
         self.truth_, self.value_ = data_of(self.truth), data_of(self.value)
         self.order_ = <const ptrdiff_t *>np.PyArray_DATA(self.order)
+        self.alive = <unsigned char *>take_scratch(n, 1)
+        memset(self.alive, 1, <size_t>n)
+        self.id = <ptrdiff_t *>take_scratch(n, sizeof(ptrdiff_t))
+        for i in range(n):
+            self.id[i] = i
+        self.kept_rows = run.rows
+        self.left = self.kept = n
+        self.top = n - 1
+
+    def __dealloc__(self):
+        L.free(self.alive)
+        L.free(self.id)
+        L.free(self.own)
+
+    cdef int run(self, double *utility, double *optimal) noexcept nogil:
+        return CF_OK
+
+    cdef double best_left(self) noexcept nogil:
+        """The highest utility of what is left."""
+        while not self.alive[self.order_[self.top]]:
+            self.top -= 1
+        return self.truth_[self.order_[self.top]]
+
+    cdef void keep_alive(self) noexcept nogil:
+        """Copies the rows of what is left together, once an eighth of those read has left."""
+        cdef size_t row = <size_t>self.run_.d * (4 if self.run_.floats else 8)
+        cdef Py_ssize_t p, m = 0
+        if 8 * self.left > 7 * self.kept:
+            return
+        if self.own == NULL:
+            self.own = <char *>L.alloc(<size_t>self.left, row)
+            if self.own == NULL:
+                return  # as before: more is read than needed
+        for p in range(self.kept):
+            if self.alive[self.id[p]]:
+                memmove(self.own + m * row, self.kept_rows + p * row, row)
+                self.id[m] = self.id[p]
+                m += 1
+        self.kept_rows = self.own
+        self.kept = m
+
+    cdef Py_ssize_t best_kept(self, double *score) noexcept nogil:
+        """The best of what is left by scores of `kept` rows, ties to the lower one; -1: overflow.
+
+        Scores of what has left become minus infinity.
+        """
+        cdef ptrdiff_t best
+        cdef Py_ssize_t p
+        for p in range(self.kept):
+            if not self.alive[self.id[p]]:
+                score[p] = -INFINITY
+            elif not score[p] - score[p] == 0.0:
+                return -1
+        K.top_k(self.kept, score, 1, &best, NULL)
+        return self.id[best]
+
+
+cdef class Session(Taste):
+    # One user of a learner that presents one item. Invariants: score[i] = -inf exactly where
+    # alive[i] = 0; next_place[p] leads to the first place >= p that is alive (n: none), with its
+    # path halved at every walk.
+    cdef Rule rule
+    cdef Bench bench
+    cdef double *score
+    cdef ptrdiff_t *next_place
+    cdef ptrdiff_t *place              # of an item in the sorted order
+    cdef ptrdiff_t *pending            # pairs of the unfinished batch
+    cdef Py_ssize_t waiting, room
+    cdef double most                   # the best score, where `known`
+    cdef bint known
+    cdef double error                  # bound of |score - score made afresh|, the accumulated part
+
+    def __init__(self, ItemsRun run, Rule rule, Decider user, weights, ratings):
+        cdef Py_ssize_t n = run.n, i
+        Taste.__init__(self, run, user, weights, ratings)
+        self.rule = rule
+        self.bench = Bench()
+        self.bench.fit(n, run.d, 1)
         self.score = <double *>take_scratch(n, sizeof(double))
         self.next_place = <ptrdiff_t *>take_scratch(n + 1, sizeof(ptrdiff_t))
         self.place = <ptrdiff_t *>take_scratch(n, sizeof(ptrdiff_t))
-        self.alive = <unsigned char *>take_scratch(n, 1)
         self.room = (<Perceptron>rule).batch if isinstance(rule, Perceptron) else 0
         self.room = min(self.room, run.rounds)
         self.pending = <ptrdiff_t *>take_scratch(2 * self.room + 2, sizeof(ptrdiff_t))
         for i in range(n):
             self.score[i] = 0.0
             self.next_place[i] = i
-            self.alive[i] = 1
             self.place[self.order_[i]] = i
         self.next_place[n] = n
-        self.left = n
-        self.top = n - 1
         if rule.n == 0:
             rule.start(run.d)
 
@@ -164,13 +216,6 @@ cdef class Session:
         L.free(self.next_place)
         L.free(self.place)
         L.free(self.pending)
-        L.free(self.alive)
-
-    cdef void score_with(self, const double *w, double *out) noexcept nogil:
-        if self.run_.floats:
-            K.scores_f32(self.run_.n, self.run_.d, <const float *>self.run_.rows, self.run_.d, w, out)
-        else:
-            K.scores(self.run_.n, self.run_.d, <const double *>self.run_.rows, self.run_.d, w, out)
 
     cdef double score_of(self, Py_ssize_t i) noexcept nogil:
         """One item's score made afresh."""
@@ -180,8 +225,6 @@ cdef class Session:
         return K.dot(self.run_.d, <const double *>self.run_.rows + i * self.run_.d, self.rule.w)
 
     cdef int run(self, double *utility, double *optimal) noexcept nogil:
-        cdef const double *truth = self.truth_
-        cdef const ptrdiff_t *order = self.order_
         cdef Py_ssize_t t, i, j
         cdef int status
         for t in range(self.run_.rounds):
@@ -192,10 +235,8 @@ cdef class Session:
                 return CF_ENONFINITE
             if self.run_.g != NULL:
                 cf_fetch_row(self.run_.g + i * self.run_.n)
-            while not self.alive[order[self.top]]:
-                self.top -= 1
-            utility[t] = truth[i]
-            optimal[t] = truth[order[self.top]]
+            utility[t] = self.truth_[i]
+            optimal[t] = self.best_left()
             j = self.respond(i)
             self.remove(i)  # first: the best score of those left comes out of the step
             if j != i:
@@ -211,16 +252,12 @@ cdef class Session:
         """The best candidate, ties to the lower index; -1: scores overflow."""
         cdef ptrdiff_t best[NEAR]
         cdef double least
-        cdef Py_ssize_t i, m
+        cdef Py_ssize_t m
         if self.run_.g == NULL:
-            self.score_with(self.rule.w, self.bench.score)
-            for i in range(self.run_.n):
-                if not self.alive[i]:
-                    self.bench.score[i] = -INFINITY
-                elif not self.bench.score[i] - self.bench.score[i] == 0.0:
-                    return -1
-            K.top_k(self.run_.n, self.bench.score, 1, best, NULL)
-            return best[0]
+            self.keep_alive()
+            score_rows(self.kept, self.run_.d, self.kept_rows, self.run_.floats, self.rule.w,
+                       self.bench.score)
+            return self.best_kept(self.bench.score)
         if not self.known:
             K.top_k(self.run_.n, self.score, 1, best, NULL)
             self.most = self.score[best[0]]

@@ -1,4 +1,4 @@
-"""Whole runs over rankings: present, answer, learn, in one compiled loop.
+"""Whole runs over rankings: present, answer, learn, in one compiled loop; see _simulate.pxd.
 
 A round reads the query's features once: scores by the learner's weights and utilities by w*
 come from one pass (two_scores), the beginning of the next query is asked for meanwhile, and the
@@ -55,14 +55,6 @@ cdef class RankingRun:
         w* of the user where it has another.
     """
 
-    cdef np.ndarray features, relevance, offsets, order, weights, own
-    cdef Decider user
-    cdef np.ndarray utility, optimal
-    cdef readonly Py_ssize_t done
-    cdef Py_ssize_t k, d
-    cdef bint floats
-    cdef Bench bench
-
     def __init__(self, features, relevance, offsets, order, weights, own, Decider user,
                  Py_ssize_t k, Py_ssize_t most, utility, optimal):
         self.features, self.relevance, self.offsets = features, relevance, offsets
@@ -88,15 +80,23 @@ cdef class RankingRun:
             with lock if lock is not None else contextlib.nullcontext():
                 engine.guard.begin_write()
                 try:
-                    engine.know(self.d, "data")
+                    self.begin(engine)
                     with nogil:
                         status = self.rounds(engine, ticker, total)
+                    self.end(status)
                 finally:
                     engine.guard.end_write()
             if status == CF_OK:
                 ticker.pause(self.done)
         if status != CF_OK:
             refuse(status, f"round {self.done}")
+
+    cdef int begin(self, CoactiveEngine engine) except -1:
+        engine.know(self.d, "data")
+        return 0
+
+    cdef int end(self, int status) except -1:
+        return 0
 
     cdef int rounds(self, CoactiveEngine engine, Ticker ticker, Py_ssize_t total) noexcept nogil:
         """Rounds until the next pause, the end, or one that fails and changes nothing."""
@@ -127,6 +127,7 @@ cdef class RankingRun:
         cdef ptrdiff_t *better = self.bench.better
         cdef cf_candidate *sorting = <cf_candidate *>self.bench.sorting
         cdef double best
+        cdef int status
         if self.floats:
             K.two_scores_f32(n, d, <const float *>rows, d, engine.rule.w, data_of(self.weights),
                              score, utility)
@@ -142,17 +143,10 @@ cdef class RankingRun:
         best = L.gain(k, utility, better, discount)
         data_of(self.optimal)[t] = best
         data_of(self.utility)[t] = L.gain(k, utility, shown, discount)
-        if self.own is not None and self.user.kind != DEPTH:
-            if self.floats:
-                K.scores_f32(n, d, <const float *>rows, d, data_of(self.own), utility)
-            else:
-                K.scores(n, d, <const double *>rows, d, data_of(self.own), utility)
-            if not K.all_finite(n, utility):
-                return CF_ENONFINITE
-            K.top_k(n, utility, k, better, sorting)
-            best = L.gain(k, utility, better, discount)
         cf_fetch(ahead + 4096)
-        self.user.rank(self.bench, n, k, utility, score, data_of(self.relevance) + offsets[query], best)
+        status = self.improve(query, score, best)
+        if status != CF_OK:
+            return status
         cf_fetch(ahead + 8192)
         if engine.rule.direct():
             k = changed_places(self.bench, k, shown, better)
@@ -160,3 +154,28 @@ cdef class RankingRun:
                                            self.bench.minus, self.bench.weight)
         ranking_delta(self.bench, k, shown, k, better, rows, self.floats, d)
         return engine.rule.step(self.bench.delta)
+
+    cdef int improve(self, Py_ssize_t query, const double *key, double best) noexcept nogil:
+        """The user's answer, bench.better from bench.presented and bench.utility."""
+        cdef const ptrdiff_t *offsets = <const ptrdiff_t *>np.PyArray_DATA(self.offsets)
+        cdef Py_ssize_t n = offsets[query + 1] - offsets[query], k = min(self.k, n)
+        cdef double *utility = self.bench.utility
+        cdef ptrdiff_t *better = self.bench.better
+        if self.own is not None and self.user.kind != DEPTH:
+            self.score_rows(query, n, data_of(self.own), utility)
+            if not K.all_finite(n, utility):
+                return CF_ENONFINITE
+            K.top_k(n, utility, k, better, <cf_candidate *>self.bench.sorting)
+            best = L.gain(k, utility, better, self.bench.discount)
+        self.user.rank(self.bench, n, k, utility, key, data_of(self.relevance) + offsets[query],
+                       best)
+        return CF_OK
+
+    cdef void score_rows(self, Py_ssize_t query, Py_ssize_t n, const double *w,
+                         double *out) noexcept nogil:
+        """The scores of a query's documents."""
+        cdef const char *rows = self.rows_of(query)
+        if self.floats:
+            K.scores_f32(n, self.d, <const float *>rows, self.d, w, out)
+        else:
+            K.scores(n, self.d, <const double *>rows, self.d, w, out)

@@ -7,6 +7,8 @@ import numpy as np
 from ..learner._history import CoactiveHistory
 from ..learner._progress import reporter
 from ..learner._random import make_generator
+from ._dueling import DuelingBandit
+from ._dueling_runs import DuelingRankings
 from ._learners import CoactiveLearner
 from ._simulate import RankingRun
 from ._tasks import Ranking
@@ -133,9 +135,9 @@ def _compiled_run(learner, data, user, order, weights, utility, optimal):
         own = None if np.array_equal(own, weights) else own
     offsets = np.ascontiguousarray(data.offsets, dtype=np.intp)
     most = int(np.diff(offsets).max(initial=1))
-    return RankingRun(data.features, np.ascontiguousarray(data.relevance, dtype=np.float64),
-                      offsets, order, weights, own, user._decider(), learner.task.k, most,
-                      utility, optimal)
+    make = DuelingRankings if isinstance(learner, DuelingBandit) else RankingRun
+    return make(data.features, np.ascontiguousarray(data.relevance, dtype=np.float64), offsets,
+                order, weights, own, user._decider(), learner.task.k, most, utility, optimal)
 
 
 def _same_length(weights, name, d):

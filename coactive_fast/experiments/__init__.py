@@ -7,7 +7,15 @@ One module an experiment (or a few that share their tasks); never loaded by
 import importlib
 
 MODULES = (  # in the order of the report
+    "coactive_clicks",
     "coactive_alpha",
+    "coactive_noise",
+    "coactive_batch",
+    "coactive_expected",
+    "coactive_svm",
+    "coactive_dueling",
+    "coactive_exponentiated",
+    "coactive_convex",
     "confidit_versions",
     "confidit_newsgroups",
     "filtering_topics",

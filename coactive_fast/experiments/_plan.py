@@ -19,8 +19,8 @@ import numpy as np
 class Task(NamedTuple):
     """``function(sets, **arguments)``, which returns a dict of arrays (scalars become arrays).
 
-    The function is one of a module, the arguments are numbers, strings, None and lists of these:
-    they are the task's name in the folder where finished tasks wait.
+    The function is one of a module, the arguments are numbers, strings, None, and lists and dicts
+    of these: they are the task's name in the folder where finished tasks wait.
     """
 
     function: Callable[..., Mapping[str, Any]]

@@ -151,7 +151,7 @@ def reproduce(names=(), *, scale="quick", data=None, out="coactive-fast-report",
 
         def play(experiment):
             setting = Setting(sets, seed, experiment.parameters(scale))
-            kept = _run.Kept(out / "parts" / experiment.name)
+            kept = _run.Kept(out / "parts")  # one for all: some share tasks
             return _run.drive(experiment, setting, crew, kept, told.of(experiment.name))
 
         running = {drivers.submit(play, experiment): experiment for experiment in wanted}

@@ -2,9 +2,10 @@
 
 import os
 import signal
+import threading
 import time
 from collections import defaultdict
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context
 from pathlib import Path
@@ -45,6 +46,7 @@ class Processes:
 
     def __init__(self, jobs):
         self.jobs = jobs
+        self.stopped = False
 
     def __enter__(self):
         self.threads = one_blas_thread()
@@ -59,6 +61,7 @@ class Processes:
 
     def stop(self):
         """Ends the processes at once, whatever they are doing."""
+        self.stopped = True
         self.pool.shutdown(wait=False, cancel_futures=True)
         for process in active_children():
             process.terminate()
@@ -68,7 +71,10 @@ class Processes:
         at = {self.pool.submit(timed, task, sets): i for i, task in enumerate(tasks)}
         try:
             while at:
-                for future in wait(at, return_when=FIRST_COMPLETED).done:
+                done = wait(at, 1.0, return_when=FIRST_COMPLETED).done
+                if self.stopped and not done:  # nobody tells of what was cancelled before it began
+                    raise CancelledError
+                for future in done:
                     yield at.pop(future), future.result()
         finally:
             for future in at:
@@ -95,7 +101,7 @@ class Here:
 
 
 class Kept:
-    """Finished tasks of one experiment, a file each, written whole or not at all."""
+    """Finished tasks, a file each, written whole or not at all."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -112,7 +118,7 @@ class Kept:
 
     def put(self, task, result, seconds):
         path = self.folder / f"{task.key}.npz"
-        part = path.with_suffix(".part")
+        part = path.with_suffix(f".{threading.get_ident()}.part")  # experiments may share a task
         with open(part, "wb") as file:
             np.savez(file, **result, **{"seconds of it": seconds})
         os.replace(part, path)

@@ -8,7 +8,7 @@ import functools
 import numpy as np
 import scipy.sparse
 
-from coactive_fast import data
+from coactive_fast import Items, data
 
 PARTS = tuple(f"mq2008/S{i}.txt" for i in range(1, 6))
 RATINGS = "ml-1m/ratings.dat"
@@ -29,11 +29,25 @@ def web_search(sets):
 
 
 @functools.lru_cache(maxsize=2)
+def ranking_weights(sets):
+    """w* of web search: the least-squares fit of the labels."""
+    return web_search(sets).fit_weights()
+
+
+@functools.lru_cache(maxsize=2)
+def most_useful_ranking(sets):
+    """A bound of the utility of any ranking by any w as long as w*: that length times phi's."""
+    longest = np.sort(np.linalg.norm(web_search(sets).features, axis=1))[:-6:-1]
+    discounts = 1.0 / np.log2(np.arange(2, 7))
+    return float(np.linalg.norm(ranking_weights(sets)) * (longest @ discounts))
+
+
+@functools.lru_cache(maxsize=2)
 def movies(sets):
-    """Item features from one half of the users, and w* of each user of the other half.
+    """The catalogue by one half of the users, and w* of each user of the other half.
 
     MovieLens 1M, factors of rank 50; else generated ratings of 400 users for 1,500 items.
-    Returns (features, weights, ratings of those users).
+    Returns (Items, weights, ratings of those users).
     """
     if sets.real:
         ratings, rank = data.load_movielens(sets.file(RATINGS))[0], 50
@@ -44,7 +58,7 @@ def movies(sets):
     half = len(order) // 2
     train, test = np.sort(order[half:]), np.sort(order[:half])
     items, _ = data.factorize(ratings[train], rank=rank, seed=0)
-    return items, data.fit_user_weights(ratings[test], items), ratings[test]
+    return Items(items), data.fit_user_weights(ratings[test], items), ratings[test]
 
 
 @functools.lru_cache(maxsize=2)

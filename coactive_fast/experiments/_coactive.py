@@ -1,0 +1,259 @@
+"""What the coactive figures share: a learner and a user by name, on web search or on movies.
+
+Web search: rankings of a query's documents; a run goes over all queries in a random order, then
+again in another one, until there were so many rankings as the paper's set has queries. Movies: one
+item at a time, a fresh learner for every user of one half, features from the other half. A figure
+is some cases (a learner, a user, a label), each run on one or both, and what the curves show of
+the paper's findings.
+"""
+
+import time
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+import coactive_fast as cf
+
+from . import _sets
+from ._plan import (
+    Curve,
+    Experiment,
+    Finding,
+    Outcome,
+    Plot,
+    Task,
+    ordered,
+    rounds_to_show,
+    running_mean,
+)
+
+LEARNERS = {
+    "perceptron": cf.PreferencePerceptron,
+    "exponentiated": cf.ExponentiatedPreferencePerceptron,
+    "convex": cf.ConvexPreferencePerceptron,
+    "second-order": cf.SecondOrderPreferencePerceptron,
+    "svm": cf.RankingSVM,
+    "dueling": cf.DuelingBandit,
+}
+USERS = {
+    "strict": cf.users.AlphaInformative,
+    "expected": cf.users.ExpectedAlphaInformative,
+    "depth": cf.users.NoisyDepth,
+    "better": cf.users.Better,
+    "best": cf.users.Best,
+}
+QUICK = {"permutations": 4, "rankings": 4000, "users": 60, "rounds": 300}
+PAPER = {"permutations": 20, "rankings": 28000, "users": 3020, "rounds": 1500}
+GENERATED = ("The data are generated: independent features, and labels that are a linear utility "
+             "with noise, are not what the paper met.")
+PARTS = 10  # tasks that the users of one case are split into
+
+
+@dataclass(frozen=True)
+class Case:
+    """One curve. The defaults are the paper's: alpha = 0.5, depth 10, "better"."""
+
+    label: str
+    learner: str = "perceptron"
+    settings: dict = field(default_factory=dict)
+    web_user: tuple = ("strict", {"alpha": 0.5})
+    movie_user: tuple = ("strict", {"alpha": 0.5})
+    sample: dict = field(default_factory=dict)  # parameters of the scale, where it has its own
+
+    def noisy(self, label=None):
+        return replace(self, label=label or self.label, web_user=("depth", {"depth": 10}),
+                       movie_user=("better", {}))
+
+    def work(self, on):
+        """The part of a task's arguments that says who plays."""
+        name, taste = self.web_user if on == "web" else self.movie_user
+        return {"learner": self.learner, "settings": self.settings, "user": name, "taste": taste}
+
+
+# --- the tasks ----------------------------------------------------------------------------------
+
+
+def _learner(name, settings, task, seed):
+    chance = {"seed": seed} if name == "dueling" else {}
+    return LEARNERS[name](task, **settings, **chance)
+
+
+def _costs(regret, most):
+    """What is shown of runs (runs, rounds): mean regret, and the convex one of (theta - most)^2.
+
+    theta is minus the regret, so a round's convex regret is r^2 + 2 most r.
+    """
+    shown = rounds_to_show(regret.shape[1]) - 1
+    convex = regret * (regret + 2.0 * np.asarray(most)[:, None])
+    found = {"runs": len(regret)}
+    for name, values in (("regret", regret), ("convex", convex)):
+        means = running_mean(values)[:, shown]
+        found[name], found[f"{name} squared"] = means.sum(0), (means**2).sum(0)
+        found[f"{name} last"] = means[:, -1]
+    return found
+
+
+def web_search(sets, learner, settings, user, taste, permutation, rankings, seed):
+    data = _sets.web_search(sets)
+    rng = np.random.default_rng([seed, permutation])
+    passes = -(-rankings // len(data))
+    order = np.concatenate([rng.permutation(len(data)) for _ in range(passes)])[:rankings]
+    model = _learner(learner, settings, cf.Ranking(k=5), [seed, permutation, 2])
+    answers, most = USERS[user](**taste), [_sets.most_useful_ranking(sets)]
+    begin = time.perf_counter()
+    history = cf.simulate(model, data, answers, order=order, weights=_sets.ranking_weights(sets),
+                          seed=[seed, permutation, 1])
+    return {"seconds": time.perf_counter() - begin, **_costs(history.regret[None], most)}
+
+
+def movies(sets, learner, settings, user, taste, first, last, rounds, seed):
+    """The users from `first` to `last`, summed up."""
+    items, weights, ratings = _sets.movies(sets)
+    weights = weights[first:last]
+    model = _learner(learner, settings, items, [seed, first, 2])
+    begin = time.perf_counter()
+    history = cf.simulate_items(model, items, weights, USERS[user](**taste), rounds=rounds,
+                                ratings=ratings[first:last], seed=[seed, first, 1])
+    seconds = time.perf_counter() - begin
+    longest = np.linalg.norm(items.features, axis=1).max()
+    most = longest * np.linalg.norm(weights, axis=1)
+    return {"seconds": seconds, **_costs(history.regret_per_user, most)}
+
+
+# --- their results ------------------------------------------------------------------------------
+
+
+class Result:
+    """Sums over the runs of one case."""
+
+    def __init__(self, case, given, found):
+        self.case, self.found = case, found
+        self.rounds = rounds_to_show(given["rankings"] if "rankings" in given else given["rounds"])
+        self.runs = sum(int(f["runs"]) for f in found)
+        self.seconds = sum(float(f["seconds"]) for f in found)
+
+    def curve(self, measure="regret", cumulative=False):
+        """Mean over runs with its standard error; cumulative: times the rounds."""
+        mean = self._sum(measure) / self.runs
+        error = None
+        if self.runs > 1:
+            spread = np.maximum(self._sum(f"{measure} squared") / self.runs - mean**2, 0.0)
+            error = np.sqrt(spread / (self.runs - 1))
+        times = self.rounds if cumulative else 1.0
+        return Curve(self.case.label, self.rounds, mean * times,
+                     None if error is None else error * times)
+
+    def _sum(self, name):
+        return sum(f[name] for f in self.found)
+
+    def less_than(self, other, measure="regret"):
+        """How much less after the last round, with its standard error: run by run, user by user."""
+        theirs, mine = (np.concatenate([f[f"{measure} last"] for f in result.found])
+                        for result in (other, self))
+        gain = theirs - mine
+        return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain)))
+
+    @property
+    def end(self):
+        """Mean regret after the last round."""
+        return float(self.curve().mean[-1])
+
+    @property
+    def error(self):
+        error = self.curve().error
+        return 0.0 if error is None else float(error[-1])
+
+    def at(self, t):
+        """Mean regret after t rounds (the last round shown until then)."""
+        return float(self.curve().mean[np.searchsorted(self.rounds, t, side="right") - 1])
+
+    def reaches(self, regret):
+        """The first round shown from which mean regret is as low for good, or None."""
+        above = np.flatnonzero(self.curve().mean > regret)
+        after = above[-1] + 1 if above.size else 0
+        return int(self.rounds[after]) if after < len(self.rounds) else None
+
+
+def _web_tasks(setting, case):
+    scale = {**setting.parameters, **case.sample}
+    return [Task(web_search, {**case.work("web"), "permutation": p, "seed": setting.seed,
+                              "rankings": scale["rankings"]}) for p in range(scale["permutations"])]
+
+
+def _movie_tasks(setting, case):
+    scale = {**setting.parameters, **case.sample}
+    cuts = np.linspace(0, scale["users"], min(PARTS, scale["users"]) + 1).astype(int).tolist()
+    return [Task(movies, {**case.work("movies"), "first": first, "last": last,
+                          "rounds": scale["rounds"], "seed": setting.seed})
+            for first, last in zip(cuts, cuts[1:], strict=False)]
+
+
+def run(setting, web=(), films=()):
+    """Yields the tasks of these cases; returns their results, two lists in the cases' order."""
+    lists = [_web_tasks(setting, c) for c in web] + [_movie_tasks(setting, c) for c in films]
+    found = iter((yield [task for tasks in lists for task in tasks]))
+    results = [Result(case, tasks[0].arguments, [next(found) for _ in tasks])
+               for case, tasks in zip([*web, *films], lists, strict=True)]
+    return results[:len(web)], results[len(web):]
+
+
+# --- what figures say ---------------------------------------------------------------------------
+
+
+def by_kind(web, films):
+    """(place, kind of feedback, results); of both lists the first half is strict, then noisy."""
+    for place, results in (("web search", web), ("movies", films)):
+        half = len(results) // 2
+        yield place, "strict", results[:half]
+        yield place, "noisy", results[half:]
+
+
+def average_plot(place, kind, results):
+    return Plot(file_name(place, kind), f"{place.capitalize()}, {kind} feedback", "round",
+                "average regret", [r.curve() for r in results], log="x", bottom=0.0)
+
+
+def file_name(*words):
+    return "-".join(words).replace(" ", "-")
+
+
+def outcome(setting, plots, findings, groups, parameters=None, **more):
+    """With the time of all simulations of each case, of one core, by group of results."""
+    findings = list(findings)
+    if not setting.sets.real:
+        for finding in findings:
+            if finding.holds is False:
+                finding.reason = f"{finding.reason} {GENERATED}".strip()
+    seconds = {on: {r.case.label: round(r.seconds, 3) for r in results}
+               for on, results in groups.items()}
+    return Outcome(plots=plots, findings=findings,
+                   parameters={**(parameters or {}), "seconds": seconds}, **more)
+
+
+def ends(results):
+    return ", ".join(f"{r.case.label}: {r.end:.4g} ± {r.error:.2g}" for r in results)
+
+
+def falls(where, results):
+    """That regret goes to zero: a tenfold of rounds, at the end, still takes much of it away."""
+    def last_decade(r):
+        return r.at(r.rounds[-1] // 10), r.end
+
+    pairs = [last_decade(r) for r in results]
+    return Finding(
+        f"Regret approaches zero ({where}).",
+        "over the last tenfold of rounds: " + ", ".join(
+            f"{r.case.label}: {a:.3g} → {b:.3g}" for r, (a, b) in zip(results, pairs, strict=True)),
+        all(b < 0.6 * a for a, b in pairs), "It falls by more than 40 % in each.")
+
+
+def is_ordered(says, results, reason="Differences within the standard errors count as none."):
+    """That regret does not rise from one of these to the next."""
+    holds, text = ordered([r.curve() for r in results])
+    return Finding(says, text, holds, reason)
+
+
+def experiment(name, title, shows, play, cost, quick=QUICK, full=PAPER):
+    """An experiment on both sets."""
+    return Experiment(name, title, "coactive", shows, "MQ2008; MovieLens 1M", play,
+                      files=(*_sets.PARTS, _sets.RATINGS), quick=quick, full=full, cost=cost)
