@@ -1,7 +1,8 @@
 """The multiclass learners as the tests run them, with what their streams need."""
 
+import numpy as np
 import pytest
-from row_cases import Unchanged, unit_rows
+from row_cases import Unchanged, unit_rows, with_holes
 
 import coactive_fast as cf
 
@@ -73,3 +74,30 @@ def readings(learner, Z):
 
 def unchanged(learner, X, y):
     return Unchanged(learner, lambda one: vars(one.run(X, y)), lambda one: readings(one, X[:7]))
+
+
+# --- compiled learners, to the bit ------------------------------------------------------------
+
+
+def state(learner):
+    return learner._engine.state()
+
+
+def same_state(a, b):
+    np.testing.assert_equal(state(a), state(b))
+
+
+def stream(rng, T=70, d=6, n_classes=3):
+    """Rows with zeros, one of them null, and the labels of a noisy linear rule."""
+    X, y = problem(rng, T=T, d=d, n_classes=n_classes)
+    return with_holes(X, rng), y
+
+
+def loop(learner, name, X, y):
+    """The single calls that make a run; the choices."""
+    choices = []
+    for x, right in zip(X, y, strict=True):
+        label = learner.choose(x)
+        teach(learner, name, x, label, right)
+        choices.append(label)
+    return choices
