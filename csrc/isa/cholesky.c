@@ -106,25 +106,38 @@ static void cholesky_append(cf_cholesky *l, const double *u, double pivot)
     l->n = i + 1;
 }
 
-/* Element (i+1, j+1) moves to (i, j); x = the first column without its head. */
-static void shift_up_left(cf_cholesky *l, double *x)
+/* Panels that go through the rotations together: each is a chain of its own, which hides the time
+ * that one step of it takes. */
+#define CF_CHAINS 4
+
+/* Column j of the panel at `at` when element (i+1, j+1) has moved to (i, j): read in place, before
+ * anything is written at j + 1. n: rows that are left. */
+CF_INLINE vd moved_column(const cf_cholesky *l, ptrdiff_t n, ptrdiff_t at, ptrdiff_t j)
 {
-    const ptrdiff_t n = l->n - 1;
-    for (ptrdiff_t i = 0; i < n; i++)
-        x[i] = *cf_cholesky_at(l, i + 1, 0);
-    for (ptrdiff_t i = n; i < cf_pad(n); i++)
-        x[i] = 0.0;
-    for (ptrdiff_t at = 0; at < n; at += 8) {
-        double *a = panel(l, at / 8);
-        const double *next = panel(l, at / 8 + 1); /* not read beyond the last row */
-        const int more = at + 8 <= n;
-        for (ptrdiff_t j = 0; j < at + 8; j++) {
-            const vd column = j < at + 7 ? v_load(a + 8 * (j + 1)) : v_zero();
-            const vd last = v_set1(more ? next[8 * (j + 1)] : 0.0);
-            v_store(a + 8 * j, v_blend(vm_from(7), last, v_rotate(column, 1)));
+    const double *a = panel(l, at / 8);
+    const vd column = j < at + 7 ? v_load(a + 8 * (j + 1)) : v_zero();
+    const double last = at + 8 <= n ? panel(l, at / 8 + 1)[8 * (j + 1)] : 0.0;
+    return v_blend(vm_from(7), v_set1(last), v_rotate(column, 1));
+}
+
+/* The first `count` columns of some panels (a constant at every call), moved and rotated. */
+CF_INLINE void drop_columns(const cf_cholesky *l, ptrdiff_t n, ptrdiff_t at, int panels,
+                            ptrdiff_t from, ptrdiff_t count, const double *c, const double *s,
+                            double *x)
+{
+    vd xr[CF_CHAINS];
+    for (int p = 0; p < panels; p++)
+        xr[p] = v_load(x + at + 8 * p);
+    for (ptrdiff_t j = from; j < count; j++) {
+        const vd cj = v_set1(c[j]), sj = v_set1(s[j]);
+        for (int p = 0; p < panels; p++) {
+            const vd col = moved_column(l, n, at + 8 * p, j);
+            v_store(panel(l, at / 8 + p) + 8 * j, v_fma(cj, col, v_mul(sj, xr[p])));
+            xr[p] = v_fnma(sj, col, v_mul(cj, xr[p]));
         }
     }
-    l->n = n;
+    for (int p = 0; p < panels; p++)
+        v_store(x + at + 8 * p, xr[p]);
 }
 
 /* One rotation in place of (pivot, x): r = sqrt(pivot^2 + x^2) without overflow */
@@ -138,43 +151,55 @@ CF_INLINE void rotation(double pivot, double x, double *c, double *s, double *r)
     *s = b / h;
 }
 
+/* The diagonal block of a panel, where the rotations are made. */
+CF_INLINE void drop_block(cf_cholesky *l, ptrdiff_t n, ptrdiff_t at, double *c, double *s,
+                          double *x)
+{
+    double *a = panel(l, at / 8), *rest = x + at;
+    for (ptrdiff_t j = at; j < at + 8; j++)
+        v_store(a + 8 * j, moved_column(l, n, at, j));
+    for (ptrdiff_t j = at; j < at + 8; j++) {
+        double *col = a + 8 * j, r;
+        const int first = (int)(j - at);
+        if (j >= n) { /* rows that are not there */
+            l->inv[j] = 0.0;
+            continue;
+        }
+        rotation(col[first], rest[first], &c[j], &s[j], &r);
+        col[first] = r;
+        l->inv[j] = 1.0 / r;
+        for (int i = first + 1; i < 8; i++) {
+            const double old = col[i];
+            col[i] = s_fma(c[j], old, s[j] * rest[i]);
+            rest[i] = s_fnma(s[j], old, c[j] * rest[i]);
+        }
+    }
+}
+
+/* The trailing factor plus x x^T, x the first column without its head: one rotation a column, one
+ * pass over the factor. */
 static void cholesky_drop_first(cf_cholesky *l, double *scratch)
 {
     if (l->n <= 1) {
         l->n = 0;
         return;
     }
-    const ptrdiff_t padded = cf_pad(l->n);
+    const ptrdiff_t padded = cf_pad(l->n), n = l->n - 1;
     double *x = scratch, *c = x + padded, *s = c + padded;
-    shift_up_left(l, x);
-    /* L L^T + x x^T, one rotation a column; eight rows go through the columns together */
-    for (ptrdiff_t at = 0; at < l->n; at += 8) {
-        double *a = panel(l, at / 8);
-        vd xr = v_load(x + at);
-        for (ptrdiff_t j = 0; j < at; j++) {
-            const vd cj = v_set1(c[j]), sj = v_set1(s[j]), col = v_load(a + 8 * j);
-            v_store(a + 8 * j, v_fma(cj, col, v_mul(sj, xr)));
-            xr = v_fnma(sj, col, v_mul(cj, xr));
-        }
-        double rest[8];
-        v_store(rest, xr);
-        for (ptrdiff_t j = at; j < at + 8; j++) {
-            double *col = a + 8 * j, r;
-            const int first = (int)(j - at);
-            if (j >= l->n) { /* rows that are not there */
-                l->inv[j] = 0.0;
-                continue;
-            }
-            rotation(col[first], rest[first], &c[j], &s[j], &r);
-            col[first] = r;
-            l->inv[j] = 1.0 / r;
-            for (int i = first + 1; i < 8; i++) {
-                const double old = col[i];
-                col[i] = s_fma(c[j], old, s[j] * rest[i]);
-                rest[i] = s_fnma(s[j], old, c[j] * rest[i]);
-            }
+    for (ptrdiff_t i = 0; i < n; i++)
+        x[i] = *cf_cholesky_at(l, i + 1, 0);
+    for (ptrdiff_t i = n; i < padded; i++)
+        x[i] = 0.0;
+    for (ptrdiff_t at = 0; at < n; at += 8 * CF_CHAINS) {
+        const int whole = at + 8 * CF_CHAINS <= cf_pad(n);
+        if (whole)
+            drop_columns(l, n, at, CF_CHAINS, 0, at, c, s, x);
+        for (int p = 0; p < CF_CHAINS && at + 8 * p < n; p++) {
+            drop_columns(l, n, at + 8 * p, 1, whole ? at : 0, at + 8 * p, c, s, x);
+            drop_block(l, n, at + 8 * p, c, s, x);
         }
     }
+    l->n = n;
 }
 
 /* C_j -= sum over k < count of (column k of one panel) * L[row j of another, column k]: the
