@@ -57,5 +57,5 @@ def test_commands():
 
 def test_kept_short():
     lines = README.read_text(encoding="utf-8").splitlines()
-    assert len(lines) < 400
+    assert len(lines) < 450
     assert not [n for n, line in enumerate(lines, 1) if len(line) > 105]
