@@ -238,8 +238,8 @@ cdef class KernelRidge(Model):
     cdef int raise_error(self, int status) except -1:
         self.gram.kept.raise_error()
         if status == CF_EVALUE:
-            raise ValueError(f"x is too large: k(x, x) must be below {LARGE:g} times the ridge, got "
-                             f"{self.own:g}; beyond that rounding leaves too little of a margin")
+            raise ValueError(f"x is too large: k(x, x) must be below {LARGE:g} times the ridge, "
+                             f"got {self.own:g}; beyond that rounding drowns a margin")
         return 0
 
     # --- state --------------------------------------------------------------------------------
