@@ -50,8 +50,9 @@ def test_sums_of_tasks_are_means_over_users():
         np.testing.assert_allclose(total.mean, np.cumsum(values, 1).mean(0), rtol=1e-10)
     assert found.end == found.curve().mean[-1] and found.at(7) == found.curve().mean[6]
     _, (other,) = results(films=[Case("first", sample={"users": 21})])
-    gain, error = found.less_than(other)
+    gain, error, share = found.less_than(other)
     assert gain == pytest.approx(other.end - found.end) and 0.0 < error < other.error
+    assert 0.5 < share == 1.0 - other.less_than(found)[2]
 
 
 def test_rankings_go_over_all_queries_in_other_orders():

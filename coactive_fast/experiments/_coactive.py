@@ -147,11 +147,14 @@ class Result:
         return sum(f[name] for f in self.found)
 
     def less_than(self, other, measure="regret"):
-        """How much less after the last round, with its standard error: run by run, user by user."""
+        """How much less after the last round, run by run or user by user.
+
+        The mean with its standard error, and the share of runs in which it is less.
+        """
         theirs, mine = (np.concatenate([f[f"{measure} last"] for f in result.found])
                         for result in (other, self))
         gain = theirs - mine
-        return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain)))
+        return gain.mean(), gain.std(ddof=1) / np.sqrt(len(gain)), (gain > 0.0).mean()
 
     @property
     def end(self):

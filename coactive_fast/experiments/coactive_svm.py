@@ -58,7 +58,8 @@ def judge(says, perceptron, svm):
             f"{share:.0%} of the rounds shown from the tenth on")
     if "comparably" in says:
         return Finding(says, text, bool(0.5 < svm.end / perceptron.end < 2.0),
-                       "Within a factor of two after the last round.")
+                       "Within a factor of two after the last round. Queries that come back, with "
+                       "pairs that agree, suit the SVM; the paper's do not come back.")
     return Finding(says, text, bool(share > 0.5), "At more than half of the rounds shown. C is "
                    "searched up to 1000, which suits pairs that agree; a C that is fixed low, or "
                    "divided by the number of pairs, lets the SVM fall behind.")
