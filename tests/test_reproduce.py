@@ -15,16 +15,16 @@ pytest.importorskip("matplotlib")
 NAME = "coactive-alpha"
 
 
-def call(*arguments):
-    """The command in a process of its own."""
+def call(*arguments, cwd):
+    """The command in a process of its own, begun away from the sources."""
     return subprocess.run([sys.executable, "-m", "coactive_fast", *map(str, arguments)],
-                          capture_output=True, text=True)
+                          capture_output=True, text=True, cwd=cwd)
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
     out = tmp_path_factory.mktemp("reproduce") / "report"
-    assert call("reproduce", NAME, "--jobs", 2, "--out", out).returncode == 0
+    assert call("reproduce", NAME, "--jobs", 2, "--out", out, cwd=out.parent).returncode == 0
     return out
 
 
@@ -43,9 +43,9 @@ def test_the_report_shows_every_experiment_and_finding(done):
 
 
 def test_the_same_csv_from_one_process_and_another_from_another_seed(done, tmp_path):
-    assert call("reproduce", NAME, "--out", tmp_path / "one").returncode == 0
+    assert call("reproduce", NAME, "--out", "one", cwd=tmp_path).returncode == 0
     assert curves(tmp_path / "one") == curves(done) and len(curves(done)) == 2
-    assert call("reproduce", NAME, "--out", tmp_path / "two", "--seed", 1).returncode == 0
+    assert call("reproduce", NAME, "--out", "two", "--seed", 1, cwd=tmp_path).returncode == 0
     assert curves(tmp_path / "two") != curves(done)
 
 
@@ -53,7 +53,7 @@ def test_an_interrupted_run_goes_on(done, tmp_path):
     out = tmp_path / "report"
     command = [sys.executable, "-m", "coactive_fast", "reproduce", NAME, "--out", str(out)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               start_new_session=True)
+                               start_new_session=True, cwd=tmp_path)
     parts = out / "parts"
     while not list(parts.glob("*.npz")) and process.poll() is None:
         time.sleep(0.001)
@@ -63,7 +63,7 @@ def test_an_interrupted_run_goes_on(done, tmp_path):
         assert process.returncode == 130 and "interrupted" in error and "Traceback" not in error
     before = {path: path.stat().st_mtime_ns for path in parts.glob("*.npz")}
     assert before
-    assert subprocess.run(command, capture_output=True).returncode == 0
+    assert subprocess.run(command, capture_output=True, cwd=tmp_path).returncode == 0
     assert all(path.stat().st_mtime_ns == when for path, when in before.items())
     assert curves(out) == curves(done)
 
