@@ -18,6 +18,8 @@ MODULES = (  # in the order of the report
     "coactive_convex",
     "confidit_versions",
     "confidit_newsgroups",
+    "confidit_text",
+    "confidit_vowel",
     "filtering_topics",
     "filtering_regret",
     "onseg",

@@ -9,6 +9,7 @@ ABOUT = {  # where to get what lies in a folder
     "ml-1m": "MovieLens 1M: ratings.dat (GroupLens)",
     "20newsgroups": "20 Newsgroups, bydate, as svmlight text",
     "reuters21578": "Reuters-21578 Distribution 1.0, ModApte, as svmlight text",
+    "amazon_reviews": "multi-domain sentiment, the labelled part, as svmlight text",
     "tabular": "UCI and StatLib sets, as LIBSVM text",
     "stocks": "price relatives, a column a stock, from the OLPS toolbox",
 }

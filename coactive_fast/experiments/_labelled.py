@@ -11,6 +11,9 @@ from coactive_fast import data
 from coactive_fast.data._open import opened
 
 NEWSGROUPS_TEXT = "20newsgroups/20ng_raw.jsonl"
+REUTERS = ("reuters21578/r52_train.svm", "reuters21578/r52_test.svm")
+AMAZON = ("amazon_reviews/amazon_domain.svm", "amazon_reviews/amazon_rating.svm")
+VOWEL = ("tabular/vowel_train.svm", "tabular/vowel_test.svm")
 NEWSGROUPS = ("20newsgroups/20ng_train.svm", "20newsgroups/20ng_test.svm")
 
 
@@ -20,15 +23,7 @@ def newsgroups(sets):
 
     20 newsgroups, 18,846 messages, 42,967 words; else 1,500 generated ones of 20 classes.
     """
-    if sets.real:
-        parts = [data.load_svmlight(sets.file(name), n_features=42967, integer_labels=True)
-                 for name in NEWSGROUPS]
-        X = scipy.sparse.vstack([part[0] for part in parts], format="csr")
-        X.data[:] = 1.0
-        y = np.concatenate([part[1] for part in parts]) - 1
-    else:
-        X, y = _messages(1500, 2500, 20, 60)
-    return _shuffled(X, y)
+    return _words(sets, NEWSGROUPS, 42967, (1500, 2500, 20, 60))
 
 
 @functools.lru_cache(maxsize=2)
@@ -49,6 +44,51 @@ def newsgroups_words(sets):
             labels.append(message["label"] - 1)
     X = scipy.sparse.csr_matrix((np.ones(len(places)), places, ends), (len(labels), len(words)))
     return _shuffled(X, np.array(labels))
+
+
+@functools.lru_cache(maxsize=2)
+def reuters(sets):
+    """Reuters-21578 with one topic each (R52), values 1: 9,101 articles, 52 topics."""
+    return _words(sets, REUTERS, 13141, (1200, 2000, 12, 40))
+
+
+@functools.lru_cache(maxsize=2)
+def amazon_domains(sets):
+    """Reviews by what they are of, values 1: 8,000 of four kinds."""
+    return _words(sets, AMAZON[:1], 14737, (1200, 2000, 4, 40))
+
+
+@functools.lru_cache(maxsize=2)
+def amazon_stars(sets):
+    """The same reviews by their stars: 1, 2, 4 or 5."""
+    return _words(sets, AMAZON[1:], 14737, (1200, 2000, 4, 40))
+
+
+@functools.lru_cache(maxsize=2)
+def vowel(sets):
+    """Deterding's vowels, 990 frames of 10 numbers and a constant, standardised; 11 vowels."""
+    if sets.real:
+        parts = [data.load_svmlight(sets.file(name), n_features=10, integer_labels=True)
+                 for name in VOWEL]
+        X = np.vstack([part[0].toarray() for part in parts])
+        y = np.concatenate([part[1] for part in parts]) - 1
+    else:
+        rng = np.random.default_rng(1)
+        y = rng.integers(11, size=990)
+        X = rng.standard_normal((11, 10))[y] + 0.7 * rng.standard_normal((990, 10))
+    X = np.column_stack([data.standardize(X).transform(X), np.ones(len(y))])
+    return _shuffled(scipy.sparse.csr_matrix(X), y)
+
+
+def _words(sets, names, n_features, made):
+    """The files' rows as sets of words, or generated ones."""
+    if not sets.real:
+        return _shuffled(*_messages(*made))
+    parts = [data.load_svmlight(sets.file(name), n_features=n_features, integer_labels=True)
+             for name in names]
+    X = scipy.sparse.vstack([part[0] for part in parts], format="csr")
+    X.data[:] = 1.0
+    return _shuffled(X, np.concatenate([part[1] for part in parts]) - 1)
 
 
 def _shuffled(X, y):
