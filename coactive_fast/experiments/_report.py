@@ -102,7 +102,10 @@ def findings_table(entries):
 
 
 def plain_table(table):
-    head = tag("tr", "".join(tag("th", html.escape(column)) for column in table.columns))
+    numbers = [not any(isinstance(row[i], str) for row in table.rows)
+               for i in range(len(table.columns))]
+    head = tag("tr", "".join(tag("th", html.escape(column), class_="number" if numeric else None)
+                             for column, numeric in zip(table.columns, numbers, strict=True)))
     rows = (tag("tr", "".join(cell(value) for value in row)) for row in table.rows)
     note = tag("p", html.escape(table.note)) if table.note else ""
     return (tag("h4", html.escape(table.title))
