@@ -1,6 +1,7 @@
 """Files and standard input as rows, queries and clicks, piece by piece."""
 
 import contextlib
+import errno
 import io
 import json
 import sys
@@ -34,6 +35,9 @@ def source(path):
         with opened(path) as (file, name):
             yield file, name
     except OSError as error:
+        if error.errno == errno.ESPIPE:
+            raise Trouble(f"{path} is a pipe, which is not read twice: give it as standard input, "
+                          "with - for its name") from error
         raise Trouble(f"{path}: {error.strerror or error}") from error
 
 
@@ -63,7 +67,7 @@ class Scan(NamedTuple):
     columns: int
     least: float  # label
     most: float
-    ordered: bool  # whether labels never fall from row to row
+    ordered: bool  # whether labels differ and never fall from row to row
 
 
 def scan(path, multilabel=False, zero_based=False):
@@ -76,7 +80,7 @@ def scan(path, multilabel=False, zero_based=False):
             if labels.size:
                 ordered = ordered and last <= labels[0] and bool((np.diff(labels) >= 0).all())
                 least, most, last = min(least, labels.min()), max(most, labels.max()), labels[-1]
-    return Scan(rows, widest + 1, float(least), float(most), ordered)
+    return Scan(rows, widest + 1, float(least), float(most), ordered and least < most)
 
 
 class Piece(NamedTuple):
@@ -186,12 +190,17 @@ def converted_kind(path):
 # --- rankings and clicks --------------------------------------------------------------------------
 
 
-def ranking_data(path):
+def ranking_data(path, zero_based=False):
     """All queries of a LETOR file or a converted one."""
     if kind_of(path) == "converted":
         return data.RankingData.load(path)
-    with source(path) as (file, _):
-        return data.RankingData.from_svmlight(io.BufferedReader(file) if is_stdin(path) else file)
+    if not is_stdin(path):
+        return data.RankingData.from_svmlight(path, zero_based=zero_based)
+    with source(path) as (file, name):
+        file = io.BufferedReader(file)
+        if not file.peek(1):
+            raise Trouble(f"{name} holds no documents")
+        return data.RankingData.from_svmlight(file, zero_based=zero_based)
 
 
 class Clicks(NamedTuple):
@@ -199,6 +208,7 @@ class Clicks(NamedTuple):
     features: np.ndarray
     presented: np.ndarray | None
     clicked: np.ndarray | None
+    where: str  # file and line
 
 
 def clicks(path):
@@ -222,4 +232,4 @@ def _query(line, where):
                       f'[i, ...], "clicked": [i, ...]}}: {error}') from error
     if features.ndim != 2:
         raise Trouble(f"{where}: features must be a list of rows of one length")
-    return Clicks(found.get("query"), features, presented, clicked)
+    return Clicks(found.get("query"), features, presented, clicked, where)
