@@ -14,6 +14,7 @@ import scipy.sparse
 import coactive_fast as cf
 from coactive_fast import cli
 from coactive_fast.commands import _learners, _streams
+from coactive_fast.learner import _file
 
 CLASSES = 3
 
@@ -268,6 +269,21 @@ def test_converted_rows_of_many_labels_are_told_from_others(tmp_path, capsys):
     assert train("ridge-filter", out) == 1 and "--relevant LABEL" in capsys.readouterr().err
     assert cli.main(["convert", str(path), str(path), "--multilabel"]) == 1
     assert path.read_text().startswith("1,2 ")  # not put in the place of itself
+
+
+@pytest.mark.parametrize("name, change", [
+    ("indices", lambda a: np.where(np.arange(a.size) == 3, 2, a)),
+    ("indices", lambda a: np.where(np.arange(a.size) == 3, -1, a)),
+    ("indptr", lambda a: a[::-1]), ("labels", lambda a: a[1:]), ("ends", lambda a: a + 1),
+    ("ends", lambda a: a[::-1])], ids=["far", "negative", "indptr", "labels", "ends", "falling"])
+def test_damaged_converted_rows_are_refused(name, change, tmp_path, capsys):
+    path, out = tmp_path / "rows.svm", tmp_path / "rows.cf"
+    path.write_text("1,2 1:1\n2 2:1\n3,1 1:1 2:2\n")
+    assert cli.main(["convert", str(path), str(out), "--multilabel"]) == 0
+    head, arrays = _file.read(out)
+    _file.write(out, head, {**arrays, name: change(arrays[name])})
+    assert train("ridge-filter", out, "--relevant", 1) == 1
+    assert f"{out} is damaged" in capsys.readouterr().err
 
 
 def test_rankings_of_zero_based_columns(letor, tmp_path, capsys):

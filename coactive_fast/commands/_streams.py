@@ -165,7 +165,11 @@ def write_rows(path, out, multilabel, zero_based):
 
 
 def converted_rows(path):
-    """(CSR, labels, ends or None): what `write_rows` wrote, mapped into memory."""
+    """(CSR, labels, ends or None): what `write_rows` wrote, mapped into memory.
+
+    A mapped file's checksum is not looked at, and the compiled loops trust a piece's indices: one
+    pass over them here keeps a damaged file from reading beyond the ends of arrays.
+    """
     from coactive_fast.data._map import read
 
     head, arrays = read(path, True)
@@ -175,9 +179,14 @@ def converted_rows(path):
         shape = (arrays["indptr"].size - 1, head["columns"])
         X = scipy.sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape,
                                     copy=False)
-        X.check_format(full_check=False)
-        return X, arrays["labels"], arrays.get("ends")
-    except (KeyError, ValueError) as error:
+        X.check_format(full_check=True)
+        labels, ends = arrays["labels"], arrays.get("ends")
+        counts = np.arange(1, shape[0] + 1) if ends is None else ends
+        if (labels.ndim != 1 or counts.shape != shape[:1]
+                or (counts[-1:] != labels.size).any() or (np.diff(counts, prepend=0) < 0).any()):
+            raise ValueError("its labels do not go with its rows")
+        return X, labels, ends
+    except (KeyError, TypeError, ValueError) as error:
         raise Trouble(f"{path} is damaged: {error}") from error
 
 
