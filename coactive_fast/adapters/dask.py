@@ -58,9 +58,9 @@ class Workers:
         try:
             self.client.wait_for_workers(1, timeout=self.timeout)
         except TimeoutError as error:
+            address = self.client.scheduler.address
             self.__exit__()
-            raise Trouble(f"--cluster {self.client.scheduler.address}: it has no workers") \
-                from error
+            raise Trouble(f"--cluster {address}: it has no workers") from error
         self.jobs = max(1, sum(self.client.nthreads().values()))
         return self
 
