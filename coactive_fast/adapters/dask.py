@@ -81,7 +81,9 @@ class Workers:
         try:
             if self.stopped:
                 raise CancelledError
-            for future in as_completed(futures):
+            with self.client.as_current():  # ours is no default client
+                ended = as_completed(futures)
+            for future in ended:
                 yield at[future.key], future.result()
         finally:
             del self.asked[id(futures)]
