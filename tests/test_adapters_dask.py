@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -168,8 +170,12 @@ def test_experiments_on_a_cluster_are_those_of_one_machine(client, tmp_path):
     pytest.importorskip("matplotlib")
     address = client.scheduler.address
     assert cli.main(["reproduce", "coactive-alpha", "--out", str(tmp_path / "here")]) == 0
-    assert cli.main(["reproduce", "coactive-alpha", "--out", str(tmp_path / "there"),
-                     "--cluster", address]) == 0
+    command = ["reproduce", "coactive-alpha", "--out", str(tmp_path / "there"),
+               "--cluster", address]
+    # in a process of its own, whose only client is the command's
+    done = subprocess.run([sys.executable, "-m", "coactive_fast", *command], capture_output=True,
+                          text=True)
+    assert done.returncode == 0, done.stderr
     assert curves(tmp_path / "here") == curves(tmp_path / "there") != {}
 
 
@@ -196,3 +202,39 @@ def test_a_scheduler_that_does_not_answer(tmp_path, capsys, monkeypatch):
     assert cli.main(["reproduce", "--cluster", "tcp://127.0.0.1:9", "--out",
                      str(tmp_path / "out")]) == 1
     assert "no scheduler answers" in capsys.readouterr().err
+
+
+def test_a_stop_ends_who_waits_for_a_cluster(client):
+    from concurrent.futures import CancelledError
+
+    class Slow:
+        def run(self, sets):
+            time.sleep(0.5)
+
+    ended = []
+
+    def wait_for(crew):
+        try:
+            for _ in crew.each([Slow() for _ in range(400)], None):
+                crew.stop()
+            ended.append(None)
+        except (CancelledError, distributed.CancelledError) as error:
+            ended.append(error)
+
+    with adapter.Workers(client) as crew:
+        for _ in range(2):  # also who comes later
+            thread = threading.Thread(target=wait_for, args=(crew,), daemon=True)
+            thread.start()
+            thread.join(30.0)
+            assert not thread.is_alive()
+    assert len(ended) == 2 and None not in ended
+
+
+def test_a_cluster_without_workers_is_refused(tmp_path):
+    from coactive_fast.commands import Trouble
+
+    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None,
+                                  local_directory=str(tmp_path)) as cluster, \
+            pytest.raises(Trouble, match="has no workers"), \
+            adapter.Workers(cluster.scheduler_address, timeout=0.5):
+        pass

@@ -61,6 +61,11 @@ def test_finished_tasks_are_kept(tmp_path):
     assert len(CALLS) == 1 and again.findings == first.findings
     CALLS.clear()
     assert _run.drive(EXAMPLE, SETTING, _run.Here(), kept)[1] > 0.0 and not CALLS
+    files = sorted((tmp_path / "parts").glob("*.npz"))
+    files[0].write_bytes(b"")  # a power cut
+    files[1].write_bytes(files[1].read_bytes()[:-30])
+    assert _run.drive(EXAMPLE, SETTING, _run.Here(), kept)[0].findings == first.findings
+    assert len(CALLS) == 2
 
 
 def test_a_stop_ends_all_who_wait(monkeypatch):

@@ -1,15 +1,19 @@
 """``coactive-fast reproduce``: one folder, one report, resumed where it stopped."""
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
 from coactive_fast import cli
+from coactive_fast.experiments import _reproduce
+from coactive_fast.experiments._plan import Experiment, Outcome
 
 pytest.importorskip("matplotlib")
 NAME = "coactive-alpha"
@@ -72,10 +76,11 @@ def test_an_interrupted_run_goes_on(done, tmp_path):
     (None, ["coactive-alfa"], "the nearest are coactive-alpha"),
     (lambda out: out.joinpath("letter.txt").write_text("x"), [], "not empty and holds no run"),
     (lambda out: out.joinpath("run.json").write_text("{"), [], "is damaged"),
+    (lambda out: out.joinpath("run.json").write_text("[]"), [], "is damaged"),
     (lambda out: out.joinpath("run.json").write_text('{"seed": 3}'), [], "another data, "),
     (None, ["--data", "nowhere"], "--data nowhere is not a folder"),
     (None, ["--data", "."], "mq2008/S1.txt is not in the data folder"),
-], ids=["name", "folder", "damaged", "parameters", "nowhere", "file"])
+], ids=["name", "folder", "damaged", "list", "parameters", "nowhere", "file"])
 def test_what_is_refused(prepare, arguments, expected, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     out = tmp_path / "out"
@@ -86,6 +91,61 @@ def test_what_is_refused(prepare, arguments, expected, tmp_path, capsys, monkeyp
     assert cli.main(["reproduce", *arguments, "--out", str(out)]) == 1
     assert expected in capsys.readouterr().err
     assert sorted(path.name for path in out.iterdir()) == before
+
+
+def test_a_killed_process_is_told_and_the_next_call_goes_on(done, tmp_path, capsys):
+    command = ["reproduce", NAME, "--out", str(tmp_path / "report")]
+
+    def kill():
+        while not (children := multiprocessing.active_children()):
+            time.sleep(0.01)
+        children[0].kill()
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    assert cli.main(command) == 1
+    thread.join()
+    told = capsys.readouterr().err
+    assert f"{NAME}: a process was ended from outside" in told and "goes on where" in told
+    assert cli.main(command) == 0
+    assert curves(tmp_path / "report") == curves(done)
+
+
+@pytest.fixture
+def only(monkeypatch):
+    """Puts one experiment in the place of all."""
+    def put(play, **more):
+        one = Experiment("one", "One", "coactive", "figure 0", "none", play, **more)
+        monkeypatch.setattr(_reproduce, "experiments", lambda: {"one": one})
+    return put
+
+
+def test_an_error_tells_its_experiment(only, tmp_path, capsys):
+    def play(setting):
+        yield []
+        raise ValueError("it is so")
+
+    only(play)
+    assert cli.main(["reproduce", "--out", str(tmp_path / "out")]) == 1
+    assert "reproduce: one: it is so" in capsys.readouterr().err
+
+
+def test_other_data_are_another_run(only, tmp_path, capsys):
+    def play(setting):
+        yield []
+        return Outcome()
+
+    data, out = tmp_path / "data", str(tmp_path / "out")
+    data.mkdir()
+    for name, text in (("a.txt", "1"), ("b.txt", "2")):
+        data.joinpath(name).write_text(text)
+        only(play, files=(name,))
+        assert cli.main(["reproduce", "--data", str(data), "--out", out]) == 0
+    data.joinpath("a.txt").write_text("3")
+    assert cli.main(["reproduce", "--data", str(data), "--out", out]) == 0  # b.txt is the same
+    only(play, files=("a.txt",))
+    assert cli.main(["reproduce", "--data", str(data), "--out", out]) == 1
+    assert "holds a run with another a.txt" in capsys.readouterr().err
 
 
 def test_list_names_every_experiment(capsys):

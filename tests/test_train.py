@@ -3,6 +3,8 @@
 import io
 import json
 import re
+import signal
+import subprocess
 import sys
 
 import numpy as np
@@ -12,6 +14,7 @@ import scipy.sparse
 import coactive_fast as cf
 from coactive_fast import cli
 from coactive_fast.commands import _learners, _streams
+from coactive_fast.learner import _file
 
 CLASSES = 3
 
@@ -227,12 +230,100 @@ def test_names_and_parameters(capsys):
     (["preference-perceptron", "{letor}", "--user", "nobody"], "expected alpha:A"),
     (["preference-perceptron", "{letor}", "--user", "alpha:7"], "--user alpha:7: alpha"),
     (["confidit", "{rows}", "--features", "3"], "index"),
+    (["confidit", "{rows}", "--model", "nowhere/model.cf"], "--model nowhere/model.cf: expected"),
+    (["confidit", "{rows}", "--model", "."], "--model .: expected a file"),
+    (["confidit", "{rows}", "--set", "n_classes=2"], "labels 1 ... 3 cannot be classes"),
 ])
 def test_what_is_refused(arguments, expected, rows, letor, capsys):
     places = {"rows": rows[0], "letor": letor[0]}
     assert cli.main(["train", *(a.format(**places) for a in arguments)]) == 1
-    told = capsys.readouterr().err
+    out, told = capsys.readouterr()
     assert expected in told and "Traceback" not in told
+    assert table(out) == []  # found out before anything was learned
+
+
+@pytest.mark.parametrize("learner, text, extra, expected", [
+    ("confidit", "", (), "holds no rows"),
+    ("ridge-filter", "# nothing\n", ("--shuffle",), "holds no rows"),
+    ("onseg", "1 1:1\n", (), "holds 1 rows: at least 2"),
+    ("preference-perceptron", "", (), "holds no documents"),
+    ("confidit", "-1 1:1\n1 2:1\n", (), "labels -1 ... 1 cannot be classes"),
+    ("confidit", "1 1:1\n1e300 2:1\n", (), "labels 1 ... 1e+300 cannot be classes"),
+    ("preference-perceptron", '{"features": [[1.0]], "presented": [3], "clicked": [3]}', (),
+     "line 1: "),
+], ids=["empty", "comment", "one", "queries", "negative", "huge", "clicks"])
+def test_files_that_cannot_be_learned_from(learner, text, extra, expected, tmp_path, capsys):
+    path = tmp_path / "rows.svm"
+    path.write_text(text)
+    assert train(learner, path, *extra) == 1
+    told = capsys.readouterr().err
+    assert str(path) in told or "cannot be classes" in told
+    assert expected in told and "_io." not in told
+
+
+def test_converted_rows_of_many_labels_are_told_from_others(tmp_path, capsys):
+    path, out = tmp_path / "rows.svm", tmp_path / "rows.cf"
+    path.write_text("1,2 1:1\n2 2:1\n3,1 1:1 2:2\n")
+    assert cli.main(["convert", str(path), str(out), "--multilabel"]) == 0
+    assert train("confidit", out) == 1 and "one label a row" in capsys.readouterr().err
+    assert train("ridge-filter", out) == 1 and "--relevant LABEL" in capsys.readouterr().err
+    assert cli.main(["convert", str(path), str(path), "--multilabel"]) == 1
+    assert path.read_text().startswith("1,2 ")  # not put in the place of itself
+
+
+@pytest.mark.parametrize("name, change", [
+    ("indices", lambda a: np.where(np.arange(a.size) == 3, 2, a)),
+    ("indices", lambda a: np.where(np.arange(a.size) == 3, -1, a)),
+    ("indptr", lambda a: a[::-1]), ("labels", lambda a: a[1:]), ("ends", lambda a: a + 1),
+    ("ends", lambda a: a[::-1])], ids=["far", "negative", "indptr", "labels", "ends", "falling"])
+def test_damaged_converted_rows_are_refused(name, change, tmp_path, capsys):
+    path, out = tmp_path / "rows.svm", tmp_path / "rows.cf"
+    path.write_text("1,2 1:1\n2 2:1\n3,1 1:1 2:2\n")
+    assert cli.main(["convert", str(path), str(out), "--multilabel"]) == 0
+    head, arrays = _file.read(out)
+    _file.write(out, head, {**arrays, name: change(arrays[name])})
+    assert train("ridge-filter", out, "--relevant", 1) == 1
+    assert f"{out} is damaged" in capsys.readouterr().err
+
+
+def test_rankings_of_zero_based_columns(letor, tmp_path, capsys):
+    text, model = tmp_path / "zero.txt", tmp_path / "model.cf"
+    text.write_text(re.sub(r"(\d+):(?=[-0-9.])", lambda m: f"{int(m[1]) - 1}:",
+                           letor[0].read_text().replace("qid:", "qid=")).replace("qid=", "qid:"))
+    assert train("preference-perceptron", text, "--zero-based", "--model", model) == 0
+    learner = cf.PreferencePerceptron(cf.Ranking(k=5))
+    cf.simulate(learner, letor[1], cf.users.AlphaInformative(1.0))
+    np.testing.assert_array_equal(cf.load(model).weights, learner.weights)
+
+
+def test_standard_input_passes_once(rows, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(rows[0].read_bytes())))
+    assert train("confidit", "-", "--set", "n_classes=4", "--features", 12, "--passes", 2) == 1
+    assert "not read twice: --passes" in capsys.readouterr().err
+
+
+def test_classes_count_from_the_smallest_label_whatever_was_set(rows, capsys):
+    assert train("confidit", rows[0], "--set", "n_classes=3", "--features", 12) == 0
+    assert "they count from 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("how", ["interrupt", "pipe"])
+def test_the_model_is_saved_when_training_is_broken_off(how, rows, tmp_path):
+    model = tmp_path / "model.cf"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "coactive_fast", "train", "confidit", str(rows[0]), "--passes",
+         "10000000", "--model", str(model)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True)
+    for _ in range(12):
+        process.stdout.readline()
+    if how == "interrupt":
+        process.send_signal(signal.SIGINT)
+    else:
+        process.stdout.close()
+    process.wait()
+    assert process.returncode == (130 if how == "interrupt" else 1)
+    assert "Traceback" not in process.stderr.read()
+    assert cf.load(model).rounds >= 300
 
 
 def test_a_model_of_another_family_is_refused(rows, tmp_path, capsys):

@@ -6,6 +6,7 @@ the Batch Preference Perceptron over data that stay where they are; `predict`,
 """
 
 import types
+from concurrent.futures import CancelledError
 
 import numpy as np
 
@@ -42,6 +43,7 @@ class Workers:
 
     def __init__(self, cluster, *, timeout=10.0):
         self.cluster, self.timeout, self.client = cluster, timeout, None
+        self.asked, self.stopped = {}, False  # futures of each call of `each`
 
     def __enter__(self):
         distributed = require("distributed", "dask", "a cluster")
@@ -53,6 +55,12 @@ class Workers:
                                                  set_as_default=False)
             except (OSError, TimeoutError, ValueError) as error:
                 raise Trouble(f"--cluster {self.cluster}: no scheduler answers there") from error
+        try:
+            self.client.wait_for_workers(1, timeout=self.timeout)
+        except TimeoutError as error:
+            address = self.client.scheduler.address
+            self.__exit__()
+            raise Trouble(f"--cluster {address}: it has no workers") from error
         self.jobs = max(1, sum(self.client.nthreads().values()))
         return self
 
@@ -69,14 +77,23 @@ class Workers:
         futures = [self.client.submit(timed, task, sets, pure=False, retries=RETRIES)
                    for task in tasks]
         at = {future.key: i for i, future in enumerate(futures)}
+        self.asked[id(futures)] = futures
         try:
-            for future in as_completed(futures):
+            if self.stopped:
+                raise CancelledError
+            with self.client.as_current():  # ours is no default client
+                ended = as_completed(futures)
+            for future in ended:
                 yield at[future.key], future.result()
         finally:
+            del self.asked[id(futures)]
             self.client.cancel([future for future in futures if not future.done()])
 
     def stop(self):
-        """Nothing more to do: what waits was cancelled where it was asked for."""
+        """Cancels all that was asked for; whoever waits for it gets a CancelledError."""
+        self.stopped = True
+        for futures in list(self.asked.values()):
+            self.client.cancel([future for future in futures if not future.done()])
 
 
 # --- a batch over many machines -------------------------------------------------------------------

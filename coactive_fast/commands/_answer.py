@@ -23,13 +23,17 @@ def rank(options):
     """A JSON object a query: its name and the documents, best first."""
     learner = load(options.model, "ranking")
     if options.clicks or _streams.kind_of(options.file) == "clicks":
-        queries = ((q.query, q.features) for q in _streams.clicks(options.file))
+        queries = ((q.query, q.features, q.where) for q in _streams.clicks(options.file))
     else:
-        data = _streams.ranking_data(options.file)
+        data = _streams.ranking_data(options.file, options.zero_based)
         names = range(len(data)) if data.query_ids is None else data.query_ids.tolist()
-        queries = ((name, query.features) for name, query in zip(names, data, strict=True))
-    for name, features in queries:
-        order = learner.present(features, k=options.k)
+        queries = ((name, query.features, f"{options.file}: query {name}")
+                   for name, query in zip(names, data, strict=True))
+    for name, features, where in queries:
+        try:
+            order = learner.present(features, k=options.k)
+        except ValueError as error:
+            raise Trouble(f"{where}: {error}") from error
         print(json.dumps({"query": name, "ranking": order.tolist()}), flush=True)
 
 

@@ -1,6 +1,7 @@
 """Files and standard input as rows, queries and clicks, piece by piece."""
 
 import contextlib
+import errno
 import io
 import json
 import sys
@@ -34,6 +35,9 @@ def source(path):
         with opened(path) as (file, name):
             yield file, name
     except OSError as error:
+        if error.errno == errno.ESPIPE:
+            raise Trouble(f"{path} is a pipe, which is not read twice: give it as standard input, "
+                          "with - for its name") from error
         raise Trouble(f"{path}: {error.strerror or error}") from error
 
 
@@ -63,7 +67,7 @@ class Scan(NamedTuple):
     columns: int
     least: float  # label
     most: float
-    ordered: bool  # whether labels never fall from row to row
+    ordered: bool  # whether labels differ and never fall from row to row
 
 
 def scan(path, multilabel=False, zero_based=False):
@@ -76,7 +80,7 @@ def scan(path, multilabel=False, zero_based=False):
             if labels.size:
                 ordered = ordered and last <= labels[0] and bool((np.diff(labels) >= 0).all())
                 least, most, last = min(least, labels.min()), max(most, labels.max()), labels[-1]
-    return Scan(rows, widest + 1, float(least), float(most), ordered)
+    return Scan(rows, widest + 1, float(least), float(most), ordered and least < most)
 
 
 class Piece(NamedTuple):
@@ -161,7 +165,11 @@ def write_rows(path, out, multilabel, zero_based):
 
 
 def converted_rows(path):
-    """(CSR, labels, ends or None): what `write_rows` wrote, mapped into memory."""
+    """(CSR, labels, ends or None): what `write_rows` wrote, mapped into memory.
+
+    A mapped file's checksum is not looked at, and the compiled loops trust a piece's indices: one
+    pass over them here keeps a damaged file from reading beyond the ends of arrays.
+    """
     from coactive_fast.data._map import read
 
     head, arrays = read(path, True)
@@ -171,9 +179,14 @@ def converted_rows(path):
         shape = (arrays["indptr"].size - 1, head["columns"])
         X = scipy.sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape,
                                     copy=False)
-        X.check_format(full_check=False)
-        return X, arrays["labels"], arrays.get("ends")
-    except (KeyError, ValueError) as error:
+        X.check_format(full_check=True)
+        labels, ends = arrays["labels"], arrays.get("ends")
+        counts = np.arange(1, shape[0] + 1) if ends is None else ends
+        if (labels.ndim != 1 or counts.shape != shape[:1]
+                or (counts[-1:] != labels.size).any() or (np.diff(counts, prepend=0) < 0).any()):
+            raise ValueError("its labels do not go with its rows")
+        return X, labels, ends
+    except (KeyError, TypeError, ValueError) as error:
         raise Trouble(f"{path} is damaged: {error}") from error
 
 
@@ -186,12 +199,17 @@ def converted_kind(path):
 # --- rankings and clicks --------------------------------------------------------------------------
 
 
-def ranking_data(path):
+def ranking_data(path, zero_based=False):
     """All queries of a LETOR file or a converted one."""
     if kind_of(path) == "converted":
         return data.RankingData.load(path)
-    with source(path) as (file, _):
-        return data.RankingData.from_svmlight(io.BufferedReader(file) if is_stdin(path) else file)
+    if not is_stdin(path):
+        return data.RankingData.from_svmlight(path, zero_based=zero_based)
+    with source(path) as (file, name):
+        file = io.BufferedReader(file)
+        if not file.peek(1):
+            raise Trouble(f"{name} holds no documents")
+        return data.RankingData.from_svmlight(file, zero_based=zero_based)
 
 
 class Clicks(NamedTuple):
@@ -199,6 +217,7 @@ class Clicks(NamedTuple):
     features: np.ndarray
     presented: np.ndarray | None
     clicked: np.ndarray | None
+    where: str  # file and line
 
 
 def clicks(path):
@@ -222,4 +241,4 @@ def _query(line, where):
                       f'[i, ...], "clicked": [i, ...]}}: {error}') from error
     if features.ndim != 2:
         raise Trouble(f"{where}: features must be a list of rows of one length")
-    return Clicks(found.get("query"), features, presented, clicked)
+    return Clicks(found.get("query"), features, presented, clicked, where)

@@ -6,6 +6,7 @@ end.
 """
 
 import inspect
+import os
 import sys
 import time
 
@@ -17,6 +18,7 @@ from . import Trouble, _learners, _streams
 
 FIRST = 16  # rounds before the first line
 INTERVAL = 30.0  # seconds between two savings of the model
+MOST = 1 << 31  # classes; what a label is checked against before there is a learner
 WIDE = 2000  # columns, from where on a whole matrix over them is not what one wants
 
 
@@ -79,10 +81,21 @@ class Multiclass:
             if seen is None:
                 raise Trouble("standard input is not read twice: say how many classes there are, "
                               "--set n_classes=K")
-            given["n_classes"] = int(seen.most) - self.first + 1
+            self.check(seen.least, seen.most)
+            given["n_classes"] = max(2, int(seen.most) - self.first + 1)
         self.learner = _learners.build(cls, given)
 
+    def check(self, least, most, classes=MOST):
+        """Refuses labels that cannot be classes, counted as they are in the file."""
+        if not (self.first <= least and most < self.first + classes):
+            raise Trouble(f"labels {least:.10g} ... {most:.10g} cannot be classes, which count "
+                          f"from {self.first} (--first-label)"
+                          + (f" to {self.first + classes - 1}" if classes < MOST else ""))
+
     def play(self, piece):
+        if piece.ends is not None:
+            raise Trouble("rows have many labels: a class is one label a row")
+        self.check(piece.labels.min(), piece.labels.max(), self.learner.n_classes)
         labels = piece.labels.astype(np.int64)
         if (labels != piece.labels).any():
             raise Trouble("labels must be whole numbers to be classes")
@@ -104,6 +117,8 @@ class Filtering:
         self.forwarded = self.relevant = self.both = 0
 
     def play(self, piece):
+        if self.label is None and piece.ends is not None:
+            raise Trouble("rows have many labels: say which one is relevant, --relevant LABEL")
         relevant = piece.labels > 0 if self.label is None else piece.holds(self.label)
         forwarded = self.learner.run(piece.X, relevant).forwarded
         self.forwarded += int(forwarded.sum())
@@ -135,8 +150,10 @@ def pieces(options, columns, multilabel, number):
     if options.shuffle is None:
         yield from read
         return
-    whole = _streams.Piece.joined(list(read))
-    yield whole.take(order_of(len(whole), options, number))
+    read = list(read)
+    if read:
+        whole = _streams.Piece.joined(read)
+        yield whole.take(order_of(len(whole), options, number))
 
 
 def train_rows(cls, given, options, save):
@@ -150,8 +167,12 @@ def train_rows(cls, given, options, save):
         X, labels, _ = _streams.converted_rows(options.file)
         seen = _streams.Scan(*X.shape, labels.min(initial=np.inf), labels.max(initial=-np.inf),
                              bool((np.diff(labels) >= 0).all()))
-    elif not _streams.is_stdin(options.file) and (columns is None or "n_classes" not in given):
+    elif not _streams.is_stdin(options.file):
         seen = _streams.scan(options.file, multilabel, options.zero_based)
+    elif options.passes > 1:
+        raise Trouble("standard input is not read twice: --passes needs a file")
+    if seen is not None and seen.rows == 0:
+        raise Trouble(f"{options.file} holds no rows")
     if columns is None:
         if seen is None:
             raise Trouble("standard input is not read twice: say how many columns there are, "
@@ -200,7 +221,8 @@ def train_rankings(cls, given, options, save):
     save.of(learner)
     if _streams.kind_of(options.file) == "clicks" or options.clicks:
         return _train_clicks(learner, options, save)
-    data, user = _streams.ranking_data(options.file), user_of(options.user, options.k)
+    user = user_of(options.user, options.k)
+    data = _streams.ranking_data(options.file, options.zero_based)
     weights, board = data.fit_weights(), Board("regret")
     for number in range(options.passes):
         begin, order = 0, order_of(len(data), options, number)
@@ -216,16 +238,20 @@ def train_rankings(cls, given, options, save):
 
 def _train_clicks(learner, options, save):
     """The log's own presentations; what is counted: whether the learner's first was clicked."""
+    if options.passes > 1 and _streams.is_stdin(options.file):
+        raise Trouble("standard input is not read twice: --passes needs a file")
     board = Board("first unclicked")
     for _ in range(options.passes):
         for query in _streams.clicks(options.file):
             if query.presented is None or query.clicked is None:
-                raise Trouble(f"{options.file}: query {query.query}: presented and clicked are "
-                              f"needed to learn")
+                raise Trouble(f"{query.where}: presented and clicked are needed to learn")
             board.room()
-            first = learner.present(query.features, k=1)[0]
-            better = cf.users.feedback_from_clicks(query.presented, query.clicked)
-            learner.learn(query.features, query.presented, better)
+            try:
+                first = learner.present(query.features, k=1)[0]
+                better = cf.users.feedback_from_clicks(query.presented, query.clicked)
+                learner.learn(query.features, query.presented, better)
+            except ValueError as error:
+                raise Trouble(f"{query.where}: {error}") from error
             board.add([first not in query.clicked])
             save.sometimes()
     board.end()
@@ -238,6 +264,8 @@ def _train_clicks(learner, options, save):
 def train_convex(cls, given, options, save):
     """Rows as losses of a linear predictor on a ball; columns are standardised first."""
     X, y = _rows_in_memory(options)
+    if len(y) < 2:
+        raise Trouble(f"{options.file} holds {len(y)} rows: at least 2 are needed")
     classes = set(np.unique(y))
     logistic = classes <= {-1.0, 1.0} or classes <= {0.0, 1.0}
     Z = X.toarray()
@@ -304,6 +332,13 @@ class Saver:
     """The model's file: written now and then, and at the end."""
 
     def __init__(self, path):
+        if path is not None:  # not found out after an hour
+            folder = os.path.dirname(os.path.realpath(path))
+            there = os.path.exists(path)
+            if not os.path.isdir(folder) or there and not os.path.isfile(path):
+                raise Trouble(f"--model {path}: expected a file in a folder that is there")
+            if not os.access(path if there else folder, os.W_OK):
+                raise Trouble(f"--model {path}: it may not be written")
         self.path, self.learner, self.next = path, None, time.monotonic() + INTERVAL
 
     def of(self, learner):
@@ -311,7 +346,10 @@ class Saver:
 
     def now(self):
         if self.path is not None and self.learner is not None:
-            self.learner.save(self.path)
+            try:
+                self.learner.save(self.path)
+            except OSError as error:
+                raise Trouble(f"--model {self.path}: {error.strerror or error}") from error
             self.next = time.monotonic() + INTERVAL
 
     def sometimes(self):
@@ -326,7 +364,7 @@ def train(options):
     save = Saver(options.model)
     try:
         learner = TRAINERS[_learners.FAMILY[cls]](cls, given, options, save)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, BrokenPipeError):  # the latter: whoever read the table has gone
         save.now()
         if options.model is not None and save.learner is not None:
             print(f"interrupted: {options.model} holds {save.learner.rounds:,} rounds",

@@ -6,6 +6,7 @@ import platform
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -41,8 +42,11 @@ def chosen(names):
     return wanted
 
 
-def prepare(out, about):
-    """The folder of the results: new, empty, or that of a run with the same parameters."""
+def prepare(out, about, checksums):
+    """The folder of the results: new, empty, or that of a run with the same parameters.
+
+    Runs of different experiments may share it, as long as they agree on the files both read.
+    """
     out = Path(out)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -53,17 +57,27 @@ def prepare(out, about):
     if manifest.is_file():
         try:
             before = json.loads(manifest.read_text(encoding="utf-8"))
-        except ValueError:
+            known = dict(before.pop("checksums", {}))
+        except (AttributeError, TypeError, ValueError):
             raise Trouble(f"{manifest} is damaged: give another --out, or delete it") from None
         if before != about:
             other = sorted(k for k in about.keys() | before.keys()
                            if about.get(k) != before.get(k))
             raise Trouble(f"{out} holds a run with another {', '.join(other)}: give another --out")
+        for name in checksums.keys() & known.keys():
+            if checksums[name] != known[name]:
+                raise Trouble(f"{out} holds a run with another {name}: give another --out")
     elif inside:
         raise Trouble(f"{out} is not empty and holds no run: give another --out")
+    else:
+        known = {}
     part = manifest.with_suffix(".part")
-    part.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-    os.replace(part, manifest)
+    text = json.dumps({**about, "checksums": {**known, **checksums}}, indent=1)
+    try:
+        part.write_text(text + "\n", encoding="utf-8")
+        os.replace(part, manifest)
+    except OSError as error:
+        raise Trouble(f"--out {out}: {error.strerror}") from error
     return out
 
 
@@ -143,7 +157,7 @@ def reproduce(names=(), *, scale="quick", data=None, out="coactive-fast-report",
     checksums = _checksums(sets, wanted)
     about = {"version": coactive_fast.__version__, "scale": scale, "seed": seed,
              "data": "generated" if data is None else "real"}
-    out = prepare(out, about)
+    out = prepare(out, about, checksums)
     entries = {}
     with reporter(progress) as report, (workers or _run.Processes(jobs)) as crew, \
             ThreadPoolExecutor(max(1, crew.jobs)) as drivers:
@@ -158,7 +172,7 @@ def reproduce(names=(), *, scale="quick", data=None, out="coactive-fast-report",
         try:
             for future in as_completed(running):
                 experiment = running[future]
-                outcome, seconds = future.result()
+                outcome, seconds = _result(future, experiment)
                 files = {name: checksums[name] for name in experiment.files} if sets.real else {}
                 facts = {**about, "parameters": dict(experiment.parameters(scale)),
                          "checksums": files, "versions": machine(), "seconds": seconds}
@@ -175,6 +189,17 @@ def reproduce(names=(), *, scale="quick", data=None, out="coactive-fast-report",
     path = write_report(out, ordered, {**about, **machine(), "jobs": crew.jobs, "seconds": took})
     summary(ordered, took, path, say)
     return path
+
+
+def _result(future, experiment):
+    """What came out of it; what went wrong is told with the experiment's name."""
+    try:
+        return future.result()
+    except BrokenProcessPool as error:
+        raise Trouble(f"{experiment.name}: a process was ended from outside, perhaps for want of "
+                      "memory; the same command goes on where it stopped") from error
+    except Exception as error:
+        raise Trouble(f"{experiment.name}: {str(error) or type(error).__name__}") from error
 
 
 def _checksums(sets, wanted):

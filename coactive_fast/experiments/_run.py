@@ -4,11 +4,13 @@ import os
 import signal
 import threading
 import time
+import zlib
 from collections import defaultdict
 from concurrent.futures import FIRST_COMPLETED, CancelledError, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -49,6 +51,7 @@ class Processes:
         self.stopped = False
 
     def __enter__(self):
+        self.others = set(active_children())  # no business of ours
         self.threads = one_blas_thread()
         self.threads.__enter__()
         self.pool = ProcessPoolExecutor(self.jobs, mp_context=get_context("spawn"),
@@ -63,7 +66,7 @@ class Processes:
         """Ends the processes at once, whatever they are doing."""
         self.stopped = True
         self.pool.shutdown(wait=False, cancel_futures=True)
-        for process in active_children():
+        for process in set(active_children()) - self.others:
             process.terminate()
 
     def each(self, tasks, sets):
@@ -108,17 +111,19 @@ class Kept:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def get(self, task):
-        """(result, seconds), or None."""
+        """(result, seconds), or None, also where a file was damaged: its task is run again."""
         path = self.folder / f"{task.key}.npz"
-        if not path.exists():
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                found = dict(file)
+            return found, float(found.pop("seconds of it"))
+        except (OSError, EOFError, KeyError, TypeError, ValueError, BadZipFile, zlib.error):
             return None
-        with np.load(path, allow_pickle=False) as file:
-            found = dict(file)
-        return found, float(found.pop("seconds of it"))
 
     def put(self, task, result, seconds):
         path = self.folder / f"{task.key}.npz"
-        part = path.with_suffix(f".{threading.get_ident()}.part")  # experiments may share a task
+        # experiments may share a task, and commands a folder
+        part = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.part")
         with open(part, "wb") as file:
             np.savez(file, **result, **{"seconds of it": seconds})
         os.replace(part, path)
