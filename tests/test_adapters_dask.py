@@ -174,7 +174,7 @@ def test_experiments_on_a_cluster_are_those_of_one_machine(client, tmp_path):
                "--cluster", address]
     # in a process of its own, whose only client is the command's
     done = subprocess.run([sys.executable, "-m", "coactive_fast", *command], capture_output=True,
-                          text=True)
+                          text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert curves(tmp_path / "here") == curves(tmp_path / "there") != {}
 

@@ -313,7 +313,7 @@ def test_the_model_is_saved_when_training_is_broken_off(how, rows, tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-m", "coactive_fast", "train", "confidit", str(rows[0]), "--passes",
          "10000000", "--model", str(model)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True)
+        text=True, cwd=tmp_path)  # not the sources' folder, which may have no compiled modules
     for _ in range(12):
         process.stdout.readline()
     if how == "interrupt":
