@@ -32,13 +32,14 @@ def results(web=(), films=(), **parameters):
 def test_sums_of_tasks_are_means_over_users():
     case = Case("second", "second-order", {"gamma": 0.5}, sample={"users": 21})
     _, (found,) = results(films=[case])
-    items, weights, _ = _sets.movies(Sets())
+    items, _ = _sets.movies(Sets())
+    weights = _sets.movie_weights(Sets(), 0, 21)
     learner = cf.SecondOrderPreferencePerceptron(items, gamma=0.5)
-    history = cf.simulate_items(learner, items, weights[:21], cf.users.AlphaInformative(0.5),
+    history = cf.simulate_items(learner, items, weights, cf.users.AlphaInformative(0.5),
                                 rounds=30)
     assert found.runs == 21 and found.rounds[-1] == 30
     longest = np.linalg.norm(items.features, axis=1).max()
-    most = longest * np.linalg.norm(weights[:21], axis=1)[:, None]
+    most = longest * np.linalg.norm(weights, axis=1)[:, None]
     costs = {"regret": history.regret_per_user,
              "convex": (-history.regret_per_user - most) ** 2 - most**2}
     for measure, values in costs.items():

@@ -108,8 +108,8 @@ def web_search(sets, learner, settings, user, taste, permutation, rankings, seed
 
 def movies(sets, learner, settings, user, taste, first, last, rounds, seed):
     """The users from `first` to `last`, summed up."""
-    items, weights, ratings = _sets.movies(sets)
-    weights = weights[first:last]
+    items, ratings = _sets.movies(sets)
+    weights = _sets.movie_weights(sets, first, last)
     model = _learner(learner, settings, items, [seed, first, 2])
     begin = time.perf_counter()
     history = cf.simulate_items(model, items, weights, USERS[user](**taste), rounds=rounds,

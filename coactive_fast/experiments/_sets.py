@@ -44,10 +44,10 @@ def most_useful_ranking(sets):
 
 @functools.lru_cache(maxsize=2)
 def movies(sets):
-    """The catalogue by one half of the users, and w* of each user of the other half.
+    """The catalogue by one half of the users, and the ratings of the other half.
 
     MovieLens 1M, factors of rank 50; else generated ratings of 400 users for 1,500 items.
-    Returns (Items, weights, ratings of those users).
+    Returns (Items, ratings).
     """
     if sets.real:
         ratings, rank = data.load_movielens(sets.file(RATINGS))[0], 50
@@ -58,7 +58,14 @@ def movies(sets):
     half = len(order) // 2
     train, test = np.sort(order[half:]), np.sort(order[:half])
     items, _ = data.factorize(ratings[train], rank=rank, seed=0)
-    return Items(items), data.fit_user_weights(ratings[test], items), ratings[test]
+    return Items(items), ratings[test]
+
+
+@functools.lru_cache(maxsize=32)
+def movie_weights(sets, first, last):
+    """w* of the users from `first` to `last` of those whose ratings `movies` returns."""
+    items, ratings = movies(sets)
+    return data.fit_user_weights(ratings[first:last], items.features)
 
 
 @functools.lru_cache(maxsize=2)
