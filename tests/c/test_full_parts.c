@@ -301,7 +301,8 @@ TEST_TABLES(an_infinite_q_is_refused)
             const cf_full *state = TAKE_COPY(&m.full, 1);
             CHECK_INT(cf_full_update(&m.full, k, x, 1.0, m.scratch, &q), CF_ENONFINITE);
             CHECK_INT(cf_full_propose(&m.full, k, x, 1.0, m.scratch, v, &q), CF_ENONFINITE);
-            CHECK_BITS(m.memory, memory, cf_full_size(n));
+            for (ptrdiff_t i = 0; i < (ptrdiff_t)cf_full_size(n); i++) /* valgrind: 0 for -0 */
+                CHECK(m.memory[i] == memory[i] || memcmp(&m.memory[i], &memory[i], 8) == 0);
             CHECK_BITS(&m.full, state, 1);
             release();
         }
