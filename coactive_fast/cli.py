@@ -83,8 +83,9 @@ REPRODUCE = """
 Runs the papers' figures and tables and writes, for each, its curves (CSV), pictures (PNG, SVG) and
 all of its parameters (JSON), and one page about everything, report.html.
 
-Without --data it runs on generated data. With --data it reads real sets: a folder with mq2008/,
-ml-1m/, 20newsgroups/, reuters21578/, tabular/, stocks/. A run that was interrupted goes on where
+Without --data it runs on generated data and, where they fit, on sets that scikit-learn brings along
+(diabetes, breast cancer, digits). With --data it reads real sets: a folder with mq2008/, ml-1m/,
+20newsgroups/, reuters21578/, tabular/, stocks/. A run that was interrupted goes on where
 it stopped when the same command is given again. Results depend on --scale, --data and --seed
 only, never on --jobs or --cluster.
 
@@ -163,7 +164,8 @@ def parser():
     command.add_argument("--scale", choices=("quick", "paper"), default="quick",
                          help="quick: two minutes for all; paper: the papers' sizes "
                               "(default: quick)")
-    command.add_argument("--data", metavar="DIR", help="real data (default: generated)")
+    command.add_argument("--data", metavar="DIR",
+                         help="real data (default: generated, or scikit-learn's)")
     command.add_argument("--out", metavar="DIR", default="./coactive-fast-report",
                          help="where everything goes (default: %(default)s)")
     command.add_argument("--jobs", type=whole(1), metavar="N", default=1,

@@ -133,6 +133,36 @@ def test_a_missing_file_is_named(tmp_path):
         Sets(str(tmp_path)).checksums(["mq2008/S1.txt"])
 
 
+def test_what_stands_for_a_set_is_named():
+    experiment = experiments()["onseg-regression"]
+    real, bundled, made = Sets("folder"), Sets(None, True), Sets()
+    assert [s.called("abalone", "diabetes") for s in (real, bundled, made)] == [
+        "abalone", "diabetes", "made like abalone"]
+    assert bundled.called("abalone") == "made like abalone"
+    assert experiment.data_of(real) == experiment.data
+    assert "diabetes" in experiment.data_of(bundled) and experiment.data_of(made) == "generated"
+    assert experiments()["filtering-regret"].data_of(real) == "generated"
+
+
+@pytest.mark.parametrize("name, stand_in, rows", [("onseg-regression", "diabetes", 442),
+                                                  ("onseg-classification", "breast cancer", 569)])
+def test_sets_of_scikit_learn(name, stand_in, rows):
+    pytest.importorskip("sklearn")
+    experiment = experiments()[name]
+    setting = _plan.Setting(Sets.at_hand(), 0, {"rows": None, "trials": 2, "tuning": 1})
+    outcome, _ = _run.drive(experiment, setting, _run.Here())
+    assert outcome.parameters[stand_in]["rows"] == rows
+    assert any(f"({stand_in})" in finding.says for finding in outcome.findings)
+
+
+def test_digits_of_scikit_learn():
+    pytest.importorskip("sklearn")
+    setting = _plan.Setting(Sets.at_hand(), 0, {"sizes": [50, 600], "orders": 2})
+    outcome, _ = _run.drive(experiments()["confidit-vowel"], setting, _run.Here())
+    assert outcome.plots[0].title.startswith("Digits")
+    assert outcome.findings[0].holds and outcome.findings[0].says.endswith("(digits).")
+
+
 def test_ordered():
     def curve(end, error):
         return Curve("c", np.array([1]), np.array([end]), np.array([error]))

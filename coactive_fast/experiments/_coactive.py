@@ -22,6 +22,7 @@ from ._plan import (
     Outcome,
     Plot,
     Task,
+    file_name,
     ordered,
     rounds_to_show,
     running_mean,
@@ -214,10 +215,6 @@ def by_kind(web, films):
 def average_plot(place, kind, results):
     return Plot(file_name(place, kind), f"{place.capitalize()}, {kind} feedback", "round",
                 "average regret", [r.curve() for r in results], log="x", bottom=0.0)
-
-
-def file_name(*words):
-    return "-".join(words).replace(" ", "-")
 
 
 def outcome(setting, plots, findings, groups, parameters=None, **more):

@@ -1,5 +1,8 @@
 """The problems of the ONSEG paper: losses, the set to choose from, and the bounds they imply.
 
+Each goes by the name of its real data; without a folder scikit-learn's diabetes and breast cancer
+stand for two of them, generated rows for the others.
+
 Rows are scaled so that none is longer than 1, labels of regressions to -1 ... 1. Then ``|x.z| <=
 R`` in the ball of radius R, and F, G and the exp-concavity follow from the formulas of the losses.
 """
@@ -13,7 +16,7 @@ import coactive_fast as cf
 from coactive_fast import data, kernels
 
 RADIUS = {"regression": 4.0, "classification": 16.0}
-LOWEST = {"ionosphere": -1.0, "abalone": -1.0, "cpusmall": -1.0}  # of features, before the length
+BUNDLED = {"abalone": "diabetes", "a1a": "breast cancer"}
 STAND_INS = {"abalone": (400, 8), "cpusmall": (400, 12), "ionosphere": (351, 33), "a1a": (400, 60),
              "nyse-o": (300, 36), "djia": (101, 30), "msci": (208, 24)}
 
@@ -52,19 +55,35 @@ def problem(sets, name, rows):
     if rows is not None and rows < len(X):
         some = np.sort(np.random.default_rng(0).permutation(len(X))[:rows])
         X, y = X[some], y[some]
-    if name in ("ionosphere", "a1a"):
-        return _classification(X, y, LOWEST.get(name, 0.0))
-    return _regression(X, y, LOWEST[name])
+    lowest = 0.0 if np.isin(X, (0.0, 1.0)).all() else -1.0  # of features, before the length
+    kind = _classification if name in ("ionosphere", "a1a") else _regression
+    return kind(X, y, lowest)
+
+
+def called(sets, name):
+    """The name of what stands for these data."""
+    return sets.called(name, BUNDLED.get(name))
 
 
 def _table(sets, name):
     if sets.real:
         X, y = data.load_svmlight(sets.file(f"tabular/{name}.svm"))
         return (X.toarray() if hasattr(X, "toarray") else X), y
+    if sets.bundled and name in BUNDLED:
+        return _bundled(BUNDLED[name])
     (n, d), rng = STAND_INS[name], np.random.default_rng(len(name))
     X = rng.uniform(0.0, 1.0, (n, d)) if name != "a1a" else (rng.random((n, d)) < 0.12) * 1.0
     truth = (X - X.mean(0)) @ rng.standard_normal(d) + 0.3 * rng.standard_normal(n)
     return X, np.where(truth >= 0.0, 1.0, -1.0) if name in ("ionosphere", "a1a") else truth
+
+
+def _bundled(name):
+    from sklearn import datasets
+
+    if name == "diabetes":
+        return datasets.load_diabetes(return_X_y=True)
+    X, benign = datasets.load_breast_cancer(return_X_y=True)
+    return X, np.where(benign, 1.0, -1.0)
 
 
 def _relatives(sets, name):

@@ -1,6 +1,7 @@
-"""Where the data are: a folder of real ones, or nothing, which stands for generated ones."""
+"""Where the data are: a folder of real ones; without it scikit-learn's, or generated ones."""
 
 import hashlib
+import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,10 +21,31 @@ class Sets:
     """The data of a run; the same for every task of it, small enough to be sent along."""
 
     folder: str | None = None
+    bundled: bool = False  # without a folder: what scikit-learn brings along, where that fits
+
+    @classmethod
+    def at_hand(cls, folder=None):
+        """Of this folder; None: scikit-learn's where that is installed."""
+        if folder is not None:
+            return cls(str(folder))
+        return cls(None, importlib.util.find_spec("sklearn") is not None)
 
     @property
     def real(self):
         return self.folder is not None
+
+    @property
+    def kind(self):
+        """In a word, for manifests and reports."""
+        if self.real:
+            return "real"
+        return "generated and scikit-learn's" if self.bundled else "generated"
+
+    def called(self, name, bundled=None):
+        """What to call the data that stand for the set of this name; `bundled`: scikit-learn's."""
+        if self.real:
+            return name
+        return bundled if self.bundled and bundled else f"made like {name}"
 
     def file(self, name):
         """The path of a file of the folder; the name may lack its ``.gz``."""

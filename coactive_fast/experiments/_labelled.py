@@ -1,4 +1,4 @@
-"""Rows with one of K labels: read from a folder, or generated where there is none."""
+"""Rows with one of K labels: read from a folder; without one scikit-learn's, or generated."""
 
 import functools
 import json
@@ -66,12 +66,19 @@ def amazon_stars(sets):
 
 @functools.lru_cache(maxsize=2)
 def vowel(sets):
-    """Deterding's vowels, 990 frames of 10 numbers and a constant, standardised; 11 vowels."""
+    """Deterding's vowels, 990 frames of 10 numbers and a constant, standardised; 11 vowels.
+
+    Without a folder: scikit-learn's digits, 1,797 of 64 pixels; else generated.
+    """
     if sets.real:
         parts = [data.load_svmlight(sets.file(name), n_features=10, integer_labels=True)
                  for name in VOWEL]
         X = np.vstack([part[0].toarray() for part in parts])
         y = np.concatenate([part[1] for part in parts]) - 1
+    elif sets.bundled:
+        from sklearn.datasets import load_digits
+
+        X, y = load_digits(return_X_y=True)
     else:
         rng = np.random.default_rng(1)
         y = rng.integers(11, size=990)

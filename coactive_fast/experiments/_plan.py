@@ -60,12 +60,19 @@ class Experiment:
     data: str  # the sets, in words
     play: Callable[[Setting], Generator]
     files: tuple = ()  # of the data folder, that it reads where there is one
+    bundled: str = ""  # what takes their place where there is none, if scikit-learn's
     quick: Mapping[str, Any] = field(default_factory=dict)  # parameters of the scale "quick"
     full: Mapping[str, Any] = field(default_factory=dict)  # of the scale "paper"
     cost: tuple = (1, 60)  # seconds of one core, about: quick, paper
 
     def parameters(self, scale):
         return {"quick": self.quick, "paper": self.full}[scale]
+
+    def data_of(self, sets):
+        """The data of a run, in words."""
+        if sets.real or not self.files:
+            return self.data
+        return self.bundled if sets.bundled and self.bundled else "generated"
 
 
 # --- what comes out -----------------------------------------------------------------------------
@@ -136,6 +143,10 @@ class Outcome:
 def seeds(*path):
     """A seed for this place of this experiment: numbers that tell it from all others."""
     return [int(p) for p in path]
+
+
+def file_name(*words):
+    return "-".join(words).replace(" ", "-")
 
 
 def rounds_to_show(total, count=300):

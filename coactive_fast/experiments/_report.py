@@ -139,7 +139,7 @@ def section(out, entry):
     return "\n".join((
         tag("h3", html.escape(experiment.title), id=experiment.name),
         tag("p", html.escape(f"{experiment.name}: {experiment.shows} of the paper. Data: "
-                             f"{experiment.data if entry.facts['checksums'] else 'generated'}. "
+                             f"{entry.facts['data']}. "
                              f"{entry.seconds:.1f} s.")),
         tag("div", pictures, class_="plots") if pictures else "",
         *(plain_table(table) for table in outcome.tables),

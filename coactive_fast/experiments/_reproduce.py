@@ -134,7 +134,8 @@ def reproduce(names=(), *, scale="quick", data=None, out="coactive-fast-report",
         Experiments or families (``coactive``, ``confidit``, ``filtering``, ``onseg``); none: all.
     scale : {"quick", "paper"}, default="quick"
     data : path, optional
-        The folder of real data; without it data are generated.
+        The folder of real data; without it data are generated, but for those that scikit-learn
+        brings along.
     out : path
         Where everything goes: a folder an experiment, and ``report.html``.
     jobs : int, default=1
@@ -153,10 +154,10 @@ def reproduce(names=(), *, scale="quick", data=None, out="coactive-fast-report",
     """
     require("matplotlib", "experiments", "reproduce")
     wanted = chosen(names)
-    sets, begin = Sets(None if data is None else str(data)), time.perf_counter()
+    sets, begin = Sets.at_hand(data), time.perf_counter()
     checksums = _checksums(sets, wanted)
     about = {"version": coactive_fast.__version__, "scale": scale, "seed": seed,
-             "data": "generated" if data is None else "real"}
+             "data": sets.kind}
     out = prepare(out, about, checksums)
     entries = {}
     with reporter(progress) as report, (workers or _run.Processes(jobs)) as crew, \
@@ -174,8 +175,9 @@ def reproduce(names=(), *, scale="quick", data=None, out="coactive-fast-report",
                 experiment = running[future]
                 outcome, seconds = _result(future, experiment)
                 files = {name: checksums[name] for name in experiment.files} if sets.real else {}
-                facts = {**about, "parameters": dict(experiment.parameters(scale)),
-                         "checksums": files, "versions": machine(), "seconds": seconds}
+                facts = {**about, "data": experiment.data_of(sets), "checksums": files,
+                         "parameters": dict(experiment.parameters(scale)),
+                         "versions": machine(), "seconds": seconds}
                 _write.write(out / experiment.name, experiment, outcome, facts)
                 entries[experiment.name] = Entry(experiment, outcome, facts, seconds)
                 told.ended(experiment.name)

@@ -8,7 +8,7 @@ import math
 
 from . import _coactive
 from ._coactive import Case
-from ._plan import Curve, Finding, Plot
+from ._plan import Curve, Finding, Plot, file_name
 
 SIZES = (1, 10, 100)
 
@@ -32,7 +32,7 @@ def by_updates(place, kind, group):
         there = curve.x >= k
         curves.append(Curve(curve.label, curve.x[there] / k, curve.mean[there],
                             None if curve.error is None else curve.error[there]))
-    return Plot(_coactive.file_name(place, kind, "updates"),
+    return Plot(file_name(place, kind, "updates"),
                 f"{place.capitalize()}, {kind} feedback, by updates", "updates (rounds / k)",
                 "average regret", curves, log="x", bottom=0.0)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _coactive
 from ._coactive import Case
-from ._plan import Curve, Finding, Plot
+from ._plan import Curve, Finding, Plot, file_name
 
 RADIUS = 100.0
 GAMMAS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -50,7 +50,7 @@ def noisy(setting):
 
 
 def cumulative_plots(web, film, kind):
-    return [Plot(_coactive.file_name(place, measure),
+    return [Plot(file_name(place, measure),
                  f"{place.capitalize()}, {kind} feedback", "round", f"cumulative {label}",
                  [r.curve(measure, cumulative=True) for r in results], log="x", bottom=0.0)
             for place, results in (("web search", web), ("movies", film))
@@ -128,7 +128,7 @@ def sweep_plot(place, measure, label, results):
                   np.array([c.mean[at] for c in swept]), np.array([c.error[at] for c in swept])),
             Curve(f"convex perceptron, {t} rounds", np.array(GAMMAS),
                   np.full(len(GAMMAS), first.mean[at]))]
-    return Plot(_coactive.file_name(place, measure), f"{place.capitalize()}, strict feedback",
+    return Plot(file_name(place, measure), f"{place.capitalize()}, strict feedback",
                 "gamma", f"cumulative {label}", curves, log="xy")
 
 

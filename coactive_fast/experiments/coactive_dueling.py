@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from . import _coactive
 from ._coactive import Case
-from ._plan import Finding, Table
+from ._plan import Finding, Table, file_name
 
 EXPLORE = (0.01, 0.1, 1.0, 10.0, 100.0)
 STEP = (0.1, 0.16, 0.25, 0.4, 0.63)
@@ -44,7 +44,7 @@ def play(setting):
 def grid_table(place, kind, group, told):
     rows = [[f"explore {explore:g}", *(r.end for r in group[i * len(STEP):][:len(STEP)])]
             for i, explore in enumerate(EXPLORE)]
-    return Table(_coactive.file_name("grid", place, kind),
+    return Table(file_name("grid", place, kind),
                  f"Dueling bandit, average regret at the end: {place}, {kind} feedback",
                  ["", *(f"step {step:g}" for step in STEP)], rows, note=told)
 

@@ -17,13 +17,15 @@ NOISE = (0.0, 0.3)
 def play(setting):
     found = yield from tuned(setting, TEXTS, NOISE)
     judged = setting.sets.real or None
-    return Outcome(plots=list(plots(found)), tables=[table(found)],
-                   findings=[f for rows in TEXTS for f in findings(found, rows, judged)],
-                   parameters=chosen(found, TEXTS))
+    texts = {rows: setting.sets.called(words) for rows, words in TEXTS.items()}
+    return Outcome(plots=list(plots(found, texts)), tables=[table(found)],
+                   findings=[f for rows, words in texts.items()
+                             for f in findings(found, rows, words, judged)],
+                   parameters=chosen(found, texts))
 
 
-def plots(found):
-    for rows, words in TEXTS.items():
+def plots(found, texts):
+    for rows, words in texts.items():
         for noise in NOISE:
             cells = {a: found[a, rows, noise] for a in ALGORITHMS}
             name, where = f"{rows}-noise-{100 * noise:.0f}", f"{words}, label noise {noise:.0%}"
@@ -44,8 +46,7 @@ def table(found):
     return Table("errors", "Test error", columns, lines, "Mean over the folds, in per cent.")
 
 
-def findings(found, rows, judged):
-    words = TEXTS[rows]
+def findings(found, rows, words, judged):
     first = {a: found[a, rows, 0.0].first_mistakes for a in THE_FIVE}
     yield Finding(f"In the first pass AROW makes the least mistakes, Banditron the most ({words}).",
                   ", ".join(f"{a} {n:,.0f}" for a, n in first.items()),
