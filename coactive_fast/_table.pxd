@@ -41,6 +41,12 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
         const double *lower
         const double *upper
 
+    ctypedef struct cf_roll:
+        ptrdiff_t n
+        ptrdiff_t left
+        uint64_t *word
+        uint64_t *run
+
     ctypedef struct cf_ball_report:
         ptrdiff_t products
         int fallback
@@ -182,8 +188,9 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
                               const double *value, double *y) noexcept nogil
         void (*axpy_sparse64)(ptrdiff_t nnz, double a, const int64_t *index,
                               const double *value, double *y) noexcept nogil
-        double (*add_difference)(ptrdiff_t n, const float *plus, const float *minus,
-                                 double *y) noexcept nogil
+        void (*peaks)(ptrdiff_t n, const double *y, double *peak) noexcept nogil
+        void (*add_difference)(ptrdiff_t n, const float *plus, const float *minus, double *y,
+                               double *peak) noexcept nogil
         ptrdiff_t (*at_least)(ptrdiff_t n, const double *y, double least, ptrdiff_t room,
                               ptrdiff_t *out) noexcept nogil
         int (*step_mean)(ptrdiff_t n, double a, const double *delta, const double *w,
@@ -482,6 +489,11 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
                              const double *value) noexcept nogil
         void (*postings_drop)(cf_postings *self, ptrdiff_t nnz,
                               const int64_t *index) noexcept nogil
+        ptrdiff_t (*roll_size)(ptrdiff_t n) noexcept nogil
+        void (*roll_call)(cf_roll *self, ptrdiff_t n, uint64_t *memory) noexcept nogil
+        void (*roll_strike)(cf_roll *self, ptrdiff_t p) noexcept nogil
+        ptrdiff_t (*roll_below)(const cf_roll *self, ptrdiff_t p) noexcept nogil
+        ptrdiff_t (*roll_find)(const cf_roll *self, ptrdiff_t m) noexcept nogil
 
     const cf_library cf_functions
 

@@ -3,6 +3,7 @@
 import copy
 import os
 import threading
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,6 +22,7 @@ from ._tasks import Items
 from ._user import User
 
 GRAM_BYTES = 1 << 30  # the Gram matrix of the items may take so much
+GRAM_KEPT = 1 << 26   # one of so many bytes is kept as long as its catalogue lives
 GRAM_FEATURES = 24    # from so many features on two of its rows are read faster than all items
 
 
@@ -82,6 +84,9 @@ def simulate_items(learner, items, weights, user, *, rounds=1500, ratings=None, 
     return learner.last_history
 
 
+_grams = {}  # by the id of the features
+
+
 class _Run:
     """Checked arguments, and the record."""
 
@@ -137,13 +142,7 @@ class _Run:
         if (type(self.learner) is not PreferencePerceptron or d < GRAM_FEATURES
                 or 4 * n * n > GRAM_BYTES or len(self.weights) * self.rounds < n):
             return None
-        rows = features.astype(np.float64, copy=False)
-        gram = np.empty((n, n), np.float32)
-        block = max(1, (1 << 24) // (8 * n))  # 16 MB of float64 at a time
-        with np.errstate(over="ignore"):
-            for at in range(0, n, block):
-                gram[at:at + block] = rows[at:at + block] @ rows.T
-        return gram if np.isfinite(gram).all() else None
+        return _gram_of(features)
 
     # --- Python's own users, tasks and rules --------------------------------------------------
 
@@ -175,6 +174,24 @@ class _Run:
             self.utility[u, t] = np.mean(utilities[presented])  # a dueling bandit shows two
             self.optimal[u, t] = utilities[left].max()
             left = left[~np.isin(left, gone)]
+
+
+def _gram_of(features):
+    """The Gram matrix of a catalogue's rows, which never change; None: it overflows float32."""
+    key = id(features)
+    if key in _grams:
+        return _grams[key]
+    rows, n = features.astype(np.float64, copy=False), len(features)
+    gram = np.empty((n, n), np.float32)
+    block = max(1, (1 << 24) // (8 * n))  # 16 MB of float64 at a time
+    with np.errstate(over="ignore"):
+        for at in range(0, n, block):
+            gram[at:at + block] = rows[at:at + block] @ rows.T
+    gram = gram if np.isfinite(gram).all() else None
+    if gram is None or gram.nbytes <= GRAM_KEPT:
+        weakref.finalize(features, _grams.pop, key, None).atexit = False
+        _grams[key] = gram
+    return gram
 
 
 class _Crew:

@@ -4,14 +4,17 @@ Each user has a fresh learner and his own candidates; the catalogue is shared an
 
 Scores. With the Gram matrix G of the items at hand, the Preference Perceptron's step by
 x_j - x_i moves all scores by G_j - G_i: two rows read instead of the whole catalogue, in float32,
-since memory is what a round takes. Their rounding piles up in the scores, so a bound of the
+since memory is what a step takes. Their rounding piles up in the scores, so a bound of the
 difference to scores made afresh goes along; all that are within it of the best are scored afresh
 by the learner's own weights, which are kept as in the loop of single calls. So the decisions are
-those of that loop. Other rules score in every round what is left, whose rows are copied together
-now and then. What has left has a score of minus infinity, which no step changes.
+those of that loop. Other rules score what is left, whose rows are copied together now and then,
+whenever the weights have changed. What has left has a score of minus infinity, which no step
+changes. The largest of every 64 scores is kept beside them: where feedback is what was presented,
+as in most rounds of a learner that knows its user, the next best is found in O(n / 64 + 64).
 
 Utilities are sorted once a user: the least item that closes the gap is a binary search and one
-look for the next that is still there.
+look for the next that is still there. Users who go by ratings, or by chance, ask a roll (cf_roll.h)
+of the items, in the order of their ratings or of their indices.
 """
 
 import numpy
@@ -19,11 +22,12 @@ import numpy
 cimport numpy as np
 from libc.math cimport INFINITY, sqrt
 from libc.stddef cimport size_t
-from libc.string cimport memmove, memset
+from libc.stdint cimport uint64_t
+from libc.string cimport memcmp, memcpy, memmove, memset
 
 from coactive_fast._arrays cimport data_of, refuse, take_scratch
 from coactive_fast._table cimport (
-    CF_ENONFINITE, CF_OK, cf_get_library, cf_get_table, cf_library, cf_table,
+    CF_ENONFINITE, CF_OK, cf_get_library, cf_get_table, cf_library, cf_roll, cf_table,
 )
 from coactive_fast.coactive._engine cimport Bench, item_delta
 from coactive_fast.coactive._rules cimport Perceptron, Rule
@@ -36,6 +40,8 @@ cdef const cf_library *L = cf_get_library()
 
 cdef enum:
     NEAR = 16  # items that may be within the bound without a look at all
+    RUNS = 16  # of equal utilities that are put in order one by one
+    PEAK = 64  # scores that have their largest beside them
 
 cdef double UNIT = 2.0 ** -53
 cdef double SINGLE = 2.0 ** -24
@@ -103,6 +109,24 @@ cdef void score_rows(Py_ssize_t n, Py_ssize_t d, const char *rows, bint floats, 
         K.scores(n, d, <const double *>rows, d, w, out)
 
 
+def ascending(values):
+    """The order of finite numbers, equal ones by their index."""
+    with numpy.errstate(invalid="ignore"):
+        whole = values.astype(numpy.int16)
+    if (whole == values).all():
+        return numpy.argsort(whole, kind="stable")  # by radix
+    order = numpy.argsort(values)  # by vectors, and not stable
+    found = values[order]
+    equal = numpy.append(found[1:] == found[:-1], False)
+    first = numpy.flatnonzero(equal & ~numpy.append(False, equal[:-1]))
+    if first.size > RUNS:
+        return numpy.argsort(values, kind="stable")
+    for begin in first:
+        end = begin + 1 + numpy.argmin(equal[begin:])
+        order[begin:end].sort()
+    return order
+
+
 cdef class Taste:
     def __init__(self, ItemsRun run, Decider user, weights, ratings):
         cdef Py_ssize_t n = run.n, i
@@ -116,7 +140,7 @@ cdef class Taste:
             rounded = numpy.clip(numpy.rint(self.truth), 1.0, 5.0)
             self.value = <np.ndarray>(rounded if ratings is None else
                                       numpy.where(numpy.isnan(ratings), rounded, ratings))
-        self.order = <np.ndarray>numpy.argsort(self.truth, kind="stable").astype(numpy.intp)
+        self.order = <np.ndarray>ascending(self.truth)
         self.truth_, self.value_ = data_of(self.truth), data_of(self.value)
         self.order_ = <const ptrdiff_t *>np.PyArray_DATA(self.order)
         self.alive = <unsigned char *>take_scratch(n, 1)
@@ -177,18 +201,28 @@ cdef class Taste:
 
 
 cdef class Session(Taste):
-    # One user of a learner that presents one item. Invariants: score[i] = -inf exactly where
-    # alive[i] = 0; next_place[p] leads to the first place >= p that is alive (n: none), with its
-    # path halved at every walk.
+    # One user of a learner that presents one item. Invariants: score[p] is that of item id[p],
+    # p < kept, -inf exactly where it is gone; at[id[p]] = p of what is left; peak[b] is the largest
+    # of score[64 b ... 64 b + 63]; next_place[p] leads to the first place >= p of the sorted
+    # utilities that is alive (n: none), with its path halved at every walk.
     cdef Rule rule
     cdef Bench bench
     cdef double *score
+    cdef double *peak
+    cdef double *scored                # the weights by which scores were made, where `current`
+    cdef ptrdiff_t *at
     cdef ptrdiff_t *next_place
     cdef ptrdiff_t *place              # of an item in the sorted order
     cdef ptrdiff_t *pending            # pairs of the unfinished batch
+    cdef uint64_t *called              # memory of the roll
+    cdef cf_roll roll                  # of indices (EXPECTED) or of `graded` (BETTER, BEST)
+    cdef np.ndarray graded, place_of, edge
+    cdef const ptrdiff_t *graded_      # items by their ratings, NULL where nobody asks
+    cdef const ptrdiff_t *place_of_    # the places there, of items
+    cdef const ptrdiff_t *edge_        # where a place's rating begins (BEST) or ends (BETTER)
     cdef Py_ssize_t waiting, room
-    cdef double most                   # the best score, where `known`
-    cdef bint known
+    cdef bint current
+    cdef double length                 # of the weights
     cdef double error                  # bound of |score - score made afresh|, the accumulated part
 
     def __init__(self, ItemsRun run, Rule rule, Decider user, weights, ratings):
@@ -198,6 +232,9 @@ cdef class Session(Taste):
         self.bench = Bench()
         self.bench.fit(n, run.d, 1)
         self.score = <double *>take_scratch(n, sizeof(double))
+        self.peak = <double *>take_scratch((n + PEAK - 1) // PEAK, sizeof(double))
+        self.scored = <double *>take_scratch(run.d, sizeof(double))
+        self.at = <ptrdiff_t *>take_scratch(n, sizeof(ptrdiff_t))
         self.next_place = <ptrdiff_t *>take_scratch(n + 1, sizeof(ptrdiff_t))
         self.place = <ptrdiff_t *>take_scratch(n, sizeof(ptrdiff_t))
         self.room = (<Perceptron>rule).batch if isinstance(rule, Perceptron) else 0
@@ -205,17 +242,47 @@ cdef class Session(Taste):
         self.pending = <ptrdiff_t *>take_scratch(2 * self.room + 2, sizeof(ptrdiff_t))
         for i in range(n):
             self.score[i] = 0.0
-            self.next_place[i] = i
+            self.at[i] = self.next_place[i] = i
             self.place[self.order_[i]] = i
         self.next_place[n] = n
+        K.peaks(n, self.score, self.peak)
+        self.call_roll()
         if rule.n == 0:
             rule.start(run.d)
+        self.length = sqrt(K.dot(rule.n, rule.w, rule.w))
 
     def __dealloc__(self):
         L.free(self.score)
+        L.free(self.peak)
+        L.free(self.scored)
+        L.free(self.at)
         L.free(self.next_place)
         L.free(self.place)
         L.free(self.pending)
+        L.free(self.called)
+
+    cdef int call_roll(self) except -1:
+        """The roll of users who ask one; by ratings with the places where a rating's items end."""
+        cdef Py_ssize_t n = self.run_.n
+        kind = self.user.kind
+        if kind != EXPECTED and kind != BETTER and kind != BEST:
+            return 0
+        self.called = <uint64_t *>take_scratch(L.roll_size(n), sizeof(uint64_t))
+        L.roll_call(&self.roll, n, self.called)
+        if kind == EXPECTED:
+            return 0
+        order = ascending(self.value)
+        values = self.value[order]
+        ends = numpy.flatnonzero(numpy.append(values[1:] != values[:-1], True)) + 1
+        sizes = numpy.diff(ends, prepend=0)
+        place_of = numpy.empty(n, dtype=numpy.intp)
+        place_of[order] = numpy.arange(n)
+        self.graded, self.place_of = <np.ndarray>order, <np.ndarray>place_of
+        self.edge = <np.ndarray>numpy.repeat(ends if kind == BETTER else ends - sizes, sizes)
+        self.graded_ = <const ptrdiff_t *>np.PyArray_DATA(self.graded)
+        self.place_of_ = <const ptrdiff_t *>np.PyArray_DATA(self.place_of)
+        self.edge_ = <const ptrdiff_t *>np.PyArray_DATA(self.edge)
+        return 0
 
     cdef double score_of(self, Py_ssize_t i) noexcept nogil:
         """One item's score made afresh."""
@@ -233,12 +300,12 @@ cdef class Session(Taste):
             i = self.present()
             if i < 0:
                 return CF_ENONFINITE
-            if self.run_.g != NULL:
-                cf_fetch_row(self.run_.g + i * self.run_.n)
             utility[t] = self.truth_[i]
             optimal[t] = self.best_left()
             j = self.respond(i)
-            self.remove(i)  # first: the best score of those left comes out of the step
+            if self.run_.g != NULL and i != j:
+                cf_fetch_row(self.run_.g + i * self.run_.n)
+            self.remove(i)  # first: the peaks come out of the step
             if j != i:
                 self.remove(j)
             status = self.learn(i, j)
@@ -250,30 +317,60 @@ cdef class Session(Taste):
 
     cdef Py_ssize_t present(self) noexcept nogil:
         """The best candidate, ties to the lower index; -1: scores overflow."""
-        cdef ptrdiff_t best[NEAR]
-        cdef double least
-        cdef Py_ssize_t m
-        if self.run_.g == NULL:
-            self.keep_alive()
-            score_rows(self.kept, self.run_.d, self.kept_rows, self.run_.floats, self.rule.w,
-                       self.bench.score)
-            return self.best_kept(self.bench.score)
-        if not self.known:
-            K.top_k(self.run_.n, self.score, 1, best, NULL)
-            self.most = self.score[best[0]]
-        if not self.most - self.most == 0.0:
+        cdef ptrdiff_t block, within
+        cdef double most
+        if self.run_.g == NULL and not self.current and not self.score_all():
             return -1
-        least = self.most - 2.0 * (
-            self.error + (self.run_.d + 4) * UNIT * self.run_.longest * self.weight_norm())
-        m = K.at_least(self.run_.n, self.score, least, NEAR, best)
-        if m == 1:
-            return best[0]
-        if m <= NEAR:
-            return self.best_afresh(m, best)
-        return self.best_of_all(least)
+        K.top_k((self.kept + PEAK - 1) // PEAK, self.peak, 1, &block, NULL)
+        most = self.peak[block]
+        if not most - most == 0.0:
+            return -1
+        if self.run_.g == NULL:
+            K.at_least(self.block_size(block), self.score + PEAK * block, most, 1, &within)
+            return self.id[PEAK * block + within]
+        return self.best_near(most - 2.0 * (
+            self.error + (self.run_.d + 4) * UNIT * self.run_.longest * self.length))
 
-    cdef double weight_norm(self) noexcept nogil:
-        return sqrt(K.dot(self.rule.n, self.rule.w, self.rule.w))
+    cdef Py_ssize_t block_size(self, Py_ssize_t block) noexcept nogil:
+        return min(<Py_ssize_t>PEAK, self.kept - PEAK * block)
+
+    cdef bint score_all(self) noexcept nogil:
+        """All that is left by the weights of now; 0: overflow."""
+        cdef Py_ssize_t p, before = self.kept
+        self.keep_alive()
+        if self.kept != before:
+            for p in range(self.kept):
+                self.at[self.id[p]] = p
+        score_rows(self.kept, self.run_.d, self.kept_rows, self.run_.floats, self.rule.w,
+                   self.score)
+        for p in range(self.kept):
+            if not self.alive[self.id[p]]:
+                self.score[p] = -INFINITY
+            elif not self.score[p] - self.score[p] == 0.0:
+                return 0
+        K.peaks(self.kept, self.score, self.peak)
+        memcpy(self.scored, self.rule.w, <size_t>self.run_.d * sizeof(double))
+        self.current = True
+        return 1
+
+    cdef Py_ssize_t best_near(self, double least) noexcept nogil:
+        """The best by scores made afresh of all whose score is `least` or more."""
+        cdef ptrdiff_t block[NEAR]
+        cdef ptrdiff_t near[NEAR]
+        cdef Py_ssize_t b, p, found = 0, more
+        cdef Py_ssize_t blocks = K.at_least((self.kept + PEAK - 1) // PEAK, self.peak, least, NEAR,
+                                            block)
+        if blocks > NEAR:
+            return self.best_of_all(least)
+        for b in range(blocks):
+            more = K.at_least(self.block_size(block[b]), self.score + PEAK * block[b], least,
+                              NEAR - found, near + found)
+            if found + more > NEAR:
+                return self.best_of_all(least)
+            for p in range(found, found + more):
+                near[p] += PEAK * block[b]
+            found += more
+        return near[0] if found == 1 else self.best_afresh(found, near)
 
     cdef Py_ssize_t best_afresh(self, Py_ssize_t m, const ptrdiff_t *near) noexcept nogil:
         """Of some items in ascending order the best by scores made afresh."""
@@ -323,41 +420,21 @@ cdef class Session(Taste):
         # the best by the lowest index, should rounding have led beyond all
         return order[middle if middle < self.run_.n else self.top]
 
-    cdef Py_ssize_t alive_number(self, Py_ssize_t m) noexcept nogil:
-        """Candidate number m in ascending order."""
-        cdef Py_ssize_t i
-        for i in range(self.run_.n):
-            if self.alive[i]:
-                if m == 0:
-                    return i
-                m -= 1
-        return -1
-
     cdef Py_ssize_t rated(self, Py_ssize_t i) noexcept nogil:
         """One of the candidates of the rating that the user wants, ties at random."""
-        cdef const double *value = self.value_
-        cdef bint best = self.user.kind == BEST
-        cdef double wanted = -INFINITY if best else INFINITY
-        cdef Py_ssize_t j, m = 0
-        for j in range(self.run_.n):
-            if not self.alive[j]:
-                continue
-            if (value[j] > wanted) if best else (value[i] < value[j] < wanted):
-                wanted = value[j]
-                m = 0
-            m += value[j] == wanted
-        if m == 0:
-            return i
-        if m > 1:
-            m = self.user.pick(m) + 1
+        cdef const ptrdiff_t *edge = self.edge_
+        cdef Py_ssize_t first, many
+        if self.user.kind == BEST:
+            first = L.roll_below(&self.roll, edge[L.roll_find(&self.roll, self.left - 1)])
+            many = self.left - first
         else:
-            m = 1
-        for j in range(self.run_.n):
-            if self.alive[j] and value[j] == wanted:
-                m -= 1
-                if m == 0:
-                    return j
-        return i
+            first = L.roll_below(&self.roll, edge[self.place_of_[i]])
+            if first == self.left:
+                return i  # nothing is better
+            many = L.roll_below(&self.roll, edge[L.roll_find(&self.roll, first)]) - first
+        if many > 1:
+            first += self.user.pick(many)
+        return self.graded_[L.roll_find(&self.roll, first)]
 
     cdef Py_ssize_t respond(self, Py_ssize_t i) noexcept nogil:
         cdef double gains[5]
@@ -370,7 +447,7 @@ cdef class Session(Taste):
         if self.user.kind != EXPECTED:
             return self.rated(i)
         for r in range(5):
-            drawn[r] = self.alive_number(self.user.pick(self.left))
+            drawn[r] = L.roll_find(&self.roll, self.user.pick(self.left))
             gains[r] = truth[drawn[r]] - truth[i]
         j = self.least_enough(i, self.user.base)
         r = self.user.toss(self.user.alpha * (truth[order[self.top]] - truth[i]),
@@ -385,6 +462,9 @@ cdef class Session(Taste):
         status = self.rule.step(self.bench.delta)
         if status == CF_OK and self.run_.g != NULL:
             self.move_scores(i, j)
+        elif self.current:
+            self.current = memcmp(self.scored, self.rule.w,
+                                  <size_t>self.run_.d * sizeof(double)) == 0
         return status
 
     cdef void move_scores(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
@@ -396,22 +476,27 @@ cdef class Session(Taste):
             self.pending[2 * self.waiting] = i
             self.pending[2 * self.waiting + 1] = j
             self.waiting += 1
-        self.known = False
-        if (<Perceptron>self.rule).waiting:
+        if (<Perceptron>self.rule).waiting or self.waiting == 0:
             return
         for p in range(self.waiting):
             i, j = self.pending[2 * p], self.pending[2 * p + 1]
-            self.most = K.add_difference(self.run_.n, g + j * self.run_.n, g + i * self.run_.n,
-                                         self.score)
-            self.known = True
+            K.add_difference(self.run_.n, g + j * self.run_.n, g + i * self.run_.n, self.score,
+                             self.peak)
             moved += self.run_.norm[i] + self.run_.norm[j]
+        self.length = sqrt(K.dot(self.rule.n, self.rule.w, self.rule.w))
         # G in float32 and its own products; the sums here, and those in the weights
         self.error += moved * self.run_.longest * (SINGLE + (self.run_.d + 4) * UNIT)
-        self.error += self.waiting * 4.0 * UNIT * self.run_.longest * self.weight_norm()
+        self.error += self.waiting * 4.0 * UNIT * self.run_.longest * self.length
         self.waiting = 0
 
     cdef void remove(self, Py_ssize_t i) noexcept nogil:
+        cdef Py_ssize_t p = self.at[i], block = p // PEAK
+        cdef double was = self.score[p]
         self.alive[i] = 0
-        self.score[i] = -INFINITY
+        self.score[p] = -INFINITY
+        if was == self.peak[block]:
+            K.peaks(self.block_size(block), self.score + PEAK * block, self.peak + block)
         self.next_place[self.place[i]] = self.place[i] + 1
         self.left -= 1
+        if self.called != NULL:
+            L.roll_strike(&self.roll, i if self.graded_ == NULL else self.place_of_[i])

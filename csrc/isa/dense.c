@@ -50,30 +50,64 @@ CF_DOT(dot, double, v_load, v_loadn)
 CF_DOT(dot_f32, float, v_load_f32, v_loadn_f32)
 #undef CF_DOT
 
-static double add_difference(ptrdiff_t n, const float *plus, const float *minus, double *y)
+/* The largest of the lanes. */
+CF_INLINE double highest(vd v)
 {
-    vd most = v_set1(-__builtin_inf()), other = most;
-    double top = -__builtin_inf(), lanes[8];
+    double l[8];
+    v_store(l, v);
+    for (int step = 4; step > 0; step /= 2)
+        for (int i = 0; i < step; i++)
+            l[i] = l[i] > l[i + step] ? l[i] : l[i + step];
+    return l[0];
+}
+
+/* The largest of m <= 64 numbers, m > 0. */
+static double peak_of(ptrdiff_t m, const double *y)
+{
+    const vd least = v_set1(-__builtin_inf());
+    vd a = least, b = least;
     ptrdiff_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        CF_PREFETCH(plus + i + 512);
-        CF_PREFETCH(minus + i + 512);
-        const vd a = v_add(v_load(y + i), v_sub(v_load_f32(plus + i), v_load_f32(minus + i)));
-        const vd b = v_add(v_load(y + i + 8),
-                           v_sub(v_load_f32(plus + i + 8), v_load_f32(minus + i + 8)));
-        v_store(y + i, a);
-        v_store(y + i + 8, b);
-        most = v_max(most, a);
-        other = v_max(other, b);
+    for (; i + 16 <= m; i += 16) {
+        a = v_max(a, v_load(y + i));
+        b = v_max(b, v_load(y + i + 8));
     }
-    for (; i < n; i++) {
-        y[i] += (double)plus[i] - (double)minus[i];
-        top = y[i] > top ? y[i] : top;
+    for (; i < m; i += 8) {
+        const ptrdiff_t left = m - i < 8 ? m - i : 8;
+        a = v_max(a, v_blend(vm_first(left), v_loadn(y + i, left), least));
     }
-    v_store(lanes, v_max(most, other));
-    for (int l = 0; l < 8; l++)
-        top = lanes[l] > top ? lanes[l] : top;
-    return top;
+    return highest(v_max(a, b));
+}
+
+static void peaks(ptrdiff_t n, const double *y, double *peak)
+{
+    for (ptrdiff_t i = 0; i < n; i += 64)
+        peak[i / 64] = peak_of(n - i < 64 ? n - i : 64, y + i);
+}
+
+static void add_difference(ptrdiff_t n, const float *plus, const float *minus, double *y,
+                           double *peak)
+{
+    ptrdiff_t i = 0;
+    for (; i + 64 <= n; i += 64) {
+        vd most[2] = {v_load(y + i), v_load(y + i)}; /* replaced by the first sums */
+        for (ptrdiff_t at = i; at < i + 64; at += 16) {
+            CF_PREFETCH(plus + at + 512);
+            CF_PREFETCH(minus + at + 512);
+            for (int c = 0; c < 2; c++) {
+                const ptrdiff_t e = at + 8 * c;
+                const vd sum = v_add(v_load(y + e),
+                                     v_sub(v_load_f32(plus + e), v_load_f32(minus + e)));
+                v_store(y + e, sum);
+                most[c] = at == i ? sum : v_max(most[c], sum);
+            }
+        }
+        peak[i / 64] = highest(v_max(most[0], most[1]));
+    }
+    if (i < n) {
+        for (ptrdiff_t e = i; e < n; e++)
+            y[e] += (double)plus[e] - (double)minus[e];
+        peak[i / 64] = peak_of(n - i, y + i);
+    }
 }
 
 static ptrdiff_t at_least(ptrdiff_t n, const double *y, double least, ptrdiff_t room,

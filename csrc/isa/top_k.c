@@ -96,17 +96,6 @@ static int bad_splits(ptrdiff_t n)
     return depth;
 }
 
-/* The largest of the lanes. */
-CF_INLINE double highest(vd v)
-{
-    double l[8];
-    v_store(l, v);
-    for (int step = 4; step > 0; step /= 2)
-        for (int i = 0; i < step; i++)
-            l[i] = l[i] > l[i + step] ? l[i] : l[i + step];
-    return l[0];
-}
-
 /* A few of few finite scores, without a branch that depends on them: the highest, the highest
  * below it, and so on, each with all the places that hold it. chunks <= 16, s filled up with -inf. */
 static void few_best(const double *s, ptrdiff_t chunks, ptrdiff_t k, ptrdiff_t *out)

@@ -31,7 +31,7 @@ static double *take_positive(ptrdiff_t n, int low, int high)
 static void vectors(const cf_table *k, ptrdiff_t n)
 {
     double *x = take_normal(n), *y = take_normal(n), *e = take_doubles(n);
-    double *a = take_positive(n, -9, 9);
+    double *a = take_positive(n, -9, 9), *peak = take_doubles((n + 63) / 64);
     const float *f = narrowed(n, x);
     int32_t *i32 = take_bytes((size_t)n * 4, 0, 0);
     int64_t *i64 = take_bytes((size_t)n * 8, 0, 0);
@@ -55,7 +55,8 @@ static void vectors(const cf_table *k, ptrdiff_t n)
     k->diagonal_solve(n, a, x, e);
     MIX(a, n);
     MIX(e, n);
-    mix_one(k->add_difference(n, f, narrowed(n, e), y));
+    k->add_difference(n, f, narrowed(n, e), y, peak);
+    MIX(peak, (n + 63) / 64);
     mix_one((double)k->at_least(n, y, 0.0, 0, NULL));
     mix_one(k->step_mean(n, 0.6, x, e, 0.1, y, e, y));
     MIX(e, n);

@@ -198,44 +198,59 @@ TEST_TABLES(sparse_axpy_adds_repeated_indices_in_order)
 /* --- steps ----------------------------------------------------------------------------------- */
 
 /* Some of y are out of the running, -infinity; one case in five all of them. */
-TEST_TABLES(add_difference_and_the_largest)
+TEST_TABLES(add_difference_and_the_peaks)
 {
     FOR_SIZES(n, 0, 1000) {
         for (ptrdiff_t offset = 0; offset < 3; offset++) {
             CONTEXT("%s n=%td offset=%td", k->isa, n, offset);
+            const ptrdiff_t blocks = (n + 63) / 64;
             float *plus = take_bytes((size_t)n * 4, (size_t)offset * 4, 0);
             float *minus = take_bytes((size_t)n * 4, (size_t)(2 - offset) * 4, 0);
-            double *y = take_offset(n, 2 - offset), *naive = take_doubles(n), most = -INFINITY;
+            double *y = take_offset(n, 2 - offset), *naive = take_doubles(n);
+            double *most = take_doubles(blocks), *peak = take_doubles(blocks);
             for (ptrdiff_t i = 0; i < n; i++) {
                 const int out = (n + offset) % 5 == 0 || random_below(8) == 0;
                 plus[i] = (float)random_scaled(-30, 30); /* where the rounding is shows */
                 minus[i] = (float)random_scaled(-30, 30);
                 y[i] = out ? -INFINITY : random_scaled(-30, 30);
                 naive[i] = y[i] + ((double)plus[i] - (double)minus[i]);
-                most = naive[i] > most ? naive[i] : most;
+                most[i / 64] = i % 64 && most[i / 64] >= naive[i] ? most[i / 64] : naive[i];
             }
-            CHECK(k->add_difference(n, plus, minus, y) == most);
+            k->add_difference(n, plus, minus, y, peak);
             CHECK_BITS(y, naive, n);
+            CHECK_BITS(peak, most, blocks);
             AGREE(k, y, n);
-            CHECK(k->add_difference(n, plus, plus, y) == most); /* nothing changes */
+            memset(peak, 0, (size_t)blocks * sizeof *peak);
+            k->peaks(n, y, peak);
+            CHECK_BITS(peak, most, blocks);
+            k->add_difference(n, plus, plus, y, peak); /* nothing changes */
             CHECK_BITS(y, naive, n);
+            CHECK_BITS(peak, most, blocks);
             release();
         }
     }
 }
 
-TEST_TABLES(the_largest_is_found_wherever_it_stands)
+TEST_TABLES(a_peak_is_found_wherever_it_stands)
 {
-    for (ptrdiff_t n = 1; n <= 70; n++) {
+    for (ptrdiff_t n = 1; n <= 140; n++) {
+        const ptrdiff_t blocks = (n + 63) / 64;
         float *row = take_floats(n);
-        double *y = take_doubles(n);
+        double *y = take_doubles(n), *peak = take_doubles(blocks);
         memset(row, 0, (size_t)n * sizeof *row);
         for (ptrdiff_t i = 0; i < n; i++)
             y[i] = -5.0;
         CONTEXT("%s n=%td", k->isa, n);
         for (ptrdiff_t i = 0; i < n; i++) {
             y[i] = -4.0;
-            CHECK_CLOSE(k->add_difference(n, row, row, y), -4.0, 0.0);
+            for (int way = 0; way < 2; way++) {
+                if (way)
+                    k->peaks(n, y, peak);
+                else
+                    k->add_difference(n, row, row, y, peak);
+                for (ptrdiff_t b = 0; b < blocks; b++)
+                    CHECK_CLOSE(peak[b], b == i / 64 ? -4.0 : -5.0, 0.0);
+            }
             y[i] = -5.0;
         }
         release();

@@ -30,9 +30,12 @@
                             double *y))                                                          \
     K(void, axpy_sparse64, (ptrdiff_t nnz, double a, const int64_t *index, const double *value,  \
                             double *y))                                                          \
-    /* y += plus - minus; returns the largest of y (n = 0: -inf). The rows are float32, the sums  \
-       float64; memory of the rows is asked for 2 KB ahead. */                                   \
-    K(double, add_difference, (ptrdiff_t n, const float *plus, const float *minus, double *y))   \
+    /* the largest of every 64 numbers in turn, ceil(n / 64) of them; no y is NaN */             \
+    K(void, peaks, (ptrdiff_t n, const double *y, double *peak))                                 \
+    /* y += plus - minus, and the peaks of y. The rows are float32, the sums float64; memory of   \
+       the rows is asked for 2 KB ahead. */                                                      \
+    K(void, add_difference, (ptrdiff_t n, const float *plus, const float *minus, double *y,      \
+                             double *peak))                                                      \
     /* the indices i with y[i] >= least in ascending order: at most room of them are written to  \
        out, their number is returned */                                                          \
     K(ptrdiff_t, at_least, (ptrdiff_t n, const double *y, double least, ptrdiff_t room,          \

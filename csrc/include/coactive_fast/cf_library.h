@@ -16,6 +16,7 @@
 #include "cf_postings.h"
 #include "cf_region.h"
 #include "cf_ridge.h"
+#include "cf_roll.h"
 #include "cf_table.h"
 #include "cf_text.h"
 
@@ -107,7 +108,12 @@
                           double *scratch))                                                      \
     F(int, full_repair, (cf_full * self, const cf_table *k, double *scratch))                    \
     F(void, full_look, (const cf_full *self, const cf_table *k, const double *x,                 \
-                        double *scratch, double *v, double *q))
+                        double *scratch, double *v, double *q))                                  \
+    F(ptrdiff_t, roll_size, (ptrdiff_t n))                                                       \
+    F(void, roll_call, (cf_roll * self, ptrdiff_t n, uint64_t *memory))                          \
+    F(void, roll_strike, (cf_roll * self, ptrdiff_t p))                                          \
+    F(ptrdiff_t, roll_below, (const cf_roll *self, ptrdiff_t p))                                 \
+    F(ptrdiff_t, roll_find, (const cf_roll *self, ptrdiff_t m))
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_library {
