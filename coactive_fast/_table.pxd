@@ -1,7 +1,7 @@
 # The function tables of the C library (csrc/include/coactive_fast): kernels compiled once per
 # instruction set, and the functions over them. Plain C types only; names are added, never changed.
 
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint64_t
 
 cdef extern from "coactive_fast/cf_library.h" nogil:
     ctypedef enum cf_status:
@@ -189,8 +189,11 @@ cdef extern from "coactive_fast/cf_library.h" nogil:
         void (*axpy_sparse64)(ptrdiff_t nnz, double a, const int64_t *index,
                               const double *value, double *y) noexcept nogil
         void (*peaks)(ptrdiff_t n, const double *y, double *peak) noexcept nogil
-        void (*add_difference)(ptrdiff_t n, const float *plus, const float *minus, double *y,
-                               double *peak) noexcept nogil
+        void (*add_whole_difference)(ptrdiff_t n, const int16_t *plus, const int16_t *minus,
+                                     int32_t *y, int32_t *peak) noexcept nogil
+        void (*whole_peaks)(ptrdiff_t n, const int32_t *y, int32_t *peak) noexcept nogil
+        ptrdiff_t (*whole_at_least)(ptrdiff_t n, const int32_t *y, int32_t least, ptrdiff_t room,
+                                    ptrdiff_t *out) noexcept nogil
         ptrdiff_t (*at_least)(ptrdiff_t n, const double *y, double least, ptrdiff_t room,
                               ptrdiff_t *out) noexcept nogil
         int (*step_mean)(ptrdiff_t n, double a, const double *delta, const double *w,

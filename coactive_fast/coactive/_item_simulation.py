@@ -15,7 +15,7 @@ from ..learner._random import make_generator
 from ._dueling import DuelingBandit
 from ._dueling_runs import DuelingItems
 from ._engine import item_utilities
-from ._items import ItemsRun
+from ._items import MOST_MOVES, ItemsRun
 from ._learners import CoactiveLearner, PreferencePerceptron
 from ._simulation import _at_work
 from ._tasks import Items
@@ -32,10 +32,10 @@ def simulate_items(learner, items, weights, user, *, rounds=1500, ratings=None, 
 
     After a round the presented item and the feedback item leave that user's candidates; where
     none is left the user's stream ends (NaN from there on). With the Preference Perceptron and 24
-    or more features the scores are moved by rows of a shared Gram matrix (n^2 float32, up to 1 GB)
-    instead of being made anew: where the best two are within the rounding bound they are
+    or more features the scores are moved by rows of a shared Gram matrix (n^2 int16, up to 1 GB, kept
+    up to 64 MB) instead of being made anew: what is within the rounding bound of the best is
     scored afresh, so the decisions are those of the loop of single calls; all other rules
-    score every candidate in every round and give that loop's bits.
+    score every candidate whenever the weights have changed and give that loop's bits.
 
     Parameters
     ----------
@@ -140,7 +140,8 @@ class _Run:
         features = self.items.features
         n, d = features.shape
         if (type(self.learner) is not PreferencePerceptron or d < GRAM_FEATURES
-                or 4 * n * n > GRAM_BYTES or len(self.weights) * self.rounds < n):
+                or 2 * n * n > GRAM_BYTES or self.rounds > MOST_MOVES
+                or len(self.weights) * self.rounds < n):
             return None
         return _gram_of(features)
 
@@ -177,21 +178,28 @@ class _Run:
 
 
 def _gram_of(features):
-    """The Gram matrix of a catalogue's rows, which never change; None: it overflows float32."""
+    """The Gram matrix of a catalogue's rows, which never change, as 16 bits and their unit.
+
+    None where the unit would be no ordinary number.
+    """
     key = id(features)
     if key in _grams:
         return _grams[key]
     rows, n = features.astype(np.float64, copy=False), len(features)
-    gram = np.empty((n, n), np.float32)
-    block = max(1, (1 << 24) // (8 * n))  # 16 MB of float64 at a time
     with np.errstate(over="ignore"):
-        for at in range(0, n, block):
-            gram[at:at + block] = rows[at:at + block] @ rows.T
-    gram = gram if np.isfinite(gram).all() else None
-    if gram is None or gram.nbytes <= GRAM_KEPT:
+        unit = float(np.einsum("ij,ij->i", rows, rows).max()) / 32767
+    if not 1e-250 < unit < 1e250:
+        return None
+    gram = np.empty((n, n), np.int16)
+    block = max(1, (1 << 22) // (8 * n))  # 4 MB of float64 at a time
+    for at in range(0, n, block):
+        part = rows[at:at + block] @ rows.T
+        part /= unit
+        gram[at:at + block] = np.rint(part, out=part)
+    if gram.nbytes <= GRAM_KEPT:
         weakref.finalize(features, _grams.pop, key, None).atexit = False
-        _grams[key] = gram
-    return gram
+        _grams[key] = gram, unit
+    return gram, unit
 
 
 class _Crew:

@@ -1,6 +1,7 @@
 # A run over the users of one catalogue, which the dueling bandit's extends.
 
 cimport numpy as np
+from libc.stdint cimport int16_t
 
 from coactive_fast.coactive._users cimport Decider
 
@@ -8,7 +9,8 @@ from coactive_fast.coactive._users cimport Decider
 cdef class ItemsRun:
     cdef readonly object items, gram, utility, optimal
     cdef const char *rows      # of items
-    cdef const float *g        # of gram, or NULL
+    cdef const int16_t *g      # of gram, or NULL
+    cdef double unit           # what a one of it is worth
     cdef const double *norm    # of each item
     cdef np.ndarray norms
     cdef Py_ssize_t n, d, rounds

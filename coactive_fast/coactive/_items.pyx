@@ -2,15 +2,15 @@
 
 Each user has a fresh learner and his own candidates; the catalogue is shared and read-only.
 
-Scores. With the Gram matrix G of the items at hand, the Preference Perceptron's step by
-x_j - x_i moves all scores by G_j - G_i: two rows read instead of the whole catalogue, in float32,
-since memory is what a step takes. Their rounding piles up in the scores, so a bound of the
-difference to scores made afresh goes along; all that are within it of the best are scored afresh
-by the learner's own weights, which are kept as in the loop of single calls. So the decisions are
-those of that loop. Other rules score what is left, whose rows are copied together now and then,
-whenever the weights have changed. What has left has a score of minus infinity, which no step
-changes. The largest of every 64 scores is kept beside them: where feedback is what was presented,
-as in most rounds of a learner that knows its user, the next best is found in O(n / 64 + 64).
+Scores. Rules score what is left, whose rows are copied together now and then, whenever the weights
+have changed. The largest of every 64 scores is kept beside them: where the weights have not, the
+next best is found in O(n / 64 + 64). With the Gram matrix G of the items at hand, the Preference
+Perceptron's step by x_j - x_i moves all scores by G_j - G_i: two rows read instead of the whole
+catalogue. Memory is what such a step takes, so G is rounded to 16 bits, in units of a 32,767th of
+its largest entry, and the scores are sums of whole numbers, which are exact. What the rounding of G
+may have piled up since the scores were last made afresh is known; all that are within it of the
+best are scored afresh by the learner's own weights, which are kept as in the loop of single calls.
+So the decisions are those of that loop.
 
 Utilities are sorted once a user: the least item that closes the gap is a binary search and one
 look for the next that is still there. Users who go by ratings, or by chance, ask a roll (cf_roll.h)
@@ -20,9 +20,9 @@ of the items, in the order of their ratings or of their indices.
 import numpy
 
 cimport numpy as np
-from libc.math cimport INFINITY, sqrt
+from libc.math cimport INFINITY, floor, sqrt
 from libc.stddef cimport size_t
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int16_t, int32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memmove, memset
 
 from coactive_fast._arrays cimport data_of, refuse, take_scratch
@@ -43,22 +43,25 @@ cdef enum:
     RUNS = 16  # of equal utilities that are put in order one by one
     PEAK = 64  # scores that have their largest beside them
 
+    FEW = 32   # moves after which scores are not made afresh: items so near each other are equal
+    GONE = -1300000000  # below any score of MOST_MOVES moves, and above what overflows with them
+
+MOST_MOVES = 8192  # 65,534 units each at most
 cdef double UNIT = 2.0 ** -53
-cdef double SINGLE = 2.0 ** -24
 
 cdef extern from *:
     """
-    static void cf_fetch_row(const float *p)
+    static void cf_fetch_row(const int16_t *p)
     {
     #if defined(__GNUC__)
-        for (int i = 0; i < 1024; i += 16)
+        for (int i = 0; i < 1024; i += 32)
             __builtin_prefetch(p + i);
     #else
         (void)p;
     #endif
     }
     """
-    void cf_fetch_row(const float *p) noexcept nogil
+    void cf_fetch_row(const int16_t *p) noexcept nogil
 
 
 cdef class ItemsRun:
@@ -68,7 +71,9 @@ cdef class ItemsRun:
     ----------
     items : ndarray of shape (n, N)
         float32 or float64, C-contiguous.
-    gram : ndarray of shape (n, n), float32, or None
+    gram : (ndarray of int16, shape (n, n), float), or None
+        Whole numbers, and the unit that makes them products of the items. At most MOST_MOVES
+        rounds.
     utility, optimal : ndarray of shape (users, rounds)
         Written a row a user; NaN before.
     """
@@ -77,7 +82,9 @@ cdef class ItemsRun:
         self.items, self.gram = items, gram
         self.utility, self.optimal = utility, optimal
         self.rows = <const char *>np.PyArray_DATA(<np.ndarray>items)
-        self.g = NULL if gram is None else <const float *>np.PyArray_DATA(<np.ndarray>gram)
+        if gram is not None:
+            self.g = <const int16_t *>np.PyArray_DATA(<np.ndarray>gram[0])
+            self.unit = gram[1]
         self.n, self.d = items.shape
         self.rounds = utility.shape[1]
         self.floats = items.dtype.itemsize == 4
@@ -87,7 +94,8 @@ cdef class ItemsRun:
         self.longest = float(self.norms.max())
 
     cdef Taste session(self, learner, Decider decider, weights, ratings):
-        return Session(self, learner, decider, weights, ratings)
+        kind = Session if self.g == NULL else Moved
+        return kind(self, learner, decider, weights, ratings)
 
     def play(self, Py_ssize_t user, learner, Decider decider, weights, ratings):
         """All rounds of one user; `learner` is what the engine's `fresh_rule` made."""
@@ -213,17 +221,13 @@ cdef class Session(Taste):
     cdef ptrdiff_t *at
     cdef ptrdiff_t *next_place
     cdef ptrdiff_t *place              # of an item in the sorted order
-    cdef ptrdiff_t *pending            # pairs of the unfinished batch
     cdef uint64_t *called              # memory of the roll
     cdef cf_roll roll                  # of indices (EXPECTED) or of `graded` (BETTER, BEST)
     cdef np.ndarray graded, place_of, edge
     cdef const ptrdiff_t *graded_      # items by their ratings, NULL where nobody asks
     cdef const ptrdiff_t *place_of_    # the places there, of items
     cdef const ptrdiff_t *edge_        # where a place's rating begins (BEST) or ends (BETTER)
-    cdef Py_ssize_t waiting, room
     cdef bint current
-    cdef double length                 # of the weights
-    cdef double error                  # bound of |score - score made afresh|, the accumulated part
 
     def __init__(self, ItemsRun run, Rule rule, Decider user, weights, ratings):
         cdef Py_ssize_t n = run.n, i
@@ -237,19 +241,13 @@ cdef class Session(Taste):
         self.at = <ptrdiff_t *>take_scratch(n, sizeof(ptrdiff_t))
         self.next_place = <ptrdiff_t *>take_scratch(n + 1, sizeof(ptrdiff_t))
         self.place = <ptrdiff_t *>take_scratch(n, sizeof(ptrdiff_t))
-        self.room = (<Perceptron>rule).batch if isinstance(rule, Perceptron) else 0
-        self.room = min(self.room, run.rounds)
-        self.pending = <ptrdiff_t *>take_scratch(2 * self.room + 2, sizeof(ptrdiff_t))
         for i in range(n):
-            self.score[i] = 0.0
             self.at[i] = self.next_place[i] = i
             self.place[self.order_[i]] = i
         self.next_place[n] = n
-        K.peaks(n, self.score, self.peak)
         self.call_roll()
         if rule.n == 0:
             rule.start(run.d)
-        self.length = sqrt(K.dot(rule.n, rule.w, rule.w))
 
     def __dealloc__(self):
         L.free(self.score)
@@ -258,7 +256,6 @@ cdef class Session(Taste):
         L.free(self.at)
         L.free(self.next_place)
         L.free(self.place)
-        L.free(self.pending)
         L.free(self.called)
 
     cdef int call_roll(self) except -1:
@@ -303,8 +300,6 @@ cdef class Session(Taste):
             utility[t] = self.truth_[i]
             optimal[t] = self.best_left()
             j = self.respond(i)
-            if self.run_.g != NULL and i != j:
-                cf_fetch_row(self.run_.g + i * self.run_.n)
             self.remove(i)  # first: the peaks come out of the step
             if j != i:
                 self.remove(j)
@@ -318,18 +313,11 @@ cdef class Session(Taste):
     cdef Py_ssize_t present(self) noexcept nogil:
         """The best candidate, ties to the lower index; -1: scores overflow."""
         cdef ptrdiff_t block, within
-        cdef double most
-        if self.run_.g == NULL and not self.current and not self.score_all():
+        if not self.current and not self.score_all():
             return -1
         K.top_k((self.kept + PEAK - 1) // PEAK, self.peak, 1, &block, NULL)
-        most = self.peak[block]
-        if not most - most == 0.0:
-            return -1
-        if self.run_.g == NULL:
-            K.at_least(self.block_size(block), self.score + PEAK * block, most, 1, &within)
-            return self.id[PEAK * block + within]
-        return self.best_near(most - 2.0 * (
-            self.error + (self.run_.d + 4) * UNIT * self.run_.longest * self.length))
+        K.at_least(self.block_size(block), self.score + PEAK * block, self.peak[block], 1, &within)
+        return self.id[PEAK * block + within]
 
     cdef Py_ssize_t block_size(self, Py_ssize_t block) noexcept nogil:
         return min(<Py_ssize_t>PEAK, self.kept - PEAK * block)
@@ -352,46 +340,6 @@ cdef class Session(Taste):
         memcpy(self.scored, self.rule.w, <size_t>self.run_.d * sizeof(double))
         self.current = True
         return 1
-
-    cdef Py_ssize_t best_near(self, double least) noexcept nogil:
-        """The best by scores made afresh of all whose score is `least` or more."""
-        cdef ptrdiff_t block[NEAR]
-        cdef ptrdiff_t near[NEAR]
-        cdef Py_ssize_t b, p, found = 0, more
-        cdef Py_ssize_t blocks = K.at_least((self.kept + PEAK - 1) // PEAK, self.peak, least, NEAR,
-                                            block)
-        if blocks > NEAR:
-            return self.best_of_all(least)
-        for b in range(blocks):
-            more = K.at_least(self.block_size(block[b]), self.score + PEAK * block[b], least,
-                              NEAR - found, near + found)
-            if found + more > NEAR:
-                return self.best_of_all(least)
-            for p in range(found, found + more):
-                near[p] += PEAK * block[b]
-            found += more
-        return near[0] if found == 1 else self.best_afresh(found, near)
-
-    cdef Py_ssize_t best_afresh(self, Py_ssize_t m, const ptrdiff_t *near) noexcept nogil:
-        """Of some items in ascending order the best by scores made afresh."""
-        cdef Py_ssize_t p, best = near[0]
-        cdef double s, most = self.score_of(best)
-        for p in range(1, m):
-            s = self.score_of(near[p])
-            if s > most:
-                best, most = near[p], s
-        return best
-
-    cdef Py_ssize_t best_of_all(self, double least) noexcept nogil:
-        """The same where there are many (at first all scores are equal)."""
-        cdef Py_ssize_t i, best = -1
-        cdef double s, most = 0.0
-        for i in range(self.run_.n):
-            if self.score[i] >= least:
-                s = self.score_of(i)
-                if best < 0 or s > most:
-                    best, most = i, s
-        return best
 
     # --- the user -----------------------------------------------------------------------------
 
@@ -460,43 +408,156 @@ cdef class Session(Taste):
         cdef int status
         item_delta(self.bench, i, j, self.run_.rows, self.run_.floats)
         status = self.rule.step(self.bench.delta)
-        if status == CF_OK and self.run_.g != NULL:
-            self.move_scores(i, j)
-        elif self.current:
+        if self.current:
             self.current = memcmp(self.scored, self.rule.w,
                                   <size_t>self.run_.d * sizeof(double)) == 0
         return status
 
-    cdef void move_scores(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-        """The scores of a Preference Perceptron after its batch."""
-        cdef const float *g = self.run_.g
-        cdef double moved = 0.0    # norms of what the weights moved by
-        cdef Py_ssize_t p
-        if i != j:
-            self.pending[2 * self.waiting] = i
-            self.pending[2 * self.waiting + 1] = j
-            self.waiting += 1
-        if (<Perceptron>self.rule).waiting or self.waiting == 0:
-            return
-        for p in range(self.waiting):
-            i, j = self.pending[2 * p], self.pending[2 * p + 1]
-            K.add_difference(self.run_.n, g + j * self.run_.n, g + i * self.run_.n, self.score,
-                             self.peak)
-            moved += self.run_.norm[i] + self.run_.norm[j]
-        self.length = sqrt(K.dot(self.rule.n, self.rule.w, self.rule.w))
-        # G in float32 and its own products; the sums here, and those in the weights
-        self.error += moved * self.run_.longest * (SINGLE + (self.run_.d + 4) * UNIT)
-        self.error += self.waiting * 4.0 * UNIT * self.run_.longest * self.length
-        self.waiting = 0
-
     cdef void remove(self, Py_ssize_t i) noexcept nogil:
-        cdef Py_ssize_t p = self.at[i], block = p // PEAK
-        cdef double was = self.score[p]
         self.alive[i] = 0
-        self.score[p] = -INFINITY
-        if was == self.peak[block]:
-            K.peaks(self.block_size(block), self.score + PEAK * block, self.peak + block)
+        self.strike(self.at[i])
         self.next_place[self.place[i]] = self.place[i] + 1
         self.left -= 1
         if self.called != NULL:
             L.roll_strike(&self.roll, i if self.graded_ == NULL else self.place_of_[i])
+
+    cdef void strike(self, Py_ssize_t p) noexcept nogil:
+        """The score at p is that of an item that has gone."""
+        cdef Py_ssize_t block = p // PEAK
+        cdef double was = self.score[p]
+        self.score[p] = -INFINITY
+        if was == self.peak[block]:
+            K.peaks(self.block_size(block), self.score + PEAK * block, self.peak + block)
+
+
+cdef class Moved(Session):
+    # A Preference Perceptron whose scores are moved by G. Invariants: whole[i] units are within
+    # `error` of what the weights give item i, or at most GONE + 65,534 a move since the scores
+    # were made afresh; top[b] is the largest of whole[64 b ... 64 b + 63]; kept = n.
+    cdef int32_t *whole
+    cdef int32_t *top
+    cdef ptrdiff_t *pending            # pairs of the unfinished batch
+    cdef Py_ssize_t waiting, moves     # moves since the scores were made afresh
+    cdef double length                 # of the weights
+    cdef double error
+
+    def __init__(self, ItemsRun run, Rule rule, Decider user, weights, ratings):
+        Session.__init__(self, run, rule, user, weights, ratings)
+        self.whole = <int32_t *>take_scratch(run.n, sizeof(int32_t))
+        self.top = <int32_t *>take_scratch((run.n + PEAK - 1) // PEAK, sizeof(int32_t))
+        self.pending = <ptrdiff_t *>take_scratch(
+            2 * min((<Perceptron>rule).batch, run.rounds) + 2, sizeof(ptrdiff_t))
+        self.refresh()
+
+    def __dealloc__(self):
+        L.free(self.whole)
+        L.free(self.top)
+        L.free(self.pending)
+
+    cdef void refresh(self) noexcept nogil:
+        """The scores by the weights of now, in units. They are finite: the weights are sums of no
+        more than MOST_MOVES differences of rows whose squares are."""
+        cdef double per_unit = 1.0 / self.run_.unit
+        cdef Py_ssize_t i
+        score_rows(self.run_.n, self.run_.d, self.run_.rows, self.run_.floats, self.rule.w,
+                   self.score)
+        for i in range(self.run_.n):
+            self.whole[i] = (<int32_t>floor(self.score[i] * per_unit + 0.5) if self.alive[i]
+                             else GONE)
+        K.whole_peaks(self.run_.n, self.whole, self.top)
+        self.length = sqrt(K.dot(self.rule.n, self.rule.w, self.rule.w))
+        self.error = 0.501 * self.run_.unit + 8.0 * UNIT * self.run_.longest * self.length
+        self.moves = 0
+
+    cdef Py_ssize_t present(self) noexcept nogil:
+        cdef ptrdiff_t near[NEAR]
+        cdef Py_ssize_t found = self.nearest(near)
+        if found > NEAR and self.moves > FEW:
+            self.refresh()
+            found = self.nearest(near)
+        if found > 1:
+            near[0] = self.best_afresh(found, near) if found <= NEAR else self.best_of_all()
+        cf_fetch_row(self.run_.g + near[0] * self.run_.n)  # while the user thinks
+        return near[0]
+
+    cdef int32_t least(self) noexcept nogil:
+        """What the best may have for all that the errors allow, those of scores made afresh too."""
+        cdef Py_ssize_t b
+        cdef int32_t most = self.top[0]
+        cdef double error = self.error + (self.run_.d + 4) * UNIT * self.run_.longest * self.length
+        for b in range(1, (self.run_.n + PEAK - 1) // PEAK):
+            if self.top[b] > most:
+                most = self.top[b]
+        return most - <int32_t>(2.0 * error / self.run_.unit) - 1
+
+    cdef Py_ssize_t nearest(self, ptrdiff_t *near) noexcept nogil:
+        """The items that may be the best in ascending order, and their number; NEAR + 1: more."""
+        cdef ptrdiff_t block[NEAR]
+        cdef int32_t least = self.least()
+        cdef Py_ssize_t b, p, more, found = 0
+        cdef Py_ssize_t blocks = K.whole_at_least((self.run_.n + PEAK - 1) // PEAK, self.top, least,
+                                                  NEAR, block)
+        if blocks > NEAR:
+            return NEAR + 1
+        for b in range(blocks):
+            more = K.whole_at_least(self.block_size(block[b]), self.whole + PEAK * block[b], least,
+                                    NEAR - found, near + found)
+            if found + more > NEAR:
+                return NEAR + 1
+            for p in range(found, found + more):
+                near[p] += PEAK * block[b]
+            found += more
+        return found
+
+    cdef Py_ssize_t best_afresh(self, Py_ssize_t m, const ptrdiff_t *near) noexcept nogil:
+        """Of some items in ascending order the best by scores made afresh."""
+        cdef Py_ssize_t p, best = near[0]
+        cdef double s, most = self.score_of(best)
+        for p in range(1, m):
+            s = self.score_of(near[p])
+            if s > most:
+                best, most = near[p], s
+        return best
+
+    cdef Py_ssize_t best_of_all(self) noexcept nogil:
+        """The same where there are many (at first all scores are equal)."""
+        cdef int32_t least = self.least()
+        cdef Py_ssize_t i, best = -1
+        cdef double s, most = 0.0
+        for i in range(self.run_.n):
+            if self.whole[i] >= least:
+                s = self.score_of(i)
+                if best < 0 or s > most:
+                    best, most = i, s
+        return best
+
+    cdef int learn(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        """The rule's step, and that of the scores where it ends a batch."""
+        cdef const int16_t *g = self.run_.g
+        cdef Py_ssize_t n = self.run_.n, p
+        cdef int status
+        if i != j:
+            cf_fetch_row(g + j * n)
+            self.pending[2 * self.waiting] = i
+            self.pending[2 * self.waiting + 1] = j
+            self.waiting += 1
+        status = Session.learn(self, i, j)
+        if status != CF_OK or (<Perceptron>self.rule).waiting or self.waiting == 0:
+            return status
+        for p in range(self.waiting):
+            K.add_whole_difference(n, g + self.pending[2 * p + 1] * n, g + self.pending[2 * p] * n,
+                                   self.whole, self.top)
+        self.length = sqrt(K.dot(self.rule.n, self.rule.w, self.rule.w))
+        # two roundings of G and of the products it was made of; the sums in the weights
+        self.error += self.waiting * (1.001 * self.run_.unit + UNIT * self.run_.longest * (
+            2.0 * (self.run_.d + 4) * self.run_.longest + 4.0 * self.length))
+        self.moves += self.waiting
+        self.waiting = 0
+        return CF_OK
+
+    cdef void strike(self, Py_ssize_t p) noexcept nogil:
+        cdef Py_ssize_t block = p // PEAK
+        cdef int32_t was = self.whole[p]
+        self.whole[p] = GONE
+        if was == self.top[block]:
+            K.whole_peaks(self.block_size(block), self.whole + PEAK * block, self.top + block)

@@ -84,30 +84,64 @@ static void peaks(ptrdiff_t n, const double *y, double *peak)
         peak[i / 64] = peak_of(n - i < 64 ? n - i : 64, y + i);
 }
 
-static void add_difference(ptrdiff_t n, const float *plus, const float *minus, double *y,
-                           double *peak)
+/* Whole numbers: every compiler's own vectors give the same. */
+CF_INLINE int32_t whole_sums(ptrdiff_t m, const int16_t *plus, const int16_t *minus, int32_t *y)
+{
+    int32_t most = INT32_MIN;
+    for (ptrdiff_t i = 0; i < m; i++) {
+        const int32_t sum = y[i] + (plus[i] - minus[i]);
+        y[i] = sum;
+        most = sum > most ? sum : most;
+    }
+    return most;
+}
+
+static void add_whole_difference(ptrdiff_t n, const int16_t *plus, const int16_t *minus,
+                                 int32_t *y, int32_t *peak)
 {
     ptrdiff_t i = 0;
     for (; i + 64 <= n; i += 64) {
-        vd most[2] = {v_load(y + i), v_load(y + i)}; /* replaced by the first sums */
-        for (ptrdiff_t at = i; at < i + 64; at += 16) {
-            CF_PREFETCH(plus + at + 512);
-            CF_PREFETCH(minus + at + 512);
-            for (int c = 0; c < 2; c++) {
-                const ptrdiff_t e = at + 8 * c;
-                const vd sum = v_add(v_load(y + e),
-                                     v_sub(v_load_f32(plus + e), v_load_f32(minus + e)));
-                v_store(y + e, sum);
-                most[c] = at == i ? sum : v_max(most[c], sum);
-            }
+        for (ptrdiff_t ahead = i + 1024; ahead < i + 1088; ahead += 32) {
+            CF_PREFETCH(plus + ahead);
+            CF_PREFETCH(minus + ahead);
         }
-        peak[i / 64] = highest(v_max(most[0], most[1]));
+        peak[i / 64] = whole_sums(64, plus + i, minus + i, y + i);
     }
-    if (i < n) {
-        for (ptrdiff_t e = i; e < n; e++)
-            y[e] += (double)plus[e] - (double)minus[e];
-        peak[i / 64] = peak_of(n - i, y + i);
+    if (i < n)
+        peak[i / 64] = whole_sums(n - i, plus + i, minus + i, y + i);
+}
+
+static void whole_peaks(ptrdiff_t n, const int32_t *y, int32_t *peak)
+{
+    for (ptrdiff_t i = 0; i < n; i += 64) {
+        const ptrdiff_t end = n - i < 64 ? n : i + 64;
+        int32_t most = y[i];
+        for (ptrdiff_t e = i + 1; e < end; e++)
+            most = y[e] > most ? y[e] : most;
+        peak[i / 64] = most;
     }
+}
+
+static ptrdiff_t whole_at_least(ptrdiff_t n, const int32_t *y, int32_t least, ptrdiff_t room,
+                                ptrdiff_t *out)
+{
+    ptrdiff_t found = 0, i = 0;
+    while (i < n) {
+        for (; i + 32 <= n; i += 32) { /* chunks without one are passed */
+            int any = 0;
+            for (ptrdiff_t e = i; e < i + 32; e++)
+                any |= y[e] >= least;
+            if (any)
+                break;
+        }
+        for (const ptrdiff_t end = n - i < 32 ? n : i + 32; i < end; i++)
+            if (y[i] >= least) {
+                if (found < room)
+                    out[found] = i;
+                found++;
+            }
+    }
+    return found;
 }
 
 static ptrdiff_t at_least(ptrdiff_t n, const double *y, double least, ptrdiff_t room,

@@ -55,7 +55,7 @@ static void vectors(const cf_table *k, ptrdiff_t n)
     k->diagonal_solve(n, a, x, e);
     MIX(a, n);
     MIX(e, n);
-    k->add_difference(n, f, narrowed(n, e), y, peak);
+    k->peaks(n, y, peak);
     MIX(peak, (n + 63) / 64);
     mix_one((double)k->at_least(n, y, 0.0, 0, NULL));
     mix_one(k->step_mean(n, 0.6, x, e, 0.1, y, e, y));

@@ -197,35 +197,62 @@ TEST_TABLES(sparse_axpy_adds_repeated_indices_in_order)
 
 /* --- steps ----------------------------------------------------------------------------------- */
 
-/* Some of y are out of the running, -infinity; one case in five all of them. */
-TEST_TABLES(add_difference_and_the_peaks)
+/* Some of y are out of the running; one case in five all of them. */
+TEST_TABLES(peaks_of_every_64)
+{
+    FOR_SIZES(n, 0, 1000) {
+        CONTEXT("%s n=%td", k->isa, n);
+        const ptrdiff_t blocks = (n + 63) / 64;
+        double *y = take_offset(n, n % 3);
+        double *most = take_doubles(blocks), *peak = take_doubles(blocks);
+        for (ptrdiff_t i = 0; i < n; i++) {
+            y[i] = n % 5 == 0 || random_below(8) == 0 ? -INFINITY : random_scaled(-30, 30);
+            most[i / 64] = i % 64 && most[i / 64] >= y[i] ? most[i / 64] : y[i];
+        }
+        k->peaks(n, y, peak);
+        CHECK_BITS(peak, most, blocks);
+        release();
+    }
+}
+
+static int32_t *take_whole(ptrdiff_t n, ptrdiff_t offset)
+{
+    return take_bytes((size_t)n * 4, (size_t)offset * 4, 0);
+}
+
+static int16_t *take_short(ptrdiff_t n, ptrdiff_t offset)
+{
+    int16_t *x = take_bytes((size_t)n * 2, (size_t)offset * 2, 0);
+    for (ptrdiff_t i = 0; i < n; i++)
+        x[i] = random_below(9) ? (int16_t)(random_below(65536) - 32768)
+                               : (int16_t)(random_below(2) ? 32767 : -32768);
+    return x;
+}
+
+TEST_TABLES(add_whole_difference_and_the_peaks)
 {
     FOR_SIZES(n, 0, 1000) {
         for (ptrdiff_t offset = 0; offset < 3; offset++) {
             CONTEXT("%s n=%td offset=%td", k->isa, n, offset);
             const ptrdiff_t blocks = (n + 63) / 64;
-            float *plus = take_bytes((size_t)n * 4, (size_t)offset * 4, 0);
-            float *minus = take_bytes((size_t)n * 4, (size_t)(2 - offset) * 4, 0);
-            double *y = take_offset(n, 2 - offset), *naive = take_doubles(n);
-            double *most = take_doubles(blocks), *peak = take_doubles(blocks);
+            const int16_t *plus = take_short(n, offset), *minus = take_short(n, 2 - offset);
+            int32_t *y = take_whole(n, 2 - offset), *naive = take_whole(n, 0);
+            int32_t *most = take_whole(blocks, 0), *peak = take_whole(blocks, 0);
             for (ptrdiff_t i = 0; i < n; i++) {
                 const int out = (n + offset) % 5 == 0 || random_below(8) == 0;
-                plus[i] = (float)random_scaled(-30, 30); /* where the rounding is shows */
-                minus[i] = (float)random_scaled(-30, 30);
-                y[i] = out ? -INFINITY : random_scaled(-30, 30);
-                naive[i] = y[i] + ((double)plus[i] - (double)minus[i]);
+                y[i] = out ? -1300000000 : (int32_t)(random_below(1 << 30) - (1 << 29));
+                naive[i] = y[i] + plus[i] - minus[i];
                 most[i / 64] = i % 64 && most[i / 64] >= naive[i] ? most[i / 64] : naive[i];
             }
-            k->add_difference(n, plus, minus, y, peak);
-            CHECK_BITS(y, naive, n);
-            CHECK_BITS(peak, most, blocks);
-            AGREE(k, y, n);
-            memset(peak, 0, (size_t)blocks * sizeof *peak);
-            k->peaks(n, y, peak);
-            CHECK_BITS(peak, most, blocks);
-            k->add_difference(n, plus, plus, y, peak); /* nothing changes */
-            CHECK_BITS(y, naive, n);
-            CHECK_BITS(peak, most, blocks);
+            k->add_whole_difference(n, plus, minus, y, peak);
+            CHECK(memcmp(y, naive, (size_t)n * 4) == 0);
+            CHECK(memcmp(peak, most, (size_t)blocks * 4) == 0);
+            memset(peak, 0, (size_t)blocks * 4);
+            k->whole_peaks(n, y, peak);
+            CHECK(memcmp(peak, most, (size_t)blocks * 4) == 0);
+            k->add_whole_difference(n, plus, plus, y, peak); /* nothing changes */
+            CHECK(memcmp(y, naive, (size_t)n * 4) == 0);
+            CHECK(memcmp(peak, most, (size_t)blocks * 4) == 0);
             release();
         }
     }
@@ -235,25 +262,47 @@ TEST_TABLES(a_peak_is_found_wherever_it_stands)
 {
     for (ptrdiff_t n = 1; n <= 140; n++) {
         const ptrdiff_t blocks = (n + 63) / 64;
-        float *row = take_floats(n);
         double *y = take_doubles(n), *peak = take_doubles(blocks);
-        memset(row, 0, (size_t)n * sizeof *row);
+        int16_t *row = take_short(n, 0);
+        int32_t *whole = take_whole(n, 0), *top = take_whole(blocks, 0);
         for (ptrdiff_t i = 0; i < n; i++)
-            y[i] = -5.0;
+            y[i] = whole[i] = -5;
         CONTEXT("%s n=%td", k->isa, n);
         for (ptrdiff_t i = 0; i < n; i++) {
-            y[i] = -4.0;
-            for (int way = 0; way < 2; way++) {
-                if (way)
-                    k->peaks(n, y, peak);
-                else
-                    k->add_difference(n, row, row, y, peak);
-                for (ptrdiff_t b = 0; b < blocks; b++)
-                    CHECK_CLOSE(peak[b], b == i / 64 ? -4.0 : -5.0, 0.0);
+            y[i] = whole[i] = -4;
+            k->peaks(n, y, peak);
+            k->add_whole_difference(n, row, row, whole, top);
+            for (ptrdiff_t b = 0; b < blocks; b++) {
+                CHECK_CLOSE(peak[b], b == i / 64 ? -4.0 : -5.0, 0.0);
+                CHECK_INT(top[b], b == i / 64 ? -4 : -5);
             }
-            y[i] = -5.0;
+            y[i] = whole[i] = -5;
         }
         release();
+    }
+}
+
+TEST_TABLES(whole_at_least_lists_the_indices_in_order)
+{
+    FOR_SIZES(n, 0, 257) {
+        for (int form = 0; form < 8; form++) {
+            CONTEXT("%s n=%td form=%d", k->isa, n, form);
+            const int32_t least = form == 7 ? INT32_MIN : form - 3;
+            const ptrdiff_t room = form % 3 ? n : random_below(n / 4 + 1);
+            int32_t *y = take_whole(n, form % 2);
+            ptrdiff_t *out = take_bytes((size_t)room * sizeof *out, 0, 0), found = 0;
+            for (ptrdiff_t i = 0; i < n; i++) /* rare in half of the cases: chunks are passed */
+                y[i] = form < 4 || random_below(40) == 0 ? (int32_t)random_below(9) - 4 : -9;
+            const ptrdiff_t got = k->whole_at_least(n, y, least, room, out);
+            for (ptrdiff_t i = 0; i < n; i++) {
+                if (y[i] < least)
+                    continue;
+                CHECK(found >= room || out[found] == i);
+                found++;
+            }
+            CHECK_INT(got, found);
+            release();
+        }
     }
 }
 

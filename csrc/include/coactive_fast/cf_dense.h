@@ -32,10 +32,14 @@
                             double *y))                                                          \
     /* the largest of every 64 numbers in turn, ceil(n / 64) of them; no y is NaN */             \
     K(void, peaks, (ptrdiff_t n, const double *y, double *peak))                                 \
-    /* y += plus - minus, and the peaks of y. The rows are float32, the sums float64; memory of   \
+    /* y += plus - minus in whole numbers, which must not overflow, and the peaks of y. Memory of \
        the rows is asked for 2 KB ahead. */                                                      \
-    K(void, add_difference, (ptrdiff_t n, const float *plus, const float *minus, double *y,      \
-                             double *peak))                                                      \
+    K(void, add_whole_difference, (ptrdiff_t n, const int16_t *plus, const int16_t *minus,       \
+                                   int32_t *y, int32_t *peak))                                   \
+    K(void, whole_peaks, (ptrdiff_t n, const int32_t *y, int32_t *peak))                         \
+    /* as at_least */                                                                            \
+    K(ptrdiff_t, whole_at_least, (ptrdiff_t n, const int32_t *y, int32_t least, ptrdiff_t room,  \
+                                  ptrdiff_t *out))                                               \
     /* the indices i with y[i] >= least in ascending order: at most room of them are written to  \
        out, their number is returned */                                                          \
     K(ptrdiff_t, at_least, (ptrdiff_t n, const double *y, double least, ptrdiff_t room,          \
