@@ -13,7 +13,7 @@ import scipy.sparse
 
 import coactive_fast as cf
 from coactive_fast import cli
-from coactive_fast.commands import _learners, _streams
+from coactive_fast.commands import _learners, _rows
 from coactive_fast.learner import _file
 
 CLASSES = 3
@@ -130,7 +130,7 @@ def test_filters_and_rows_of_many_labels(tmp_path, capsys):
     order = np.random.default_rng([1, 0]).permutation(200)
     mixed = cf.RidgeFilter().run(X[order], relevant[order])
     assert f"recall {mixed.recall:.4f}, F {mixed.f_measure:.4f}" in capsys.readouterr().out
-    assert cli.main(["forward", str(model), str(path), "--multilabel"]) == 0
+    assert cli.main(["forward", str(model), str(path)]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     learner = cf.load(model)
     assert [int(line[0]) for line in lines] == [int(learner.forward(x)) for x in X]
@@ -336,13 +336,14 @@ def test_a_model_of_another_family_is_refused(rows, tmp_path, capsys):
 
 
 def test_pieces_taken_in_any_order():
-    piece = _streams.Piece(scipy.sparse.csr_matrix(np.eye(4)), np.array([1.0, 2.0, 3.0, 3.0]),
-                           np.array([2, 2, 3, 4]))
+    piece = _rows.Piece(scipy.sparse.csr_matrix(np.eye(4)), np.array([1.0, 2.0, 3.0, 3.0]),
+                        np.array([2, 2, 3, 4]), np.array([1, 2, 4, 5]))
     assert piece.holds(3.0).tolist() == [False, False, True, True]
     mixed = piece.take(np.array([2, 0, 3, 1]))
     assert mixed.labels.tolist() == [3, 1, 2, 3] and mixed.ends.tolist() == [1, 3, 4, 4]
     assert mixed.X.toarray().argmax(1).tolist() == [2, 0, 3, 1]
+    assert mixed.lines.tolist() == [4, 1, 5, 2] and mixed.counts.tolist() == [1, 2, 1, 0]
     part = mixed.cut(1, 3)
     assert part.labels.tolist() == [1, 2, 3] and part.ends.tolist() == [2, 3]
-    both = _streams.Piece.joined([part, piece.cut(1, 2)])
+    both = _rows.Piece.joined([part, piece.cut(1, 2)])
     assert both.ends.tolist() == [2, 3, 3] and both.X.shape == (3, 4)
