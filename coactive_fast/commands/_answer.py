@@ -65,7 +65,6 @@ def forward(options):
     """1 or 0 a row, and the margin."""
     learner = load(options.model, "filtering")
     for piece in pieces(learner, options):
-        for t in range(len(piece)):
-            row = piece.cut(t, t + 1).X
+        for row in piece.singly():
             print(int(learner.forward(row)), f"{learner.margin(row):.10g}")
         print(end="", flush=True)

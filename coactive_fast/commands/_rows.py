@@ -78,6 +78,15 @@ class Piece(NamedTuple):
         first = self.ends[begin - 1] if begin else 0
         return Piece(X, self.labels[first:self.ends[end - 1]], self.ends[begin:end] - first, lines)
 
+    def singly(self):
+        """Row by row: one matrix, whose place in the numbers moves on; making many is slow."""
+        row = _csr(self.X.data[:0], self.X.indices[:0], np.zeros(2, self.X.indptr.dtype),
+                   self.X.shape[1])
+        row.data, row.indices = self.X.data, self.X.indices
+        for t in range(len(self)):
+            row.indptr = self.X.indptr[t:t + 2]
+            yield row
+
     def holds(self, label):
         """For each row, whether this label is one of its own."""
         if self.ends is None:
