@@ -237,7 +237,8 @@ def parser():
     command.add_argument("--shuffle", type=whole(0), nargs="?", const=0, metavar="SEED",
                          help="mix the rows in each pass; they are then read into memory")
     command.add_argument("--set", action="append", metavar="NAME=VALUE", default=[],
-                         help="a parameter of the learner; may be given again")
+                         help="a parameter of the learner, by its name in Python (a "
+                              "wrong one lists them all); may be given again")
     command.add_argument("--first-label", type=int, choices=(0, 1), default=None,
                          help="multiclass: where labels count from (default: the smallest in "
                               "the file; 0 for standard input)")
@@ -323,8 +324,10 @@ def main(arguments=None):
         _drop_output()
         return FAILED
     except Exception as error:
-        if isinstance(error, OSError):
-            _drop_output()  # it may be what was full
+        try:
+            print(end="", flush=True)  # what was told before the error
+        except OSError:
+            _drop_output()
         if debug:
             raise
         print(f"coactive-fast {command}: {told(error)}", file=sys.stderr)

@@ -22,8 +22,10 @@ def load(path, family=None):
 
 def width(learner):
     """How many columns a learner knows; None before its first row."""
-    engine = learner._engine
-    return (engine.dimension if hasattr(engine, "dimension") else learner.weights.shape[-1]) or None
+    for owner in (learner, learner._engine):
+        if hasattr(owner, "dimension"):
+            return owner.dimension or None
+    return learner.weights.shape[-1] or None
 
 
 def rank(options):

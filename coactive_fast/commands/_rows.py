@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from coactive_fast.data import _text
+from coactive_fast.data import _check, _text
 from coactive_fast.data._map import read
 from coactive_fast.data._svmlight import Grown, Pairs
 from coactive_fast.learner import _file
@@ -266,11 +266,13 @@ def converted_rows(path):
         X.check_format(full_check=True)
         labels, ends = arrays["labels"], arrays.get("ends")
         counts = np.arange(1, n + 1) if ends is None else ends
-        if (labels.ndim != 1 or counts.shape != (n,)
+        if (labels.ndim != 1 or counts.shape != (n,) or counts.dtype.kind != "i"
                 or (counts[-1:] != labels.size).any() or (np.diff(counts, prepend=0) < 0).any()):
             raise ValueError("its labels do not go with its rows")
+        _check.finite("its labels", labels)
+        _check.finite("its values", X.data)
         if ends is not None and np.array_equal(ends, np.arange(1, n + 1)):
             ends = None
         return Piece(X, labels, ends, np.arange(1, n + 1))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise Trouble(f"{path} is damaged: {error}") from error

@@ -78,7 +78,13 @@ def _stdin_reader():
     for magic, unpack in PACKED.items():
         if start.startswith(magic):
             return unpack(buffer).readinto
-    return getattr(buffer, "readinto1", buffer.readinto)  # what is there, no waiting for more
+
+    def readinto(view):  # what is there, no waiting for more, which readinto1 would do
+        got = buffer.read1(len(view))
+        view[:len(got)] = got
+        return len(got)
+
+    return readinto
 
 
 def kind_of(path):
