@@ -133,6 +133,7 @@ def test_packed_and_other_kinds_on_standard_input(rows, tmp_path, capsys, monkey
 
 @pytest.mark.parametrize("learner, extra", [
     ("confidit", ("--features", 3, "--set", "n_classes=3")), ("onseg", ()),
+    ("confidit", ("--features", 3, "--set", "n_classes=3", "--shuffle")),
     ("preference-perceptron", ()), ("preference-perceptron", ("--clicks",))])
 def test_nothing_on_standard_input(learner, extra, tmp_path, capsys, monkeypatch):
     feed(monkeypatch, b"")
@@ -170,6 +171,14 @@ def test_what_fits_is_parsed_once(rows, tmp_path, capsys, monkeypatch):
         assert len(opened) == times
     a, b = (cf.load(tmp_path / f"{keep}.cf") for keep in (0, 1 << 28))
     np.testing.assert_array_equal(a.weights, b.weights)
+
+
+def test_standard_input_is_kept_whatever_it_takes(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(_rows, "KEEP", 0)
+    X, y = three_classes(40)
+    feed(monkeypatch, text_of(X, X @ np.arange(12.0)).encode())
+    assert train("ogd", "-", "--passes", 2) == 0
+    assert capsys.readouterr().out.splitlines()[-1].split()[0] == "80"
 
 
 def test_parts_of_a_piece(rows):

@@ -167,7 +167,7 @@ class Rows:
             found = found or label is not None and bool((labels == label).any())
             fraction = fraction or self.fraction(piece)
             size += piece.nbytes
-            if size > KEEP:
+            if size > KEEP and not _streams.is_stdin(self.path):  # which has no second reading
                 kept = None
             elif kept is not None:
                 kept.append(piece)
@@ -184,6 +184,8 @@ class Rows:
     def whole(self):
         """All rows as one piece; it takes the place of what was kept."""
         pieces = list(self._parsed()) if self.kept is None else self.kept
+        if not pieces:
+            raise Trouble(f"{self.name} holds no rows")
         columns = max(piece.X.shape[1] for piece in pieces)
         whole = Piece.joined([piece.widened(columns) for piece in pieces])
         self.kept = [whole]

@@ -263,7 +263,7 @@ def _mixed(rows, columns, options, number):
     """The pieces as they come, or one of all rows, mixed."""
     if options.shuffle is None:
         yield from rows.pieces(columns)
-    elif rows.whole is not None:
+    else:
         yield rows.whole.take(order_of(len(rows.whole), options, number)).widened(columns)
 
 
