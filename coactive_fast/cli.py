@@ -1,7 +1,9 @@
 """The command line: ``coactive-fast`` or ``python -m coactive_fast``."""
 
 import argparse
+import contextlib
 import functools
+import math
 import os
 import subprocess
 import sys
@@ -12,7 +14,7 @@ from ._version import __version__
 
 __all__ = ["main"]
 
-FAILED, INTERRUPTED = 1, 130  # exit codes; argparse's own is 2
+FAILED = 1  # exit code; argparse's own is 2, that of a signal 128 and its number
 
 
 # --- commands: each returns its exit code, and imports what it needs when it is called ------------
@@ -100,22 +102,58 @@ Trains a learner on a stream and prints how it does, each row being predicted be
 from: the mean so far, the mean since the last line, rows a second, at doubling intervals. The
 model is saved twice a minute and at the end.
 
-  ranking learners      LETOR text (grades and qid:), answered by a simulated user; or click logs:
-                        {"query": id, "features": [[...], ...], "presented": [i, ...],
-                        "clicked": [i, ...]}, a line a query
-  multiclass learners   svmlight text with whole labels
-  filtering learners    svmlight text; relevant is what has a positive label, or --relevant LABEL
-                        where rows have many labels (1,7,9 index:value ...)
-  convex learners       svmlight text: labels -1 and 1 (or 0 and 1) mean the logistic loss, others
-                        the squared loss
+  ranking     preference-perceptron, exponentiated-preference-perceptron,
+              convex-preference-perceptron, second-order-preference-perceptron, dueling-bandit:
+              LETOR text (grades and qid:), answered by a simulated user; or a log of clicks, a
+              line a query: {"query": id, "features": [[...], ...], "presented": [i, ...],
+              "clicked": [i, ...]}, documents counted from 0. Counted is the regret, or how often
+              the learner's own first document was not clicked.
+  multiclass  confidit, banditron, multiclass-perceptron, multiclass-second-order-perceptron,
+              multiclass-arow: svmlight text (label index:value ...) with whole labels. Counted
+              are mistakes.
+  filtering   simple-filter, ridge-filter, probabilistic-ridge-filter, perceptron-filter: svmlight
+              text; relevant is what has a positive label, or --relevant LABEL where rows have
+              many (1,7,9 index:value ...). Counted are wrong decisions.
+  convex      onseg, ogdeg, ons, ogd, dikin-ftrl: svmlight text; labels -1 and 1 (or 0 and 1) mean
+              the logistic loss, others the squared loss. Counted is the loss.
 
-FILE may be packed (gzip, bzip2, xz), converted, or - for standard input.
+FILE may be packed (gzip, bzip2, xz), converted, or - for standard input. Ctrl-C (and SIGTERM) save
+the model before they end; --from goes on with a saved one.
 
 examples:
   coactive-fast train preference-perceptron queries.txt --user alpha:0.5 --passes 3
   coactive-fast train confidit news.svm.gz --shuffle --set eta=0.01 --model news.cf
   coactive-fast train ridge-filter articles.svm --relevant 36
   coactive-fast train onseg abalone.svm --passes 150
+  zcat clicks.gz | coactive-fast train preference-perceptron - --model clicks.cf
+"""
+
+
+ANSWERS = {
+    "rank": """
+Reads LETOR text or a log of clicks (only its documents count) and prints a line a query,
+{"query": id, "ranking": [i, ...]}: its documents, counted from 0, best first.
+
+  coactive-fast rank queries.cf queries.txt --k 10
+""",
+    "choose": """
+Reads svmlight text and prints the guessed label of each row; nothing is explored. Labels in the
+text, none or many, count for nothing.
+
+  coactive-fast choose news.cf news.svm.gz --first-label 1
+""",
+    "forward": """
+Reads svmlight text and prints, for each row, 1 where it is forwarded or 0, and its margin. Labels
+in the text, none or many, count for nothing.
+
+  coactive-fast forward filter.cf articles.svm
+"""}
+
+CONVERT = """
+Puts svmlight or LETOR text into one file of arrays, which train, rank, choose and forward take in
+the place of the text: it is mapped into memory, where text is parsed.
+
+  coactive-fast convert queries.txt.gz queries.cf
 """
 
 
@@ -131,22 +169,35 @@ def whole(least):
     return parse
 
 
+def finite(text):
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}")
+    return value
+
+
 def add(commands, name, run, text, more=None):
     """One command: its help, and what runs it."""
     form = argparse.RawDescriptionHelpFormatter
     command = commands.add_parser(name, help=text, description=more or text, formatter_class=form)
+    command.add_argument("--debug", action="store_true", default=argparse.SUPPRESS,
+                         help="show where an error came from")
     command.set_defaults(run=run)
     return command
 
 
-def stream_arguments(command):
+def stream_arguments(command, clicks):
     """What every command that reads a stream takes."""
-    command.add_argument("file", metavar="FILE", help="text, or - for standard input")
-    command.add_argument("--features", type=whole(1), metavar="N",
-                         help="columns (default: those of the file)")
-    command.add_argument("--zero-based", action="store_true", help="indices count from 0")
-    command.add_argument("--clicks", action="store_true",
-                         help="standard input is a click log (a file shows it by itself)")
+    command.add_argument("file", metavar="FILE",
+                         help="text, packed or not, a converted file, or - for standard input")
+    command.add_argument("--zero-based", action="store_true",
+                         help="feature indices count from 0 (default: from 1)")
+    if clicks:
+        command.add_argument("--clicks", action="store_true",
+                             help="FILE is a log of clicks, even if it does not look like one")
 
 
 def parser():
@@ -177,52 +228,58 @@ def parser():
     command = add(commands, "train", train, "train a learner on a stream of text", TRAIN)
     command.add_argument("learner", metavar="LEARNER",
                          help="the class in kebab case, as preference-perceptron or confidit")
-    stream_arguments(command)
+    stream_arguments(command, clicks=True)
+    command.add_argument("--features", type=whole(1), metavar="N",
+                         help="columns (default: those of the file)")
     command.add_argument("--model", metavar="OUT", help="where the model is saved")
-    command.add_argument("--passes", type=whole(1), metavar="N", default=1, help="(default: 1)")
+    command.add_argument("--from", dest="start", metavar="MODEL",
+                         help="go on with a saved model instead of a new one")
+    command.add_argument("--passes", type=whole(1), metavar="N", default=1,
+                         help="how often the file is gone through (default: 1)")
     command.add_argument("--shuffle", type=whole(0), nargs="?", const=0, metavar="SEED",
                          help="mix the rows in each pass; they are then read into memory")
     command.add_argument("--set", action="append", metavar="NAME=VALUE", default=[],
-                         help="a parameter of the learner; may be given again")
+                         help="a parameter of the learner, by its name in Python (a "
+                              "wrong one lists them all); may be given again")
     command.add_argument("--first-label", type=int, choices=(0, 1), default=None,
-                         help="where classes count from (default: the smallest in the file)")
-    command.add_argument("--relevant", type=float, metavar="LABEL",
+                         help="multiclass: where labels count from (default: the smallest in "
+                              "the file; 0 for standard input)")
+    command.add_argument("--relevant", type=finite, metavar="LABEL",
                          help="filtering: rows with this label are relevant, rows may have many")
-    command.add_argument("--user", metavar="USER", default="alpha:1",
+    command.add_argument("--user", metavar="USER",
                          help="rankings: alpha:A, an A-informative user, or noisy:DEPTH, who "
                               "sorts the first DEPTH by grade (default: alpha:1)")
-    command.add_argument("--k", type=whole(1), default=5,
+    command.add_argument("--k", type=whole(1), metavar="K",
                          help="rankings: places that count (default: 5)")
-    command.add_argument("--radius", type=float, default=1.0,
+    command.add_argument("--radius", type=finite, metavar="R",
                          help="convex: of the ball of weights (default: 1)")
-    command.add_argument("--no-scale", dest="scale", action="store_false",
+    command.add_argument("--no-scale", action="store_true",
                          help="convex: leave the columns as they are")
 
     for how, name, text in (
-            ("rank", "rankings", "order the documents of each query, a JSON object a line"),
+            ("rank", "a ranking model", "order the documents of each query, a JSON object a line"),
             ("choose", "a multiclass model", "guess the class of each row, a label a line"),
             ("forward", "a filter", "say for each row whether it is forwarded (1, 0), "
                                     "and its margin")):
-        command = add(commands, how, functools.partial(answer, how), text)
-        command.add_argument("model", metavar="MODEL", help=f"what train saved, {name}")
-        stream_arguments(command)
+        command = add(commands, how, functools.partial(answer, how), text, ANSWERS[how])
+        command.add_argument("model", metavar="MODEL", help=f"{name} that train saved")
+        stream_arguments(command, clicks=how == "rank")
         if how == "rank":
-            command.add_argument("--k", type=whole(1), default=None,
+            command.add_argument("--k", type=whole(1), metavar="K",
                                  help="only the first K places (default: all)")
-        else:
-            command.add_argument("--multilabel", action="store_true",
-                                 help="rows have any number of labels")
         if how == "choose":
             command.add_argument("--first-label", type=int, choices=(0, 1), default=0,
                                  help="where classes count from (default: 0)")
 
     command = add(commands, "convert", convert,
-                  "put svmlight or LETOR text into a file that is mapped instead of parsed")
-    command.add_argument("file", metavar="FILE")
-    command.add_argument("out", metavar="OUT")
+                  "put svmlight or LETOR text into a file that is mapped instead of parsed",
+                  CONVERT)
+    command.add_argument("file", metavar="FILE", help="text, packed or not")
+    command.add_argument("out", metavar="OUT", help="a new file, or a converted one to replace")
     command.add_argument("--multilabel", action="store_true",
                          help="rows have any number of labels")
-    command.add_argument("--zero-based", action="store_true", help="indices count from 0")
+    command.add_argument("--zero-based", action="store_true",
+                         help="feature indices count from 0 (default: from 1)")
 
     add(commands, "list", list_experiments,
         "every experiment: its paper, figure or table, data, and cost in seconds")
@@ -230,7 +287,7 @@ def parser():
     command = add(commands, "tour", tour,
                   "what each kernel does on a small example, and how fast it is")
     command.add_argument(
-        "--seconds", type=float, default=0.15, help="time spent on each figure (default: 0.15)")
+        "--seconds", type=finite, default=0.15, help="time spent on each figure (default: 0.15)")
     add(commands, "config", config, "the version, the instruction sets and the build")
     return top
 
@@ -246,7 +303,8 @@ def main(arguments=None):
     Returns
     -------
     int
-        0 done, 1 failed, 130 interrupted; a wrong command line is a `SystemExit` with 2.
+        0 done, 1 failed, 130 interrupted (143 by SIGTERM); a wrong command line is a `SystemExit`
+        with 2.
     """
     chosen = vars(parser().parse_args(arguments))
     command, debug, run = chosen.pop("command"), chosen.pop("debug"), chosen.pop("run")
@@ -257,15 +315,37 @@ def main(arguments=None):
     try:
         with warnings.catch_warnings():
             warnings.showwarning = warn
-            return run(**chosen)
-    except KeyboardInterrupt:
+            status = run(**chosen)
+            if sys.stdout is not None:
+                sys.stdout.flush()  # here an error of the last lines still counts
+            return status
+    except KeyboardInterrupt as signal:
         print(f"\ncoactive-fast {command}: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return 128 + getattr(signal, "number", 2)
     except BrokenPipeError:  # whoever read our output has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return FAILED
     except Exception as error:
+        try:
+            print(end="", flush=True)  # what was told before the error
+        except OSError:
+            _drop_output()
         if debug:
             raise
-        print(f"coactive-fast {command}: {error or type(error).__name__}", file=sys.stderr)
+        print(f"coactive-fast {command}: {told(error)}", file=sys.stderr)
         return FAILED
+
+
+def _drop_output():
+    """What Python would write at its end goes nowhere: it could only fail again."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def told(error):
+    """An error in one line."""
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {error}" if str(error) else "not enough memory"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error) or type(error).__name__

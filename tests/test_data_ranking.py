@@ -322,7 +322,8 @@ def test_arrays_that_do_not_go_together(tmp_path):
            {"features": np.ones((2, 0))}, {"features": np.ones(2)},
            {"features": np.ones((2, 1), int)}, {"offsets": np.array([0.0, 2.0])},
            {"offsets": np.array([0, 3])}, {"offsets": np.array([0, 0, 2])},
-           {"query_ids": np.array([1, 2])}, {"more": np.zeros(1)}]
+           {"query_ids": np.array([1, 2])}, {"query_ids": np.array([1.0])},
+           {"relevance": np.array([0.0, np.inf])}, {"more": np.zeros(1)}]
     for change in bad:
         _file.write(path, {"kind": "RankingData"}, {**good, **change})
         with pytest.raises(ValueError, match="d'"):
@@ -333,6 +334,19 @@ def test_arrays_that_do_not_go_together(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_mapped_features_that_are_not_finite(value, tmp_path):
+    """They are not looked at where they are mapped; what comes of them is."""
+    from coactive_fast.learner import _file
+
+    features = np.ones((3000, 2))
+    features[2999, 1] = value
+    _file.write(tmp_path / "d", {"kind": "RankingData"}, {
+        "relevance": np.zeros(3000), "offsets": np.array([0, 3000]), "features": features})
+    with pytest.raises(ValueError, match="features and relevance must be finite"):
+        RankingData.load(tmp_path / "d").fit_weights()
+
+
 def test_a_killed_save_leaves_the_old_or_the_new(tmp_path):
     path = tmp_path / "d"
     first = RankingData(np.zeros((20000, 10)), np.zeros(20000), [0, 20000])

@@ -60,9 +60,21 @@ def test_plain_bar(bare, monkeypatch):
         report(200, 200)
     assert bare.getvalue().split("\r")[1:] == [
         "  0% |" + " " * 30 + "| 0/200, 0.0 s",
-        " 50% |" + "#" * 15 + " " * 15 + "| 100/200, 1.5 s",
-        "100% |" + "#" * 30 + "| 200/200, 1.5 s\n",
+        " 50% |" + "#" * 15 + " " * 15 + "| 100/200, 1.5 s, 0:02 left",
+        "100% |" + "#" * 30 + "| 200/200, 1.5 s           \n",  # over the longer line before
     ]
+
+
+@pytest.mark.parametrize("done, seconds, left", [
+    (0, 5.0, ""), (10, 12.3, ", 1:51 left"), (1, 40.0, ", 1:06:00 left"), (50, 0.0, ""),
+    (99, 9.9, ", 0:01 left"), (100, 12.3, "")])
+def test_plain_bar_tells_the_time_left(bare, monkeypatch, done, seconds, left):
+    clock = types.SimpleNamespace(now=0.0)
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: clock.now)
+    with _progress.reporter(True) as report:
+        clock.now = seconds
+        report(done, 100)
+    assert bare.getvalue().endswith(f"| {done}/100, {seconds:.1f} s{left}\n")
 
 
 def test_plain_bar_is_drawn_seldom(bare, monkeypatch):

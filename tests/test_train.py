@@ -1,38 +1,27 @@
 """``coactive-fast train``, ``rank``, ``choose``, ``forward``, ``convert``: streams of text."""
 
-import io
 import json
 import re
 import signal
 import subprocess
-import sys
 
 import numpy as np
 import pytest
 import scipy.sparse
+from command_cases import feed, started, text_of, three_classes, train
 
 import coactive_fast as cf
 from coactive_fast import cli
-from coactive_fast.commands import _learners, _streams
+from coactive_fast.commands import _learners, _rows
 from coactive_fast.learner import _file
 
 CLASSES = 3
 
 
-def text_of(X, labels):
-    lines = []
-    for x, label in zip(X, labels, strict=True):
-        pairs = " ".join(f"{i + 1}:{v!r}" for i, v in enumerate(x.tolist()) if v)
-        lines.append(f"{label} {pairs}".rstrip())
-    return "\n".join(lines) + "\n"
-
-
 @pytest.fixture
 def rows(tmp_path):
     """A learnable problem as a file; labels count from 1."""
-    rng = np.random.default_rng(5)
-    X = np.where(rng.random((300, 12)) < 0.4, rng.standard_normal((300, 12)), 0.0)
-    y = np.argmax(X @ rng.standard_normal((12, CLASSES)), axis=1)
+    X, y = three_classes()
     path = tmp_path / "rows.svm"
     path.write_text(text_of(X, y + 1))
     return path, X, y
@@ -42,10 +31,6 @@ def table(text):
     """The numbers of each line of the table that was printed."""
     lines = [line.split() for line in text.splitlines() if re.match(r" +[0-9,]+ ", line)]
     return [[float(part.replace(",", "")) for part in line[:3]] for line in lines]
-
-
-def train(*arguments):
-    return cli.main(["train", *map(str, arguments)])
 
 
 def test_multiclass_is_the_learners_own_run(rows, tmp_path, capsys):
@@ -100,11 +85,7 @@ def test_converted_rows_are_the_same(rows, tmp_path, capsys):
 
 def test_standard_input(rows, monkeypatch, capsys):
     path, X, y = rows
-
-    def feed():
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
-
-    feed()
+    feed(monkeypatch, path.read_bytes())
     assert train("confidit", "-") == 1 and "--features N" in capsys.readouterr().err
     assert train("confidit", "-", "--features", 12) == 1
     assert "--set n_classes=K" in capsys.readouterr().err
@@ -130,7 +111,7 @@ def test_filters_and_rows_of_many_labels(tmp_path, capsys):
     order = np.random.default_rng([1, 0]).permutation(200)
     mixed = cf.RidgeFilter().run(X[order], relevant[order])
     assert f"recall {mixed.recall:.4f}, F {mixed.f_measure:.4f}" in capsys.readouterr().out
-    assert cli.main(["forward", str(model), str(path), "--multilabel"]) == 0
+    assert cli.main(["forward", str(model), str(path)]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     learner = cf.load(model)
     assert [int(line[0]) for line in lines] == [int(learner.forward(x)) for x in X]
@@ -297,7 +278,7 @@ def test_rankings_of_zero_based_columns(letor, tmp_path, capsys):
 
 
 def test_standard_input_passes_once(rows, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(rows[0].read_bytes())))
+    feed(monkeypatch, rows[0].read_bytes())
     assert train("confidit", "-", "--set", "n_classes=4", "--features", 12, "--passes", 2) == 1
     assert "not read twice: --passes" in capsys.readouterr().err
 
@@ -310,19 +291,17 @@ def test_classes_count_from_the_smallest_label_whatever_was_set(rows, capsys):
 @pytest.mark.parametrize("how", ["interrupt", "pipe"])
 def test_the_model_is_saved_when_training_is_broken_off(how, rows, tmp_path):
     model = tmp_path / "model.cf"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "coactive_fast", "train", "confidit", str(rows[0]), "--passes",
-         "10000000", "--model", str(model)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, cwd=tmp_path)  # not the sources' folder, which may have no compiled modules
+    process = started(tmp_path, "train", "confidit", rows[0], "--passes", 10**7, "--model", model,
+                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     for _ in range(12):
         process.stdout.readline()
     if how == "interrupt":
         process.send_signal(signal.SIGINT)
     else:
         process.stdout.close()
-    process.wait()
-    assert process.returncode == (130 if how == "interrupt" else 1)
-    assert "Traceback" not in process.stderr.read()
+    told = process.stderr.read()
+    assert process.wait() == (130 if how == "interrupt" else 1)
+    assert "Traceback" not in told
     assert cf.load(model).rounds >= 300
 
 
@@ -336,13 +315,14 @@ def test_a_model_of_another_family_is_refused(rows, tmp_path, capsys):
 
 
 def test_pieces_taken_in_any_order():
-    piece = _streams.Piece(scipy.sparse.csr_matrix(np.eye(4)), np.array([1.0, 2.0, 3.0, 3.0]),
-                           np.array([2, 2, 3, 4]))
+    piece = _rows.Piece(scipy.sparse.csr_matrix(np.eye(4)), np.array([1.0, 2.0, 3.0, 3.0]),
+                        np.array([2, 2, 3, 4]), np.array([1, 2, 4, 5]))
     assert piece.holds(3.0).tolist() == [False, False, True, True]
     mixed = piece.take(np.array([2, 0, 3, 1]))
     assert mixed.labels.tolist() == [3, 1, 2, 3] and mixed.ends.tolist() == [1, 3, 4, 4]
     assert mixed.X.toarray().argmax(1).tolist() == [2, 0, 3, 1]
+    assert mixed.lines.tolist() == [4, 1, 5, 2] and mixed.counts.tolist() == [1, 2, 1, 0]
     part = mixed.cut(1, 3)
     assert part.labels.tolist() == [1, 2, 3] and part.ends.tolist() == [2, 3]
-    both = _streams.Piece.joined([part, piece.cut(1, 2)])
+    both = _rows.Piece.joined([part, piece.cut(1, 2)])
     assert both.ends.tolist() == [2, 3, 3] and both.X.shape == (3, 4)

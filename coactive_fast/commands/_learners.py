@@ -20,6 +20,8 @@ FAMILIES = {
     "convex": (cf.ONSEG, cf.OGDEG, cf.ONS, cf.OGD, cf.DikinFTRL),
 }
 
+COMMAND = {"ranking": "rank", "multiclass": "choose", "filtering": "forward"}
+
 
 def kebab(name):
     """PreferencePerceptron: preference-perceptron; MulticlassAROW: multiclass-arow."""
@@ -31,11 +33,13 @@ FAMILY = {cls: family for family, classes in FAMILIES.items() for cls in classes
 
 
 def class_of(name):
-    if name not in CLASSES:
-        near = get_close_matches(name, CLASSES, n=3, cutoff=0.4) or CLASSES
+    """The class of a name in kebab case; that of the class itself will do."""
+    plain = name if name in CLASSES else kebab(name)
+    if plain not in CLASSES:
+        near = get_close_matches(plain, CLASSES, n=3, cutoff=0.4) or CLASSES
         raise Trouble(f"there is no learner {name!r}; "
                       f"{'perhaps' if near is not CLASSES else 'one of'} {', '.join(near)}")
-    return CLASSES[name]
+    return CLASSES[plain]
 
 
 def family_of(learner):

@@ -5,31 +5,37 @@ is printed when the number of rounds has doubled; the model is saved twice a min
 end.
 """
 
+import contextlib
 import inspect
-import os
+import signal
 import sys
+import threading
 import time
 
 import numpy as np
 
 import coactive_fast as cf
+from coactive_fast.metric._memory import refuse_beyond_limit
 
-from . import Trouble, _learners, _streams
+from . import Stopped, Trouble, _answer, _learners, _rows, _streams, _target
 
 FIRST = 16  # rounds before the first line
 INTERVAL = 30.0  # seconds between two savings of the model
 MOST = 1 << 31  # classes; what a label is checked against before there is a learner
+COPIES = 4  # of dense rows at once, while they are standardised
+OPTIONS = {"first_label": "multiclass", "relevant": "filtering", "clicks": "ranking",
+           "user": "ranking", "k": "ranking", "radius": "convex", "no_scale": "convex"}
 WIDE = 2000  # columns, from where on a whole matrix over them is not what one wants
 
 
 class Board:
-    """The table of progressive validation."""
+    """The table of progressive validation: means of what is counted, and rows a second."""
 
     def __init__(self, what, out=None):
         self.what, self.out = what, sys.stdout if out is None else out
         self.rounds = self.since = 0
         self.total = self.part = 0.0
-        self.next, self.begin = FIRST, None
+        self.next, self.begin, self.headed = FIRST, None, False
 
     def room(self):
         """How many more rounds until the next line is due; the first call starts the clock."""
@@ -49,84 +55,146 @@ class Board:
     def line(self):
         if self.since == 0:
             return
-        if self.total == 0.0 and self.rounds == self.since:
-            print(f"{'rounds':>12} {self.what:>14} {'since the last':>15} {'rows/s':>12}",
+        if not self.headed:
+            self.headed = True
+            print(f"{'rounds':>12} {self.what:>16} {'since the last':>16} {'rows/s':>12}",
                   file=self.out)
         self.total += self.part
         seconds = max(time.perf_counter() - self.begin, 1e-9)
-        print(f"{self.rounds:>12,} {self.total / self.rounds:>14.6g} "
-              f"{self.part / self.since:>15.6g} {self.rounds / seconds:>12,.0f}",
+        print(f"{self.rounds:>12,} {self.total / self.rounds:>#16.6g} "
+              f"{self.part / self.since:>#16.6g} {self.rounds / seconds:>12,.0f}",
               file=self.out, flush=True)
         self.since, self.part = 0, 0.0
 
     def end(self):
+        """The last line; where there was no row at all, that is trouble."""
         self.line()
         if self.rounds == 0:
-            print("nothing to learn from: there was no row", file=self.out)
+            raise Trouble("nothing to learn from: there was no row")
 
 
-# --- families: each yields (how many rounds there are, what plays a part of them) -----------------
+# --- the learner ----------------------------------------------------------------------------------
+
+
+class Maker:
+    """The learner to be trained: a new one with what was set, or a saved one that goes on."""
+
+    def __init__(self, options):
+        self.options, self.cls = options, _learners.class_of(options.learner)
+        self.family = _learners.FAMILY[self.cls]
+        self.given = _learners.parameters(self.cls, options.set)
+        self.saved = None
+        if options.start is not None:
+            self.saved = _answer.load(options.start)
+            if type(self.saved) is not self.cls:
+                raise Trouble(f"--from {options.start} holds a {type(self.saved).__name__}, not a "
+                              f"{self.cls.__name__}")
+            for name, value in (("set", options.set), ("features", options.features),
+                                ("radius", options.radius)):
+                if value:
+                    raise Trouble(f"--{name} is for a new learner: that of --from has its own")
+
+    @property
+    def columns(self):
+        """How many columns it sees, where that is known before the file is read."""
+        return self.options.features if self.saved is None else _answer.width(self.saved)
+
+    def lacks(self, name):
+        """Whether a new learner is made, with this parameter, which was not set."""
+        return (self.saved is None and name not in self.given
+                and name in inspect.signature(self.cls).parameters)
+
+    def make(self, **defaults):
+        """The learner; the defaults count where nothing was set."""
+        if self.saved is not None:
+            return self.saved
+        return _learners.build(self.cls, {**defaults, **self.given})
+
+
+# --- rows: what plays a part of them --------------------------------------------------------------
 
 
 class Multiclass:
     """Mistakes of what was chosen; labels count from `first`."""
 
-    what = "mistakes"
+    what = "mistakes/row"
 
-    def __init__(self, cls, given, options, seen):
-        self.first = options.first_label
+    def __init__(self, maker, options, rows, seen):
+        self.rows, self.first = rows, options.first_label
         if self.first is None:
-            self.first = int(seen.least) if seen is not None and seen.least in (0, 1) else 0
-        if "n_classes" not in given:
+            self.first = self.guessed(maker, seen)
+        self.defaults = {}
+        if maker.lacks("n_classes"):
             if seen is None:
                 raise Trouble("standard input is not read twice: say how many classes there are, "
                               "--set n_classes=K")
-            self.check(seen.least, seen.most)
-            given["n_classes"] = max(2, int(seen.most) - self.first + 1)
-        self.learner = _learners.build(cls, given)
+            self.refuse(seen.fraction, seen.least, seen.most)
+            self.defaults["n_classes"] = max(2, int(seen.most) - self.first + 1)
 
-    def check(self, least, most, classes=MOST):
+    @staticmethod
+    def single(options):
+        return "a class is one label a row"
+
+    def guessed(self, maker, seen):
+        """What classes count from, as the labels have it; those of another file may differ."""
+        if seen is None or seen.least not in (0, 1):
+            return 0
+        if maker.saved is not None and seen.least == 1 and seen.most < maker.saved.n_classes:
+            raise Trouble("say where the labels count from, --first-label 0 or 1: "
+                          f"{self.rows.name} does not tell")
+        return int(seen.least)
+
+    def refuse(self, fraction, least, most, classes=MOST):
         """Refuses labels that cannot be classes, counted as they are in the file."""
+        if fraction is not None:
+            raise Trouble(f"{fraction} is no class: classes are whole numbers")
         if not (self.first <= least and most < self.first + classes):
-            raise Trouble(f"labels {least:.10g} ... {most:.10g} cannot be classes, which count "
-                          f"from {self.first} (--first-label)"
+            raise Trouble(f"{self.rows.name}: labels {least:.10g} ... {most:.10g} cannot be "
+                          f"classes, which count from {self.first} (--first-label)"
                           + (f" to {self.first + classes - 1}" if classes < MOST else ""))
 
-    def play(self, piece):
-        if piece.ends is not None:
-            raise Trouble("rows have many labels: a class is one label a row")
-        self.check(piece.labels.min(), piece.labels.max(), self.learner.n_classes)
-        labels = piece.labels.astype(np.int64)
-        if (labels != piece.labels).any():
-            raise Trouble("labels must be whole numbers to be classes")
-        return self.learner.run(piece.X, labels - self.first).mistakes
+    def begin(self, learner, seen):
+        self.refuse(seen.fraction, seen.least, seen.most, learner.n_classes)
 
-    def told(self):
+    def play(self, learner, piece):
+        labels = piece.labels
+        self.refuse(self.rows.fraction(piece), labels.min(), labels.max(), learner.n_classes)
+        return learner.run(piece.X, labels.astype(np.int64) - self.first).mistakes
+
+    def told(self, learner):
         where = "" if self.first == 0 else "; they count from 1: choose with --first-label 1"
-        return f"{self.learner.n_classes} classes{where}"
+        return f"{learner.n_classes} classes{where}"
 
 
 class Filtering:
     """Wrong decisions: forwarded what was not relevant, or kept what was."""
 
-    what = "wrong"
+    what = "wrong/row"
 
-    def __init__(self, cls, given, options, seen):
-        self.label = options.relevant
-        self.learner = _learners.build(cls, given)
+    def __init__(self, maker, options, rows, seen):
+        self.label, self.defaults = options.relevant, {}
+        if maker.lacks("horizon") and "explore" not in maker.given and seen is not None:
+            self.defaults["horizon"] = seen.rows * options.passes
         self.forwarded = self.relevant = self.both = 0
 
-    def play(self, piece):
-        if self.label is None and piece.ends is not None:
-            raise Trouble("rows have many labels: say which one is relevant, --relevant LABEL")
+    @staticmethod
+    def single(options):
+        return None if options.relevant is not None else \
+            "--relevant LABEL says which of many labels counts"
+
+    def begin(self, learner, seen):
+        if self.label is not None and not seen.found:
+            print(f"no row has the label {self.label:g}")
+
+    def play(self, learner, piece):
         relevant = piece.labels > 0 if self.label is None else piece.holds(self.label)
-        forwarded = self.learner.run(piece.X, relevant).forwarded
+        forwarded = learner.run(piece.X, relevant).forwarded
         self.forwarded += int(forwarded.sum())
         self.relevant += int(relevant.sum())
         self.both += int((forwarded & relevant).sum())
         return forwarded != relevant
 
-    def told(self):
+    def told(self, learner):
         precision = self.both / self.forwarded if self.forwarded else 0.0
         recall = self.both / self.relevant if self.relevant else 0.0
         mean = 2 * precision * recall / (precision + recall) if self.both else 0.0
@@ -144,58 +212,59 @@ def order_of(n, options, number):
     return np.random.default_rng([options.shuffle, number]).permutation(n)
 
 
-def pieces(options, columns, multilabel, number):
-    """The file's pieces as they come, or one of all rows, mixed."""
-    read = _streams.rows(options.file, columns, multilabel, options.zero_based)
-    if options.shuffle is None:
-        yield from read
-        return
-    read = list(read)
-    if read:
-        whole = _streams.Piece.joined(read)
-        yield whole.take(order_of(len(whole), options, number))
-
-
-def train_rows(cls, given, options, save):
+def train_rows(maker, options, save):
     """Rows of svmlight text, or converted ones, in pieces."""
-    family = ROW_FAMILIES[_learners.FAMILY[cls]]
-    multilabel = options.relevant is not None
-    converted = not _streams.is_stdin(options.file) and \
-        _streams.kind_of(options.file) == "converted"
-    seen, columns = None, options.features
-    if converted:
-        X, labels, _ = _streams.converted_rows(options.file)
-        seen = _streams.Scan(*X.shape, labels.min(initial=np.inf), labels.max(initial=-np.inf),
-                             bool((np.diff(labels) >= 0).all()))
-    elif not _streams.is_stdin(options.file):
-        seen = _streams.scan(options.file, multilabel, options.zero_based)
-    elif options.passes > 1:
-        raise Trouble("standard input is not read twice: --passes needs a file")
-    if seen is not None and seen.rows == 0:
-        raise Trouble(f"{options.file} holds no rows")
-    if columns is None:
-        if seen is None:
-            raise Trouble("standard input is not read twice: say how many columns there are, "
-                          "--features N")
-        columns = max(1, seen.columns)
-    if columns > WIDE and "covariance" in inspect.signature(cls).parameters:
-        given.setdefault("covariance", "diagonal")
-    work = family(cls, given, options, seen)
+    family = ROW_FAMILIES[maker.family]
+    rows = _rows.Rows(options.file, maker.columns, zero_based=options.zero_based,
+                      single=family.single(options))
+    seen = _seen(rows, options)
+    if seen is None and maker.columns is None:
+        raise Trouble("standard input is not read twice: say how many columns there are, "
+                      "--features N")
+    columns = maker.columns or max(1, seen.columns)
+    work = family(maker, options, rows, seen)
+    defaults = dict(work.defaults)
+    if columns > WIDE and maker.lacks("covariance"):
+        defaults["covariance"] = "diagonal"  # the only one whose rounds cost what a row holds
+        print(f"{columns:,} columns: covariance=diagonal (another by --set covariance=...)")
+    learner = maker.make(**defaults)
+    if seen is not None:
+        work.begin(learner, seen)
     board = Board(family.what)
-    save.of(work.learner)
-    if seen is not None and seen.ordered and options.shuffle is None:
-        print("the labels come in order, one class after another: --shuffle mixes the rows")
+    save.of(learner)
     for number in range(options.passes):
-        for piece in pieces(options, columns, multilabel, number):
+        for piece in _mixed(rows, columns, options, number):
             begin = 0
             while begin < len(piece):
                 end = min(len(piece), begin + board.room())
-                board.add(work.play(piece.cut(begin, end)))
+                board.add(work.play(learner, piece.cut(begin, end)))
                 save.sometimes()
                 begin = end
     board.end()
-    print(work.told())
-    return work.learner
+    print(work.told(learner))
+    return learner
+
+
+def _seen(rows, options):
+    """A first reading of the rows; None for standard input, which has no second."""
+    if _streams.is_stdin(options.file):
+        if options.passes > 1:
+            raise Trouble("standard input is not read twice: --passes needs a file")
+        return None
+    seen = rows.scan(options.relevant)
+    if seen.rows == 0:
+        raise Trouble(f"{options.file} holds no rows")
+    if seen.ordered and seen.rows > FIRST and options.shuffle is None:
+        print("the labels come in order, one class after another: --shuffle mixes the rows")
+    return seen
+
+
+def _mixed(rows, columns, options, number):
+    """The pieces as they come, or one of all rows, mixed."""
+    if options.shuffle is None:
+        yield from rows.pieces(columns)
+    else:
+        yield rows.whole.take(order_of(len(rows.whole), options, number)).widened(columns)
 
 
 # --- rankings -----------------------------------------------------------------------------------
@@ -214,16 +283,20 @@ def user_of(text, k):
     raise Trouble(f"--user {text}: expected alpha:A (0 < A <= 1) or noisy:DEPTH")
 
 
-def train_rankings(cls, given, options, save):
+def train_rankings(maker, options, save):
     """Graded documents with a simulated user (the regret is against the best linear utility), or
     a log of clicks."""
-    learner = _learners.build(cls, {"task": cf.Ranking(k=options.k), **given})
+    k = options.k or (5 if maker.saved is None else maker.saved.task.k)
+    clicks = options.clicks or _streams.kind_of(options.file) == "clicks"
+    learner = maker.make(task=cf.Ranking(k=k))
     save.of(learner)
-    if _streams.kind_of(options.file) == "clicks" or options.clicks:
+    if clicks:
         return _train_clicks(learner, options, save)
-    user = user_of(options.user, options.k)
-    data = _streams.ranking_data(options.file, options.zero_based)
-    weights, board = data.fit_weights(), Board("regret")
+    if options.passes > 1 and _streams.is_stdin(options.file):
+        raise Trouble("standard input is not read twice: --passes needs a file")
+    user = user_of(options.user or "alpha:1", k)
+    data = _streams.ranking_data(options.file, maker.columns, options.zero_based)
+    weights, board = data.fit_weights(), Board("regret/query")
     for number in range(options.passes):
         begin, order = 0, order_of(len(data), options, number)
         while begin < len(data):
@@ -240,11 +313,14 @@ def _train_clicks(learner, options, save):
     """The log's own presentations; what is counted: whether the learner's first was clicked."""
     if options.passes > 1 and _streams.is_stdin(options.file):
         raise Trouble("standard input is not read twice: --passes needs a file")
+    if isinstance(learner, cf.DuelingBandit):
+        raise Trouble("a dueling bandit learns from what it presented itself, not from a log")
+    for name in ("shuffle", "user", "features"):
+        if getattr(options, name) is not None:
+            raise Trouble(f"--{name} is not for a log of clicks, which is learned as it is")
     board = Board("first unclicked")
     for _ in range(options.passes):
         for query in _streams.clicks(options.file):
-            if query.presented is None or query.clicked is None:
-                raise Trouble(f"{query.where}: presented and clicked are needed to learn")
             board.room()
             try:
                 first = learner.present(query.features, k=1)[0]
@@ -261,28 +337,26 @@ def _train_clicks(learner, options, save):
 # --- losses -------------------------------------------------------------------------------------
 
 
-def train_convex(cls, given, options, save):
+def train_convex(maker, options, save):
     """Rows as losses of a linear predictor on a ball; columns are standardised first."""
-    X, y = _rows_in_memory(options)
-    if len(y) < 2:
-        raise Trouble(f"{options.file} holds {len(y)} rows: at least 2 are needed")
+    Z, y = _dense_rows(maker, options)
     classes = set(np.unique(y))
     logistic = classes <= {-1.0, 1.0} or classes <= {0.0, 1.0}
-    Z = X.toarray()
-    if options.scale:
+    if not options.no_scale:
         Z = cf.data.standardize(Z).transform(Z) / np.sqrt(Z.shape[1])
         y = y if logistic else cf.data.standardize(y).transform(y)
     if logistic:
         y = np.where(y > 0, 1.0, -1.0)
     make = cf.losses.Logistic if logistic else cf.losses.Squared
     rounds = options.passes * len(Z)
-    _fill(cls, given, Z, y, logistic, rounds, options.radius)
-    learner = _learners.build(cls, given)
+    radius = 1.0 if options.radius is None else options.radius
+    learner = maker.make(**_bounds(maker, Z, y, logistic, rounds, radius))
     save.of(learner)
-    board, done = Board("loss"), 0
+    board, done = Board("loss/row"), 0
     print(f"{'logistic' if logistic else 'squared'} loss, "
-          f"{'columns standardised, ' if options.scale else ''}"
-          + ", ".join(f"{k} = {v}" for k, v in learner.get_params().items() if v is not None))
+          f"{'' if options.no_scale else 'columns standardised, '}"
+          + ", ".join(f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}"
+                      for name, value in learner.get_params().items() if value is not None))
     while done < rounds:
         begin = done % len(Z)
         end = min(len(Z), begin + board.room())
@@ -296,32 +370,38 @@ def train_convex(cls, given, options, save):
     return learner
 
 
-def _rows_in_memory(options):
-    if not _streams.is_stdin(options.file) and _streams.kind_of(options.file) == "converted":
-        X, y, ends = _streams.converted_rows(options.file)
-        if ends is not None:
-            raise Trouble(f"{options.file} has rows of many labels")
-        return X, np.array(y)
-    with _streams.source(options.file) as (file, _):
-        zero_based = options.zero_based
-        return cf.data.load_svmlight(file, n_features=options.features, zero_based=zero_based)
+def _dense_rows(maker, options):
+    """All rows and their labels, in memory."""
+    rows = _rows.Rows(options.file, maker.columns, zero_based=options.zero_based,
+                      single="a loss has one label a row")
+    seen = rows.scan()
+    if seen.rows < 2:
+        raise Trouble(f"{rows.name} holds {seen.rows} rows: at least 2 are needed")
+    columns = maker.columns or max(1, seen.columns)
+    refuse_beyond_limit(COPIES * 8 * seen.rows * columns,
+                        f"{rows.name}: {seen.rows:,} rows of {columns:,} columns",
+                        "the convex learners want dense rows, fewer or narrower ones")
+    return rows.whole.widened(columns).X.toarray(), np.array(rows.whole.labels)
 
 
-def _fill(cls, given, Z, y, logistic, rounds, radius):
-    """What was not set: the set, the horizon, and bounds that hold on these rows."""
+def _bounds(maker, Z, y, logistic, rounds, radius):
+    """The set, the horizon, and bounds that hold on these rows, where the learner needs them."""
     norms = np.linalg.norm(Z, axis=1)
     if logistic:
         value, slope = np.log1p(np.exp(radius * norms)).max(), norms.max()
     else:
         value = ((radius * norms + np.abs(y)) ** 2).max()
         slope = (2.0 * norms * (radius * norms + np.abs(y))).max()
-    given.setdefault("dimension", Z.shape[1])
+    if slope == 0.0:
+        raise Trouble("there is nothing to learn from: every column is constant")
     known = {"feasible": cf.Ball(radius), "horizon": rounds, "loss_bound": float(value),
              "gradient_bound": float(slope), "beta": 0.5 * min(1.0 / (4.0 * slope * radius), 1.0)}
-    for name, parameter in inspect.signature(cls).parameters.items():
-        needed = parameter.default is parameter.empty or name in ("horizon", "loss_bound")
-        if needed and name in known:
-            given.setdefault(name, known[name])
+    needed = {"dimension": Z.shape[1]}
+    for name, parameter in inspect.signature(maker.cls).parameters.items():
+        if name in known and (parameter.default is parameter.empty
+                              or name in ("horizon", "loss_bound")):
+            needed[name] = known[name]
+    return needed
 
 
 TRAINERS = {"multiclass": train_rows, "filtering": train_rows, "ranking": train_rankings,
@@ -331,14 +411,9 @@ TRAINERS = {"multiclass": train_rows, "filtering": train_rows, "ranking": train_
 class Saver:
     """The model's file: written now and then, and at the end."""
 
-    def __init__(self, path):
-        if path is not None:  # not found out after an hour
-            folder = os.path.dirname(os.path.realpath(path))
-            there = os.path.exists(path)
-            if not os.path.isdir(folder) or there and not os.path.isfile(path):
-                raise Trouble(f"--model {path}: expected a file in a folder that is there")
-            if not os.access(path if there else folder, os.W_OK):
-                raise Trouble(f"--model {path}: it may not be written")
+    def __init__(self, path, source):
+        if path is not None:
+            _target.check("--model", path, source)
         self.path, self.learner, self.next = path, None, time.monotonic() + INTERVAL
 
     def of(self, learner):
@@ -357,20 +432,49 @@ class Saver:
             self.now()
 
 
+@contextlib.contextmanager
+def stoppable():
+    """What ends a process by default (SIGTERM, SIGHUP) breaks training off as Ctrl-C does."""
+    def stop(number, frame):
+        raise Stopped(number)
+
+    ours = []
+    if threading.current_thread() is threading.main_thread():
+        numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
+        ours = [n for n in numbers if n is not None and signal.getsignal(n) == signal.SIG_DFL]
+    try:
+        for number in ours:
+            signal.signal(number, stop)
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def refuse_others(options, family):
+    """An option that this family knows nothing of is a mistake, not a detail."""
+    for name, owner in OPTIONS.items():
+        value = getattr(options, name)
+        if value is not None and value is not False and owner != family:
+            raise Trouble(f"--{name.replace('_', '-')} is for {owner} learners, and "
+                          f"{options.learner} is for {family}")
+
+
 def train(options):
     """Trains as the command line says; returns the learner."""
-    cls = _learners.class_of(options.learner)
-    given = _learners.parameters(cls, options.set)
-    save = Saver(options.model)
-    try:
-        learner = TRAINERS[_learners.FAMILY[cls]](cls, given, options, save)
-    except (KeyboardInterrupt, BrokenPipeError):  # the latter: whoever read the table has gone
+    maker = Maker(options)
+    refuse_others(options, maker.family)
+    save = Saver(options.model, options.file)
+    with stoppable():
+        try:
+            learner = TRAINERS[maker.family](maker, options, save)
+        except (KeyboardInterrupt, OSError):  # the latter: nobody takes what is printed
+            save.now()
+            if options.model is not None and save.learner is not None:
+                print(f"interrupted: {options.model} holds {save.learner.rounds:,} rounds, and "
+                      "--from goes on with it", file=sys.stderr)
+            raise
         save.now()
-        if options.model is not None and save.learner is not None:
-            print(f"interrupted: {options.model} holds {save.learner.rounds:,} rounds",
-                  file=sys.stderr)
-        raise
-    save.now()
     if options.model is not None:
         print(f"saved: {options.model}")
     return learner

@@ -14,6 +14,8 @@ def least_squares(rows, targets, step=None):
     """
     n, d = rows.shape
     r = _triangle(rows, targets, max(4 * (d + 1), 1024) if step is None else step)
+    if not np.isfinite(r).all():  # mapped from a damaged file, or too large
+        raise ValueError("features and relevance must be finite, and their norms too")
     cond = np.finfo(np.float64).eps * max(n, d)
     w, *_ = scipy.linalg.lstsq(r[:, :d], r[:, d], cond=cond, check_finite=False)
     return w

@@ -280,7 +280,9 @@ class RankingData:
         if (features.dtype not in _check.FLOATS or features.ndim != 2 or features.shape[1] == 0
                 or relevance.dtype != np.float64 or relevance.shape != features.shape[:1]
                 or offsets.dtype.kind != "i"
-                or (ids is not None and ids.shape != (offsets.size - 1,))):
+                or not np.isfinite(relevance).all()
+                or (ids is not None and (ids.dtype.kind != "i"
+                                         or ids.shape != (offsets.size - 1,)))):
             raise ValueError(f"{path!r} is damaged: its arrays do not go together")
         offsets = _check.offsets(f"{path!r}: offsets", offsets, len(features), "documents")
         return cls._of(features, relevance, offsets, None if ids is None else np.array(ids))

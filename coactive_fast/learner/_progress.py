@@ -1,6 +1,7 @@
 """How far a long run is: what `progress=` may be."""
 
 import contextlib
+import math
 import sys
 import time
 
@@ -78,6 +79,7 @@ class _Plain:
         self.out = sys.stderr
         self.drawn = None  # (done, total) on the screen
         self.last = None  # (done, total) reported
+        self.width = 0  # of the line on the screen
         self.start = self.next = time.monotonic()
 
     def __enter__(self):
@@ -103,5 +105,16 @@ class _Plain:
         share = done / total if total else 1.0
         bar = ("#" * int(share * WIDTH)).ljust(WIDTH)
         seconds = time.monotonic() - self.start
-        self.out.write(f"\r{share:4.0%} |{bar}| {done}/{total}, {seconds:.1f} s")
+        text = f"{share:4.0%} |{bar}| {done}/{total}, {seconds:.1f} s{_left(share, seconds)}"
+        self.out.write("\r" + text.ljust(self.width))  # over what was longer
         self.out.flush()
+        self.width = len(text)
+
+
+def _left(share, seconds):
+    """``", 1:40 left"`` at the speed so far; nothing where there is no speed, or all is done."""
+    if not 0.0 < share < 1.0 or seconds <= 0.0:
+        return ""
+    minutes, rest = divmod(math.ceil(seconds / share - seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f", {hours}:{minutes:02}:{rest:02} left" if hours else f", {minutes}:{rest:02} left"
