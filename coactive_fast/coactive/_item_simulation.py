@@ -32,10 +32,10 @@ def simulate_items(learner, items, weights, user, *, rounds=1500, ratings=None, 
 
     After a round the presented item and the feedback item leave that user's candidates; where
     none is left the user's stream ends (NaN from there on). With the Preference Perceptron and 24
-    or more features the scores are moved by rows of a shared Gram matrix (n^2 int16, up to 1 GB, kept
-    up to 64 MB) instead of being made anew: what is within the rounding bound of the best is
-    scored afresh, so the decisions are those of the loop of single calls; all other rules
-    score every candidate whenever the weights have changed and give that loop's bits.
+    or more features the scores are moved by rows of a shared Gram matrix (n^2 int16, up to 1 GB,
+    kept up to 64 MB) instead of being made anew: what is within the rounding bound of the best is
+    scored afresh, so the decisions are those of the loop of single calls; all other rules score
+    every candidate whenever the weights have changed and give that loop's bits.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class _Run:
                 or 2 * n * n > GRAM_BYTES or self.rounds > MOST_MOVES
                 or len(self.weights) * self.rounds < n):
             return None
-        return _gram_of(features)
+        return gram_of(features)
 
     # --- Python's own users, tasks and rules --------------------------------------------------
 
@@ -177,7 +177,7 @@ class _Run:
             left = left[~np.isin(left, gone)]
 
 
-def _gram_of(features):
+def gram_of(features):
     """The Gram matrix of a catalogue's rows, which never change, as 16 bits and their unit.
 
     None where the unit would be no ordinary number.
