@@ -11,7 +11,7 @@ import sys
 
 SUBJECTS = ("inverse", "full", "project_scores", "project_ball", "project_faces", "top_k", "rank",
             "cholesky", "accuracy", "simulate", "convex",
-            "multiclass", "filtering")
+            "multiclass", "filtering", "dask")
 
 
 def arguments():

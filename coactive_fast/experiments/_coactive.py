@@ -178,13 +178,13 @@ class Result:
         return int(self.rounds[after]) if after < len(self.rounds) else None
 
 
-def _web_tasks(setting, case):
+def web_tasks(setting, case):
     scale = {**setting.parameters, **case.sample}
     return [Task(web_search, {**case.work("web"), "permutation": p, "seed": setting.seed,
                               "rankings": scale["rankings"]}) for p in range(scale["permutations"])]
 
 
-def _movie_tasks(setting, case):
+def movie_tasks(setting, case):
     scale = {**setting.parameters, **case.sample}
     cuts = np.linspace(0, scale["users"], min(PARTS, scale["users"]) + 1).astype(int).tolist()
     return [Task(movies, {**case.work("movies"), "first": first, "last": last,
@@ -194,7 +194,7 @@ def _movie_tasks(setting, case):
 
 def run(setting, web=(), films=()):
     """Yields the tasks of these cases; returns their results, two lists in the cases' order."""
-    lists = [_web_tasks(setting, c) for c in web] + [_movie_tasks(setting, c) for c in films]
+    lists = [web_tasks(setting, c) for c in web] + [movie_tasks(setting, c) for c in films]
     found = iter((yield [task for tasks in lists for task in tasks]))
     results = [Result(case, tasks[0].arguments, [next(found) for _ in tasks])
                for case, tasks in zip([*web, *films], lists, strict=True)]
