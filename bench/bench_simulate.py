@@ -20,7 +20,7 @@ from ratio import Case, Contender, Plan, Tape, Target, takes_at_most, times_fast
 
 import coactive_fast as cf
 from coactive_fast import reference
-from coactive_fast.coactive._item_simulation import gram_of
+from coactive_fast.coactive._item_simulation import _gram_of
 
 K, ALPHA = 5, 0.5
 NUMPY = "numpy, feedback given"
@@ -142,7 +142,7 @@ def items():
     assert np.abs(history.utility - numpy_user(x, weights[0], rounds)).max() < 1e-9
     table = np.full((users, rounds), np.nan)
     features = learner.task.features
-    run = ItemsRun(features, gram_of(features), table, table.copy())
+    run = ItemsRun(features, _gram_of(features), table, table.copy())
     turn, other = itertools.cycle(range(users)), itertools.cycle(range(users))
 
     def play(count):

@@ -143,7 +143,7 @@ class _Run:
                 or 2 * n * n > GRAM_BYTES or self.rounds > MOST_MOVES
                 or len(self.weights) * self.rounds < n):
             return None
-        return gram_of(features)
+        return _gram_of(features)
 
     # --- Python's own users, tasks and rules --------------------------------------------------
 
@@ -177,7 +177,7 @@ class _Run:
             left = left[~np.isin(left, gone)]
 
 
-def gram_of(features):
+def _gram_of(features):
     """The Gram matrix of a catalogue's rows, which never change, as 16 bits and their unit.
 
     None where the unit would be no ordinary number.
