@@ -5,26 +5,34 @@ the Batch Preference Perceptron over data that stay where they are; `predict`,
 `decision_function` and `rank` score Dask arrays and bags.
 """
 
+import copy
 import types
 from concurrent.futures import CancelledError
 
 import numpy as np
 
 from coactive_fast.coactive._engine import CoactiveEngine
-from coactive_fast.coactive._learners import PreferencePerceptron
+from coactive_fast.coactive._learners import CoactiveLearner, PreferencePerceptron
 from coactive_fast.coactive._record import Record
-from coactive_fast.coactive._simulation import _at_work, _compiled_run, _same_length
+from coactive_fast.coactive._simulation import (
+    _at_work,
+    _compiled_run,
+    _same_length,
+    _true_weights,
+)
 from coactive_fast.coactive._tasks import Ranking
 from coactive_fast.coactive._user import User
 from coactive_fast.commands import Trouble
-from coactive_fast.learner._check import count
+from coactive_fast.data import RankingData
+from coactive_fast.learner._check import count, number
 from coactive_fast.learner._extras import require
 from coactive_fast.learner._history import CoactiveHistory
 from coactive_fast.learner._progress import reporter
+from coactive_fast.multiclass._learners import MulticlassLearner
 
 __all__ = ["Workers", "decision_function", "distributed_simulate", "predict", "rank"]
 
-RETRIES = 3  # of a piece of work whose worker died
+RETRIES = 3  # of data that went away with their worker
 
 
 # --- experiments --------------------------------------------------------------------------------
@@ -42,18 +50,19 @@ class Workers:
     """
 
     def __init__(self, cluster, *, timeout=10.0):
-        self.cluster, self.timeout, self.client = cluster, timeout, None
+        self.cluster, self.timeout = cluster, number("timeout", timeout, above=0.0)
+        self.client = None
         self.asked, self.stopped = {}, False  # futures of each call of `each`
 
     def __enter__(self):
         distributed = require("distributed", "dask", "a cluster")
         if not isinstance(self.cluster, str):
-            self.client = self.cluster
+            self.client = _plain_client("cluster", self.cluster)
         else:
             try:
                 self.client = distributed.Client(self.cluster, timeout=self.timeout,
                                                  set_as_default=False)
-            except (OSError, TimeoutError, ValueError) as error:
+            except Exception as error:  # what answers there may be no scheduler at all
                 raise Trouble(f"--cluster {self.cluster}: no scheduler answers there") from error
         try:
             self.client.wait_for_workers(1, timeout=self.timeout)
@@ -74,8 +83,8 @@ class Workers:
 
         from coactive_fast.experiments._run import timed
 
-        futures = [self.client.submit(timed, task, sets, pure=False, retries=RETRIES)
-                   for task in tasks]
+        # Dask gives the task of a worker that died to another; one that fails is not tried again
+        futures = [self.client.submit(timed, task, sets, pure=False) for task in tasks]
         at = {future.key: i for i, future in enumerate(futures)}
         self.asked[id(futures)] = futures
         try:
@@ -94,6 +103,14 @@ class Workers:
         self.stopped = True
         for futures in list(self.asked.values()):
             self.client.cancel([future for future in futures if not future.done()])
+
+
+def _plain_client(name, client):
+    distributed = require("distributed", "dask", "a cluster")
+    if not isinstance(client, distributed.Client) or client.asynchronous:
+        raise TypeError(f"{name} must be a distributed.Client that is not asynchronous, got "
+                        f"{type(client).__name__}")
+    return client
 
 
 # --- a batch over many machines -------------------------------------------------------------------
@@ -123,17 +140,16 @@ def distributed_order(sizes, batch):
     >>> distributed_order([3, 2], 3).tolist()
     [[0, 0], [0, 1], [1, 0], [0, 2], [1, 1]]
     """
-    sizes, batch = np.asarray(sizes, dtype=np.intp), count("batch", batch, least=1)
+    batch = count("batch", batch, least=1)
+    sizes = np.array([count("sizes", size) for size in sizes], dtype=np.intp)
+    if not len(sizes):
+        raise ValueError("sizes must hold at least one part")
     shares = np.full(len(sizes), batch // len(sizes))
     shares[:batch % len(sizes)] += 1
-    shares = np.maximum(shares, 1)
-    found, at = [], np.zeros(len(sizes), dtype=np.intp)
-    while (at < sizes).any():
-        for p, share in enumerate(shares):
-            end = min(sizes[p], at[p] + share)
-            found.extend((p, i) for i in range(at[p], end))
-            at[p] = end
-    return np.array(found, dtype=np.intp).reshape(-1, 2)
+    part = np.repeat(np.arange(len(sizes)), sizes)
+    query = np.arange(len(part)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    turn = query // np.maximum(shares, 1)[part]
+    return np.column_stack([part, query])[np.lexsort((query, part, turn))]
 
 
 def _play(data, order, task, user, weights, truth):
@@ -151,6 +167,8 @@ class _Partitions:
     """Where the data are; what was lost with its worker is sent again."""
 
     def __init__(self, client, given):
+        if isinstance(given, RankingData):
+            raise TypeError("partitions must be a sequence of parts; one part is [data]")
         self.client, self.given = client, list(given)
         if not self.given:
             raise ValueError("partitions must hold at least one part")
@@ -164,19 +182,20 @@ class _Partitions:
             return part
         if is_dask_collection(part):
             return self.client.compute(part)
+        _form(part)
         return self.client.scatter(part, hash=False)
 
-    def sizes(self):
-        return self.client.gather([self.client.submit(len, part, pure=False)
-                                   for part in self.there])
+    def forms(self):
+        """Queries and features of each part."""
+        return self.ask(_form, [(p,) for p in range(len(self.there))])
 
-    def play(self, runs, *arguments):
-        """Results of ``_play`` for runs of (partition, order), in their order."""
-        results = [None] * len(runs)
-        for attempt in range(RETRIES + 1):
-            waiting = {i: self.client.submit(_play, self.there[p], order, *arguments, pure=False,
-                                             retries=RETRIES)
-                       for i, (p, order) in enumerate(runs) if results[i] is None}
+    def ask(self, function, runs, *arguments):
+        """``function(part, *rest, *arguments)`` for runs of (part's number, *rest), in order."""
+        results, attempt = [None] * len(runs), 0
+        while True:
+            waiting = {i: self.client.submit(function, self.there[p], *rest, *arguments,
+                                             pure=False)
+                       for i, (p, *rest) in enumerate(runs) if results[i] is None}
             lost = set()
             for i, future in waiting.items():
                 try:
@@ -187,9 +206,16 @@ class _Partitions:
                     lost.add(runs[i][0])
             if not lost:
                 return results
+            attempt += 1
             for p in lost:
                 self.there[p] = self.send(self.given[p])
-        return results
+
+
+def _form(part):
+    """On a worker too: how many queries and features a part has."""
+    if not isinstance(part, RankingData):
+        raise TypeError(f"partitions must hold RankingData, got {type(part).__name__}")
+    return len(part), part.dimension
 
 
 def _is_loss(error):
@@ -221,7 +247,8 @@ def distributed_simulate(learner, partitions, user, batch, client, *, weights=No
         As `AlphaInformative`, `NoisyDepth`.
     batch : int
         Rounds between two moves of the weights, at least 2. At 24 documents of 700 features a
-        round is 2 µs of work and 6 KB of message: batches of thousands are worth their way.
+        round is 2 µs of work and 6 KB of message, which the client holds for one batch, and a
+        batch takes Dask 10 to 50 ms: batches of thousands are worth their way.
     client : distributed.Client
     weights : array_like, optional
         w*, by which regret is measured. None: those of the user.
@@ -238,36 +265,46 @@ def distributed_simulate(learner, partitions, user, batch, client, *, weights=No
         raise TypeError("user must be one of this package's users of rankings without chance, "
                         f"got {type(user).__name__}")
     batch = count("batch", batch, least=2)
-    truth = getattr(user, "weights", None) if weights is None else weights
-    if truth is None:
-        raise ValueError("weights must be given: neither the user nor one place has all data")
-    truth = np.ascontiguousarray(truth, dtype=np.float64)
-    if learner.weights.size:
-        _same_length(truth, "weights", learner.weights.size)
-    require("distributed", "dask", "distributed_simulate")
-    learner.set_params(batch=batch)
+    truth = _true_weights(weights, user, None)
+    _plain_client("client", client)
     user = _at_work(user, learner.task.k, None)
     parts = _Partitions(client, partitions)
-    order = distributed_order(parts.sizes(), batch)
-    utility, optimal, done = np.empty(len(order)), np.empty(len(order)), 0
+    order = distributed_order(_sizes(parts.forms(), learner, user, truth), batch)
+    utility, optimal = np.empty(len(order)), np.empty(len(order))
+    before = learner.rounds
     with reporter(progress) as report:
+        learner.set_params(batch=batch)
         try:
-            while done < len(order):
-                end = min(len(order), done + batch - _waiting(learner))
-                runs = _runs(order[done:end])
-                for deltas, *measured in parts.play(runs, learner.task, user, learner.weights,
-                                                    truth):
-                    for t, delta in enumerate(deltas):
-                        utility[done], optimal[done] = measured[0][t], measured[1][t]
+            while (done := learner.rounds - before) < len(order):
+                end = min(len(order), done + max(1, batch - _waiting(learner)))
+                at = done
+                for deltas, *measured in parts.ask(_play, _runs(order[done:end]), learner.task,
+                                                   user, learner.weights, truth):
+                    utility[at:at + len(deltas)], optimal[at:at + len(deltas)] = measured
+                    at += len(deltas)
+                    for delta in deltas:
                         learner.update(delta)
-                        done += 1
                 if report is not None:
-                    report(done, len(order))
+                    report(end, len(order))
         finally:
+            done = learner.rounds - before
             learner.last_history = CoactiveHistory(
                 regret=optimal[:done] - utility[:done], utility=utility[:done],
                 optimal_utility=optimal[:done])
     return learner.last_history
+
+
+def _sizes(forms, learner, user, truth):
+    """Queries of each part, where all have the features that go with everything else."""
+    dimensions = sorted({dimension for _, dimension in forms})
+    if len(dimensions) > 1:
+        raise ValueError(f"partitions must all have the same features, got {dimensions} of them")
+    _same_length(truth, "weights", dimensions[0])
+    if getattr(user, "weights", None) is not None:
+        _same_length(user.weights, "weights of the user", dimensions[0])
+    if learner.weights.size:
+        _same_length(learner.weights, "weights of the learner", dimensions[0])
+    return [queries for queries, _ in forms]
 
 
 def _waiting(learner):
@@ -290,14 +327,18 @@ def predict(learner, X):
     Parameters
     ----------
     learner : multiclass learner
-        A copy goes to the workers with the graph.
-    X : dask.array.Array of shape (n, d), in one block along the columns
+        As it is now: a copy is part of the graph, sent to a worker once.
+    X : dask.array.Array of shape (n, d)
+        Its blocks may be dense or scipy.sparse and their heights unknown; several along the
+        columns are joined.
 
     Returns
     -------
     dask.array.Array of intp, shape (n,)
     """
-    return _rows("X", X).map_blocks(_predict, learner, dtype=np.intp, drop_axis=1)
+    X = _rows(X)
+    return X.map_blocks(_predict, _scorer(learner), drop_axis=1,
+                        meta=np.empty(0, dtype=np.intp))
 
 
 def decision_function(learner, X):
@@ -306,21 +347,39 @@ def decision_function(learner, X):
     Parameters
     ----------
     learner : multiclass learner
-    X : dask.array.Array of shape (n, d), in one block along the columns
+        See `predict`.
+    X : dask.array.Array of shape (n, d)
+        See `predict`.
 
     Returns
     -------
     dask.array.Array of float64, shape (n, K)
     """
-    X = _rows("X", X)
-    return X.map_blocks(_scores, learner, dtype=np.float64,
-                        chunks=(X.chunks[0], (learner.n_classes,)))
+    X = _rows(X)
+    return X.map_blocks(_scores, _scorer(learner),
+                        chunks=(X.chunks[0], (learner.n_classes,)), meta=np.empty((0, 0)))
 
 
-def _rows(name, X):
-    if getattr(X, "ndim", None) != 2 or not hasattr(X, "map_blocks"):
-        raise TypeError(f"{name} must be a Dask array of two dimensions, got {type(X).__name__}")
-    return X.rechunk({1: -1})
+def _rows(X):
+    array = require("dask.array", "dask", "scoring")
+    if not isinstance(X, array.Array):
+        raise TypeError(f"X must be a Dask array, got {type(X).__name__}")
+    if X.ndim != 2:
+        raise ValueError(f"X must have 2 dimensions, got {X.ndim}")
+    return X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+
+
+def _scorer(learner):
+    if not isinstance(learner, MulticlassLearner):
+        raise TypeError(f"learner must be a multiclass learner, got {type(learner).__name__}")
+    return _now(learner)
+
+
+def _now(learner):
+    """A copy as one task of the graph, which what is learned before it runs does not change."""
+    from dask import delayed
+
+    return delayed(copy.deepcopy(learner), pure=False)
 
 
 def _predict(block, learner):
@@ -337,6 +396,7 @@ def rank(learner, queries, *, k=None):
     Parameters
     ----------
     learner : coactive learner over Ranking
+        See `predict`.
     queries : dask.bag.Bag of arrays (documents, N)
     k : int, optional
         Only the first k places.
@@ -345,9 +405,14 @@ def rank(learner, queries, *, k=None):
     -------
     dask.bag.Bag of arrays of int
     """
-    if not hasattr(queries, "map_partitions"):
+    bag = require("dask.bag", "dask", "rank")
+    if not isinstance(queries, bag.Bag):
         raise TypeError(f"queries must be a Dask bag, got {type(queries).__name__}")
-    return queries.map(_present, learner=learner, k=k)
+    if not isinstance(learner, CoactiveLearner) or not isinstance(learner.task, Ranking):
+        raise TypeError("learner must be a coactive learner over a Ranking, got "
+                        f"{type(learner).__name__}")
+    k = None if k is None else count("k", k, least=1)
+    return queries.map(_present, learner=_now(learner), k=k)
 
 
 def _present(features, learner, k):

@@ -1,11 +1,15 @@
 """The multiclass learners as scikit-learn classifiers (extra ``sklearn``)."""
 
+import contextlib
+
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-import coactive_fast as cf
+from coactive_fast.adapters._pattern import fresh
+from coactive_fast.learner._check import count, switch
 
 __all__ = ["OnlineClassifier"]
 
@@ -22,8 +26,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         Passes of `fit` over its rows.
     shuffle : bool, default=True
         Mix the rows before each pass of `fit`.
-    random_state : int or None, default=None
-        For shuffling.
+    random_state : int, RandomState instance or None, default=None
+        For shuffling. What a learner draws itself has its own `seed`.
 
     Attributes
     ----------
@@ -64,13 +68,17 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        X, y = self._validated(X, y, reset=True)
-        self._begin(unique_labels(y))
-        labels = np.searchsorted(self.classes_, y)
-        rng = np.random.default_rng(self.random_state)
-        for _ in range(self.epochs):
-            order = rng.permutation(len(labels)) if self.shuffle else slice(None)
-            self.learner_.run(X[order], labels[order])
+        epochs, shuffle = count("epochs", self.epochs, least=1), switch("shuffle", self.shuffle)
+        try:
+            chance = check_random_state(self.random_state)
+        except ValueError as error:
+            raise ValueError(f"random_state: {error}") from None
+        with self._all_or_nothing():
+            X, y = self._validated(X, y, reset=True)
+            labels = self._begin(np.unique(y), y)
+            for _ in range(epochs):
+                order = chance.permutation(len(labels)) if shuffle else slice(None)
+                self.learner_.run(X[order], labels[order])
         return self
 
     def partial_fit(self, X, y, classes=None):
@@ -88,18 +96,17 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         first = not hasattr(self, "classes_")
-        X, y = self._validated(X, y, reset=first)
-        if first:
-            if classes is None:
-                raise ValueError("classes must be given at the first call of partial_fit")
-            self._begin(unique_labels(classes))
-        elif classes is not None and not np.array_equal(unique_labels(classes), self.classes_):
+        if first and classes is None:
+            raise ValueError("classes must be given at the first call of partial_fit")
+        known = None if classes is None else unique_labels(classes)
+        if known is not None and not len(known):
+            raise ValueError("classes must hold at least one label")
+        if not first and known is not None and not np.array_equal(known, self.classes_):
             raise ValueError(f"classes must be those of the first call, {self.classes_.tolist()}")
-        labels = np.searchsorted(self.classes_, y)
-        known = labels < len(self.classes_)
-        if not (known.all() and (self.classes_[labels] == y).all()):
-            raise ValueError(f"y must hold labels of {self.classes_.tolist()} only")
-        self.learner_.run(X, labels)
+        with self._all_or_nothing():
+            X, y = self._validated(X, y, reset=first)
+            labels = self._begin(known, y) if first else _numbers(self.classes_, y)
+            self.learner_.run(X, labels)
         return self
 
     def predict(self, X):
@@ -141,13 +148,35 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         return X, y
 
-    def _begin(self, classes):
-        pattern = cf.Confidit(2) if self.learner is None else self.learner
+    def _begin(self, classes, y):
+        """A fresh learner of these classes; the numbers of y among them."""
+        labels = _numbers(classes, y)
         # learners know no fewer than two classes; a second one that never comes does no harm
-        self.learner_ = pattern.clone().set_params(n_classes=max(2, len(classes)))
+        self.learner_ = fresh(self.learner, max(2, len(classes)))
         self.classes_ = classes
+        return labels
+
+    @contextlib.contextmanager
+    def _all_or_nothing(self):
+        """A fit that is refused, or stopped, leaves what was fitted before."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _numbers(classes, y):
+    """The place of each label among the classes, which are sorted."""
+    places = np.searchsorted(classes, y)
+    known = places < len(classes)
+    if not (known.all() and (classes[places] == y).all()):
+        raise ValueError(f"y must hold labels of {classes.tolist()} only")
+    return places
