@@ -96,11 +96,14 @@ cdef int take_square(object Ainv, Py_ssize_t n, cf_triangle *b, list keep) excep
 
 
 cdef int refuse_bad_triangle(const cf_triangle *b) except -1:
-    """A NaN or infinity in the lower triangle, which is all that is read."""
+    """A NaN or infinity in the lower triangle, which is all that is read; a diagonal not > 0."""
     cdef Py_ssize_t i
     for i in range(b.n):
         if not K.all_finite(i + 1, cf_triangle_row(b, i)):
             raise ValueError(f"Ainv must be finite, row {i} is not")
+        if not cf_triangle_row(b, i)[i] > 0.0:
+            raise ValueError("Ainv must be positive definite, its diagonal has "
+                             f"{cf_triangle_row(b, i)[i]:g} at index {i}")
     return 0
 
 
@@ -230,7 +233,9 @@ def project_simplex(z, Ainv, *, total=1.0):
     z : array_like of shape (n,)
         n >= 1.
     Ainv : array_like of shape (n, n)
-        Positive definite; only the lower triangle is read.
+        Positive definite; only the lower triangle is read. That its diagonal is > 0 is checked,
+        and, by its Cholesky factor, the block of the coordinates that end at a bound; what else
+        an indefinite matrix has goes unnoticed (to look at all of it would cost O(n^3)).
     total : float, default 1.0
         Greater than 0.
 
@@ -266,7 +271,7 @@ def project_l1(z, Ainv, radius):
     ----------
     z : array_like of shape (n,)
     Ainv : array_like of shape (n, n)
-        Positive definite; only the lower triangle is read.
+        Positive definite, checked as in `project_simplex`; only the lower triangle is read.
     radius : float
         Greater than 0.
 
@@ -299,7 +304,7 @@ def project_box(z, Ainv, lower, upper):
     ----------
     z : array_like of shape (n,)
     Ainv : array_like of shape (n, n)
-        Positive definite; only the lower triangle is read.
+        Positive definite, checked as in `project_simplex`; only the lower triangle is read.
     lower, upper : float or array_like of shape (n,)
         Finite, lower <= upper.
 

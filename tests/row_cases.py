@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -113,3 +114,34 @@ class Unchanged:
         after = copy.deepcopy(self.learner)
         for do in (self.readings, self.run, self.readings):
             np.testing.assert_equal(do(after), do(self.before))
+
+
+class FailingKernel:
+    """A dot product that in threads called "reader" fails, in two of them at once."""
+
+    def __init__(self):
+        self.both = threading.Barrier(2, timeout=20)
+
+    def __call__(self, x, y):
+        if x is not y and threading.current_thread().name.startswith("reader"):
+            self.both.wait()
+            raise LookupError(threading.current_thread().name)
+        return float(x @ y)
+
+    def fail_each_reader(self, read, times):
+        """Whether each thread gets its own error, as often as that."""
+        found = {"reader 0": [], "reader 1": []}
+
+        def fail(name):
+            for _ in range(times):
+                try:
+                    read()
+                except Exception as error:
+                    found[name].append(repr(error))
+
+        threads = [threading.Thread(target=fail, args=(name,), name=name) for name in found]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert found == {name: times * [repr(LookupError(name))] for name in found}

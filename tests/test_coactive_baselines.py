@@ -1,6 +1,7 @@
 """Laws of what coactive learning is compared with: dueling bandit, ranking SVM."""
 
 import copy
+import functools
 import sys
 from collections import Counter
 from types import SimpleNamespace
@@ -161,6 +162,23 @@ def test_ranking_svm_separates(module, rng):
     for delta in deltas:
         again.update(delta)
     np.testing.assert_array_equal(again.weights, w)
+
+
+@modules
+@pytest.mark.parametrize("pairs", [1, 2, 3, 7, 60])
+def test_ranking_svm_solves_the_mirrored_problem(module, pairs, monkeypatch, rng):
+    """One row a pair, by turns of either sign, has the optimum of both rows at half the C."""
+    svm = pytest.importorskip("sklearn.svm")
+    exact = functools.partial(svm.LinearSVC, tol=1e-10)
+    monkeypatch.setattr(svm, "LinearSVC", exact)
+    deltas = rng.standard_normal((pairs, 8))
+    deltas *= np.sign(deltas @ np.arange(8) + rng.standard_normal(pairs))[:, None]
+    fit = sys.modules[module.RankingSVM.__module__]._fit
+    for c in (0.01, 1.0, 100.0):
+        solver = exact(C=c, fit_intercept=False, dual=False, max_iter=100_000)
+        solver.fit(np.concatenate([deltas, -deltas]), np.repeat([1, -1], pairs))
+        expected = solver.coef_[0]
+        np.testing.assert_allclose(fit(deltas, c), expected, atol=1e-6 * np.linalg.norm(expected))
 
 
 @modules

@@ -272,6 +272,27 @@ def test_a_run_warns_once_of_losses_beyond_the_bound(wrap):
     same_learner(stopped, quietly)
 
 
+@pytest.mark.parametrize("wrap", [lambda rows: rows, Unknown])
+@pytest.mark.parametrize("first", [False, True])
+def test_a_run_refuses_a_loss_too_far_beyond_the_bound(wrap, first):
+    """Its round, and the learner, are as if the run had ended before it."""
+    targets = np.zeros(90)
+    targets[70] = 1e140
+    if not first:
+        targets[10] = 2.0
+    losses = cf.losses.Squared(np.full((90, 3), 0.5), targets)
+    learner, other = (cf.DikinFTRL(3, eta=0.05, seed=1) for _ in "12")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error" if first else "ignore")
+        with pytest.raises(ValueError, match=r"^loss.* is 5e\+279, too far beyond loss_bound=1\b"):
+            learner.run(wrap(losses), 90)
+        assert learner.rounds == len(learner.last_history) == 70
+        other.run(losses, 70)
+        other.ask()
+        same_learner(learner, other)
+        learner.tell(0.5)
+
+
 def test_copies_do_not_warn_again():
     learner = quiet(cf.ONSEG, 3, cf.Ball(1.0), horizon=10, seed=1)
     with warnings.catch_warnings():

@@ -304,6 +304,48 @@ def test_a_loss_beyond_the_bound_is_named_once(module, name):
     check_same(twin, expected)
 
 
+@bandits
+@pytest.mark.parametrize("loss", [1e300, -1e290])
+def test_what_is_too_far_beyond_the_bound_changes_nothing(module, name, loss):
+    """ONSEG's A holds squares; DikinFTRL would refuse the losses that come after."""
+    learner = learners(module)[name](1)
+    play(learner, 5)
+    if name == "OGDEG":  # a step of any length ends on the set
+        learner.ask()
+        with pytest.warns(UserWarning, match="loss_bound"):
+            learner.tell(loss)
+        play(learner, 5)
+        return
+    for pair in (False, True):
+        learner.ask_pair() if pair else learner.ask()
+        before = copy.deepcopy(learner)
+        with pytest.raises(ValueError, match=r"1e\+[23]\d\d, too far beyond loss_bound=1\b"):
+            learner.tell_pair(loss, 0.0) if pair else learner.tell(loss)
+        check_same(learner, before)
+        learner.tell_pair(0.5, 0.25) if pair else learner.tell(0.5)
+    play(learner, 5)
+
+
+@pytest.mark.parametrize("n", [2, 5, 40])
+@pytest.mark.parametrize("first", [0, 30])
+@pytest.mark.parametrize("excess", [1e2, 1e3, 1e5, 1e8, 1e50, 1e100])
+@pytest.mark.filterwarnings("ignore:the loss .* is beyond loss_bound")
+def test_a_barrier_learner_goes_on_from_every_loss_it_takes(module, n, first, excess):
+    """The mean keeps the excess for a while: ordinary losses then move far, again and again."""
+    learner, cost, refused = module.DikinFTRL(n, horizon=1000, seed=1), np.linspace(0.0, 1.0, n), 0
+    for t in range(400):
+        x = learner.ask()
+        if t == first:
+            try:
+                learner.tell(excess)
+            except ValueError:
+                refused += 1
+                learner.tell(0.5)
+        else:
+            learner.tell(float(cost @ x))
+    assert learner.rounds == 400 and refused == (excess > 1e3)
+
+
 def test_what_is_told_may_not_tell(module):
     """A gradient whose conversion tells another one: the point is answered once."""
     class Telling:

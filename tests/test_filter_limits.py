@@ -2,13 +2,12 @@
 
 import copy
 import pickle
-import threading
 
 import numpy as np
 import pytest
 import scipy.sparse
 from filtering_cases import problem
-from row_cases import close, unit_rows
+from row_cases import FailingKernel, close, unit_rows
 
 import coactive_fast as cf
 from coactive_fast.metric import _memory
@@ -229,31 +228,10 @@ def test_tasting_hands_rows_over_one_by_one(rng):
 
 
 def test_each_thread_gets_its_own_kernels_error(rng):
-    """Two readings that fail at once, each in its own way."""
-    both = threading.Barrier(2, timeout=20)
-
-    def kernel(x, y):
-        if x is not y and threading.current_thread().name.startswith("reader"):
-            both.wait()
-            raise LookupError(threading.current_thread().name)
-        return float(x @ y)
-
     X, y = problem(rng, T=5)
+    kernel = FailingKernel()
     learner = learn_all(cf.RidgeFilter(covariance="kernel", kernel=kernel), X, y)
-    found = {}
-
-    def read():
-        try:
-            learner.margin(X[0])
-        except LookupError as error:
-            found[threading.current_thread().name] = str(error)
-
-    threads = [threading.Thread(target=read, name=f"reader {i}") for i in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == {"reader 0": "reader 0", "reader 1": "reader 1"}
+    kernel.fail_each_reader(lambda: learner.margin(X[0]), times=100)
 
 
 def test_topics_stop_where_one_is_interrupted(rng):

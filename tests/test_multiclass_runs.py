@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from multiclass_cases import LEARNERS, build, same_state, stream
+from row_cases import FailingKernel
 
 import coactive_fast as cf
 
@@ -161,6 +162,16 @@ def test_reading_while_a_run_learns(name, d, rng):
     assert not failed
     assert history == alone.run(X, y)
     same_state(learner, alone)
+
+
+@pytest.mark.parametrize("read", ["choose", "decision_function"])
+def test_each_thread_gets_its_own_kernels_error(read, rng):
+    X, y = stream(rng, T=20)
+    kernel = FailingKernel()
+    learner = cf.Confidit(3, covariance="kernel", kernel=kernel)
+    learner.run(X, y)
+    rows = X[0] if read == "choose" else X[:1]
+    kernel.fail_each_reader(lambda: getattr(learner, read)(rows), times=100)
 
 
 def test_an_inverse_is_that_of_one_round():

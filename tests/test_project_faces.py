@@ -273,6 +273,18 @@ def test_what_is_refused_is_named(module):
                 call(Ainv)
 
 
+@pytest.mark.parametrize("i", [0, 1, 2])
+@pytest.mark.parametrize("wrong", [0.0, -0.0, -1.0, -1e-300])
+def test_a_diagonal_that_is_not_positive_is_refused_wherever_it_stands(wrong, i):
+    """Also where the solution does not depend on it: a free coordinate, a z inside."""
+    z, Ainv = np.full(3, 2.0), np.eye(3)
+    z[i], Ainv[i, i] = 0.25, wrong
+    for name, *limits in (("box", 0.0, 1.0), ("box", 0.0, 5.0), ("simplex",), ("l1", 10.0),
+                          ("ball", 10.0)):
+        with pytest.raises(ValueError, match=rf"\bAinv\b.*positive definite.*\bindex {i}\b"):
+            getattr(cf.kernels, f"project_{name}")(z, Ainv, *limits)
+
+
 @BOTH_MODULES
 def test_empty(module):
     assert module.project_box(np.zeros(0), np.zeros((0, 0)), 0.0, 1.0).shape == (0,)

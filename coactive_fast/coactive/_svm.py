@@ -24,7 +24,8 @@ class RankingSVM(CoactiveLearner):
 
     The first pair is fitted at once, and all of them again when there are 10 % more than at the
     last fit: scikit-learn's `LinearSVC` without intercept on the differences of features, each
-    with label +1 and mirrored with -1. C is 100 up to 50 pairs; after that the one of
+    with label +1 and mirrored with -1. The solver is given one of the two, by turns, with twice
+    the C: half the work for the same optimum. C is 100 up to 50 pairs; after that the one of
     10^-2, 10^-1, ... 10^3 that ranks the most held-out pairs right in five-fold
     cross-validation (pair s belongs to fold s mod 5), the smallest of equals. Rounds without
     feedback count, but are no pairs.
@@ -140,10 +141,16 @@ def _best_c(differences):
 
 
 def _fit(differences, c):
-    """The weights of a linear SVM that puts every difference on its positive side."""
+    """The weights of a linear SVM that puts every difference on its positive side.
+
+    A difference and its mirror image have the same loss: C for both is 2 C for either.
+    """
     svm = require("sklearn.svm", "svm", "RankingSVM")
-    solver = svm.LinearSVC(C=c, fit_intercept=False, dual="auto", max_iter=100_000,
+    pairs, d = differences.shape
+    if pairs == 1:  # the solver wants both labels
+        differences, c = np.repeat(differences, 2, axis=0), 0.5 * c
+    # the dual one is fast on few rows, and very slow where they are almost dependent
+    solver = svm.LinearSVC(C=2.0 * c, fit_intercept=False, dual=2 * pairs < d, max_iter=100_000,
                            random_state=0)
-    rows = np.concatenate([differences, -differences])
-    labels = np.repeat([1, -1], len(differences))
-    return solver.fit(rows, labels).coef_[0].astype(np.float64)
+    labels = np.where(np.arange(len(differences)) % 2, -1.0, 1.0)
+    return solver.fit(differences * labels[:, None], labels).coef_[0].astype(np.float64)

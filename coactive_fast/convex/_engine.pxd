@@ -38,6 +38,7 @@ cdef class ConvexEngine(Engine):
     cdef int give_back(self) except -1
     cdef int carry_out(self, double phi, double loss, const double *v, str what) except -1
     cdef int blame(self, int status, str what) except -1
+    cdef int judge(self, int status, str what) except -1
     cdef int take_state(self, dict state, Rule rule) except -1
 
 
@@ -50,6 +51,7 @@ cdef class BanditEngine(ConvexEngine):
     cdef double bound          # on the losses
     cdef bint baseline
     cdef double mean           # of the losses so far
+    cdef double largest        # of this round's losses, absolute
     cdef bint bound_named      # that a loss was beyond it
 
     cdef int pend(self, Pending kind) except -1

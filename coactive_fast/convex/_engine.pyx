@@ -210,7 +210,12 @@ cdef class ConvexEngine(Engine):
         error = self.rule.take_error()
         if error is not None:
             raise error
+        self.judge(status, what)
         return refuse(status, f"the step that follows from {what}")
+
+    cdef int judge(self, int status, str what) except -1:
+        """Raises where more can be said than the status does."""
+        return 0
 
     cdef int played(self, Rows losses, Py_ssize_t t, double *loss, double *m) noexcept nogil:
         """One round of a run: ask, look the loss up, tell."""
@@ -315,7 +320,7 @@ cdef class BanditEngine(ConvexEngine):
                 status = self.rule.draw(self.chance, self.y, self.v)
                 self.guard.end_write()
             if status != CF_OK:
-                self.blame(status, "feasible.direction()")
+                ConvexEngine.blame(self, status, "feasible.direction()")
         self.pending = kind
         return 0
 
@@ -353,12 +358,20 @@ cdef class BanditEngine(ConvexEngine):
         cdef int status
         if not isfinite(mean):
             return CF_ENONFINITE
+        self.rule.swing = fabs(phi) if self.baseline and self.pending == ONE else 0.0
         status = self.move(phi, v)
         if status == CF_OK:
             self.mean = mean
         return status
 
+    cdef int judge(self, int status, str what) except -1:
+        if status == CF_ENONFINITE and self.largest > self.bound:
+            raise ValueError(f"{what} is {self.largest:.6g}, too far beyond loss_bound="
+                             f"{self.bound:g}: the learner could not go on from it")
+        return 0
+
     cdef int learn(self, double phi, double loss, double largest) except -1:
+        self.largest = largest
         if largest > self.bound and not self.bound_named:
             return self.learn_beyond(phi, loss, largest)
         return self.carry_out(phi, loss, self.v, "loss")
@@ -382,6 +395,7 @@ cdef class BanditEngine(ConvexEngine):
 
     cdef int played(self, Rows losses, Py_ssize_t t, double *loss, double *m) noexcept nogil:
         cdef int status
+        self.largest = 0.0
         if self.pending == NOTHING:
             status = self.rule.draw(self.chance, self.y, self.v)
             if status != CF_OK:
@@ -391,7 +405,8 @@ cdef class BanditEngine(ConvexEngine):
         loss[0] = losses.value(t, self.x, m)
         if not (isfinite(loss[0]) and isfinite(m[0])):
             return CF_ENONFINITE
-        if fabs(loss[0]) > self.bound and not self.bound_named:
+        self.largest = fabs(loss[0])
+        if self.largest > self.bound and not self.bound_named:
             return BEYOND
         return self.round(loss[0] - self.mean if self.baseline else loss[0], loss[0], self.v)
 
@@ -435,7 +450,9 @@ cdef class Run:
             if status == CF_OK:
                 ticker.pause(self.done)
         if status != CF_OK:
-            refuse(status, f"loss of round {self.done}")
+            what = f"loss of round {self.done}"
+            engine.judge(status, what)
+            refuse(status, what)
 
     def one_beyond(self, BanditEngine engine):
         """The round that draws a warning, by the single calls."""

@@ -216,7 +216,9 @@ class DikinFTRL(BanditLearner):
     horizon : int, optional
         Number of rounds T (>= 2), for `eta`.
     loss_bound : float, default 1.0
-        F, a bound on the absolute losses. Losses beyond it are used, with one warning.
+        F, a bound on the absolute losses. Losses beyond it are used, with one warning; refused is
+        one so far beyond it (with the default eta, some 1000 times at least) that it, or ordinary
+        losses after it, could leave coordinates that are no numbers > 0.
     eta : float, optional
         Learning rate, instead of ``(delta / (m F)) min(1/4, sqrt(n ln T / (2 T)))``. As an
         attribute: the one in use.
@@ -234,7 +236,7 @@ class DikinFTRL(BanditLearner):
     0``), and while ``eta m F / delta <= 1/4`` the regret of this barrier method on linear losses is
     at most ``n ln T / eta + 2 eta T (m F / delta)^2`` plus a constant: the default eta makes the
     two equal. An eta by hand far beyond ``delta / (m F)`` drives coordinates towards 0 until a
-    round overflows, which is an error. In some tens of dimensions one loss value a round teaches
+    round is refused. In some tens of dimensions one loss value a round teaches
     little, whatever the method; where the gradient is known (portfolios), `ONS` and `OGD` use it.
 
     Examples

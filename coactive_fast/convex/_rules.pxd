@@ -16,6 +16,7 @@ cdef class Rule:
     cdef Region region           # that the centre stays in
     cdef readonly double delta   # length of the random step; 0 where gradients are seen
     cdef readonly double gamma   # by how much `region` is shrunk
+    cdef double swing            # how far a loss lay from its baseline; 0: it had none
 
     cdef int draw(self, Chance chance, const double *y, double *v) noexcept nogil
     cdef void reach(self, const double *y, const double *v, double sign,
@@ -51,3 +52,4 @@ cdef class Barrier(Rule):
     cdef double *ones
 
     cdef double level(self, const double *G) noexcept nogil
+    cdef bint lasts(self, double s, double t, const double *y) noexcept nogil

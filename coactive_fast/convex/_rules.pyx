@@ -3,7 +3,7 @@
 import numpy
 
 cimport numpy as np
-from libc.math cimport INFINITY, sqrt
+from libc.math cimport INFINITY, log, sqrt
 from libc.stddef cimport size_t
 from libc.string cimport memcpy
 
@@ -20,6 +20,9 @@ np.import_array()
 
 cdef const cf_table *K = cf_get_table()
 cdef const cf_library *L = cf_get_library()
+
+
+cdef double LEAST = 1e-260  # of a centre's coordinates: what must be > 0 has some room left
 
 
 cdef class Rule:
@@ -213,7 +216,9 @@ cdef class Barrier(Rule):
 
     cdef int step(self, double phi, const double *v, double t, const double *y,
                   double *y_next) noexcept nogil:
-        cdef double f = self.eta * phi * ((self.n - 1) / self.delta), least, nu, sum
+        cdef double rate = (self.n - 1) / self.delta, least, nu, sum
+        cdef double f = self.eta * phi * rate, s = self.eta * self.swing * rate
+        cdef bint low = False
         cdef Py_ssize_t i
         for i in range(self.n):
             self.G_next[i] = self.G[i] + f * (v[i] / y[i])
@@ -231,11 +236,25 @@ cdef class Barrier(Rule):
         sum = K.dot(self.n, self.ones, y_next)
         for i in range(self.n):
             y_next[i] /= sum
-            if not y_next[i] > 0.0:
-                return CF_ENONFINITE
+            low |= y_next[i] < LEAST
+        if low or s > t and not self.lasts(s, t, y_next):
+            return CF_ENONFINITE
         self.nu = nu
         self.G, self.G_next = self.G_next, self.G
         return CF_OK
+
+    cdef bint lasts(self, double s, double t, const double *y) noexcept nogil:
+        """Whether the learner can go on from y after a step of s > t in the local norm.
+
+        The mean of all losses has moved by 1/t of the excess, and ordinary losses lie as far from
+        it: in round T that is a step of s / T, which may make 1/y_i larger by that factor as long
+        as it is > 1. Together they make it larger by exp(s - t - t log(s / t)).
+        """
+        cdef double least = 1.0
+        cdef Py_ssize_t i
+        for i in range(self.n):
+            least = min(least, y[i])
+        return s - t - t * log(s / t) - log(least) <= -log(LEAST)  # not so where it is NaN
 
     cdef double level(self, const double *G) noexcept nogil:
         """nu with sum 1 / (G_i + nu) = 1 (1 <= nu <= n); a = G + nu.

@@ -217,7 +217,8 @@ class BanditLearner(ConvexLearner):
     def tell(self, loss):
         """The loss at the point that `ask` gave.
 
-        A loss beyond `loss_bound` is used as it is; the first one draws a warning.
+        A loss beyond `loss_bound` is used as it is; the first one draws a warning. One that
+        leaves no state to go on from is refused.
 
         Parameters
         ----------

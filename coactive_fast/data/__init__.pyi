@@ -29,6 +29,11 @@ _Seed: TypeAlias = Any
 _Floats: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 _Ratings: TypeAlias = _Sparse | ArrayLike
 _ZeroBased: TypeAlias = bool | Literal["auto"]
+_Yes: TypeAlias = Literal[True]
+_No: TypeAlias = Literal[False]
+_Rows: TypeAlias = scipy.sparse.csr_matrix
+_Reals: TypeAlias = NDArray[np.float64]
+_Wholes: TypeAlias = NDArray[np.int64]
 _Progress: TypeAlias = Callable[[int, int], object] | bool | None
 
 __all__ = [
@@ -109,92 +114,52 @@ class ItemData(NamedTuple):
 
 @overload
 def load_svmlight(
-    path: _Source,
-    *,
-    n_features: _Whole | None = None,
-    zero_based: _ZeroBased = False,
-    dtype: DTypeLike = ...,
-    multilabel: Literal[False] = False,
-    query_id: Literal[False] = False,
-    integer_labels: Literal[False] = False,
-) -> tuple[scipy.sparse.csr_matrix, NDArray[np.float64]]: ...
+    path: _Source, *, n_features: _Whole | None = None,
+    zero_based: _ZeroBased = False, dtype: DTypeLike = ...,
+    multilabel: _No = False, query_id: _No = False, integer_labels: _No = False,
+) -> tuple[_Rows, _Reals]: ...
 @overload
 def load_svmlight(
-    path: _Source,
-    *,
-    n_features: _Whole | None = None,
-    zero_based: _ZeroBased = False,
-    dtype: DTypeLike = ...,
-    multilabel: Literal[True],
-    query_id: Literal[False] = False,
-    integer_labels: Literal[False] = False,
-) -> tuple[scipy.sparse.csr_matrix, list[tuple[float, ...]]]: ...
+    path: _Source, *, n_features: _Whole | None = None,
+    zero_based: _ZeroBased = False, dtype: DTypeLike = ...,
+    multilabel: _Yes, query_id: _No = False, integer_labels: _No = False,
+) -> tuple[_Rows, list[tuple[float, ...]]]: ...
 @overload
 def load_svmlight(
-    path: _Source,
-    *,
-    n_features: _Whole | None = None,
-    zero_based: _ZeroBased = False,
-    dtype: DTypeLike = ...,
-    multilabel: Literal[False] = False,
-    query_id: Literal[True],
-    integer_labels: Literal[False] = False,
-) -> tuple[scipy.sparse.csr_matrix, NDArray[np.float64], NDArray[np.int64]]: ...
+    path: _Source, *, n_features: _Whole | None = None,
+    zero_based: _ZeroBased = False, dtype: DTypeLike = ...,
+    multilabel: _No = False, query_id: _Yes, integer_labels: _No = False,
+) -> tuple[_Rows, _Reals, _Wholes]: ...
 @overload
 def load_svmlight(
-    path: _Source,
-    *,
-    n_features: _Whole | None = None,
-    zero_based: _ZeroBased = False,
-    dtype: DTypeLike = ...,
-    multilabel: Literal[True],
-    query_id: Literal[True],
-    integer_labels: Literal[False] = False,
-) -> tuple[scipy.sparse.csr_matrix, list[tuple[float, ...]], NDArray[np.int64]]: ...
+    path: _Source, *, n_features: _Whole | None = None,
+    zero_based: _ZeroBased = False, dtype: DTypeLike = ...,
+    multilabel: _Yes, query_id: _Yes, integer_labels: _No = False,
+) -> tuple[_Rows, list[tuple[float, ...]], _Wholes]: ...
 @overload
 def load_svmlight(
-    path: _Source,
-    *,
-    n_features: _Whole | None = None,
-    zero_based: _ZeroBased = False,
-    dtype: DTypeLike = ...,
-    multilabel: Literal[False] = False,
-    query_id: Literal[False] = False,
-    integer_labels: Literal[True],
-) -> tuple[scipy.sparse.csr_matrix, NDArray[np.int64]]: ...
+    path: _Source, *, n_features: _Whole | None = None,
+    zero_based: _ZeroBased = False, dtype: DTypeLike = ...,
+    multilabel: _No = False, query_id: _No = False, integer_labels: _Yes,
+) -> tuple[_Rows, _Wholes]: ...
 @overload
 def load_svmlight(
-    path: _Source,
-    *,
-    n_features: _Whole | None = None,
-    zero_based: _ZeroBased = False,
-    dtype: DTypeLike = ...,
-    multilabel: Literal[True],
-    query_id: Literal[False] = False,
-    integer_labels: Literal[True],
-) -> tuple[scipy.sparse.csr_matrix, list[tuple[int, ...]]]: ...
+    path: _Source, *, n_features: _Whole | None = None,
+    zero_based: _ZeroBased = False, dtype: DTypeLike = ...,
+    multilabel: _Yes, query_id: _No = False, integer_labels: _Yes,
+) -> tuple[_Rows, list[tuple[int, ...]]]: ...
 @overload
 def load_svmlight(
-    path: _Source,
-    *,
-    n_features: _Whole | None = None,
-    zero_based: _ZeroBased = False,
-    dtype: DTypeLike = ...,
-    multilabel: Literal[False] = False,
-    query_id: Literal[True],
-    integer_labels: Literal[True],
-) -> tuple[scipy.sparse.csr_matrix, NDArray[np.int64], NDArray[np.int64]]: ...
+    path: _Source, *, n_features: _Whole | None = None,
+    zero_based: _ZeroBased = False, dtype: DTypeLike = ...,
+    multilabel: _No = False, query_id: _Yes, integer_labels: _Yes,
+) -> tuple[_Rows, _Wholes, _Wholes]: ...
 @overload
 def load_svmlight(
-    path: _Source,
-    *,
-    n_features: _Whole | None = None,
-    zero_based: _ZeroBased = False,
-    dtype: DTypeLike = ...,
-    multilabel: Literal[True],
-    query_id: Literal[True],
-    integer_labels: Literal[True],
-) -> tuple[scipy.sparse.csr_matrix, list[tuple[int, ...]], NDArray[np.int64]]: ...
+    path: _Source, *, n_features: _Whole | None = None,
+    zero_based: _ZeroBased = False, dtype: DTypeLike = ...,
+    multilabel: _Yes, query_id: _Yes, integer_labels: _Yes,
+) -> tuple[_Rows, list[tuple[int, ...]], _Wholes]: ...
 def load_movielens(
     path: _Source, *, dtype: DTypeLike = ...
 ) -> tuple[scipy.sparse.csr_matrix, NDArray[np.int64], NDArray[np.int64]]: ...

@@ -1,5 +1,6 @@
 # Rows kept for a kernel, and the kernel's values of a new row with them.
 
+cimport cython
 cimport numpy as np
 from libc.stdint cimport int64_t
 
@@ -26,6 +27,16 @@ cdef class Forms:
     cdef void gather(self, const cf_row *x) noexcept nogil
 
 
+@cython.final
+cdef class Errors:
+    # What was raised where a status is all that can be handed on, until `raise_own` raises it.
+    # By thread: two readings may fail at once, each in its own way.
+    cdef dict raised
+
+    cdef void keep(self, object error) noexcept
+    cdef int raise_own(self) except -1
+
+
 cdef class Kept:
     # Invariants. n rows, the oldest first, of d features each; form is decided when the first one
     # comes, by what it holds (not by how it was given). Dense: rows `lead` ... of `dense`.
@@ -48,7 +59,7 @@ cdef class Kept:
     cdef cf_postings lists
     cdef list rows             # of a callable kernel: read-only vectors
     cdef object coming         # the one that `append` will put there
-    cdef dict errors           # what a callable kernel raised, by thread
+    cdef Errors errors         # of a callable kernel
 
     cdef bint callable(self) noexcept nogil
     cdef bint wants_dense(self) noexcept nogil

@@ -122,6 +122,20 @@ cdef object frozen(const cf_row *x):
     return v
 
 
+cdef class Errors:
+    def __cinit__(self):
+        self.raised = {}
+
+    cdef void keep(self, object error) noexcept:
+        self.raised[get_ident()] = error
+
+    cdef int raise_own(self) except -1:
+        error = self.raised.pop(get_ident(), None)
+        if error is not None:
+            raise error
+        return 0
+
+
 cdef class Kept:
     """Rows and a kernel.
 
@@ -154,7 +168,7 @@ cdef class Kept:
         if self.kind != CALLABLE:
             self._take(params)
         self.rows = []
-        self.errors = {}
+        self.errors = Errors()
 
     def _take(self, params):
         if params.get("gamma") is not None:
@@ -190,10 +204,7 @@ cdef class Kept:
 
     cdef int raise_error(self) except -1:
         """What a callable kernel raised, if that was it."""
-        error = self.errors.pop(get_ident(), None)
-        if error is not None:
-            raise error
-        return 0
+        return self.errors.raise_own()
 
     # --- values -----------------------------------------------------------------------------
 
@@ -257,7 +268,7 @@ cdef class Kept:
                                            "the kernel's value")
             return CF_OK
         except BaseException as error:
-            self.errors[get_ident()] = error
+            self.errors.keep(error)
             return CF_EVALUE
 
     # --- rows come and go ---------------------------------------------------------------------

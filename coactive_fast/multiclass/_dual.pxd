@@ -2,7 +2,7 @@
 
 cimport cython
 
-from coactive_fast.metric._kept cimport Forms
+from coactive_fast.metric._kept cimport Errors, Forms
 from coactive_fast.multiclass._models cimport Model, Work
 from coactive_fast.multiclass._policy cimport Policy
 
@@ -23,7 +23,7 @@ cdef class DualRidges(Model):
     cdef list grams
     cdef list coefficients
     cdef list sums             # log det A_i - log det(ridge I)
-    cdef object error          # what a user's kernel raised
+    cdef Errors errors         # of a user's kernel, and of memory
 
     cdef int solve(self, Work w, Py_ssize_t i) except -1
     cdef int read_under_lock(self, Work w) noexcept

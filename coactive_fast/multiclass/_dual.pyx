@@ -17,7 +17,7 @@ from coactive_fast._table cimport (
     CF_ENONFINITE, CF_EVALUE, CF_OK, cf_get_table, cf_row, cf_table,
 )
 from coactive_fast.metric._gram cimport Gram
-from coactive_fast.metric._kept cimport Forms
+from coactive_fast.metric._kept cimport Errors, Forms
 from coactive_fast.multiclass._models cimport Model, Work, table_of
 
 np.import_array()
@@ -37,6 +37,7 @@ cdef class DualRidges(Model):
     def __init__(self, Py_ssize_t k, Policy policy, kernel, kernel_params):
         self.policy, self.kernel, self.kernel_params = policy, kernel, kernel_params
         self.grams, self.coefficients, self.sums = [], [], []
+        self.errors = Errors()
         while self.k < k:
             self.add_class()
 
@@ -52,10 +53,7 @@ cdef class DualRidges(Model):
         return Model.adopt(self, other)
 
     cdef int raise_error(self) except -1:
-        error, self.error = self.error, None
-        if error is not None:
-            raise error
-        return 0
+        return self.errors.raise_own()
 
     # --- reading ------------------------------------------------------------------------------
 
@@ -110,7 +108,7 @@ cdef class DualRidges(Model):
             for i in range(self.k):
                 self.solve(w, i)
         except BaseException as error:
-            self.error = error
+            self.errors.keep(error)
             return CF_EVALUE
         w.null = (<DualWork>w.extra).own == 0.0
         return CF_OK
@@ -136,7 +134,7 @@ cdef class DualRidges(Model):
                 self.fit(w)
                 self.solve(w, label)
             except BaseException as error:
-                self.error = error
+                self.errors.keep(error)
                 return CF_EVALUE
             w.null = (<DualWork>w.extra).own == 0.0
             return CF_OK
@@ -171,7 +169,7 @@ cdef class DualRidges(Model):
             if not gram.has_room(&w.row, forms):
                 gram.make_room(&w.row, forms)
         except BaseException as error:
-            self.error = error
+            self.errors.keep(error)
             return CF_EVALUE
         beta = self.policy.sign(w, correct)  # nothing can fail any more
         pivot = sqrt(self.policy.ridge * (1.0 + q))

@@ -73,6 +73,7 @@ cdef class Model:
     cdef int repair(self, Work w) noexcept nogil           # after CF_ENOTPOSITIVE; then read again
     cdef int learn(self, Work w, Py_ssize_t label, bint correct) noexcept nogil
     cdef void settle(self) noexcept nogil                  # what a run has put off
+    @cython.final  # called straight from the subclasses, without a vtable
     cdef inline void count(self, Py_ssize_t n) noexcept nogil:
         self.rounds += 1
         if n > self.d:

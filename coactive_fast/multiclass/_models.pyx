@@ -254,6 +254,21 @@ cdef class Lines(Model):
         K.lines_scores(&self.core, &w.row, w.next, w.m)
         return CF_OK
 
+    # --- changing -----------------------------------------------------------------------------
+
+    cdef int learn(self, Work w, Py_ssize_t label, bint correct) noexcept nogil:
+        """The Perceptron's step: on a mistake ``w_y += x`` and ``w_chosen -= x``; where there are
+        second values, ``x^2`` to those of both."""
+        cdef cf_change change
+        cdef int status = CF_OK
+        if w.label != label:
+            change.first_class, change.second_class = label, w.label
+            change.first_step, change.second_step = 1.0, -1.0
+            status = K.lines_add(&self.core, &w.row, &change, self.core.second != 0)
+        if status == CF_OK:
+            self.count(w.row.n)
+        return status
+
     # --- arrays and states --------------------------------------------------------------------
 
     cdef void column(self, Py_ssize_t i, bint second, double *out) noexcept:
@@ -344,17 +359,6 @@ cdef class Perceptron(Lines):
     def __init__(self, Py_ssize_t k):
         self.begin(k, 0.0)
 
-    cdef int learn(self, Work w, Py_ssize_t label, bint correct) noexcept nogil:
-        cdef cf_change change
-        cdef int status = CF_OK
-        if w.label != label:
-            change.first_class, change.second_class = label, w.label
-            change.first_step, change.second_step = 1.0, -1.0
-            status = K.lines_add(&self.core, &w.row, &change, 0)
-        if status == CF_OK:
-            self.count(w.row.n)
-        return status
-
 
 cdef class Banditron(Lines):
     """``w_r += x ([right] [r = label] / p_r - [r = best])``; the choice is drawn."""
@@ -418,17 +422,6 @@ cdef class Counted(Lines):
     cdef int read_scores(self, Work w) noexcept nogil:
         K.lines_counted(&self.core, &w.row, w.next, w.m)
         return CF_OK
-
-    cdef int learn(self, Work w, Py_ssize_t label, bint correct) noexcept nogil:
-        cdef cf_change change
-        cdef int status = CF_OK
-        if w.label != label:
-            change.first_class, change.second_class = label, w.label
-            change.first_step, change.second_step = 1.0, -1.0
-            status = K.lines_add(&self.core, &w.row, &change, 1)
-        if status == CF_OK:
-            self.count(w.row.n)
-        return status
 
 
 cdef class Arow(Lines):

@@ -1,5 +1,7 @@
 """Slow twin of the bandit learner for the simplex that needs no projection."""
 
+import math
+
 import numpy as np
 
 from . import _check as check
@@ -18,7 +20,9 @@ class DikinFTRL(Bandit):
     horizon : int, optional
         Number of rounds T (>= 2), for `eta`.
     loss_bound : float, default 1.0
-        F, a bound on the absolute losses. Losses beyond it are used, with one warning.
+        F, a bound on the absolute losses. Losses beyond it are used, with one warning; refused is
+        one so far beyond it (with the default eta, some 1000 times at least) that it, or ordinary
+        losses after it, could leave coordinates that are no numbers > 0.
     eta : float, optional
         Learning rate, instead of ``(delta / (m F)) min(1/4, sqrt(d ln T / (2 T)))``.
     delta : float, default 0.9
@@ -95,7 +99,24 @@ class DikinFTRL(Bandit):
         g = self.eta * phi * (self._size.d / self.delta) * self._v / self._y
         G = check.finite("G", self._memory + g)
         G -= G.min()
-        return _barrier_minimiser(G), G
+        y = _barrier_minimiser(G)
+        self._check_that_it_lasts(y.min(), phi)
+        return y, G
+
+    def _check_that_it_lasts(self, least, phi):
+        """Refuses what no learner could go on from.
+
+        In round T the mean of the losses keeps 1/T of an excess, and an ordinary loss lies as far
+        from it: of a step of s in the local norm s / T is left, which may make the smallest
+        coordinate smaller by that factor as long as it is > 1.
+        """
+        t, growth = self._rounds + 1, 0.0
+        if self.baseline and self._pending == "ask":
+            s = self.eta * abs(phi) * (self._size.d / self.delta)
+            if s > t:
+                growth = s - t - t * math.log(s / t)  # the integral of log(s / T)
+        if not growth - np.log(least) <= -math.log(1e-260):
+            raise ValueError("the coordinates near 0 come too near to it")
 
 
 def _barrier_minimiser(G):

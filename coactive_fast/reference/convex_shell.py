@@ -286,6 +286,11 @@ class Bandit(Learner):
                 state = self._next(phi)
                 check.finite("the mean of the losses", mean)
             except ValueError as error:
+                if largest > self.loss_bound:
+                    raise ValueError(
+                        f"loss is {largest:.6g}, too far beyond loss_bound={self.loss_bound:g}: "
+                        "the learner could not go on from it"
+                    ) from error
                 raise ValueError(f"loss leaves no step that is a number: {error}") from error
         if largest > self.loss_bound and not self._bound_named:
             warnings.warn(

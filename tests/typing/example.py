@@ -10,6 +10,7 @@ import coactive_fast as cf
 from coactive_fast import kernels, metric
 
 Vector = NDArray[np.float64]
+Labels = NDArray[np.int64]
 x = np.array([1.0, 0.5])
 x32 = x.astype(np.float32)
 Ainv = np.eye(2)
@@ -90,6 +91,18 @@ confidit.learn(x, 1, True)
 assert_type(confidit.run(Ainv, [0, 1], label_noise=0.1).mistakes, NDArray[np.bool_])
 assert_type(confidit.predict(Ainv), NDArray[np.intp])
 assert_type(confidit.information(), Vector)
-assert_type(cf.data.load_svmlight("rows", integer_labels=True)[1], NDArray[np.int64])
 cf.MulticlassAROW(3).learn(x, 1, True)  # type: ignore[call-arg]
 cf.Confidit(3, confidence="wide")  # type: ignore[arg-type]
+
+# what a file gives beside its rows follows from what is asked of it
+read = cf.data.load_svmlight
+assert_type(read("rows")[1:], tuple[Vector])
+assert_type(read("rows", multilabel=True)[1:], tuple[list[tuple[float, ...]]])
+assert_type(read("rows", query_id=True)[1:], tuple[Vector, Labels])
+assert_type(read("rows", multilabel=True, query_id=True)[1:],
+            tuple[list[tuple[float, ...]], Labels])
+assert_type(read("rows", integer_labels=True)[1:], tuple[Labels])
+assert_type(read("rows", multilabel=True, integer_labels=True)[1:], tuple[list[tuple[int, ...]]])
+assert_type(read("rows", query_id=True, integer_labels=True)[1:], tuple[Labels, Labels])
+assert_type(read("rows", multilabel=True, query_id=True, integer_labels=True)[1:],
+            tuple[list[tuple[int, ...]], Labels])
