@@ -57,7 +57,7 @@ class Workers:
 
     def __enter__(self):
         if isinstance(self.cluster, str):
-            self.client = self.connected()
+            self.client = self._connected()
         else:
             self.client = _plain_client("cluster", self.cluster)
         try:
@@ -73,7 +73,7 @@ class Workers:
         if isinstance(self.cluster, str):
             self.client.close()
 
-    def connected(self):
+    def _connected(self):
         """A client of the scheduler at the address.
 
         One that gets no answer is closed here. Left to the garbage collector it is closed by
