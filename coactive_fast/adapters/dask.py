@@ -5,6 +5,7 @@ the Batch Preference Perceptron over data that stay where they are; `predict`,
 `decision_function` and `rank` score Dask arrays and bags.
 """
 
+import contextlib
 import copy
 import types
 from concurrent.futures import CancelledError
@@ -55,15 +56,10 @@ class Workers:
         self.asked, self.stopped = {}, False  # futures of each call of `each`
 
     def __enter__(self):
-        distributed = require("distributed", "dask", "a cluster")
-        if not isinstance(self.cluster, str):
-            self.client = _plain_client("cluster", self.cluster)
+        if isinstance(self.cluster, str):
+            self.client = self._connected()
         else:
-            try:
-                self.client = distributed.Client(self.cluster, timeout=self.timeout,
-                                                 set_as_default=False)
-            except Exception as error:  # what answers there may be no scheduler at all
-                raise Trouble(f"--cluster {self.cluster}: no scheduler answers there") from error
+            self.client = _plain_client("cluster", self.cluster)
         try:
             self.client.wait_for_workers(1, timeout=self.timeout)
         except TimeoutError as error:
@@ -76,6 +72,23 @@ class Workers:
     def __exit__(self, *error):
         if isinstance(self.cluster, str):
             self.client.close()
+
+    def _connected(self):
+        """A client of the scheduler at the address.
+
+        One that gets no answer is closed here. Left to the garbage collector it is closed by
+        whichever thread collects, which can wait for ever for the lock that Dask holds while it
+        starts the loop of the next client.
+        """
+        distributed = require("distributed", "dask", "a cluster")
+        client = distributed.Client.__new__(distributed.Client)
+        try:
+            client.__init__(self.cluster, timeout=self.timeout, set_as_default=False)
+        except Exception as error:  # what answers there may be no scheduler at all
+            with contextlib.suppress(Exception):  # it may have failed before there was a loop
+                client.close(timeout=self.timeout)
+            raise Trouble(f"--cluster {self.cluster}: no scheduler answers there") from error
+        return client
 
     def each(self, tasks, sets):
         """(index, (result, seconds)) of every task, as they end."""
