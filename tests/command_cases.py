@@ -37,6 +37,14 @@ def three_classes(n=300, d=12):
     return X, np.argmax(X @ rng.standard_normal((d, 3)), axis=1)
 
 
+def learnable_rows(folder):
+    """That problem as a file, whose labels count from 1, and as arrays."""
+    X, y = three_classes()
+    path = folder / "rows.svm"
+    path.write_text(text_of(X, y + 1))
+    return path, X, y
+
+
 def feed(monkeypatch, content):
     """These bytes are standard input."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(content))))

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse
-from command_cases import call, feed, started, text_of, three_classes, train
+from command_cases import call, feed, learnable_rows, started, text_of, three_classes, train
 
 import coactive_fast as cf
 from coactive_fast.commands import _rows, _streams
@@ -17,10 +17,7 @@ from coactive_fast.learner import _file
 
 @pytest.fixture
 def rows(tmp_path):
-    X, y = three_classes()
-    path = tmp_path / "rows.svm"
-    path.write_text(text_of(X, y + 1))
-    return path, X, y
+    return learnable_rows(tmp_path)
 
 
 @pytest.fixture

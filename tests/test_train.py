@@ -8,7 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 import scipy.sparse
-from command_cases import feed, started, text_of, three_classes, train
+from command_cases import feed, learnable_rows, started, text_of, train
 
 import coactive_fast as cf
 from coactive_fast import cli
@@ -20,11 +20,7 @@ CLASSES = 3
 
 @pytest.fixture
 def rows(tmp_path):
-    """A learnable problem as a file; labels count from 1."""
-    X, y = three_classes()
-    path = tmp_path / "rows.svm"
-    path.write_text(text_of(X, y + 1))
-    return path, X, y
+    return learnable_rows(tmp_path)
 
 
 def table(text):

@@ -122,6 +122,15 @@ static void whole_peaks(ptrdiff_t n, const int32_t *y, int32_t *peak)
     }
 }
 
+/* The next 32 of y one by one, for both that follow. */
+#define CF_LIST_CHUNK                                                                            \
+    for (const ptrdiff_t end = n - i < 32 ? n : i + 32; i < end; i++)                            \
+        if (y[i] >= least) {                                                                     \
+            if (found < room)                                                                    \
+                out[found] = i;                                                                  \
+            found++;                                                                             \
+        }
+
 static ptrdiff_t whole_at_least(ptrdiff_t n, const int32_t *y, int32_t least, ptrdiff_t room,
                                 ptrdiff_t *out)
 {
@@ -134,12 +143,7 @@ static ptrdiff_t whole_at_least(ptrdiff_t n, const int32_t *y, int32_t least, pt
             if (any)
                 break;
         }
-        for (const ptrdiff_t end = n - i < 32 ? n : i + 32; i < end; i++)
-            if (y[i] >= least) {
-                if (found < room)
-                    out[found] = i;
-                found++;
-            }
+        CF_LIST_CHUNK
     }
     return found;
 }
@@ -157,15 +161,11 @@ static ptrdiff_t at_least(ptrdiff_t n, const double *y, double least, ptrdiff_t 
             if (vm_bits(any))
                 break;
         }
-        for (const ptrdiff_t end = n - i < 32 ? n : i + 32; i < end; i++)
-            if (y[i] >= least) {
-                if (found < room)
-                    out[found] = i;
-                found++;
-            }
+        CF_LIST_CHUNK
     }
     return found;
 }
+#undef CF_LIST_CHUNK
 
 /* m lanes (a constant but for the last chunk) of a step; what is not finite turns check NaN */
 CF_INLINE vd step_lanes(ptrdiff_t m, vd a, vd delta, const double *w, vd rate, const double *mean,
