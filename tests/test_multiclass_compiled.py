@@ -513,3 +513,20 @@ def test_the_twin_agrees(name, d, n_classes, rng):
                                atol=1e-9 * np.abs(scores).max())
     if hasattr(twin, "information"):
         np.testing.assert_allclose(learner.information(), twin.information(), atol=1e-9)
+
+
+@pytest.mark.parametrize("entries", [1, 2, 127, 128, 129, 400])
+def test_rows_in_any_order(entries):
+    """Short ones are put in order otherwise than long ones; what comes twice is added in turn."""
+    rng = np.random.default_rng(entries)
+    places, values = rng.integers(0, 300, entries), rng.standard_normal(entries)
+    order = np.argsort(places, kind="stable")
+    row = scipy.sparse.csr_matrix((values, places, [0, entries]), shape=(1, 300))
+    added = np.zeros(300)
+    np.add.at(added, places[order], values[order])
+    one, other = (cf.MulticlassAROW(3) for _ in "12")
+    for label in (1, 0, 2, 1):
+        one.learn(row, label)
+        other.learn(added, label)
+        np.testing.assert_array_equal(one.decision_function(row),
+                                      other.decision_function(added[None, :]))

@@ -84,6 +84,10 @@ cdef class RowBuffer:
         return 0
 
 
+cdef enum:
+    FEW_ENTRIES = 128  # that are put in order one by one
+
+
 cdef struct Entry:
     int64_t place
     ptrdiff_t order
@@ -102,20 +106,45 @@ cdef int by_place(const void *a, const void *b) noexcept nogil:
 cdef Py_ssize_t put_in_order(Py_ssize_t n, int64_t *place, double *value) noexcept nogil:
     """Ascending, entries of one feature added up; how many are left, or -1 without memory."""
     cdef Py_ssize_t e, left = -1
+    if n <= FEW_ENTRIES:
+        insert_all(n, place, value)
+    elif not sort_all(n, place, value):
+        return -1
+    for e in range(n):
+        if left >= 0 and place[left] == place[e]:
+            value[left] += value[e]
+        else:
+            left += 1
+            place[left], value[left] = place[e], value[e]
+    return left + 1
+
+
+cdef void insert_all(Py_ssize_t n, int64_t *place, double *value) noexcept nogil:
+    """A few entries, or many that are nearly in order: no calls, no memory."""
+    cdef Py_ssize_t e, at
+    cdef int64_t p
+    cdef double v
+    for e in range(1, n):
+        p, v, at = place[e], value[e], e
+        while at > 0 and place[at - 1] > p:
+            place[at], value[at] = place[at - 1], value[at - 1]
+            at -= 1
+        place[at], value[at] = p, v
+
+
+cdef bint sort_all(Py_ssize_t n, int64_t *place, double *value) noexcept nogil:
+    """0 without memory."""
+    cdef Py_ssize_t e
     cdef Entry *entries = <Entry *>L.alloc(<size_t>n + 1, sizeof(Entry))
     if entries == NULL:
-        return -1
+        return 0
     for e in range(n):
         entries[e].place, entries[e].order, entries[e].value = place[e], e, value[e]
     qsort(entries, <size_t>n, sizeof(Entry), by_place)
     for e in range(n):
-        if left >= 0 and place[left] == entries[e].place:
-            value[left] += entries[e].value
-        else:
-            left += 1
-            place[left], value[left] = entries[e].place, entries[e].value
+        place[e], value[e] = entries[e].place, entries[e].value
     L.free(entries)
-    return left + 1
+    return 1
 
 
 cdef void write_out(cf_row *row, RowBuffer buffer) noexcept nogil:
