@@ -207,7 +207,7 @@ def judge(name, problem, ends, better):
                   "βD²: then a choice of β is a choice of that step.")
     holds, text = ahead(ends, hand, "ONSEG, β of Theorem 1", better)
     yield Finding(f"β by hand, as the paper has it, is better than that of Theorem 1 ({name}).",
-                  text, holds)
+                  text, holds, why if problem.kind == "portfolio" else "")
     holds, text = ahead(ends, "OGD", hand, better)
     yield Finding(f"Who sees gradients is ahead of who sees one value ({name}).", text, holds,
                   "The paper shows no gradient learners here." if problem.kind == "portfolio"
