@@ -1,5 +1,7 @@
 """``coactive-fast reproduce``: one folder, one report, resumed where it stopped."""
 
+import errno
+import gzip
 import json
 import multiprocessing
 import os
@@ -8,12 +10,13 @@ import subprocess
 import sys
 import threading
 import time
+from html.parser import HTMLParser
 
 import pytest
 
 from coactive_fast import cli
-from coactive_fast.experiments import _reproduce
-from coactive_fast.experiments._plan import Experiment, Outcome
+from coactive_fast.experiments import _reproduce, _run
+from coactive_fast.experiments._plan import Experiment, Outcome, Task
 
 pytest.importorskip("matplotlib")
 NAME = "coactive-alpha"
@@ -42,6 +45,7 @@ def test_the_report_shows_every_experiment_and_finding(done):
     assert f'id="{NAME}"' in page and "http" not in page.replace("http-equiv", "")
     for finding in told["findings"]:
         assert finding["says"] in page
+    assert '<div class="reason">generated</div>' in page  # the data, beside each experiment
     assert page.count("<img ") == len(list((done / NAME).glob("*.svg"))) == 2
     assert told["parameters"]["permutations"] == 4 and told["versions"]["numpy"]
 
@@ -53,7 +57,40 @@ def test_the_same_csv_from_one_process_and_another_from_another_seed(done, tmp_p
     assert curves(tmp_path / "two") != curves(done)
 
 
-def test_an_interrupted_run_goes_on(done, tmp_path):
+class Page(HTMLParser):
+    """Sees that a page is well formed; its ids, links, and alternatives of pictures."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.links, self.alternatives = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.ids += [given["id"]] if "id" in given else []
+        self.links += [given["href"]] if tag == "a" else []
+        self.alternatives += [given["alt"]] if tag == "img" else []
+        if tag not in ("img", "meta"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_report_is_sound(done):
+    page = Page((done / "report.html").read_text())
+    assert len(page.alternatives) == 2 and all(page.alternatives)
+    assert len(set(page.ids)) == len(page.ids) >= 1
+    for link in page.links:
+        assert link.removeprefix("#") in page.ids or (done / link).is_file()
+
+
+@pytest.mark.parametrize("number, group, code", [
+    ("SIGINT", True, 130), ("SIGTERM", False, 143), ("SIGKILL", False, -9)])
+def test_an_interrupted_run_goes_on(number, group, code, done, tmp_path):
+    """Its processes end with it: they hold the other end of the pipes that are read here."""
     out = tmp_path / "report"
     command = [sys.executable, "-m", "coactive_fast", "reproduce", NAME, "--out", str(out)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -61,10 +98,15 @@ def test_an_interrupted_run_goes_on(done, tmp_path):
     parts = out / "parts"
     while not list(parts.glob("*.npz")) and process.poll() is None:
         time.sleep(0.001)
-    os.killpg(process.pid, signal.SIGINT)
-    _, error = process.communicate()
+    (os.killpg if group else os.kill)(process.pid, getattr(signal, number))
+    try:
+        _, error = process.communicate(timeout=60.0)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
     if process.returncode != 0:  # else it was faster than the signal
-        assert process.returncode == 130 and "interrupted" in error and "Traceback" not in error
+        assert process.returncode == code and "Traceback" not in error
+        assert code < 0 or "the same command goes on" in error
     before = {path: path.stat().st_mtime_ns for path in parts.glob("*.npz")}
     assert before
     assert subprocess.run(command, capture_output=True, cwd=tmp_path).returncode == 0
@@ -74,13 +116,14 @@ def test_an_interrupted_run_goes_on(done, tmp_path):
 
 @pytest.mark.parametrize("prepare, arguments, expected", [
     (None, ["coactive-alfa"], "the nearest are coactive-alpha"),
+    (None, ["onsegg"], "the nearest are onseg,"),
     (lambda out: out.joinpath("letter.txt").write_text("x"), [], "not empty and holds no run"),
     (lambda out: out.joinpath("run.json").write_text("{"), [], "is damaged"),
     (lambda out: out.joinpath("run.json").write_text("[]"), [], "is damaged"),
     (lambda out: out.joinpath("run.json").write_text('{"seed": 3}'), [], "another data, "),
     (None, ["--data", "nowhere"], "--data nowhere is not a folder"),
     (None, ["--data", "."], "mq2008/S1.txt is not in the data folder"),
-], ids=["name", "folder", "damaged", "list", "parameters", "nowhere", "file"])
+], ids=["name", "family", "folder", "damaged", "list", "parameters", "nowhere", "file"])
 def test_what_is_refused(prepare, arguments, expected, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     out = tmp_path / "out"
@@ -128,6 +171,76 @@ def test_an_error_tells_its_experiment(only, tmp_path, capsys):
     only(play)
     assert cli.main(["reproduce", "--out", str(tmp_path / "out")]) == 1
     assert "reproduce: one: it is so" in capsys.readouterr().err
+
+
+def test_an_outcome_without_findings_is_in_the_report(only, tmp_path):
+    def play(setting):
+        yield []
+        return Outcome()
+
+    only(play)
+    assert cli.main(["reproduce", "--out", str(tmp_path)]) == 0
+    page = (tmp_path / "report.html").read_text()
+    assert "1 experiment, 0 findings" in page and Page(page).links[0] == "#one"
+
+
+def test_where_to_get_a_damaged_file(only, tmp_path, capsys):
+    """What is empty is seen at once, what is broken where it is read."""
+    def play(setting):
+        yield []
+        raise ValueError(f"{str(setting.sets.file(name))!r}: line 1: it is broken")
+
+    name = "mq2008/S1.txt"
+    only(play, files=(name,))
+    file = tmp_path / "data" / f"{name}.gz"
+    file.parent.mkdir(parents=True)
+    command = ["reproduce", "--data", str(tmp_path / "data"), "--out", str(tmp_path / "out")]
+    for content, expected in ((b"", "S1.txt.gz is empty"), (gzip.compress(b""), "is empty"),
+                              (b"x", "line 1: it is broken")):
+        file.write_bytes(content)
+        assert cli.main(command) == 1
+        told = capsys.readouterr().err
+        assert expected in told and str(file) in told and told.endswith("(Microsoft Research)\n")
+
+
+def test_two_runs_in_one_folder_at_the_same_time(only, tmp_path, capsys):
+    pytest.importorskip("fcntl")
+    only(lambda setting: iter(()))
+    with _reproduce.alone(tmp_path):
+        assert cli.main(["reproduce", "--out", str(tmp_path)]) == 1
+    assert "another run is at work" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("path", ["file", "file/folder"])
+def test_a_file_in_the_place_of_the_folder(path, only, tmp_path, capsys):
+    only(lambda setting: iter(()))
+    (tmp_path / "file").write_text("x")
+    assert cli.main(["reproduce", "--out", str(tmp_path / path)]) == 1
+    assert "a file in the place of a folder" in capsys.readouterr().err
+
+
+def test_a_full_disc(only, tmp_path, capsys, monkeypatch):
+    def full(*anything, **more):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def play(setting):
+        yield []
+        full()
+
+    only(play)
+    out = tmp_path / "out"
+    assert cli.main(["reproduce", "--out", str(out)]) == 1
+    assert f"one: {out}: No space left on device" in capsys.readouterr().err
+    monkeypatch.setattr(_run.np, "savez", full)
+    with pytest.raises(OSError, match="No space"):
+        _run.Kept(out / "parts").put(Task(full), {}, 0.0)
+    assert not list((out / "parts").iterdir())
+
+
+def test_no_more_processes_than_processors():
+    assert _run.Processes(1).jobs == 1
+    assert _run.Processes(10**6).jobs == os.cpu_count()
 
 
 def test_other_data_are_another_run(only, tmp_path, capsys):

@@ -5,6 +5,8 @@ import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
+from coactive_fast.data._open import opened
+
 ABOUT = {  # where to get what lies in a folder
     "mq2008": "LETOR 4.0, MQ2008: S1.txt ... S5.txt (Microsoft Research)",
     "ml-1m": "MovieLens 1M: ratings.dat (GroupLens)",
@@ -53,16 +55,23 @@ class Sets:
             path = Path(self.folder, there)
             if path.is_file():
                 return path
+        raise FileNotFoundError(f"{name} is not in the data folder {self.folder}"
+                                + self.origin(name))
+
+    def origin(self, name):
+        """Where to get a file, as the end of a sentence."""
         about = ABOUT.get(name.split("/")[0])
-        raise FileNotFoundError(
-            f"{name} is not in the data folder {self.folder}" + (f": it is of {about}" if about
-                                                                 else ""))
+        return f"; it is of {about}" if about else ""
 
     def checksums(self, names):
-        """SHA-256 of each file, by name; refuses what is missing."""
+        """SHA-256 of each file, by name; refuses what is missing, and what is empty."""
         found = {}
         for name in names:
-            with open(self.file(name), "rb") as file:
+            path = self.file(name)
+            with opened(path) as (file, _):
+                if not file.read(1):
+                    raise ValueError(f"{path} is empty{self.origin(name)}")
+            with open(path, "rb") as file:
                 digest = hashlib.sha256()
                 while block := file.read(1 << 20):
                     digest.update(block)

@@ -5,6 +5,7 @@ import html
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ._plan import Finding
 from ._write import number
 
 WORDS = {True: ("holds", "yes"), False: ("does not hold", "no"), None: ("not judged", "open")}
@@ -14,6 +15,7 @@ PAPERS = {
     "filtering": "Margin-based filtering",
     "onseg": "Bandit convex optimisation: ONSEG",
 }
+NO_FINDING = Finding("Nothing that could be judged.", "see the plots", None)
 STYLE = """
 :root { --ink: #1c2733; --soft: #5b6875; --line: #d9dfe5; --paper: #fff; --tint: #f4f6f8;
   --yes: #12703c; --no: #a6261b; --open: #6b5a00; }
@@ -44,7 +46,8 @@ img { width: 100%; height: auto; display: block; background: #fff; border: 1px s
     padding: .5rem 0; } .findings td { border: 0; padding: .1rem 0; text-align: left; }
   .findings td::before { content: attr(data-label); display: block; color: var(--soft);
     font-size: .75rem; } .findings td:empty { display: none; } }
-@media print { body { max-width: none; font-size: 9pt; } figure, tr { break-inside: avoid; }
+@media print { body { max-width: none; font-size: 9pt; } .wide { overflow: visible; }
+  figure, tr { break-inside: avoid; }
   h2, h3 { break-after: avoid; } details { display: none; } a { text-decoration: none; } }
 """
 
@@ -83,14 +86,15 @@ def findings_table(entries):
     """Experiment, what the paper says, what was measured, whether it holds, seconds."""
     rows = []
     for entry in entries:
-        for i, finding in enumerate(entry.outcome.findings):
+        for i, finding in enumerate(entry.outcome.findings or (NO_FINDING,)):
             first = i == 0
-            link = tag("a", html.escape(entry.experiment.name), href=f"#{entry.experiment.name}")
+            name = tag("a", html.escape(entry.experiment.name), href=f"#{entry.experiment.name}")
+            name += tag("div", html.escape(entry.facts["data"]), class_="reason")
             measured = html.escape(finding.measured)
             if finding.reason:
                 measured += tag("div", html.escape(finding.reason), class_="reason")
             rows.append(tag("tr", "".join((
-                tag("td", link if first else "", data_label="experiment"),
+                tag("td", name if first else "", data_label="experiment"),
                 tag("td", html.escape(finding.says), data_label="the paper"),
                 tag("td", measured, data_label="here"),
                 tag("td", mark(finding.holds), data_label="finding"),
@@ -165,7 +169,8 @@ def write_report(out, entries, run):
     """Writes ``report.html`` of these entries; returns its path."""
     out = Path(out)
     marks = [f.holds for entry in entries for f in entry.outcome.findings]
-    opening = (f"{count(len(entries), 'experiment')}, {len(marks)} findings of the papers: "
+    opening = (f"{count(len(entries), 'experiment')}, "
+               f"{count(len(marks), 'finding')} of the papers: "
                f"{marks.count(True)} hold, {marks.count(False)} do not, "
                f"{marks.count(None)} could not be judged.")
     facts = (f"Scale {run['scale']}, {run['data']} data, seed {run['seed']}, "

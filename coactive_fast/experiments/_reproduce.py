@@ -1,20 +1,24 @@
 """Several experiments into one folder, with a report; what is done is kept."""
 
+import contextlib
 import json
 import os
 import platform
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from difflib import get_close_matches
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy
 import scipy
 
 import coactive_fast
 from coactive_fast.commands import Trouble
+from coactive_fast.commands._train import stoppable
 from coactive_fast.learner._extras import require
 from coactive_fast.learner._progress import reporter
 
@@ -23,7 +27,12 @@ from ._folder import Sets
 from ._plan import Setting
 from ._report import Entry, count, write_report
 
-MANIFEST = "run.json"
+try:
+    import fcntl
+except ImportError:  # not a Unix
+    fcntl = None
+
+MANIFEST, PART = "run.json", "run.part"  # the latter: while it is written
 FEW = 3  # experiments, whose findings are printed
 
 
@@ -32,9 +41,9 @@ def chosen(names):
     known = experiments()
     for name in names:
         if name not in known:
-            near = get_close_matches(name, known, n=3, cutoff=0.4)
-            # a family's name stands for all of its experiments
-            if not any(e.paper == name for e in known.values()):
+            families = {e.paper for e in known.values()}  # such a name stands for all of its own
+            if name not in families:
+                near = get_close_matches(name, [*sorted(families), *known], n=3, cutoff=0.4)
                 raise Trouble(f"there is no experiment {name!r}" + (
                     f"; the nearest are {', '.join(near)}" if near else "")
                     + ". `coactive-fast list` shows all")
@@ -42,18 +51,41 @@ def chosen(names):
     return wanted
 
 
+@contextlib.contextmanager
+def alone(out):
+    """The folder, made where there is none, with nobody else at work in it till the end.
+
+    The system gives the lock back however this process ends; where it has none, nothing is locked.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise Trouble(f"--out {out}: there is a file in the place of a folder") from error
+    except OSError as error:
+        raise Trouble(f"--out {out}: {error.strerror}") from error
+    with contextlib.ExitStack() as stack:
+        if fcntl is not None:
+            with contextlib.suppress(OSError):  # some file systems lock no folders
+                folder = os.open(out, os.O_RDONLY)
+                stack.callback(os.close, folder)
+                try:
+                    fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError as error:
+                    raise Trouble(f"another run is at work in {out}: wait for it, or give another "
+                                  "--out") from error
+        yield
+
+
 def prepare(out, about, checksums):
-    """The folder of the results: new, empty, or that of a run with the same parameters.
+    """Sees that the folder of the results is empty, or that of a run with the same parameters.
 
     Runs of different experiments may share it, as long as they agree on the files both read.
     """
-    out = Path(out)
+    manifest = out / MANIFEST
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        inside = [path.name for path in out.iterdir()]
+        inside = [path.name for path in out.iterdir() if path.name != PART]
     except OSError as error:
         raise Trouble(f"--out {out}: {error.strerror}") from error
-    manifest = out / MANIFEST
     if manifest.is_file():
         try:
             before = json.loads(manifest.read_text(encoding="utf-8"))
@@ -71,14 +103,12 @@ def prepare(out, about, checksums):
         raise Trouble(f"{out} is not empty and holds no run: give another --out")
     else:
         known = {}
-    part = manifest.with_suffix(".part")
     text = json.dumps({**about, "checksums": {**known, **checksums}}, indent=1)
     try:
-        part.write_text(text + "\n", encoding="utf-8")
-        os.replace(part, manifest)
+        (out / PART).write_text(text + "\n", encoding="utf-8")
+        os.replace(out / PART, manifest)
     except OSError as error:
         raise Trouble(f"--out {out}: {error.strerror}") from error
-    return out
 
 
 class Progress:
@@ -139,7 +169,7 @@ def reproduce(names=(), *, scale="quick", data=None, out="coactive-fast-report",
     out : path
         Where everything goes: a folder an experiment, and ``report.html``.
     jobs : int, default=1
-        Processes. The results do not depend on it.
+        Processes, no more than there are processors. The results do not depend on it.
     seed : int, default=0
     workers : optional
         Who runs the tasks instead of processes of this machine: an open
@@ -153,55 +183,86 @@ def reproduce(names=(), *, scale="quick", data=None, out="coactive-fast-report",
         Of the report.
     """
     require("matplotlib", "experiments", "reproduce")
-    wanted = chosen(names)
+    wanted, out = chosen(names), Path(out)
     sets, begin = Sets.at_hand(data), time.perf_counter()
     checksums = _checksums(sets, wanted)
     about = {"version": coactive_fast.__version__, "scale": scale, "seed": seed,
              "data": sets.kind}
-    out = prepare(out, about, checksums)
+    with stoppable(), (workers or _run.Processes(jobs)) as crew, alone(out):
+        prepare(out, about, checksums)
+        run = Run(out, sets, seed, scale, checksums, about)
+        try:
+            with reporter(progress) as report:
+                entries = _entries(run, wanted, crew, Progress(wanted, scale, report))
+            took = time.perf_counter() - begin
+            path = write_report(out, entries, {**about, **machine(), "jobs": crew.jobs,
+                                               "seconds": took})
+        except KeyboardInterrupt:
+            print(f"interrupted: {out} keeps what is done, and the same command goes on there",
+                  file=sys.stderr)
+            raise
+    summary(entries, took, path, say)
+    return path
+
+
+class Run(NamedTuple):
+    """What all experiments of one command have in common."""
+
+    out: Path
+    sets: Sets
+    seed: int
+    scale: str
+    checksums: dict
+    about: dict
+
+    def play(self, experiment, crew, report):
+        setting = Setting(self.sets, self.seed, experiment.parameters(self.scale))
+        kept = _run.Kept(self.out / "parts")  # one for all: some share tasks
+        return _run.drive(experiment, setting, crew, kept, report)
+
+    def write(self, experiment, outcome, seconds):
+        files = {name: self.checksums[name] for name in experiment.files} if self.sets.real else {}
+        facts = {**self.about, "data": experiment.data_of(self.sets), "checksums": files,
+                 "parameters": dict(experiment.parameters(self.scale)),
+                 "versions": machine(), "seconds": seconds}
+        _write.write(self.out / experiment.name, experiment, outcome, facts)
+        return Entry(experiment, outcome, facts, seconds)
+
+
+def _entries(run, wanted, crew, told):
+    """Plays all experiments at a time, and writes each as it ends; in the order of `wanted`."""
     entries = {}
-    with reporter(progress) as report, (workers or _run.Processes(jobs)) as crew, \
-            ThreadPoolExecutor(max(1, crew.jobs)) as drivers:
-        told = Progress(wanted, scale, report)
-
-        def play(experiment):
-            setting = Setting(sets, seed, experiment.parameters(scale))
-            kept = _run.Kept(out / "parts")  # one for all: some share tasks
-            return _run.drive(experiment, setting, crew, kept, told.of(experiment.name))
-
-        running = {drivers.submit(play, experiment): experiment for experiment in wanted}
+    with ThreadPoolExecutor(max(1, crew.jobs)) as drivers:
+        running = {drivers.submit(run.play, experiment, crew, told.of(experiment.name)): experiment
+                   for experiment in wanted}
         try:
             for future in as_completed(running):
                 experiment = running[future]
-                outcome, seconds = _result(future, experiment)
-                files = {name: checksums[name] for name in experiment.files} if sets.real else {}
-                facts = {**about, "data": experiment.data_of(sets), "checksums": files,
-                         "parameters": dict(experiment.parameters(scale)),
-                         "versions": machine(), "seconds": seconds}
-                _write.write(out / experiment.name, experiment, outcome, facts)
-                entries[experiment.name] = Entry(experiment, outcome, facts, seconds)
+                try:
+                    entries[experiment.name] = run.write(experiment, *future.result())
+                except Exception as error:
+                    raise _trouble(error, experiment, run) from error
                 told.ended(experiment.name)
         except BaseException:
             crew.stop()
             for future in running:
                 future.cancel()
             raise
-    took = time.perf_counter() - begin
-    ordered = [entries[e.name] for e in wanted]
-    path = write_report(out, ordered, {**about, **machine(), "jobs": crew.jobs, "seconds": took})
-    summary(ordered, took, path, say)
-    return path
+    return [entries[e.name] for e in wanted]
 
 
-def _result(future, experiment):
-    """What came out of it; what went wrong is told with the experiment's name."""
-    try:
-        return future.result()
-    except BrokenProcessPool as error:
-        raise Trouble(f"{experiment.name}: a process was ended from outside, perhaps for want of "
-                      "memory; the same command goes on where it stopped") from error
-    except Exception as error:
-        raise Trouble(f"{experiment.name}: {str(error) or type(error).__name__}") from error
+def _trouble(error, experiment, run):
+    """What went wrong, with the experiment's name; of a file of data, where to get it."""
+    if isinstance(error, BrokenProcessPool):
+        text = ("a process was ended from outside, perhaps for want of memory; the same command "
+                "goes on where it stopped")
+    elif isinstance(error, OSError) and error.strerror:
+        text = f"{error.filename or run.out}: {error.strerror}"
+    else:
+        text = str(error) or type(error).__name__
+        about = next((run.sets.origin(name) for name in experiment.files if name in text), "")
+        text += about if about not in text else ""
+    return Trouble(f"{experiment.name}: {text}")
 
 
 def _checksums(sets, wanted):
@@ -211,7 +272,7 @@ def _checksums(sets, wanted):
         raise Trouble(f"--data {sets.folder} is not a folder")
     try:
         return sets.checksums(dict.fromkeys(name for e in wanted for name in e.files))
-    except FileNotFoundError as error:
+    except (FileNotFoundError, ValueError) as error:
         raise Trouble(str(error)) from error
 
 

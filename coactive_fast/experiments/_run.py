@@ -8,7 +8,7 @@ import zlib
 from collections import defaultdict
 from concurrent.futures import FIRST_COMPLETED, CancelledError, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -17,9 +17,15 @@ import numpy as np
 POOLS = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM")
 
 
-def _end_on_interrupt():
-    """In each process: Ctrl-C ends it silently; whoever began it tells the user."""
+def _end_with_its_parent():
+    """In each process: Ctrl-C ends it silently, whoever began it tells the user; and it does not
+    outlive them, though they be killed: it would wait for tasks for ever."""
+    def watch():
+        parent_process().join()
+        os._exit(1)
+
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def timed(task, sets):
@@ -44,10 +50,13 @@ def one_blas_thread():
 
 
 class Processes:
-    """`jobs` processes, begun afresh (never forked), each with one BLAS thread."""
+    """`jobs` processes, begun afresh (never forked), each with one BLAS thread.
+
+    No more than the machine has processors: those would only take memory.
+    """
 
     def __init__(self, jobs):
-        self.jobs = jobs
+        self.jobs = min(jobs, os.cpu_count() or 1)
         self.stopped = False
 
     def __enter__(self):
@@ -55,7 +64,7 @@ class Processes:
         self.threads = one_blas_thread()
         self.threads.__enter__()
         self.pool = ProcessPoolExecutor(self.jobs, mp_context=get_context("spawn"),
-                                        initializer=_end_on_interrupt)
+                                        initializer=_end_with_its_parent)
         return self
 
     def __exit__(self, *error):
@@ -124,9 +133,13 @@ class Kept:
         path = self.folder / f"{task.key}.npz"
         # experiments may share a task, and commands a folder
         part = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.part")
-        with open(part, "wb") as file:
-            np.savez(file, **result, **{"seconds of it": seconds})
-        os.replace(part, path)
+        try:
+            with open(part, "wb") as file:
+                np.savez(file, **result, **{"seconds of it": seconds})
+            os.replace(part, path)
+        except BaseException:
+            part.unlink(missing_ok=True)  # a full disc stays no fuller
+            raise
 
 
 def drive(experiment, setting, workers, kept=None, report=None):
