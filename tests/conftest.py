@@ -1,12 +1,17 @@
 """What all tests share: where the generator of nasty arrays lies, and a fresh random source."""
 
 import os
+import signal
 import sys
 import zlib
 from pathlib import Path
 
 # Tiny dense solves by the thousand: threads inside BLAS only stand in each other's way.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Begun in the background of a shell, a program ignores Ctrl-C, and so does all that it begins.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import numpy as np
 import pytest
