@@ -173,15 +173,20 @@ def test_an_error_tells_its_experiment(only, tmp_path, capsys):
     assert "reproduce: one: it is so" in capsys.readouterr().err
 
 
-def test_an_outcome_without_findings_is_in_the_report(only, tmp_path):
+def test_an_outcome_without_findings_is_in_the_report(only, tmp_path, capsys):
     def play(setting):
         yield []
         return Outcome()
 
     only(play)
     assert cli.main(["reproduce", "--out", str(tmp_path)]) == 0
-    page = (tmp_path / "report.html").read_text()
+    path = tmp_path / "report.html"
+    page = path.read_text()
     assert "1 experiment, 0 findings" in page and Page(page).links[0] == "#one"
+    path.unlink()
+    path.mkdir()  # the report cannot be written
+    assert cli.main(["reproduce", "--out", str(tmp_path)]) == 1
+    assert f"--out {tmp_path}: " in capsys.readouterr().err
 
 
 def test_where_to_get_a_damaged_file(only, tmp_path, capsys):

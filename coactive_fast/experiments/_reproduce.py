@@ -52,17 +52,25 @@ def chosen(names):
 
 
 @contextlib.contextmanager
+def _troubles_of(out):
+    """What the system refuses in the folder of the results is told with its name."""
+    try:
+        yield
+    except OSError as error:
+        raise Trouble(f"--out {out}: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
 def alone(out):
     """The folder, made where there is none, with nobody else at work in it till the end.
 
     The system gives the lock back however this process ends; where it has none, nothing is locked.
     """
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        raise Trouble(f"--out {out}: there is a file in the place of a folder") from error
-    except OSError as error:
-        raise Trouble(f"--out {out}: {error.strerror}") from error
+    with _troubles_of(out):
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise Trouble(f"--out {out}: there is a file in the place of a folder") from error
     with contextlib.ExitStack() as stack:
         if fcntl is not None:
             with contextlib.suppress(OSError):  # some file systems lock no folders
@@ -82,10 +90,8 @@ def prepare(out, about, checksums):
     Runs of different experiments may share it, as long as they agree on the files both read.
     """
     manifest = out / MANIFEST
-    try:
+    with _troubles_of(out):
         inside = [path.name for path in out.iterdir() if path.name != PART]
-    except OSError as error:
-        raise Trouble(f"--out {out}: {error.strerror}") from error
     if manifest.is_file():
         try:
             before = json.loads(manifest.read_text(encoding="utf-8"))
@@ -104,11 +110,9 @@ def prepare(out, about, checksums):
     else:
         known = {}
     text = json.dumps({**about, "checksums": {**known, **checksums}}, indent=1)
-    try:
+    with _troubles_of(out):
         (out / PART).write_text(text + "\n", encoding="utf-8")
         os.replace(out / PART, manifest)
-    except OSError as error:
-        raise Trouble(f"--out {out}: {error.strerror}") from error
 
 
 class Progress:
@@ -195,8 +199,9 @@ def reproduce(names=(), *, scale="quick", data=None, out="coactive-fast-report",
             with reporter(progress) as report:
                 entries = _entries(run, wanted, crew, Progress(wanted, scale, report))
             took = time.perf_counter() - begin
-            path = write_report(out, entries, {**about, **machine(), "jobs": crew.jobs,
-                                               "seconds": took})
+            with _troubles_of(out):
+                path = write_report(out, entries, {**about, **machine(), "jobs": crew.jobs,
+                                                   "seconds": took})
         except KeyboardInterrupt:
             print(f"interrupted: {out} keeps what is done, and the same command goes on there",
                   file=sys.stderr)
