@@ -87,8 +87,8 @@ all of its parameters (JSON), and one page about everything, report.html.
 
 Without --data it runs on generated data and, where they fit, on sets that scikit-learn brings along
 (diabetes, breast cancer, digits). With --data it reads real sets: a folder with mq2008/, ml-1m/,
-20newsgroups/, reuters21578/, tabular/, stocks/. A run that was interrupted goes on where
-it stopped when the same command is given again. Results depend on --scale, --data and --seed
+20newsgroups/, reuters21578/, amazon_reviews/, tabular/, stocks/. A run that was interrupted goes on
+where it stopped when the same command is given again. Results depend on --scale, --data and --seed
 only, never on --jobs or --cluster.
 
 examples:
@@ -203,7 +203,7 @@ def stream_arguments(command, clicks):
 def parser():
     top = argparse.ArgumentParser(
         prog="coactive-fast", description="A compiled engine for learning from weak feedback.",
-        epilog="exit codes: 0 done, 1 failed, 2 a wrong command line, 130 interrupted")
+        epilog="exit codes: 0 done, 1 failed, 2 a wrong command line, 130 interrupted, 143 ended")
     top.add_argument("--version", action="version", version=__version__)
     top.add_argument("--debug", action="store_true", help="show where an error came from")
     commands = top.add_subparsers(dest="command", metavar="command", required=True)

@@ -331,6 +331,28 @@ class Web(socketserver.BaseRequestHandler):
         self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n" * 9)
 
 
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_server_that_is_silent(reads):
+    """It takes the connection, and what is sent, and never says a word."""
+    from coactive_fast.commands import Trouble
+
+    ended = threading.Event()
+
+    class Silent(socketserver.BaseRequestHandler):
+        def handle(self):
+            while reads and self.request.recv(1000):
+                pass
+            ended.wait(60.0)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Silent) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(Trouble, match="no scheduler answers"), \
+                adapter.Workers(f"tcp://127.0.0.1:{server.server_address[1]}", timeout=0.5):
+            pass
+        ended.set()
+        server.shutdown()
+
+
 def test_what_is_no_cluster():
     from coactive_fast.commands import Trouble
 

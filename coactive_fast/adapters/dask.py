@@ -5,10 +5,11 @@ the Batch Preference Perceptron over data that stay where they are; `predict`,
 `decision_function` and `rank` score Dask arrays and bags.
 """
 
+import asyncio
 import contextlib
 import copy
 import types
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import numpy as np
 
@@ -83,12 +84,24 @@ class Workers:
         distributed = require("distributed", "dask", "a cluster")
         client = distributed.Client.__new__(distributed.Client)
         try:
+            with ThreadPoolExecutor(1) as pool:  # there may be a loop in this thread
+                pool.submit(asyncio.run, self._answered()).result()
             client.__init__(self.cluster, timeout=self.timeout, set_as_default=False)
         except Exception as error:  # what answers there may be no scheduler at all
             with contextlib.suppress(Exception):  # it may have failed before there was a loop
                 client.close(timeout=self.timeout)
             raise Trouble(f"--cluster {self.cluster}: no scheduler answers there") from error
         return client
+
+    async def _answered(self):
+        """Asks for a scheduler's name: a client would wait for ever for what takes the connection
+        and is silent."""
+        from distributed.core import rpc
+        from distributed.security import Security
+
+        how = Security().get_connection_args("client")
+        async with rpc(self.cluster, connection_args=how) as other:
+            await asyncio.wait_for(other.identity(), self.timeout)
 
     def each(self, tasks, sets):
         """(index, (result, seconds)) of every task, as they end."""

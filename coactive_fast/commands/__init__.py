@@ -1,5 +1,9 @@
 """What the command line does with files and learners; never loaded by ``import coactive_fast``."""
 
+import contextlib
+import signal
+import threading
+
 
 class Trouble(Exception):
     """Something the user can put right: the command line prints it without a traceback."""
@@ -11,3 +15,22 @@ class Stopped(KeyboardInterrupt):
     def __init__(self, number):
         super().__init__()
         self.number = number
+
+
+@contextlib.contextmanager
+def stoppable():
+    """What ends a process by default (SIGTERM, SIGHUP) breaks off what is done as Ctrl-C does."""
+    def stop(number, frame):
+        raise Stopped(number)
+
+    ours = []
+    if threading.current_thread() is threading.main_thread():
+        numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
+        ours = [n for n in numbers if n is not None and signal.getsignal(n) == signal.SIG_DFL]
+    try:
+        for number in ours:
+            signal.signal(number, stop)
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)

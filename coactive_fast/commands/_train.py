@@ -5,11 +5,8 @@ is printed when the number of rounds has doubled; the model is saved twice a min
 end.
 """
 
-import contextlib
 import inspect
-import signal
 import sys
-import threading
 import time
 
 import numpy as np
@@ -17,7 +14,7 @@ import numpy as np
 import coactive_fast as cf
 from coactive_fast.metric._memory import refuse_beyond_limit
 
-from . import Stopped, Trouble, _answer, _learners, _rows, _streams, _target
+from . import Trouble, _answer, _learners, _rows, _streams, _target, stoppable
 
 FIRST = 16  # rounds before the first line
 INTERVAL = 30.0  # seconds between two savings of the model
@@ -430,25 +427,6 @@ class Saver:
     def sometimes(self):
         if time.monotonic() >= self.next:
             self.now()
-
-
-@contextlib.contextmanager
-def stoppable():
-    """What ends a process by default (SIGTERM, SIGHUP) breaks training off as Ctrl-C does."""
-    def stop(number, frame):
-        raise Stopped(number)
-
-    ours = []
-    if threading.current_thread() is threading.main_thread():
-        numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
-        ours = [n for n in numbers if n is not None and signal.getsignal(n) == signal.SIG_DFL]
-    try:
-        for number in ours:
-            signal.signal(number, stop)
-        yield
-    finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
 
 
 def refuse_others(options, family):

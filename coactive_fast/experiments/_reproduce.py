@@ -17,8 +17,7 @@ import numpy
 import scipy
 
 import coactive_fast
-from coactive_fast.commands import Trouble
-from coactive_fast.commands._train import stoppable
+from coactive_fast.commands import Trouble, stoppable
 from coactive_fast.learner._extras import require
 from coactive_fast.learner._progress import reporter
 

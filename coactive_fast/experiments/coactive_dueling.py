@@ -55,8 +55,8 @@ def matched(where, perceptron, dueling):
     text = (f"its average regret of {dueling.end:.4g} after {last} rounds is the Preference "
             + (f"Perceptron's after {t}" if t else "Perceptron's at no time")
             + f", whose own is {perceptron.end:.4g} then")
-    why = ("Random directions take rounds in proportion to the features: 46 in MQ2008, some 700 in "
-           "the paper's set.")
+    why = ("Random directions take rounds in proportion to the features: 46 in MQ2008, 100 in "
+           "generated queries, some 700 in the paper's set.")
     if t is None:
         why += (" With noisy feedback the Preference Perceptron's weights, short beside its steps, "
                 "never rest; the mean of its weights would do as well as the dueling bandit's.")
