@@ -2,6 +2,7 @@
 
 import io
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -55,4 +56,11 @@ def started(tmp_path, *arguments, **streams):
     environment = {**os.environ, "PYTHONPATH": str(Path(cf.__file__).parent.parent)}
     environment.pop("PYTHONUNBUFFERED", None)  # what is left in a buffer must count too
     return subprocess.Popen([sys.executable, "-m", "coactive_fast", *map(str, arguments)],
-                            cwd=tmp_path, env=environment, **streams)
+                            cwd=tmp_path, env=environment,
+                            preexec_fn=heed_signals if os.name == "posix" else None, **streams)
+
+
+def heed_signals():
+    """Also those that the tests' own process was told to ignore, by nohup say."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
