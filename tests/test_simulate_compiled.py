@@ -159,10 +159,13 @@ def catalogue_of(kind, rng):
         made[rng.permutation(700)[:300]] = 0.0
     elif kind == "float32":
         made = made.astype(np.float32)
+    elif kind == "heavy":  # a few items by which 16 bits would say nothing of the others
+        made *= np.exp(3.0 * rng.standard_normal((700, 1)))
     return made * {"tiny": 1e-130, "large": 1e120}.get(kind, 1.0)
 
 
-@pytest.mark.parametrize("kind", ["normal", "crowded", "null", "float32", "tiny", "large"])
+@pytest.mark.parametrize("kind", ["normal", "crowded", "null", "float32", "heavy", "tiny",
+                                  "large"])
 @pytest.mark.parametrize("user", RATERS)
 @pytest.mark.parametrize("rule", RULES)
 def test_large_catalogues(rule, user, kind):

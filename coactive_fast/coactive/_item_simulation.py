@@ -22,6 +22,7 @@ from ._tasks import Items
 from ._user import User
 
 GRAM_BYTES = 1 << 30  # the Gram matrix of the items may take so much
+GRAM_UNITS = 8        # of it, that a middling item's square must be worth
 GRAM_KEPT = 1 << 26   # one of so many bytes is kept as long as its catalogue lives
 GRAM_FEATURES = 24    # from so many features on two of its rows are read faster than all items
 
@@ -180,15 +181,17 @@ class _Run:
 def _gram_of(features):
     """The Gram matrix of a catalogue's rows, which never change, as 16 bits and their unit.
 
-    None where the unit would be no ordinary number.
+    None where the unit would be no ordinary number, or so large that it says little of most items:
+    far too many would be near the best.
     """
     key = id(features)
     if key in _grams:
         return _grams[key]
     rows, n = features.astype(np.float64, copy=False), len(features)
     with np.errstate(over="ignore"):
-        unit = float(np.einsum("ij,ij->i", rows, rows).max()) / 32767
-    if not 1e-250 < unit < 1e250:
+        squares = np.einsum("ij,ij->i", rows, rows)
+        unit = float(squares.max()) / 32767
+    if not 1e-250 < unit < 1e250 or np.median(squares[squares > 0.0]) < GRAM_UNITS * unit:
         return None
     gram = np.empty((n, n), np.int16)
     block = max(1, (1 << 22) // (8 * n))  # 4 MB of float64 at a time
