@@ -234,7 +234,7 @@ cdef class Session(Taste):
         Taste.__init__(self, run, user, weights, ratings)
         self.rule = rule
         self.bench = Bench()
-        self.bench.fit(n, run.d, 1)
+        self.bench.fit(1, run.d, 1)  # for a round's Delta
         self.score = <double *>take_scratch(n, sizeof(double))
         self.peak = <double *>take_scratch((n + PEAK - 1) // PEAK, sizeof(double))
         self.scored = <double *>take_scratch(run.d, sizeof(double))

@@ -242,11 +242,16 @@ def train_rows(maker, options, save):
     return learner
 
 
+def refuse_second_pass(options):
+    """Standard input is over after the first."""
+    if options.passes > 1 and _streams.is_stdin(options.file):
+        raise Trouble("standard input is not read twice: --passes needs a file")
+
+
 def _seen(rows, options):
     """A first reading of the rows; None for standard input, which has no second."""
     if _streams.is_stdin(options.file):
-        if options.passes > 1:
-            raise Trouble("standard input is not read twice: --passes needs a file")
+        refuse_second_pass(options)
         return None
     seen = rows.scan(options.relevant)
     if seen.rows == 0:
@@ -283,14 +288,13 @@ def user_of(text, k):
 def train_rankings(maker, options, save):
     """Graded documents with a simulated user (the regret is against the best linear utility), or
     a log of clicks."""
+    refuse_second_pass(options)
     k = options.k or (5 if maker.saved is None else maker.saved.task.k)
     clicks = options.clicks or _streams.kind_of(options.file) == "clicks"
     learner = maker.make(task=cf.Ranking(k=k))
     save.of(learner)
     if clicks:
         return _train_clicks(learner, options, save)
-    if options.passes > 1 and _streams.is_stdin(options.file):
-        raise Trouble("standard input is not read twice: --passes needs a file")
     user = user_of(options.user or "alpha:1", k)
     data = _streams.ranking_data(options.file, maker.columns, options.zero_based)
     weights, board = data.fit_weights(), Board("regret/query")
@@ -308,8 +312,6 @@ def train_rankings(maker, options, save):
 
 def _train_clicks(learner, options, save):
     """The log's own presentations; what is counted: whether the learner's first was clicked."""
-    if options.passes > 1 and _streams.is_stdin(options.file):
-        raise Trouble("standard input is not read twice: --passes needs a file")
     if isinstance(learner, cf.DuelingBandit):
         raise Trouble("a dueling bandit learns from what it presented itself, not from a log")
     for name in ("shuffle", "user", "features"):
