@@ -8,6 +8,7 @@ Switches, by environment:
 
 import multiprocessing
 import os
+import runpy
 from pathlib import Path
 
 import numpy
@@ -33,64 +34,27 @@ if COVERAGE:
     compile_args.append("--coverage")
     link_args.append("--coverage")
 
+# What Cython knows of the C library, anew where the headers have changed.
+runpy.run_path("csrc/table_pxd.py", run_name="__main__")
+
 # The C library is linked into one module; the units of csrc/isa include the kernels' sources.
 LIBRARY = [*sorted(str(p) for p in Path("csrc/src").glob("*.c")), "csrc/isa/baseline.c",
            "csrc/isa/v3.c", "csrc/isa/v4.c"]
 HEADERS = sorted(str(p) for folder in ("csrc/include/coactive_fast", "csrc/src", "csrc/isa")
                  for p in Path(folder).glob("*.[ch]") if str(p) not in LIBRARY)
-MODULES = {
-    "coactive_fast._table": LIBRARY,
-    "coactive_fast._arrays": [],
-    "coactive_fast._guard": [],
-    "coactive_fast._projections": [],
-    "coactive_fast.kernels": [],
-    "coactive_fast.metric._rows": [],
-    "coactive_fast.metric._full": [],
-    "coactive_fast.metric._kept": [],
-    "coactive_fast.metric._gram": [],
-    "coactive_fast.metric._diagonal": [],
-    "coactive_fast.metric._dual": [],
-    "coactive_fast.learner._engine": [],
-    "coactive_fast.learner._rows": [],
-    "coactive_fast.coactive._rules": [],
-    "coactive_fast.coactive._engine": [],
-    "coactive_fast.coactive._users": [],
-    "coactive_fast.coactive._simulate": [],
-    "coactive_fast.coactive._items": [],
-    "coactive_fast.coactive._dueling_engine": [],
-    "coactive_fast.coactive._record": [],
-    "coactive_fast.coactive._dueling_runs": [],
-    "coactive_fast.convex._chance": [],
-    "coactive_fast.convex._regions": [],
-    "coactive_fast.convex._rules": [],
-    "coactive_fast.convex._losses": [],
-    "coactive_fast.convex._engine": [],
-    "coactive_fast.multiclass._models": [],
-    "coactive_fast.multiclass._policy": [],
-    "coactive_fast.multiclass._full": [],
-    "coactive_fast.multiclass._dual": [],
-    "coactive_fast.multiclass._engine": [],
-    "coactive_fast.multiclass._run": [],
-    "coactive_fast.multiclass._calls": [],
-    "coactive_fast.data._solve": [],
-    "coactive_fast.data._text": [],
-    "coactive_fast.filtering._models": [],
-    "coactive_fast.filtering._full": [],
-    "coactive_fast.filtering._kernel": [],
-    "coactive_fast.filtering._engine": [],
-    "coactive_fast.filtering._run": [],
-    "coactive_fast.filtering._shared": [],
-}
+SOURCES = {"coactive_fast._table": LIBRARY}  # of a module, besides its own .pyx
+MODULES = sorted(str(p.with_suffix("")).replace("/", ".")
+                 for p in Path("coactive_fast").rglob("*.pyx"))
 
 # Numpy's own draws, for C code: a static library beside the numpy that this is built against.
 NPYRANDOM = str(Path(numpy.get_include()).parents[1] / "random" / "lib")
-LINKED = dict.fromkeys(["coactive_fast.convex._chance", "coactive_fast.coactive._dueling_engine"],
-                       {"libraries": ["npyrandom"], "library_dirs": [NPYRANDOM]})
+LINKED = {"coactive_fast.learner._chance": {"libraries": ["npyrandom"],
+                                            "library_dirs": [NPYRANDOM]}}
 
 extensions = [
     Extension(
         name,
-        [name.replace(".", "/") + ".pyx", *sources],
+        [name.replace(".", "/") + ".pyx", *SOURCES.get(name, [])],
         include_dirs=["csrc/include", numpy.get_include()],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_22_API_VERSION")],
         extra_compile_args=compile_args,
@@ -98,7 +62,7 @@ extensions = [
         depends=HEADERS,
         **LINKED.get(name, {}),
     )
-    for name, sources in MODULES.items()
+    for name in MODULES
 ]
 
 setup(

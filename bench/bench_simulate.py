@@ -15,7 +15,7 @@ import limits
 import memory
 import numpy as np
 import threads
-from coactive_fast.coactive._items import ItemsRun
+from coactive_fast.coactive._simulate import ItemsRun
 from ratio import Case, Contender, Plan, Tape, Target, takes_at_most, times_faster, within_limit
 
 import coactive_fast as cf
@@ -142,7 +142,7 @@ def items():
     assert np.abs(history.utility - numpy_user(x, weights[0], rounds)).max() < 1e-9
     table = np.full((users, rounds), np.nan)
     features = learner.task.features
-    run = ItemsRun(features, _gram_of(features), table, table.copy())
+    run = ItemsRun(features, _gram_of(features), table, table.copy(), table.copy())
     turn, other = itertools.cycle(range(users)), itertools.cycle(range(users))
 
     def play(count):

@@ -9,9 +9,10 @@ import os
 import platform
 import sys
 
-SUBJECTS = ("inverse", "full", "project_scores", "project_ball", "project_faces", "top_k", "rank",
+SUBJECTS = ("inverse", "full", "metric",
+            "project_scores", "project_ball", "project_faces", "top_k", "rank",
             "cholesky", "accuracy", "simulate", "convex",
-            "multiclass", "filtering", "dask")
+            "multiclass", "filtering", "rewards", "dask")
 
 
 def arguments():

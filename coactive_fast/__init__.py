@@ -13,19 +13,24 @@
 ``reference``  the same in plain NumPy, as definition and oracle (slow)
 """
 
+from typing import TYPE_CHECKING
+
 from . import _table, kernels, losses, metric, users
 from ._config import get_include, show_config
 from ._version import __version__
 from .coactive import (
+    PDGD,
     ConvexPreferencePerceptron,
     CustomPreferencePerceptron,
     DuelingBandit,
     ExponentiatedPreferencePerceptron,
     Items,
+    PairwisePerceptron,
     PreferencePerceptron,
     Ranking,
     RankingSVM,
     SecondOrderPreferencePerceptron,
+    feedback_from_clicks,
     simulate,
     simulate_items,
 )
@@ -56,40 +61,60 @@ from .multiclass import (
     MulticlassAROW,
     MulticlassPerceptron,
     MulticlassSecondOrderPerceptron,
+    Newtron,
+)
+from .rewards import (
+    ArmBandit,
+    Decision,
+    LinearBandit,
+    LinearRewards,
+    OnlineRidge,
+    RewardTable,
+    simulate_bandit,
 )
 
 __all__ = [
     "AppleTasting",
+    "ArmBandit",
     "Ball",
     "Banditron",
     "Box",
     "Confidit",
     "ConvexPreferencePerceptron",
     "CustomPreferencePerceptron",
+    "Decision",
     "DikinFTRL",
     "DuelingBandit",
     "ExponentiatedPreferencePerceptron",
     "FeasibleSet",
     "Items",
     "L1Ball",
+    "LinearBandit",
+    "LinearRewards",
     "MulticlassAROW",
     "MulticlassPerceptron",
     "MulticlassSecondOrderPerceptron",
+    "Newtron",
     "OGD",
     "OGDEG",
     "ONS",
     "ONSEG",
+    "OnlineRidge",
+    "PDGD",
+    "PairwisePerceptron",
     "PerceptronFilter",
     "PreferencePerceptron",
     "ProbabilisticRidgeFilter",
     "Ranking",
     "RankingSVM",
+    "RewardTable",
     "RidgeFilter",
     "SecondOrderPreferencePerceptron",
     "SimpleFilter",
     "Simplex",
     "__version__",
     "data",
+    "feedback_from_clicks",
     "get_include",
     "kernels",
     "load",
@@ -100,21 +125,25 @@ __all__ = [
     "run_topics",
     "show_config",
     "simulate",
+    "simulate_bandit",
     "simulate_items",
     "users",
 ]
 
-del _table
-
 _LATER = ("data", "metrics", "reference")  # loaded when first asked for
 
+if TYPE_CHECKING:
+    from . import data, metrics, reference
+else:
+    def __getattr__(name):
+        if name in _LATER:
+            import importlib
 
-def __getattr__(name):
-    if name in _LATER:
-        import importlib
+            return importlib.import_module(f"coactive_fast.{name}")
+        raise AttributeError(f"module 'coactive_fast' has no attribute {name!r}")
 
-        return importlib.import_module(f"coactive_fast.{name}")
-    raise AttributeError(f"module 'coactive_fast' has no attribute {name!r}")
+
+del TYPE_CHECKING, _table
 
 
 def __dir__():

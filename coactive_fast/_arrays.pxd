@@ -12,11 +12,22 @@ cdef object convert_scores(object value, str name)
 cdef object convert_square(object value, str name)
 cdef double convert_number(object value, str name) except? -1.0
 cdef Py_ssize_t convert_count(object value, str name) except -1
+cdef bint convert_flag(object value, str name) except -1
+cdef Py_ssize_t convert_label(object value, str name, bint two) except -1
 cdef int refuse(int status, str what) except -1
 cdef int refuse_non_finite(np.ndarray array, str name) except -1
+# A finite vector, of length n where that is >= 0, to go with `other`.
+cpdef np.ndarray finite_vector(object value, str name, Py_ssize_t n, str other)
 cdef np.ndarray new_vector(Py_ssize_t n)
 cdef np.ndarray new_indices(Py_ssize_t n)
+cdef bint is_sparse(object value)
+cpdef np.ndarray plain(object value, str name)
+cpdef object numeric(object value, str name, int ndim)
+cpdef int refuse_masked(object value, str name) except -1
+# Memory: every size is multiplied by these, which refuse what overflows.
 cdef void *take_scratch(Py_ssize_t count, size_t size) except? NULL
+cdef Py_ssize_t product_of(Py_ssize_t a, Py_ssize_t b, str what) except -1
+cdef double *new_doubles(Py_ssize_t rows, Py_ssize_t each, str what) except NULL
 cdef int refuse_length(Py_ssize_t got, str name, Py_ssize_t expected, str other) except -1
 
 cdef extern from *:
@@ -106,6 +117,20 @@ cdef inline Py_ssize_t as_count(object value, str name) except -1:
         if count >= 0 and overflow == 0:
             return count
     return convert_count(value, name)
+
+
+cdef inline bint as_flag(object value, str name) except -1:
+    """True or False, also said by 1 and 0 or 1 and -1."""
+    if value is True:
+        return True
+    if value is False:
+        return False
+    return convert_flag(value, name)
+
+
+cdef inline Py_ssize_t as_label(object value, str name, bint two) except -1:
+    """A label >= 0; two: True and False are labels as well."""
+    return as_count(value, name) if type(value) is int else convert_label(value, name, two)
 
 
 cdef inline double *data_of(np.ndarray array) noexcept nogil:

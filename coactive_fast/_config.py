@@ -1,8 +1,11 @@
 """What was built and what runs: shown to people, and the header folder for other builds."""
 
+from __future__ import annotations
+
 import json
 import sys
 from pathlib import Path
+from typing import Any, Literal, overload
 
 import numpy
 
@@ -12,7 +15,7 @@ from ._version import __version__
 __all__ = ["get_include", "show_config"]
 
 
-def get_include():
+def get_include() -> str:
     """Folder of the C headers, for ``include_dirs`` of code that cimports ``coactive_fast``.
 
     Returns
@@ -31,7 +34,11 @@ def get_include():
     return str(shipped if shipped.is_dir() else here.parent / "csrc" / "include")
 
 
-def show_config(mode="stdout"):
+@overload
+def show_config(mode: Literal["stdout"] = "stdout") -> None: ...
+@overload
+def show_config(mode: Literal["dicts"]) -> dict[str, Any]: ...
+def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     """Which instruction set runs, which others there are, and how the package was built.
 
     The choice is made once, at import: the best one that the CPU has, or the one named by the

@@ -12,6 +12,7 @@ class _Isa(TypedDict):
 class _Build(TypedDict):
     compiler: str
     optimized: bool
+    abi: int
 
 def isa() -> _Isa: ...
 def build() -> _Build: ...

@@ -3,6 +3,8 @@
 import os
 import platform
 
+from coactive_fast._version import __version__
+
 cdef extern from *:
     """
     #if defined(__clang__)
@@ -21,15 +23,28 @@ cdef extern from *:
     const char *CF_COMPILER
     int CF_OPTIMIZED
 
+cdef extern from "coactive_fast/cf_library.h":
+    const cf_library cf_functions
+
 cdef const cf_table *chosen = NULL
 
 
-cdef const cf_table *cf_get_table() noexcept nogil:
-    return chosen
+cdef const cf_table *cf_fitting_table(size_t size, int abi) noexcept nogil:
+    return chosen if abi == CF_ABI and size <= chosen.size else NULL
 
 
-cdef const cf_library *cf_get_library() noexcept nogil:
-    return &cf_functions
+cdef const cf_library *cf_fitting_library(size_t size, int abi) noexcept nogil:
+    return &cf_functions if abi == CF_ABI and size <= cf_functions.size else NULL
+
+
+cdef int cf_refuse(str module, int abi) except -1:
+    here = f"the coactive_fast that runs here, version {__version__}"
+    if abi != CF_ABI:
+        raise ImportError(f"{module} was compiled for ABI {abi} of the function tables, but {here}, "
+                          f"has ABI {CF_ABI}: rebuild {module} against it")
+    raise ImportError(f"{module} was compiled against a newer coactive_fast, whose function tables "
+                      f"have more entries than those of {here}: rebuild {module} against it, or "
+                      f"install the newer coactive_fast")
 
 
 cdef list names():
@@ -69,7 +84,7 @@ def isa():
 
 def build():
     """How the C library was compiled."""
-    return {"compiler": CF_COMPILER.decode(), "optimized": bool(CF_OPTIMIZED)}
+    return {"compiler": CF_COMPILER.decode(), "optimized": bool(CF_OPTIMIZED), "abi": CF_ABI}
 
 
 _choose()

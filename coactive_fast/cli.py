@@ -48,13 +48,17 @@ def reproduce(names, scale, data, out, jobs, cluster, seed):
     return 0
 
 
-def list_experiments():
-    from .experiments import experiments
+def list_experiments(data):
+    from .experiments import _sources, experiments
+    from .experiments._folder import Sets
 
     print(f"{'experiment':28} {'paper':10} {'shows':24} {'quick':>6} {'paper':>7}  data")
     for e in experiments().values():
         quick, full = (f"{seconds:g} s" for seconds in e.cost)
         print(f"{e.name:28} {e.paper:10} {e.shows:24} {quick:>6} {full:>7}  {e.data}")
+    print()
+    for line in _sources.listing(experiments().values(), None if data is None else Sets(data)):
+        print(line)
     return 0
 
 
@@ -102,15 +106,19 @@ Trains a learner on a stream and prints how it does, each row being predicted be
 from: the mean so far, the mean since the last line, rows a second, at doubling intervals. The
 model is saved twice a minute and at the end.
 
-  ranking     preference-perceptron, exponentiated-preference-perceptron,
-              convex-preference-perceptron, second-order-preference-perceptron, dueling-bandit:
-              LETOR text (grades and qid:), answered by a simulated user; or a log of clicks, a
-              line a query: {"query": id, "features": [[...], ...], "presented": [i, ...],
-              "clicked": [i, ...]}, documents counted from 0. Counted is the regret, or how often
-              the learner's own first document was not clicked.
-  multiclass  confidit, banditron, multiclass-perceptron, multiclass-second-order-perceptron,
-              multiclass-arow: svmlight text (label index:value ...) with whole labels. Counted
-              are mistakes.
+  ranking     pdgd, pairwise-perceptron, dueling-bandit, preference-perceptron,
+              exponentiated-preference-perceptron, convex-preference-perceptron,
+              second-order-preference-perceptron:
+              LETOR text (grades and qid:), answered by a simulated user; or (not the first three)
+              a log of clicks, a line a query: {"query": id, "features": [[...], ...],
+              "presented": [i, ...], "clicked": [i, ...]}, documents counted from 0; without
+              features it goes by the query's documents in --documents FILE. Counted is the
+              regret; or, of pairs of a clicked and an unclicked document that were shown, the
+              share that the learner has the wrong way round. --held-out FILE adds the NDCG@10 of
+              other queries.
+  multiclass  confidit, banditron, newtron, multiclass-perceptron,
+              multiclass-second-order-perceptron, multiclass-arow: svmlight text (label index:value
+              ...) with whole labels. Counted are mistakes.
   filtering   simple-filter, ridge-filter, probabilistic-ridge-filter, perceptron-filter: svmlight
               text; relevant is what has a positive label, or --relevant LABEL where rows have
               many (1,7,9 index:value ...). Counted are wrong decisions.
@@ -120,10 +128,17 @@ model is saved twice a minute and at the end.
 FILE may be packed (gzip, bzip2, xz), converted, or - for standard input. Ctrl-C (and SIGTERM) save
 the model before they end; --from goes on with a saved one.
 
+With --text, multiclass learners and filters read plain text, a JSON object a line: {"text": "...",
+"label": 3}, where a label is a number, true or false, a name, or a list of these. Words are hashed
+to columns and weighted by TF-IDF, which counts the documents so far; how is kept in the model's
+file, and choose, forward and --from go by it. This needs scikit-learn.
+
 examples:
   coactive-fast train preference-perceptron queries.txt --user alpha:0.5 --passes 3
+  coactive-fast train pdgd queries.txt --user clicks:navigational --k 10 --held-out test.txt
   coactive-fast train confidit news.svm.gz --shuffle --set eta=0.01 --model news.cf
   coactive-fast train ridge-filter articles.svm --relevant 36
+  coactive-fast train ridge-filter docs.jsonl --text title,body --label topics --relevant grain
   coactive-fast train onseg abalone.svm --passes 150
   zcat clicks.gz | coactive-fast train preference-perceptron - --model clicks.cf
 """
@@ -132,7 +147,7 @@ examples:
 ANSWERS = {
     "rank": """
 Reads LETOR text or a log of clicks (only its documents count) and prints a line a query,
-{"query": id, "ranking": [i, ...]}: its documents, counted from 0, best first.
+{"query": id, "ranking": [i, ...]}: its documents, counted from 0, best first, without chance.
 
   coactive-fast rank queries.cf queries.txt --k 10
 """,
@@ -141,17 +156,30 @@ Reads svmlight text and prints the guessed label of each row; nothing is explore
 text, none or many, count for nothing.
 
   coactive-fast choose news.cf news.svm.gz --first-label 1
+
+A model that was trained on plain text reads plain text, a JSON object a line, and prints the names
+of the classes, if they had any.
 """,
     "forward": """
 Reads svmlight text and prints, for each row, 1 where it is forwarded or 0, and its margin. Labels
 in the text, none or many, count for nothing.
 
   coactive-fast forward filter.cf articles.svm
+
+A model that was trained on plain text reads plain text, a JSON object a line.
 """}
+
+LIST = """
+Names every experiment with its paper, its figure or table, and its cost in seconds; then, for each,
+the paper's own set and what stands in for it; then every set with its title, authors, year, the
+address of its page, the files that are looked for below --data, and what reads them. A file may be
+packed. None of the sets is part of this package: most may not be handed on.
+"""
 
 CONVERT = """
 Puts svmlight or LETOR text into one file of arrays, which train, rank, choose and forward take in
-the place of the text: it is mapped into memory, where text is parsed.
+the place of the text: it is mapped into memory, where text is parsed. Also a log of clicks that
+names documents instead of repeating their features, for train.
 
   coactive-fast convert queries.txt.gz queries.cf
 """
@@ -179,6 +207,16 @@ def finite(text):
     return value
 
 
+def label(text):
+    """A number, or a name."""
+    try:
+        return finite(text)
+    except argparse.ArgumentTypeError:
+        if not text or text.lower().strip("+-") in ("nan", "inf", "infinity"):
+            raise
+        return text
+
+
 def add(commands, name, run, text, more=None):
     """One command: its help, and what runs it."""
     form = argparse.RawDescriptionHelpFormatter
@@ -187,6 +225,12 @@ def add(commands, name, run, text, more=None):
                          help="show where an error came from")
     command.set_defaults(run=run)
     return command
+
+
+def text_argument(command):
+    command.add_argument("--text", nargs="?", const="", metavar="FIELD,...",
+                         help="FILE is plain text, a JSON object a line; its words are in these "
+                              "fields (default: text, or those the model was trained on)")
 
 
 def stream_arguments(command, clicks):
@@ -213,7 +257,7 @@ def parser():
     command.add_argument("names", nargs="*", metavar="NAME",
                          help="experiments or families, see `coactive-fast list` (default: all)")
     command.add_argument("--scale", choices=("quick", "paper"), default="quick",
-                         help="quick: two minutes for all; paper: the papers' sizes "
+                         help="quick: a minute for all; paper: the papers' sizes "
                               "(default: quick)")
     command.add_argument("--data", metavar="DIR",
                          help="real data (default: generated, or scikit-learn's)")
@@ -229,8 +273,9 @@ def parser():
     command.add_argument("learner", metavar="LEARNER",
                          help="the class in kebab case, as preference-perceptron or confidit")
     stream_arguments(command, clicks=True)
+    text_argument(command)
     command.add_argument("--features", type=whole(1), metavar="N",
-                         help="columns (default: those of the file)")
+                         help="columns (default: those of the file; of plain text 262,144)")
     command.add_argument("--model", metavar="OUT", help="where the model is saved")
     command.add_argument("--from", dest="start", metavar="MODEL",
                          help="go on with a saved model instead of a new one")
@@ -244,11 +289,21 @@ def parser():
     command.add_argument("--first-label", type=int, choices=(0, 1), default=None,
                          help="multiclass: where labels count from (default: the smallest in "
                               "the file; 0 for standard input)")
-    command.add_argument("--relevant", type=finite, metavar="LABEL",
+    command.add_argument("--label", metavar="FIELD",
+                         help="plain text: the field of the label, or of the list of labels "
+                              "(default: label)")
+    command.add_argument("--relevant", type=label, metavar="LABEL",
                          help="filtering: rows with this label are relevant, rows may have many")
     command.add_argument("--user", metavar="USER",
-                         help="rankings: alpha:A, an A-informative user, or noisy:DEPTH, who "
-                              "sorts the first DEPTH by grade (default: alpha:1)")
+                         help="rankings: alpha:A, an A-informative user; noisy:DEPTH, who sorts "
+                              "the first DEPTH by grade; clicks:PRESET, who clicks (perfect, "
+                              "navigational, informational, random) (default: alpha:1; for pdgd "
+                              "and pairwise-perceptron clicks:navigational)")
+    command.add_argument("--held-out", metavar="FILE",
+                         help="rankings: LETOR text, or converted, whose NDCG@10 is shown")
+    command.add_argument("--documents", metavar="FILE",
+                         help="rankings: LETOR text, or converted, whose documents a log of clicks "
+                              "names by query and number")
     command.add_argument("--k", type=whole(1), metavar="K",
                          help="rankings: places that count (default: 5)")
     command.add_argument("--radius", type=finite, metavar="R",
@@ -264,9 +319,13 @@ def parser():
         command = add(commands, how, functools.partial(answer, how), text, ANSWERS[how])
         command.add_argument("model", metavar="MODEL", help=f"{name} that train saved")
         stream_arguments(command, clicks=how == "rank")
+        if how != "rank":
+            text_argument(command)
         if how == "rank":
             command.add_argument("--k", type=whole(1), metavar="K",
                                  help="only the first K places (default: all)")
+            command.add_argument("--average", action="store_true",
+                                 help="by the mean of the weights after each round")
         if how == "choose":
             command.add_argument("--first-label", type=int, choices=(0, 1), default=0,
                                  help="where classes count from (default: 0)")
@@ -281,8 +340,10 @@ def parser():
     command.add_argument("--zero-based", action="store_true",
                          help="feature indices count from 0 (default: from 1)")
 
-    add(commands, "list", list_experiments,
-        "every experiment: its paper, figure or table, data, and cost in seconds")
+    command = add(commands, "list", list_experiments,
+                  "every experiment: its paper, figure or table, data, and cost in seconds",
+                  LIST)
+    command.add_argument("--data", metavar="DIR", help="mark the sets that this folder holds")
 
     command = add(commands, "tour", tour,
                   "what each kernel does on a small example, and how fast it is")

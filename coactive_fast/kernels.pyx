@@ -12,16 +12,14 @@ cimport numpy as np
 from libc.stddef cimport size_t
 
 from coactive_fast._arrays cimport (
-    as_count, as_number, as_rows, as_scores, as_vector, data_of, is_plain, new_indices,
-    new_vector, refuse, refuse_length, refuse_non_finite, row_stride, take_scratch,
+    as_count, as_flag, as_number, as_rows, as_scores, as_square, as_vector, data_of, finite_vector,
+    is_plain, new_indices, new_vector, refuse, refuse_length, refuse_masked, refuse_non_finite,
+    row_stride, take_scratch,
 )
 from coactive_fast._table cimport (
-    CF_ENONFINITE, CF_ENOTPOSITIVE, CF_OK, cf_candidate, cf_get_library, cf_get_table, cf_library,
-    cf_pad, cf_table, cf_top_k_scratch, cf_triangle,
-)
-
-from coactive_fast._projections import (
-    project_ball, project_box, project_l1, project_scores, project_simplex,
+    CF_BOX, CF_ENOCONVERGE, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_L1, CF_OK, CF_SIMPLEX, cf_candidate,
+    cf_faces, cf_faces_kind, cf_get_library, cf_get_table, cf_library, cf_pad, cf_scores_scratch,
+    cf_table, cf_top_k_scratch, cf_triangle, cf_triangle_row,
 )
 
 np.import_array()
@@ -170,6 +168,7 @@ cdef np.ndarray whole_numbers(object ranking):
     """The ranking as intp; one that is so already as it is."""
     if is_plain(ranking, np.NPY_INTP):
         return <np.ndarray>ranking
+    refuse_masked(ranking, "ranking")
     try:
         places = numpy.asarray(ranking)
     except ValueError:
@@ -308,6 +307,8 @@ def inverse_update(Ainv, x, *, c=1.0, triangle="both"):
     cdef cf_triangle b
     if triangle is not BOTH:
         both = which_triangle(triangle)
+    if not np.PyArray_CheckExact(Ainv):
+        refuse_masked(Ainv, "Ainv")
     if (not isinstance(Ainv, np.ndarray) or np.PyArray_TYPE(<np.ndarray>Ainv) != np.NPY_DOUBLE
             or not np.PyArray_ISNOTSWAPPED(<np.ndarray>Ainv)):
         raise TypeError("Ainv must be a float64 ndarray in native byte order: it is updated in "
@@ -383,13 +384,13 @@ def exponentiated_weights(theta, *, both_signs=True):
     >>> exponentiated_weights([0.0, 0.0], both_signs=False)
     array([0.5, 0.5])
     """
-    cdef np.ndarray t = as_vector(theta, "theta")
+    cdef np.ndarray t = finite_vector(theta, "theta", -1, "")
+    cdef bint both = as_flag(both_signs, "both_signs")
     cdef Py_ssize_t n = np.PyArray_DIM(t, 0)
     cdef np.ndarray out = new_vector(n)
     if n == 0:
         raise ValueError("theta must not be empty")
-    refuse_non_finite(t, "theta")
-    K.exponentiated_weights(n, data_of(t), bool(both_signs), data_of(out))
+    K.exponentiated_weights(n, data_of(t), both, data_of(out))
     return out
 
 
@@ -445,3 +446,8 @@ def log(x):
     array([0.        , 0.69314718])
     """
     return each(K.log_many, x)
+
+
+# --- projections ----------------------------------------------------------------------------
+
+include "_projections.pxi"

@@ -13,7 +13,16 @@ Examples
 array([0., 2.])
 """
 
-from .convex._losses import Rows
+from __future__ import annotations
+
+from typing import Any, SupportsIndex
+
+from numpy.typing import ArrayLike
+
+from ._arrays import refuse_masked
+from ._typing import RowsLike, Scales, Vector
+from .convex._rules import Losses
+from .rows._rows import table_of
 
 __all__ = ["Logistic", "PortfolioReturn", "Squared"]
 
@@ -22,49 +31,49 @@ class _Loss:
     """What the losses share; the rows are copied and belong to the loss."""
 
     _labelled = True
-    _scaling = None
+    _scaling: dict[str, Scales] | None = None
 
     def _begin(self, kind, Z, y, scalings):
         given = {name: s for name, s in scalings.items() if s is not None}
-        self._rows = Rows(kind, _scaled("Z", Z, given), _scaled("y", y, given))
+        self._rows = Losses(kind, _scaled("Z", Z, given), _scaled("y", y, given))
         self._scaling = given or None
 
-    def __reduce__(self):  # rows that are scaled already
+    def __reduce__(self) -> tuple[Any, ...]:  # rows that are scaled already
         rows = (self.Z, self.y) if self._labelled else (self.Z,)
         return type(self), rows, {"_scaling": self._scaling}
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._rows.n
 
     def __repr__(self):
         return f"<{type(self).__name__} of {self._rows.n} rows, dimension {self._rows.d}>"
 
     @property
-    def Z(self):
+    def Z(self) -> Vector:
         """The rows; cannot be written to."""
         return self._rows.Z
 
     @property
-    def y(self):
+    def y(self) -> Vector:
         """The labels; cannot be written to."""
         return self._rows.y
 
     @property
-    def scaling(self):
+    def scaling(self) -> dict[str, Any] | None:
         """The scalings of "Z" and "y" that were given, by name, or None: part of a run's record."""
         return None if self._scaling is None else dict(self._scaling)
 
     @property
-    def dimension(self):
+    def dimension(self) -> int:
         """Length of a row."""
         return self._rows.d
 
     @property
-    def classifies(self):
+    def classifies(self) -> bool:
         """Whether a prediction is right or wrong: where every label is -1 or +1."""
         return self._rows.signs
 
-    def value(self, t, x):
+    def value(self, t: SupportsIndex, x: ArrayLike) -> float:
         """The loss at x in round t.
 
         Parameters
@@ -84,7 +93,7 @@ class _Loss:
         """
         return self._rows.value_at(t, x)
 
-    def gradient(self, t, x):
+    def gradient(self, t: SupportsIndex, x: ArrayLike) -> Vector:
         """The gradient at x in round t.
 
         Parameters
@@ -104,7 +113,7 @@ class _Loss:
         """
         return self._rows.gradient_at(t, x)
 
-    def mistake(self, t, x):
+    def mistake(self, t: SupportsIndex, x: ArrayLike) -> bool:
         """Whether the sign of the prediction (0 counts as +1) is not the label.
 
         Parameters
@@ -151,7 +160,8 @@ class Squared(_Loss):
     {'Z': <Scaling by minmax of 1 columns>, 'y': <Scaling by minmax of 1 columns>}
     """
 
-    def __init__(self, Z, y, *, Z_scaling=None, y_scaling=None):
+    def __init__(self, Z: RowsLike, y: ArrayLike, *, Z_scaling: Scales | None = None,
+                 y_scaling: Scales | None = None) -> None:
         self._begin("squared", Z, y, {"Z": Z_scaling, "y": y_scaling})
 
 
@@ -174,7 +184,7 @@ class Logistic(_Loss):
     0.693147
     """
 
-    def __init__(self, Z, y, *, Z_scaling=None):
+    def __init__(self, Z: RowsLike, y: ArrayLike, *, Z_scaling: Scales | None = None) -> None:
         self._begin("logistic", Z, y, {"Z": Z_scaling})
 
 
@@ -197,7 +207,7 @@ class PortfolioReturn(_Loss):
 
     _labelled = False
 
-    def __init__(self, Z, *, Z_scaling=None):
+    def __init__(self, Z: RowsLike, *, Z_scaling: Scales | None = None) -> None:
         self._begin("return", Z, None, {"Z": Z_scaling})
 
 
@@ -209,7 +219,11 @@ def _scaled(name, values, scalings):
     if not callable(transform):
         raise TypeError(f"{name}_scaling must have the method transform: "
                         f"{type(scalings[name]).__name__} has not")
+    refuse_masked(values, name)
+    if hasattr(values, "toarray"):
+        values = table_of(values, name)  # which looks at what the scaling may take on trust
     return transform(values)
 
 
-COMPILED = (Logistic, PortfolioReturn, Squared)  # a subclass may bring a value of its own
+# a subclass may bring a value of its own
+COMPILED: tuple[type, ...] = (Logistic, PortfolioReturn, Squared)

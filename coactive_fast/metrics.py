@@ -1,20 +1,42 @@
 """Measures of rankings and of regret.
 
 ``dcg``, ``ndcg``   of one query, or of many at once
+``evaluate``        their mean over the rankings of a learner
 ``convex_regret``   the mean of a convex loss of the utility missed
+
+The gain of a grade is the grade itself ("linear", the default of `dcg` and `ndcg`), or
+``2^grade - 1`` ("exponential"), which the tools of the LETOR collections take, and `evaluate`.
 """
 
-import numpy as np
+from __future__ import annotations
 
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from coactive_fast._typing import Real, Vector, Whole
 from coactive_fast.data import _check
 from coactive_fast.learner import _check as parameter
 
-__all__ = ["convex_regret", "dcg", "ndcg"]
+if TYPE_CHECKING:
+    _Gain: TypeAlias = Literal["linear", "exponential"]
+
+__all__ = ["convex_regret", "dcg", "evaluate", "ndcg"]
 
 GAINS = ("linear", "exponential")
 
 
-def dcg(relevance, ranking, *, k=5, gain="linear", offsets=None):
+@overload
+def dcg(relevance: ArrayLike, ranking: ArrayLike, *, k: Whole = 5, gain: _Gain = "linear",
+        offsets: None = None) -> float: ...
+@overload
+def dcg(relevance: ArrayLike, ranking: ArrayLike, *, k: Whole = 5, gain: _Gain = "linear",
+        offsets: ArrayLike) -> Vector: ...
+def dcg(relevance: ArrayLike, ranking: ArrayLike, *, k: Whole = 5, gain: _Gain = "linear",
+        offsets: ArrayLike | None = None) -> float | Vector:
     """Discounted cumulative gain of the first k places.
 
     ``sum over i = 1 ... k of gain(relevance[ranking[i]]) / log2(i + 1)``, over all places where
@@ -53,7 +75,14 @@ def dcg(relevance, ranking, *, k=5, gain="linear", offsets=None):
     return _sums(gains, *_many(ranking, gains.size, offsets), k)
 
 
-def ndcg(relevance, ranking, *, k=5, gain="linear", empty=0.0, offsets=None):
+@overload
+def ndcg(relevance: ArrayLike, ranking: ArrayLike, *, k: Whole = 5, gain: _Gain = "linear",
+         empty: Real = 0.0, offsets: None = None) -> float: ...
+@overload
+def ndcg(relevance: ArrayLike, ranking: ArrayLike, *, k: Whole = 5, gain: _Gain = "linear",
+         empty: Real = 0.0, offsets: ArrayLike) -> Vector: ...
+def ndcg(relevance: ArrayLike, ranking: ArrayLike, *, k: Whole = 5, gain: _Gain = "linear",
+         empty: Real = 0.0, offsets: ArrayLike | None = None) -> float | Vector:
     """DCG divided by that of the best ordering of the query's documents.
 
     Parameters
@@ -98,7 +127,78 @@ def ndcg(relevance, ranking, *, k=5, gain="linear", empty=0.0, offsets=None):
     return float(result[0]) if offsets is None else result
 
 
-def convex_regret(utility, optimal_utility, loss):
+def evaluate(learner: Any, data: Any, *, measures: Sequence[str] = ("ndcg@10",),
+             average: bool = False, gain: _Gain = "exponential") -> dict[str, float]:
+    """The mean over many queries of what a learner's rankings are worth; changes nothing.
+
+    The ranking of a query is by ``learner.scores``, ties to the lower index: for learners that draw
+    what they present, the one without chance.
+
+    Parameters
+    ----------
+    learner : learner of rankings
+    data : RankingData or sequence
+        ``data[i].features`` and ``data[i].relevance``, grades >= 0; at least one query.
+    measures : sequence of str, default ("ndcg@10",)
+        "ndcg@k" and "dcg@k", k from 1 on. A query without a relevant document counts 0.
+    average : bool, default False
+        Scores by the mean of the weights after each round.
+    gain : {"exponential", "linear"}, default "exponential"
+        That of the LETOR collections' tools; `ndcg` and `dcg` take the linear one where nothing is
+        said.
+
+    Returns
+    -------
+    dict of str to float
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> data = cf.data.RankingData([[1.0], [2.0], [3.0]], [0, 2, 1], [0, 2, 3])
+    >>> learner = cf.PreferencePerceptron(cf.Ranking())
+    >>> learner.update([1.0])
+    >>> cf.metrics.evaluate(learner, data, measures=("ndcg@1", "dcg@1"))
+    {'ndcg@1': 1.0, 'dcg@1': 2.0}
+    """
+    measures = checked_measures(measures)
+    parameter.choice("gain", gain, GAINS)
+    features, relevance, offsets = _queries(data)
+    scores = np.concatenate([learner.scores(part, average=average) for part in features])
+    lengths = np.diff(offsets)
+    query = np.repeat(np.arange(lengths.size), lengths)
+    ranking = np.lexsort((-scores, query)) - np.repeat(offsets[:-1], lengths)
+    found = {}
+    for measure in measures:
+        name, k = measure.split("@")
+        one = {"dcg": dcg, "ndcg": ndcg}[name]
+        found[measure] = float(one(relevance, ranking, k=int(k), gain=gain, offsets=offsets).mean())
+    return found
+
+
+def checked_measures(measures: Sequence[str]) -> tuple[str, ...]:
+    """The names of measures, each as `evaluate` takes it."""
+    if isinstance(measures, str):
+        raise TypeError(f"measures must be a sequence of names, got {measures!r}")
+    for measure in measures:
+        if not isinstance(measure, str) or not re.fullmatch("n?dcg@[1-9][0-9]{0,8}", measure):
+            raise ValueError(f'measures must be names like "ndcg@10" or "dcg@5", got {measure!r}')
+    return tuple(measures)
+
+
+def _queries(data):
+    """Tables of features, of all queries together or of each; all grades; the offsets."""
+    if len(data) == 0:
+        raise ValueError("data must hold at least one query")
+    if all(hasattr(data, name) for name in ("features", "relevance", "offsets")):
+        return [data.features], data.relevance, data.offsets
+    queries = [data[i] for i in range(len(data))]
+    parts = [_check.vector("relevance", query.relevance) for query in queries]
+    offsets = np.concatenate(([0], np.cumsum([part.size for part in parts])))
+    return [query.features for query in queries], np.concatenate(parts), offsets
+
+
+def convex_regret(utility: ArrayLike, optimal_utility: ArrayLike,
+                  loss: Callable[[Any], Any]) -> float:
     """``mean over t of loss(utility_t - optimal_utility_t), minus loss(0)``.
 
     Parameters

@@ -16,36 +16,51 @@ Examples
 array([1, 0, 2])
 """
 
-import numpy as np
+from __future__ import annotations
 
-from .coactive._user import ChanceUser, User
-from .coactive._users import Decider
-from .learner._check import count, number
+from typing import Any, Literal, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._typing import Real, Vector
+from .coactive._simulate import Decider
+from .coactive._user import (
+    PRESETS,
+    ChanceUser,
+    ClickUser,
+    User,
+    feedback_from_clicks,
+    true_weights,
+)
+from .learner._check import choice, count, number
 
 __all__ = [
     "AlphaInformative",
     "Best",
     "Better",
+    "Clicks",
     "ExpectedAlphaInformative",
     "NoisyDepth",
+    "OneHigher",
     "feedback_from_clicks",
 ]
 
 
-def _share(name, value):
-    return number(name, value, least=0.0, most=1.0)
+class _Closing(User):
+    """Who closes a share of the gap to the best, by the weights w*."""
+
+    alpha: float
+    weights: Vector | None
+    k: int
+
+    def _begin(self, alpha, weights, k):
+        self.alpha = number("alpha", alpha, least=0.0, most=1.0)
+        self.weights = None if weights is None else true_weights(weights)
+        self.k = count("k", k, least=1)
 
 
-def _true_weights(weights):
-    if weights is None:
-        return None
-    given = np.array(weights, dtype=np.float64)
-    if given.ndim != 1 or not given.size or not np.isfinite(given).all():
-        raise ValueError("weights must be a vector of finite numbers")
-    return given
-
-
-class AlphaInformative(User):
+class AlphaInformative(_Closing):
     """Strictly alpha-informative: closes the share alpha of the gap to the best, with least work.
 
     Rankings: the user walks down the presented ordering; for m = k, k + 1, ... the k documents
@@ -72,10 +87,9 @@ class AlphaInformative(User):
     2
     """
 
-    def __init__(self, alpha, *, weights=None, k=5):
-        self.alpha = _share("alpha", alpha)
-        self.weights = _true_weights(weights)
-        self.k = count("k", k, least=1)
+    def __init__(self, alpha: Real, *, weights: ArrayLike | None = None,
+                 k: SupportsIndex = 5) -> None:
+        self._begin(alpha, weights, k)
 
     def _decider(self):
         return Decider("alpha", alpha=self.alpha)
@@ -104,9 +118,9 @@ class NoisyDepth(User):
 
     items = False
 
-    def __init__(self, depth, *, k=5):
-        self.depth = count("depth", depth, least=1)
-        self.k = count("k", k, least=1)
+    def __init__(self, depth: SupportsIndex, *, k: SupportsIndex = 5) -> None:
+        self.depth: int = count("depth", depth, least=1)
+        self.k: int = count("k", k, least=1)
 
     def _decider(self):
         return Decider("depth", depth=self.depth)
@@ -115,7 +129,7 @@ class NoisyDepth(User):
         return [repr(self.depth), f"k={self.k}"]
 
 
-class ExpectedAlphaInformative(ChanceUser):
+class ExpectedAlphaInformative(_Closing, ChanceUser):
     """Alpha-informative on average: now and then one of five objects drawn at random.
 
     The deterministic answer is given with the smallest probability p for which the expected gain
@@ -142,11 +156,12 @@ class ExpectedAlphaInformative(ChanceUser):
     [3, 2, 2, 0, 3, 1]
     """
 
-    def __init__(self, alpha, *, weights=None, base_alpha=None, k=5, seed=None):
-        self.alpha = _share("alpha", alpha)
-        self.weights = _true_weights(weights)
-        self.base_alpha = None if base_alpha is None else _share("base_alpha", base_alpha)
-        self.k = count("k", k, least=1)
+    def __init__(self, alpha: Real, *, weights: ArrayLike | None = None,
+                 base_alpha: Real | None = None, k: SupportsIndex = 5, seed: Any = None) -> None:
+        self._begin(alpha, weights, k)
+        self.base_alpha: float | None = base_alpha
+        if base_alpha is not None:
+            self.base_alpha = number("base_alpha", base_alpha, least=0.0, most=1.0)
         self._seeded(seed)
 
     def _decider(self):
@@ -156,7 +171,21 @@ class ExpectedAlphaInformative(ChanceUser):
         return [repr(self.alpha), f"base_alpha={self.base_alpha}", f"k={self.k}"]
 
 
-class Better(ChanceUser):
+class _ByRatings(ChanceUser):
+    _values = "ratings"
+    rankings = False
+
+    def __init__(self, *, seed: Any = None) -> None:
+        self._seeded(seed)
+
+    def _decider(self):
+        return Decider(self._kind, generator=self.rng)
+
+    def _shown(self):
+        return []
+
+
+class Better(_ByRatings):
     """Items: of those rated strictly higher one with the smallest such rating, ties at random.
 
     Parameters
@@ -173,20 +202,34 @@ class Better(ChanceUser):
     2
     """
 
-    _values = "ratings"
-    rankings = False
-
-    def __init__(self, *, seed=None):
-        self._seeded(seed)
-
-    def _decider(self):
-        return Decider("better", generator=self.rng)
-
-    def _shown(self):
-        return []
+    _kind = "better"
 
 
-class Best(ChanceUser):
+class OneHigher(_ByRatings):
+    """Items: one of those rated exactly one higher, at random; the presented one if there is none.
+
+    The user of section 5.2.2 of Pannaga Shivaswamy and Thorsten Joachims, "Online Structured
+    Prediction via Coactive Learning" (2012).
+
+    Parameters
+    ----------
+    seed : optional
+        Anything `numpy.random.default_rng` takes; a Generator is copied.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import coactive_fast as cf
+    >>> query = SimpleNamespace(candidates=[0, 1, 2], ratings=[2, 5, 3])
+    >>> user = cf.users.OneHigher(seed=0)
+    >>> user.respond(query, 0), user.respond(query, 2)
+    (2, 2)
+    """
+
+    _kind = "one"
+
+
+class Best(_ByRatings):
     """Items: one of the highest rating, ties at random.
 
     Parameters
@@ -203,61 +246,81 @@ class Best(ChanceUser):
     1
     """
 
-    _values = "ratings"
-    rankings = False
-
-    def __init__(self, *, seed=None):
-        self._seeded(seed)
-
-    def _decider(self):
-        return Decider("best", generator=self.rng)
-
-    def _shown(self):
-        return []
+    _kind = "best"
 
 
-def feedback_from_clicks(presented, clicked):
-    """The ordering that clicks stand for: what was clicked goes to the front.
+def _by_grade(name: str, value: ArrayLike | None) -> Vector | None:
+    if value is None:
+        return None
+    given = np.array(value, dtype=np.float64)
+    if given.ndim != 1 or not given.size or not ((given >= 0.0) & (given <= 1.0)).all():
+        raise ValueError(f"{name} must be one number in [0, 1] a grade, from grade 0 on")
+    return given
+
+
+class Clicks(ClickUser):
+    """Looks at documents from the top and clicks by their grades.
+
+    A place is looked at always ("perfect"), with probability ``1 / place^eta`` ("position"), or
+    until the user stops ("cascade"): after each click with a probability by the grade. A document
+    that is looked at is clicked with a probability by its grade. The cascade is that of Nick
+    Craswell et al., "An Experimental Comparison of Click Position-Bias Models" (2008), with the
+    probabilities usual in the literature: of Katja Hofmann et al., "Balancing Exploration and
+    Exploitation in Listwise and Pairwise Online Learning to Rank for Information Retrieval" (2013).
+
+    =============== ================= =================
+    preset          click, grades 0-2 stop, grades 0-2
+    =============== ================= =================
+    "perfect"       0, .5, 1          0, 0, 0
+    "navigational"  .05, .5, .95      .2, .5, .9
+    "informational" .4, .7, .9        .1, .3, .5
+    "random"        .4, .5, .6        .5, .5, .5
+    =============== ================= =================
+
+    Where there are larger grades they are interpolated over 0 ... the largest one: that of the
+    whole `RankingData` a query comes from (``query.largest_grade``), else of its own documents.
+
+    One number is drawn for each place that the user comes to, and in a cascade one more after each
+    click.
 
     Parameters
     ----------
-    presented : array_like of int
-        The ordering shown, best first, or its first places.
-    clicked : sequence or set of int
-        Documents clicked over the whole chain of queries, in click order; a repeated click counts
-        once. A set has no order: its documents count in increasing order.
-
-    Returns
-    -------
-    ndarray of int
-        The clicked ones that were presented, in presented order; those clicked elsewhere in the
-        chain, in click order; then the rest. No click, or one on the top result alone, gives
-        `presented` back: no feedback.
+    model : {"cascade", "position", "perfect"}, default "cascade"
+    preset : {"perfect", "navigational", "informational", "random"}, optional
+        None: "perfect" for the perfect model, else "navigational".
+    click, stop : array_like, optional
+        In place of the preset's: one number in [0, 1] for each grade from 0 on. `stop` is looked at
+        by a cascade only.
+    eta : float, default 1.0
+        Of the model "position".
+    seed : optional
+        Anything `numpy.random.default_rng` takes; a Generator is copied.
 
     Examples
     --------
-    >>> from coactive_fast.users import feedback_from_clicks
-    >>> feedback_from_clicks([4, 2, 0, 1], [1, 7, 2, 1])
-    array([2, 1, 7, 4, 0])
+    >>> from types import SimpleNamespace
+    >>> import coactive_fast as cf
+    >>> query = SimpleNamespace(features=[[0.0]] * 4, relevance=[0, 2, 0, 2])
+    >>> user = cf.users.Clicks("perfect", seed=0)
+    >>> user.clicks(query, [0, 1, 2, 3])
+    array([1, 3])
+    >>> user.respond(query, [0, 1, 2, 3])
+    array([1, 3, 0, 2])
     """
-    shown = [int(d) for d in _documents("presented", presented)]
-    if len(set(shown)) != len(shown):
-        raise ValueError("presented must list each document once")
-    unordered = isinstance(clicked, (set, frozenset))
-    marks = dict.fromkeys(int(d) for d in _documents("clicked", sorted(clicked) if unordered
-                                                     else clicked))
-    front = [d for d in shown if d in marks]
-    there = set(shown)
-    return np.array([*front, *(d for d in marks if d not in there),
-                     *(d for d in shown if d not in marks)], dtype=np.intp)
 
+    def __init__(self, model: Literal["cascade", "position", "perfect"] = "cascade", *,
+                 preset: Literal["perfect", "navigational", "informational", "random",
+                                 None] = None,
+                 click: ArrayLike | None = None, stop: ArrayLike | None = None, eta: Real = 1.0,
+                 seed: Any = None) -> None:
+        self.model: str = choice("model", model, ("cascade", "position", "perfect"))
+        if preset is None:
+            preset = "perfect" if model == "perfect" else "navigational"
+        self.preset: str = choice("preset", preset, tuple(PRESETS))
+        self.click, self.stop = _by_grade("click", click), _by_grade("stop", stop)
+        self.eta: float = number("eta", eta, least=0.0)
+        self._seeded(seed)
 
-def _documents(name, value):
-    given = np.asarray(value)
-    if given.size == 0:
-        return given.astype(np.intp)
-    if given.ndim != 1 or given.dtype.kind not in "iu":
-        raise TypeError(f"{name} must be a sequence of indices, got {value!r}")
-    if given.min() < 0:
-        raise ValueError(f"{name} must hold indices >= 0, got {given.min()}")
-    return given
+    def _shown(self):
+        own = [f"{name}=..." for name in ("click", "stop") if getattr(self, name) is not None]
+        return [repr(self.model), f"preset={self.preset!r}", *own, f"eta={self.eta}"]

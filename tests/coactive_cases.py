@@ -19,6 +19,7 @@ golden = pytest.mark.skipif(
 modules = pytest.mark.parametrize(
     "module", [reference, coactive_fast], ids=["reference", "compiled"]
 )
+twins = pytest.mark.parametrize("module", [reference], ids=["reference"])  # what they alone can do
 
 
 def load(name):
@@ -30,6 +31,15 @@ def load(name):
             found.setdefault(case, {})[array] = file[key]
     assert found
     return found
+
+
+def run(learner, deltas):
+    """The weights after every delta."""
+    trail = []
+    for delta in deltas:
+        learner.update(delta)
+        trail.append(learner.weights)
+    return np.array(trail)
 
 
 class Recorder:

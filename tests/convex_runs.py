@@ -14,6 +14,7 @@ def learners(module, feasible, n, **options):
     return {
         "ONSEG": lambda: module.ONSEG(n, feasible, beta=0.02, epsilon=50.0, **hand),
         "ONSEG baseline": lambda: module.ONSEG(n, feasible, beta=0.5, baseline=True, **hand),
+        "ONSEG residual": lambda: module.ONSEG(n, feasible, beta=0.5, feedback="residual", **hand),
         "OGDEG": lambda: module.OGDEG(n, feasible, **hand),
         "ONS": lambda: module.ONS(n, feasible, 0.5),
         "OGD": lambda: module.OGD(n, feasible, 2.0),
@@ -21,7 +22,7 @@ def learners(module, feasible, n, **options):
     }
 
 
-KINDS = ["ONSEG", "ONSEG baseline", "OGDEG", "ONS", "OGD", "DikinFTRL"]
+KINDS = ["ONSEG", "ONSEG baseline", "ONSEG residual", "OGDEG", "ONS", "OGD", "DikinFTRL"]
 LOSSES = {
     "squared": lambda module, Z, y: module.losses.Squared(Z, 1.5 * y),
     "logistic": lambda module, Z, y: module.losses.Logistic(Z, y),

@@ -1,7 +1,10 @@
 """The filters as the tests run them, with what their streams need."""
 
+from pathlib import Path
+
+import numpy as np
 import pytest
-from row_cases import Unchanged, unit_rows
+from row_cases import FOLDER, Unchanged, unit_rows
 
 import coactive_fast as cf
 
@@ -26,6 +29,16 @@ FILTERS = {
         "ProbabilisticRidgeFilter",
         {"horizon": 30, "covariance": "diagonal", "a": 0.2, "seed": 2},
     ),
+    "probabilistic kernel": (
+        "ProbabilisticRidgeFilter",
+        {"explore": 0.3, "covariance": "kernel", "a": 0.1, "seed": 1},
+    ),
+    "probabilistic window": (
+        "ProbabilisticRidgeFilter",
+        {"explore": 0.3, "window": 9, "a": 0.1, "seed": 2},
+    ),
+    "ridge dgs": ("RidgeFilter", {"rule": "dgs", "width": 0.3, "cost_ratio": 1.5, "floor": 0.1}),
+    "diagonal bbq": ("RidgeFilter", {"rule": "bbq", "covariance": "diagonal", "calibrate": True}),
     "Perceptron": ("PerceptronFilter", {}),
     "Perceptron forwarded": ("PerceptronFilter", {"feedback": "forwarded"}),
     "apple tasting": ("AppleTasting", {"explore": 0.3, "seed": 3}),
@@ -39,6 +52,13 @@ def build(module, name, **changes):
     if kind == "AppleTasting":
         arguments["classifier"] = module.RidgeFilter(feedback="full")
     return getattr(module, kind)(**arguments)
+
+
+def learn_all(learner, X, y):
+    """The learner, having learned every row without a round."""
+    for x, relevant in zip(X, y, strict=True):
+        learner.learn(x, bool(relevant))
+    return learner
 
 
 def problem(rng, T=60, d=5):
@@ -71,3 +91,13 @@ def all_of(history):
 
 def unchanged(learner, X, y):
     return Unchanged(learner, lambda one: all_of(one.run(X, y)), lambda one: readings(one, X[:5]))
+
+
+def golden_readings():
+    """The cases of the golden file of readings, each a dict of arrays; and p without a horizon."""
+    found = {}
+    with np.load(Path(FOLDER) / "more_filtering_readings.npz") as file:
+        for key in file.files:
+            case, _, name = key.partition("__")
+            found.setdefault(case, {})[name] = file[key]
+    return found

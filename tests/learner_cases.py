@@ -118,6 +118,40 @@ CASES = [
               {"gamma": 2.0}, {"epsilon": 2.0}),
     *coactive("deferred", lambda task: cf.SecondOrderPreferencePerceptron(
         task, radius=0.5, projection="deferred"), {"radius": 0.4}, {"projection": "exact"}),
+    *coactive("convex_box", lambda task: cf.ConvexPreferencePerceptron(
+        task, feasible=cf.Box(-0.5, 1.0)), {"slope": 0.5}, {"feasible": cf.L1Ball(1.0)}),
+    *coactive("second_order_l1", lambda task: cf.SecondOrderPreferencePerceptron(
+        task, feasible=cf.L1Ball(0.5)), {"gamma": 2.0}, {"feasible": cf.Ball(1.0)}),
+    Case("preference-kernel", lambda: cf.PreferencePerceptron(
+        cf.Ranking(k=3), kernel="rbf", budget=20), ranking_round,
+        lambda m: m.scores(documents(99)[0]), BAD_RANKINGS, {"budget": 8},
+        {"task": cf.Ranking(k=2), "kernel": "linear"}),
+]
+
+
+def click_round(learner, t):
+    x, rng = documents(t)
+    shown = learner.present(x)
+    learner.learn_clicks(x, shown, shown[rng.random(len(x)) < 0.4])
+
+
+def bad_clicks(x, shown, clicked):
+    return lambda learner: learner.learn_clicks(x, shown, clicked)
+
+
+BAD_CLICKS = [
+    *(bad for bad in BAD_RANKINGS if "learn" not in bad.__code__.co_names),
+    bad_clicks(np.zeros((2, 6)), [0, 1], [0]),
+    bad_clicks(np.zeros((2, 6)), [], []),
+    bad_clicks(np.zeros((2, 5)), [0, 1], [2]),
+]
+CASES += [
+    Case("pairwise", lambda: cf.PairwisePerceptron(cf.Ranking(k=3), seed=3), click_round,
+         lambda m: np.append(m.weights, m.average_weights), BAD_CLICKS, {"swap": 0.2},
+         {"task": cf.Ranking(k=2)}),
+    Case("pdgd", lambda: cf.PDGD(cf.Ranking(k=3), seed=3), click_round,
+         lambda m: np.append(m.weights, m.average_weights), BAD_CLICKS, {"rate": 0.7},
+         {"task": cf.Ranking(k=2)}),
 ]
 
 
@@ -199,12 +233,12 @@ BAD_EXAMPLES = [
     lambda learner: learner.forward([]),
     lambda learner: learner.margin(np.full(5, np.inf)),
     lambda learner: learner.margin(np.zeros(6)),
-    lambda learner: learner.learn(np.zeros(5), 1),
+    lambda learner: learner.learn(np.zeros(5), 2),
     lambda learner: learner.learn(np.zeros(5), None),
     lambda learner: learner.learn(np.zeros(6), True),
     lambda learner: learner.learn(np.full(5, np.nan), False),
     lambda learner: learner.run(np.zeros((2, 5)), [True]),
-    lambda learner: learner.run(np.zeros((2, 5)), [1, 0]),
+    lambda learner: learner.run(np.zeros((2, 5)), [2, 0]),
     lambda learner: learner.run(np.zeros((2, 6)), [True, False]),
     lambda learner: learner.run(np.zeros((2, 5)), [True, False], u=np.zeros(4)),
 ]
@@ -234,6 +268,15 @@ CASES += [
     Case("filter-probabilistic-diagonal",
          lambda: cf.ProbabilisticRidgeFilter(explore=0.2, a=0.1, covariance="diagonal", seed=3),
          filter_round, margins, BAD_EXAMPLES, {"explore": 1.0}, {"a": 2.0, "covariance": "full"}),
+    Case("filter-probabilistic-kernel",
+         lambda: cf.ProbabilisticRidgeFilter(explore=0.2, a=0.1, covariance="kernel", seed=3),
+         filter_round, margins, BAD_EXAMPLES, {"explore": 1.0},
+         {"window": 3, "kernel": "rbf", "calibrate": True}),
+    Case("filter-probabilistic-window",
+         lambda: cf.ProbabilisticRidgeFilter(explore=0.2, a=0.1, window=4, seed=3),
+         filter_round, margins, BAD_EXAMPLES, {"explore": 1.0}, {"window": None}),
+    filtering("calibrated", {"calibrate": False}, {"cost_ratio": 2.0, "rule": "bbq"},
+              calibrate=True, rule="dgs", width=0.3, floor=0.2),
 ]
 
 
@@ -280,7 +323,7 @@ BAD_ANSWERS = [
     *BAD_ROWS,
     lambda learner: learner.learn(np.zeros(6), 0, True),
     lambda learner: learner.learn(np.ones(5), 3, True),
-    lambda learner: learner.learn(np.ones(5), 0, 1),
+    lambda learner: learner.learn(np.ones(5), 0, 2),
     lambda learner: learner.learn(np.full(5, 1e308), 0, True),
 ]
 BAD_LABELS = [
@@ -309,6 +352,98 @@ CASES += [
     confidit("kernel", {"eta": 30.0}, {"kernel": "rbf"}, covariance="kernel"),
     Case("banditron", lambda: cf.Banditron(3, gamma=0.3, seed=4), bandit_round, class_scores,
          BAD_ANSWERS, {"gamma": 1.0}, {"n_classes": 2, "max_features": 7}),
+    Case("newtron", lambda: cf.Newtron(3, gamma=0.3, seed=4), bandit_round, class_scores,
+         BAD_ANSWERS, {"gamma": 1.0}, {"n_classes": 2, "norm_bound": 5.0}),
+    Case("newtron-full", lambda: cf.Newtron(3, covariance="full", seed=4), bandit_round,
+         class_scores, BAD_ANSWERS, {"beta": 1.0}, {"n_classes": 2, "covariance": "diagonal"}),
+    confidit("selfnormalized", {"confidence": "theory"}, {"covariance": "full"},
+             confidence="selfnormalized"),
     Case("arow", lambda: cf.MulticlassAROW(3), labelled_round, class_scores, BAD_LABELS,
          {"r": 0.1}, {"n_classes": 2}),
+]
+
+
+# --- rewards ------------------------------------------------------------------------------------
+
+
+def actions(t):
+    rng = np.random.default_rng(t)
+    return rng.standard_normal((4, 5)) * (rng.random((4, 5)) < 0.8), float(rng.random())
+
+
+def regression_round(learner, t):
+    X, y = actions(t)
+    learner.predict(X)
+    learner.learn(X[0], y, weight=0.5 + t % 2)
+
+
+def linear_round(learner, t):
+    """Some decisions wait for some rounds."""
+    X, y = actions(t)
+    decision = learner.decide(X)
+    if t % 3:
+        learner.reward(decision.id, y)
+    else:
+        learner.learn(X[learner.choose(X)], y)
+
+
+def arm_round(learner, t):
+    X, y = actions(t)
+    learner.learn(X[0], learner.choose(X[0]), y)
+
+
+def arm_scores(learner):
+    return np.concatenate([np.append(*learner.scores(x)) for x in PROBES])
+
+
+BAD_REWARDS = [
+    lambda learner: learner.learn(np.zeros(6), 0.5),
+    lambda learner: learner.learn(np.full(5, np.nan), 0.5),
+    lambda learner: learner.learn(np.ones(5), np.nan),
+    lambda learner: learner.learn(np.ones(5), 0.5, weight=0.0),
+    lambda learner: learner.learn(np.full(5, 1e308), 0.5),
+    lambda learner: learner.decay(0.0),
+    lambda learner: learner.merge(cf.SimpleFilter()),
+]
+BAD_OFFERS = [
+    *BAD_REWARDS,
+    lambda learner: learner.choose(np.zeros((2, 6))),
+    lambda learner: learner.choose(np.zeros((0, 5))),
+    lambda learner: learner.choose(np.ones((2, 5)), allowed=[False, False]),
+    lambda learner: learner.choose(np.ones((2, 5)), k=0),
+    lambda learner: learner.choose(np.ones((2, 5)), context=[1.0]),
+    lambda learner: learner.decide(np.full((2, 5), np.inf)),
+    lambda learner: learner.reward(10**6, 0.5),
+    lambda learner: learner.drop(-1),
+]
+BAD_ARMS = [
+    lambda learner: learner.choose(np.ones((2, 5))),
+    lambda learner: learner.choose(np.ones(5), allowed=[True]),
+    lambda learner: learner.learn(np.ones(5), 3, 0.5),
+    lambda learner: learner.learn(np.ones(5), 0, np.inf),
+    lambda learner: learner.learn(np.ones(4), 0, 0.5),
+    lambda learner: learner.inverse(3),
+]
+
+
+def linear(name, change, shaping, **arguments):
+    return Case(f"linear-{name}", lambda: cf.LinearBandit(**arguments), linear_round,
+                lambda m: np.append(*m.scores(PROBES)), BAD_OFFERS, change,
+                {"context_features": 2, **shaping})
+
+
+CASES += [
+    Case("ridge", cf.OnlineRidge, regression_round, lambda m: m.predict(PROBES), BAD_REWARDS,
+         {"forget": 0.9}, {"link": "logistic", "ridge": 2.0}),
+    Case("ridge-diagonal", lambda: cf.OnlineRidge(covariance="diagonal", max_features=5),
+         regression_round, lambda m: m.predict(PROBES), BAD_REWARDS, {"forget": 0.9},
+         {"ridge": 2.0, "max_features": 9}),
+    linear("ucb", {"width": 3.0}, {"covariance": "diagonal"}, floor=0.2, seed=5),
+    linear("theory", {"norm_bound": 0.0, "noise": 0.0}, {"ridge": 3.0}, width="theory", seed=9),
+    linear("thompson", {"explore": "squarecb", "scale": 0.0}, {"link": "logistic"},
+           explore="thompson", seed=6),
+    linear("squarecb-diagonal", {"scale": 0.0}, {"covariance": "full"}, explore="squarecb",
+           covariance="diagonal", forget=0.9, link="logistic", seed=7),
+    Case("arms", lambda: cf.ArmBandit(3, explore="squarecb", seed=8), arm_round, arm_scores,
+         BAD_ARMS, {"explore": "ucb"}, {"n_arms": 4, "covariance": "diagonal"}),
 ]

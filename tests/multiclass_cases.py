@@ -8,6 +8,7 @@ import coactive_fast as cf
 
 # Where the learners are found; every test of them runs for each.
 MODULES = [pytest.param(cf.reference, id="reference"), pytest.param(cf, id="compiled")]
+TWINS = MODULES[:1]  # for what the twins alone can do so far
 
 LEARNERS = {
     "v1": ("Confidit", {"covariance": "full", "confidence": "theory", "projection": True}),
@@ -19,12 +20,18 @@ LEARNERS = {
     "diagonal projection": ("Confidit", {"projection": True, "confidence": "theory"}),
     "linear": ("Confidit", {"covariance": "kernel", "alpha": 0.5, "seed": 3}),
     "rbf": ("Confidit", {"covariance": "kernel", "kernel": "rbf", "confidence": "theory"}),
+    "self alpha": ("Confidit", {"confidence": "selfnormalized", "norm_bound": 0.3, "alpha": 0.5,
+                                "seed": 2}),
+    "self full": ("Confidit", {"confidence": "selfnormalized", "covariance": "full"}),
     "Banditron": ("Banditron", {"gamma": 0.3, "seed": 4}),
+    "Newtron": ("Newtron", {"gamma": 0.3, "seed": 4}),
+    "Newtron full": ("Newtron", {"covariance": "full", "norm_bound": 2.0, "gamma": 0.3, "seed": 4}),
     "Perceptron": ("MulticlassPerceptron", {}),
     "second-order": ("MulticlassSecondOrderPerceptron", {"a": 0.5}),
     "AROW": ("MulticlassAROW", {"r": 0.5}),
 }
-BANDITS = ("Confidit", "Banditron")
+BANDITS = ("Confidit", "Banditron", "Newtron")
+DRAWN = ("Banditron", "Newtron", "Newtron full")  # their choices take draws
 
 
 def build(module, name, n_classes=3, **changes):

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 import os
 import threading
 from pathlib import Path
@@ -114,6 +115,24 @@ class Unchanged:
         after = copy.deepcopy(self.learner)
         for do in (self.readings, self.run, self.readings):
             np.testing.assert_equal(do(after), do(self.before))
+
+
+def squares(X):
+    """The feature map of ``(0.7 x.y + 0.3)^2`` in two dimensions, written out."""
+    a, b = math.sqrt(0.7) * X.T
+    r, s = math.sqrt(2.0), math.sqrt(0.3)
+    return np.array([a * a, b * b, r * a * b, r * s * a, r * s * b, np.full(len(X), 0.3)]).T
+
+
+class BreakingKernel:
+    """A dot product that fails while `broken`."""
+
+    broken = False
+
+    def __call__(self, x, y):
+        if self.broken:
+            raise RuntimeError("no answer")
+        return float(x @ y)
 
 
 class FailingKernel:

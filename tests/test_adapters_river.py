@@ -25,9 +25,13 @@ from river import (  # noqa: E402
 
 from coactive_fast.adapters import river as adapter  # noqa: E402
 from coactive_fast.adapters.river import OnlineClassifier  # noqa: E402
+from coactive_fast.learner._store import learners  # noqa: E402
 
-LEARNERS = [None, cf.Banditron(2, seed=1), cf.MulticlassPerceptron(2),
-            cf.MulticlassSecondOrderPerceptron(2), cf.MulticlassAROW(2)]
+LEARNERS = [None, *(make(2) for name, make in learners("multiclass").items()
+                    if name != "Confidit")]  # which is what None means
+for _learner in LEARNERS:
+    if _learner is not None and "seed" in _learner.get_params():
+        _learner.set_params(seed=1)
 
 
 @pytest.mark.parametrize("check", list(checks.yield_checks(OnlineClassifier())),

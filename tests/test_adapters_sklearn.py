@@ -21,10 +21,13 @@ from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
 
 from coactive_fast.adapters import sklearn as adapter  # noqa: E402
 from coactive_fast.adapters.sklearn import OnlineClassifier  # noqa: E402
+from coactive_fast.learner._store import learners  # noqa: E402
 
-LEARNERS = [None, cf.Confidit(2, covariance="full"), cf.Banditron(2, seed=1),
-            cf.MulticlassPerceptron(2), cf.MulticlassSecondOrderPerceptron(2),
-            cf.MulticlassAROW(2)]
+LEARNERS = [None, cf.Confidit(2, covariance="full"),
+            *(make(2) for name, make in learners("multiclass").items() if name != "Confidit")]
+for _learner in LEARNERS:
+    if _learner is not None and "seed" in _learner.get_params():
+        _learner.set_params(seed=1)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -16,7 +16,7 @@ from coactive_fast import reference
 from coactive_fast.coactive import _svm
 
 
-@pytest.mark.parametrize("name", ["_dueling", "_svm"])
+@pytest.mark.parametrize("name", ["_learners", "_svm"])
 def test_examples_in_the_docstrings(name):
     outcome = doctest.testmod(importlib.import_module(f"coactive_fast.coactive.{name}"))
     assert outcome.attempted > 0 and outcome.failed == 0

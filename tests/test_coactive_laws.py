@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse
-from coactive_cases import modules
+from coactive_cases import modules, run
 
 
 def all_rules(module, task):
@@ -31,15 +31,6 @@ def momentum(state, delta):
     step = delta + 0.5 * state.memory.get("step", 0.0)
     state.memory["step"] = step
     return state.weights + step
-
-
-def run(learner, deltas):
-    """The weights after every delta."""
-    trail = []
-    for delta in deltas:
-        learner.update(delta)
-        trail.append(learner.weights)
-    return np.array(trail)
 
 
 def fingerprint(learner):

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from coactive_fast.convex._chance import Chance
+from coactive_fast.learner._chance import Chance
 from convex_cases import SETS, check_nearest, each_set, quiet
 from convex_runs import KINDS, LOSSES, Unknown, by_calls, learners, losses, same_learner, state_of
 
@@ -86,7 +86,7 @@ def test_projections_along_a_run_satisfy_kkt(name, n):
         check_nearest(name, learner.center, z, A, c, learner.gamma)
         moved += not np.allclose(learner.center, z, rtol=0, atol=1e-9)
     assert moved > 10, "the projection was hardly ever at work"
-    assert learner._engine.rule.state()["metric"]["repairs"] == 0
+    assert learner._engine.state()["metric"]["repairs"] == 0
 
 
 REAL = os.environ.get("COACTIVE_DATA", "")
@@ -128,7 +128,7 @@ def test_projections_over_real_data_satisfy_kkt(name, beta):
         check_nearest(kind, learner.center, z, A, c, learner.gamma)
         moved += not np.allclose(learner.center, z, rtol=0, atol=1e-12)
     assert moved > 20, "the projection was hardly ever at work"
-    assert learner._engine.rule.state()["metric"]["repairs"] == 0
+    assert learner._engine.state()["metric"]["repairs"] == 0
 
 
 def test_a_point_that_is_pending_is_the_first_of_a_run():
@@ -427,7 +427,9 @@ def test_signatures_are_the_twins(name):
     own, twin = cf, reference
     for part in name.split("."):
         own, twin = getattr(own, part), getattr(twin, part)
-    assert inspect.signature(own) == inspect.signature(twin)
+    given = [[(p.name, p.kind, p.default) for p in inspect.signature(one).parameters.values()]
+             for one in (own, twin)]  # annotations aside: twins have stubs
+    assert given[0] == given[1]
 
 
 def test_epsilon_in_use_is_that_of_the_beginning():

@@ -23,7 +23,7 @@ from convex_cases import (
     play,
     quiet,
 )
-from test_golden import FOLDER, close, load
+from test_kernels_golden import FOLDER, close, load
 
 golden = pytest.mark.skipif(
     not FOLDER, reason="COACTIVE_VECTORS does not name the folder of the golden vectors"
@@ -58,7 +58,7 @@ PARAMETER_SETS = {
 
 @golden
 def test_golden_parameters(module):
-    for case, a in load("convex_parameters"):
+    for case, a in load("convex_parameters").items():
         theorem, name = case.split("_", 1)
         feasible = PARAMETER_SETS[name](module)
         for row in a["rows"]:
@@ -87,7 +87,7 @@ def test_golden_parameters(module):
 @golden
 @pytest.mark.parametrize("rule", ["onseg", "onseg_epsilon", "ogdeg"])
 def test_golden_streams_of_losses(module, rule):
-    for case, a in load("convex_streams"):
+    for case, a in load("convex_streams").items():
         name, n = case.split("_")
         feasible = Scripted(SETS[name](module, int(n)), a["v"])
         options = {key: float(a[key]) for key in ("delta", "gamma")}
@@ -111,7 +111,7 @@ def test_golden_streams_of_losses(module, rule):
 @golden
 @pytest.mark.parametrize("rule", ["ons", "ons_epsilon", "ogd"])
 def test_golden_streams_of_gradients(module, rule):
-    for case, a in load("convex_streams"):
+    for case, a in load("convex_streams").items():
         name, n = case.split("_")
         feasible = SETS[name](module, int(n))
         if rule == "ogd":
@@ -132,7 +132,7 @@ def test_golden_losses(module):
         "logistic": lambda a: module.losses.Logistic(a["Z"], a["y"]),
         "portfolio": lambda a: module.losses.PortfolioReturn(a["Z"]),
     }
-    for case, a in load("losses"):
+    for case, a in load("losses").items():
         losses = build[case](a)
         for t, x in enumerate(a["x"]):
             close(losses.value(t, x), a["value"][t], 1e-12, case)

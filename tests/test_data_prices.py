@@ -133,6 +133,18 @@ def test_forms_of_input():
     assert data.standardize(X[:, 0]).transform(X[:, 0]).shape == (3,)
 
 
+def test_what_is_masked_or_points_outside_is_refused():
+    sparse = pytest.importorskip("scipy.sparse")
+    X = np.array([[0.0, 1.0], [2.0, 0.0], [4.0, 3.0]])
+    scaling = data.standardize(X)
+    lying = sparse.csr_matrix(X)
+    lying.indices = np.full_like(lying.indices, 10**8)
+    for form in (np.ma.array(X, mask=X > 3.0), lying):
+        for call in (data.standardize, data.minmax, scaling.transform, scaling.inverse):
+            with pytest.raises(ValueError, match="^X "):
+                call(form)
+
+
 def test_the_record_goes_through_json():
     scaling = data.minmax(np.random.default_rng(0).standard_normal((9, 3)))
     again = data.Scaling(**json.loads(json.dumps(scaling.to_dict())))

@@ -366,3 +366,12 @@ def test_a_killed_save_leaves_the_old_or_the_new(tmp_path):
         assert (loaded.features == loaded.relevance[0]).all()
         seen.add(loaded.relevance[0])
     assert seen <= {0.0, 1.0}
+
+
+@pytest.mark.parametrize("masked", ["features", "relevance", "offsets"])
+def test_masked_arrays_are_refused(masked):
+    arguments = {"features": np.eye(3), "relevance": np.zeros(3), "offsets": np.array([0, 2, 3])}
+    RankingData(**arguments)
+    arguments[masked] = np.ma.masked_array(arguments[masked])
+    with pytest.raises(ValueError, match=f"{masked} must not be a masked array"):
+        RankingData(**arguments)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from coactive_fast import data
-from coactive_fast.data import _text
+from coactive_fast.data import _compiled
 from coactive_fast.data._svmlight import load_dense
 
 TEXT = (b"# made up\n"
@@ -71,7 +71,7 @@ def test_every_cut_of_the_file():
 
 @pytest.mark.parametrize("piece", [1, 2, 5, 17, 64, 1000])
 def test_lines_longer_than_the_buffer(piece):
-    rows = _text.Rows(io.BytesIO(TEXT), "text", 1, None, np.float64, False, True, piece=piece)
+    rows = _compiled.Rows(io.BytesIO(TEXT), "text", 1, None, np.float64, False, True, piece=piece)
     labels, values, lines = [], [], []
     while rows.advance():
         labels += rows.labels.tolist()
@@ -257,7 +257,7 @@ def test_what_is_no_file(tmp_path):
 
 
 def test_the_readers_look_at_their_arguments():
-    rows = _text.Rows(io.BytesIO(TEXT + b"\n"), "text", 1, None, np.float64, False, True)
+    rows = _compiled.Rows(io.BytesIO(TEXT + b"\n"), "text", 1, None, np.float64, False, True)
     assert rows.advance() and rows.n_rows == 5
     for flat, row, stride in ((np.zeros(20), 0, 3), (np.zeros(19), 0, 4), (np.zeros(20), 1, 4),
                               (np.zeros(40)[::2], 0, 4)):
@@ -267,7 +267,7 @@ def test_the_readers_look_at_their_arguments():
         rows.scatter(np.zeros(20, dtype=int), 0, 4)
     for old, new, skip in ((5, 4, 0), (4, 5, 0), (4, 3, 2)):
         with pytest.raises(ValueError, match="do not fit"):
-            _text.restride(np.zeros(16), 4, old, new, skip)
+            _compiled.restride(np.zeros(16), 4, old, new, skip)
 
 
 def test_an_error_of_the_file_object_goes_through():

@@ -51,9 +51,14 @@ def test_sums_of_tasks_are_means_over_users():
         np.testing.assert_allclose(total.mean, np.cumsum(values, 1).mean(0), rtol=1e-10)
     assert found.end == found.curve().mean[-1] and found.at(7) == found.curve().mean[6]
     _, (other,) = results(films=[Case("first", sample={"users": 21})])
-    gain, error, share = found.less_than(other)
-    assert gain == pytest.approx(other.end - found.end) and 0.0 < error < other.error
-    assert 0.5 < share == 1.0 - other.less_than(found)[2]
+    means = _plan.running_mean(history.regret_per_user)
+    np.testing.assert_allclose(found.runs_at(10), means[:, 9], rtol=1e-12)
+    np.testing.assert_allclose(found.runs_at(), means[:, -1], rtol=1e-12)
+    gain = other.log().minus(found.log())
+    assert gain.value == pytest.approx(np.log(other.end / found.end))
+    assert 0.0 < gain.error < other.log().error
+    height = np.log(means[:, found.rounds[found.rounds >= 10] - 1].mean(1).mean())
+    assert found.log_range().value == pytest.approx(height)
 
 
 def test_rankings_go_over_all_queries_in_other_orders():
@@ -81,7 +86,8 @@ def test_no_ranking_is_more_useful_than_the_bound():
 def made(means):
     """A result of one run with these means."""
     means = np.asarray(means, dtype=float)
-    found = {"runs": 1, "seconds": 0.0, "regret": means, "regret squared": means**2}
+    found = {"runs": 1, "seconds": 0.0, "regret": means, "regret squared": means**2,
+             "regret at": means[None, _coactive.marks(len(means)) - 1]}
     return _coactive.Result(Case("made"), {"rounds": len(means)}, [found])
 
 
@@ -95,7 +101,7 @@ def test_the_round_from_which_regret_is_low_for_good():
                                            (lambda t: t, 9.9, 10.1)])
 def test_growth_by_tenfolds(of, low, high):
     x = np.arange(1, 100_001)
-    assert low < coactive_convex.growth(_plan.Curve("", x, of(x))) < high
+    assert low < np.exp(coactive_convex.growth(made(of(x) / x), "regret").value) < high
 
 
 def test_the_grid_of_the_dueling_bandit_has_25_ratios():
@@ -136,7 +142,6 @@ def test_clicks():
     assert coactive_clicks.dcg(np.array([1.0, 2.0]), 2.0) == pytest.approx(
         2.5 + 5.0 / np.log2(3.0))
     assert coactive_clicks.shares(np.array([1.0, 2.0, 0.0, -1.0])) == [0.5, 0.25, 0.25]
-    assert coactive_clicks.sign_test(np.array([1.0] * 75 + [-1.0] * 25)) == 5.0
     orders = {}
     for condition in coactive_clicks.CONDITIONS:
         orders[condition], clicked, queries = coactive_clicks.chain(

@@ -1,6 +1,7 @@
 """The filters: golden vectors, what holds for all, coins, errors.
 
-What is the ridge filters' alone is tested in test_ridge_filter_twins.py.
+What is the ridge filters' alone is tested in test_filtering_ridge.py, _forgetting.py, _costs.py
+and _probabilistic.py.
 """
 
 import copy
@@ -40,7 +41,7 @@ def module(request):
     return request.param
 
 
-@pytest.mark.parametrize("name", ["filtering_shell", "filtering"])
+@pytest.mark.parametrize("name", ["filtering_shell", "filtering", "filtering_ridge"])
 def test_examples_in_the_docstrings(name):
     outcome = doctest.testmod(importlib.import_module(f"coactive_fast.reference.{name}"))
     assert outcome.attempted > 0 and outcome.failed == 0
@@ -322,7 +323,7 @@ def test_after_an_error_the_filter_is_as_before(module, name, rng):
             for do in (learner.margin, learner.forward, lambda x: learner.learn(x, True)):
                 with pytest.raises((ValueError, TypeError), match=r"\bx\b"):
                     do(x)
-        for relevant in (-1, 1, 2, 0.5, "True", None):
+        for relevant in (-2, 2, 0.5, "True", None):
             with pytest.raises((ValueError, TypeError), match=r"\brelevant\b"):
                 learner.learn(X[0], relevant)
         bad_tables = (X[0], np.where(X == X[3, 2], np.nan, X), out_of_range(5), "rows", X[:, :0])
@@ -331,7 +332,7 @@ def test_after_an_error_the_filter_is_as_before(module, name, rng):
                 learner.run(X_bad, y)
         with pytest.raises((ValueError, TypeError), match=r"\b[xX]\b"):
             learner.run(X[:, 1:], y)
-        for y_bad in (y[1:], y[None], y.astype(float), np.where(y, 1, -1), ["yes"] * 20):
+        for y_bad in (y[1:], y[None], y + 0.5, np.where(y, 1, -2), ["yes"] * 20):
             with pytest.raises((ValueError, TypeError), match=r"\by\b"):
                 learner.run(X, y_bad)
 
@@ -372,7 +373,7 @@ REFUSED = [
     ("ProbabilisticRidgeFilter", "horizon", {"horizon": 0}),
     ("ProbabilisticRidgeFilter", "horizon", {"horizon": 10.0}),
     ("ProbabilisticRidgeFilter", "a", {"explore": 0.1, "a": 0.0}),
-    ("ProbabilisticRidgeFilter", "covariance", {"explore": 0.1, "covariance": "kernel"}),
+    ("ProbabilisticRidgeFilter", "covariance", {"explore": 0.1, "covariance": "half"}),
     ("ProbabilisticRidgeFilter", "seed", {"explore": 0.1, "seed": "now"}),
     ("PerceptronFilter", "feedback", {"feedback": None}),
     ("AppleTasting", "classifier", {"classifier": object(), "explore": 0.1}),

@@ -169,9 +169,13 @@ def test_damaged_states_are_refused(case):
     before = pickle.dumps(state)
     for name in state:
         for damage in (None, "text", np.full(3, np.nan)):
+            if name == "pending" and damage is None:  # nothing is: a state like others
+                continue
             with pytest.raises((TypeError, ValueError, OverflowError)):
                 learner._engine.restore({**state, name: damage})
             assert pickle.dumps(learner._engine.state()) == before
+        if name == "version":  # a state without it is of the first form
+            continue
         with pytest.raises((TypeError, ValueError)):
             learner._engine.restore({k: v for k, v in state.items() if k != name})
     for wrong in (None, [], {}):

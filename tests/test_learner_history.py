@@ -66,7 +66,8 @@ def test_fields():
     assert h.regret_per_user is None
     assert len(h) == 3
     assert [f.name for f in dataclasses.fields(h)] == [
-        "regret", "utility", "optimal_utility", "regret_per_user"]
+        "regret", "utility", "optimal_utility", "regret_per_user", "feedback_utility",
+        "gain_per_user", "held_out", "held_out_rounds"]
     assert other().mistakes.dtype == bool and other().choices.dtype == np.intp
 
 

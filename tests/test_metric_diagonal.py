@@ -1,12 +1,11 @@
 """`metric.Diagonal`: the same answers as the twin."""
 
-import copy
-import pickle
 
 import nasty
 import numpy as np
 import pytest
 import scipy.sparse
+from metric_cases import COPIES
 
 import coactive_fast as cf
 
@@ -42,7 +41,7 @@ def test_sparse_rows_are_dense_rows(n, rng):
     for t, (x, c) in enumerate(zip(*stream(n, 40, rng), strict=True)):
         row = scipy.sparse.csr_matrix(x) if t % 2 else scipy.sparse.csr_array(x[None])
         assert sparse.quad(row) == pytest.approx(dense.quad(x), rel=1e-13)
-        np.testing.assert_allclose(sparse.solve(row), dense.solve(x), rtol=1e-13)
+        np.testing.assert_allclose(sparse.solve(row).toarray()[0], dense.solve(x), rtol=1e-13)
         assert sparse.update(row, c=c) == pytest.approx(dense.update(x, c=c), rel=1e-13)
     nasty.same_readings(sparse, dense, rng.standard_normal(n), 1e-13)
 
@@ -75,7 +74,7 @@ def test_after_an_error_the_state_is_as_before(rng):
     bad[6] = np.nan
     refused = [
         ("x", bad, 1.0), ("x", good[:6], 1.0), ("x", scipy.sparse.csr_matrix(bad), 1.0),
-        ("x", good * 1e200, 1.0), ("c", good, 0.0), ("c", good, -1.0), ("c", good, np.nan),
+        ("x", good * 1e200, 1.0), ("c", good, 0.0), ("c", good, -1e9), ("c", good, np.nan),
     ]
     for name, x, c in refused:
         with pytest.raises(ValueError, match=rf"\b{name}\b"):
@@ -94,18 +93,11 @@ def test_reading_changes_nothing(rng):
     assert nasty.frozen(m) == before
 
 
-@pytest.mark.parametrize("way", ["copy", "copy.copy", "deepcopy", "pickle", "state"])
+@pytest.mark.parametrize("way", [*COPIES, "state"])
 def test_a_copy_goes_on_by_itself_bit_for_bit(way, rng):
     m = fed(9, 20, rng)
     before = nasty.frozen(m)
-    copies = {
-        "copy": lambda: m.copy(),
-        "copy.copy": lambda: copy.copy(m),
-        "deepcopy": lambda: copy.deepcopy(m),
-        "pickle": lambda: pickle.loads(pickle.dumps(m)),
-        "state": lambda: cf.metric.Diagonal.from_state(m.state()),
-    }
-    other = copies[way]()
+    other = COPIES[way](m) if way in COPIES else cf.metric.Diagonal.from_state(m.state())
     X, c = stream(9, 30, rng)
     q = [other.update(x, c=weight) for x, weight in zip(X, c, strict=True)]
     assert nasty.frozen(m) == before, "the copy shares memory with the original"

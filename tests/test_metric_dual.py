@@ -1,12 +1,11 @@
 """`metric.Dual`: the same answers as the twin for every kernel, window and budget."""
 
-import copy
-import pickle
 
 import nasty
 import numpy as np
 import pytest
 import scipy.sparse
+from metric_cases import COPIES
 
 import coactive_fast as cf
 
@@ -246,13 +245,7 @@ def test_reading_changes_nothing(form, rng):
 @pytest.mark.parametrize("way", ["copy", "copy.copy", "deepcopy", "pickle"])
 def test_a_copy_goes_on_by_itself_bit_for_bit(way, kernel, form, rng):
     m, x = fed(5, 12, rng, kernel=kernel, **form), rng.standard_normal(5)
-    copies = {
-        "copy": lambda: m.copy(),
-        "copy.copy": lambda: copy.copy(m),
-        "deepcopy": lambda: copy.deepcopy(m),
-        "pickle": lambda: pickle.loads(pickle.dumps(m)),
-    }
-    before, other = nasty.readings(m, x), copies[way]()
+    before, other = nasty.readings(m, x), COPIES[way](m)
     X, c = stream(5, 15, rng)
     q = [other.update(row, c=weight) for row, weight in zip(X, c, strict=True)]
     np.testing.assert_equal(nasty.readings(m, x), before)

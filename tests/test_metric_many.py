@@ -54,7 +54,7 @@ def test_repeated_entries_of_sparse_rows_are_added_up():
     assert X.nnz == 3  # the argument is as it was
 
 
-@pytest.mark.parametrize("indices", [[0, 5], [-1, 0], [1, 1]])
+@pytest.mark.parametrize("indices", [[0, 5], [-1, 0]])
 def test_sparse_rows_that_lie_about_themselves(indices):
     X = scipy.sparse.csr_matrix(([1.0, 1.0], [0, 1], [0, 2]), shape=(1, 2))
     assert X.has_canonical_format

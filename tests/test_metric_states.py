@@ -7,6 +7,7 @@ import pickle
 import nasty
 import numpy as np
 import pytest
+from metric_cases import COPIES
 
 import coactive_fast as cf
 
@@ -30,7 +31,10 @@ def test_an_object_that_was_not_made_refuses_every_call(cls):
              lambda m: m.inverse(), lambda m: m.matrix(), lambda m: m.logdet, lambda m: m.state(),
              lambda m: m.copy(), lambda m: pickle.dumps(m), lambda m: m.updates]
     if cls is not cf.metric.Dual:
-        calls.append(lambda m: m.update_many([[1.0]]))
+        calls += [lambda m: m.update_many([[1.0]]), lambda m: m.quad_many([[1.0]]),
+                  lambda m: m.solve_many([[1.0]]), lambda m: m.sample(1, 0),
+                  lambda m: m.forget(0.5), lambda m: m.decay(0.5), lambda m: m.merge(cls(1)),
+                  lambda m: cls(1).merge(m)]
     if cls is cf.metric.Full:
         calls.append(lambda m: m.health())
     for call in calls:
@@ -87,12 +91,6 @@ class Named(cf.metric.Full):
         self.notes = []
 
 
-COPIES = {
-    "copy": lambda m: m.copy(),
-    "copy.copy": copy.copy,
-    "deepcopy": copy.deepcopy,
-    "pickle": lambda m: pickle.loads(pickle.dumps(m)),
-}
 
 
 @pytest.mark.parametrize("way", COPIES.values(), ids=list(COPIES))
@@ -128,10 +126,14 @@ DAMAGE = {
         "ridge": [7.0, -1.0], "pending": [-1, 99, 2.0, None], "n": [2, 4, -1, "3"],
         "next_look": [-5, 2**62], "next_probe": [None], "worst_residual": [-1.0],
         "memory": [None, np.zeros(3)],
+        "least": [0.0, 0.5, 2.0, None], "share": [0.0, 0.5, 1.5, "x"], "scale": [-1.0, 0.5, 3.0],
+        "forgets": [-1, 0.5], "lowered": [2, None, "x"], "format": [0, 3, True, "2"],
     },
     "Diagonal": {
         "updates": [-1, 2.5, "x"], "ridge": [0.0, "a", 1e6],
         "diagonal": [[], [1.0, 0.0], None, [[1.0]], [np.inf]],
+        "marks": [np.ones(2), np.zeros(3), np.full(3, 2.0), None], "now": [0.0, 0.5, 2.0, None],
+        "lowered": [1, None], "format": [0, 3, True],
     },
     "Dual": {
         "count": [-3, 5, "x"], "logdet": [np.nan, "x"], "missed": [None, -1.0],
@@ -177,6 +179,20 @@ def test_arrays_of_zeros_are_no_state_of_full(precision, n):
                          ("precision", other)):
         with pytest.raises(ValueError, match="memory"):
             cf.metric.Full.from_state({**state, field: value})
+
+
+@pytest.mark.parametrize("power", [8, 10, 20, 40, 75])
+def test_long_rows_leave_a_state_that_is_read(power):
+    """Whatever digits they have cost the inverse."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        m = cf.metric.Full(4)
+        for _ in range(3):
+            m.update([10.0**power * rng.uniform(1.0, 2.0), *rng.normal(size=3)])
+        other = cf.metric.Full.from_state(m.state())
+        assert nasty.frozen(other) == nasty.frozen(m)
+        x = rng.normal(size=4)
+        assert m.update(x) == other.update(x)
 
 
 @pytest.mark.parametrize("field", ["roots", "factor", "inverses"])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from multiclass_cases import (
+    DRAWN,
     LEARNERS,
     build,
     is_bandit,
@@ -28,7 +29,7 @@ FULL = [name for name, (_, arguments) in LEARNERS.items() if arguments.get("cova
 
 
 @pytest.mark.parametrize("name", ["multiclass._confidit", "multiclass._learners",
-                                  "multiclass._history", "multiclass._calls", "data._multiclass",
+                                  "multiclass._history", "multiclass._engine", "data._multiclass",
                                   "data._svmlight"])
 def test_examples_in_the_docstrings(name):
     outcome = doctest.testmod(importlib.import_module(f"coactive_fast.{name}"))
@@ -56,7 +57,10 @@ def test_a_run_is_the_loop_to_the_bit(name, d, n_classes, rng):
 def test_the_form_of_the_rows_changes_no_bit(name, n_classes, rng):
     if name in ("linear", "rbf") and n_classes > 3:
         pytest.skip("its rows are written out anyway")
-    X, y = stream(rng, d=40, n_classes=n_classes)
+    if name == "Newtron full" and n_classes > 20:
+        pytest.skip("a matrix of order 2800 a round")
+    d = 8 if name == "Newtron full" else 40
+    X, y = stream(rng, d=d, n_classes=n_classes)
     X = X.astype(np.float32).astype(np.float64)  # so that float32 holds the same rows
     forms = {**dict(sparse_forms(X)), "fortran": np.asfortranarray(X), "float32": X.astype("f"),
              "sparse float32": scipy.sparse.csr_matrix(X.astype("f")),
@@ -84,7 +88,7 @@ def test_what_choose_leaves_changes_no_bit(name, d, rng):
     asked, confused, silent = (build(cf, name) for _ in range(3))
     for x, right in zip(X, y, strict=True):
         label = int(rng.integers(3))
-        if name != "Banditron":
+        if name not in DRAWN:
             asked.choose(x)
             confused.choose(x)
             confused.choose(-x)
@@ -145,7 +149,7 @@ def test_tables_of_every_make(rng, tmp_path):
     frozen.flags.writeable = False
     shifted = np.frombuffer(b"x" + X.tobytes(), dtype=np.uint8)[1:].view(np.float64)
     forms = [mapped, frozen, X.astype(">f8"), X.astype(np.longdouble), X.tolist(), np.asmatrix(X),
-             shifted.reshape(X.shape), np.ma.masked_array(X), X[:, None, :][:, 0]]
+             shifted.reshape(X.shape), X[:, None, :][:, 0]]
     for form in forms:
         np.testing.assert_array_equal(learner.decision_function(form), expected)
         assert learner.choose(form[3]) == learner.choose(X[3])
@@ -179,6 +183,50 @@ def test_sparse_formats(form, kind, rng):
     learner.learn(one, 1, True)
     plain.learn(X[5], 1, True)
     same_state(learner, plain)
+
+
+@pytest.mark.parametrize("places", [np.int32, np.int64, np.uint8, np.uint64, ">i4", list])
+@pytest.mark.parametrize("values", [np.float64, np.float32, ">f8", int, list])
+def test_pairs_of_every_kind(places, values, rng):
+    """The same bits as the vector; nothing of the caller's is written to."""
+    X = rng.integers(-3, 4, size=(20, 9)).astype(float)
+    learner, plain = cf.Confidit(3, normalize=True), cf.Confidit(3, normalize=True)
+    for one in (learner, plain):
+        one.learn(X[0], 1, True)
+    for t, x in enumerate(X[1:]):
+        index = np.flatnonzero(x)
+        if t % 3 == 0:  # in any order, and a feature in two parts
+            index = np.append(rng.permutation(index), index[:1])
+        value = x[index]
+        if t % 3 == 0 and len(index):
+            value[-1] -= 2.0
+            value[0 if index[0] == index[-1] else index.tolist().index(index[-1])] = 2.0
+        index = index.tolist() if places is list else index.astype(places)
+        value = value.tolist() if values is list else value.astype(values)
+        before = copy.deepcopy((index, value))
+        assert learner.choose((index, value)) == plain.choose(x)
+        learner.learn((index, value), t % 3, t % 2 == 0)
+        plain.learn(x, t % 3, t % 2 == 0)
+        np.testing.assert_equal((index, value), before)
+    np.testing.assert_allclose(learner.weights, plain.weights, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("most", [None, 20])
+@pytest.mark.parametrize("pair", [
+    ([2**63 - 1], [1.0]), (np.array([2**64 - 1], np.uint64), [1.0]), ([10**30], [1.0]),
+    (np.array([2**63 - 1]), np.ones(1)), (np.array([-(2**63)]), np.ones(1)), ([-1], [1.0]),
+    (np.array([1, 2], np.int32), np.ones(1)), ([1.0], [1.0]), ([True], [1.0]), ([25], [1.0]),
+    (np.array([1, 1], np.int32), np.full(2, 1e308)), (np.array([1]), np.array([np.nan])),
+    (np.ma.array([1]), [1.0]), ([1], np.ma.array([1.0])), ([[1]], [[1.0]]), (["a"], [1.0]),
+], ids=repr)
+def test_pairs_that_are_refused(pair, most):
+    learner = cf.Confidit(3, max_features=most)
+    learner.learn(np.ones(9), 1, True)
+    before = state(learner)
+    for do in (lambda: learner.choose(pair), lambda: learner.learn(pair, 1, True)):
+        with pytest.raises((ValueError, TypeError), match=r"\bx\b"):
+            do()
+    np.testing.assert_equal(state(learner), before)
 
 
 def broken_rows():
@@ -287,8 +335,8 @@ def test_pruning_keeps_ties_with_the_lower_label(rng):
 
 # --- growth ---------------------------------------------------------------------------------
 
-GROWING = ["v5", "v5 alpha", "printed", "diagonal projection", "Banditron", "Perceptron",
-           "second-order", "AROW"]
+GROWING = ["v5", "v5 alpha", "printed", "diagonal projection", "Banditron", "Newtron",
+           "Perceptron", "second-order", "AROW"]
 
 
 @pytest.mark.parametrize("name", GROWING)
@@ -398,9 +446,19 @@ def test_damaged_states_are_refused(kind, rng):
         for damage in (None, "text", np.full(3, np.nan), -1):
             with pytest.raises((TypeError, ValueError)):
                 learner._engine.restore({**whole, key: damage})
+        if key == "version":  # the first states had none
+            continue
         with pytest.raises(ValueError, match=key):
             learner._engine.restore({k: v for k, v in whole.items() if k != key})
     np.testing.assert_equal(state(learner), whole)
+
+
+def test_no_labels_for_no_rows():
+    for empty in ([], np.empty(0, int), np.empty(0, object), np.empty(0, bool)):
+        for classes in (2, 3):
+            if classes == 3 and np.asarray(empty).dtype.kind == "b":
+                continue
+            assert len(cf.Confidit(classes).run(np.ones((0, 4)), empty)) == 0
 
 
 def test_a_callable_kernel_cannot_be_saved(tmp_path):
@@ -499,11 +557,12 @@ def test_rows_of_another_class_of_sizes(name, rng):
 @learners
 @pytest.mark.parametrize("d, n_classes", [(33, 9), (12, 30)])
 def test_the_twin_agrees(name, d, n_classes, rng):
-    if is_bandit(name) and name != "Banditron":
+    if is_bandit(name) and name not in DRAWN:
         arguments = {"alpha": 1.0}
     else:
         arguments = {}
-    X, y = stream(rng, T=80, d=d, n_classes=n_classes)
+    T = 15 if name == "Newtron full" else 80  # whose twin inverts a matrix over all classes
+    X, y = stream(rng, T=T, d=d, n_classes=n_classes)
     learner, twin = (build(module, name, n_classes, **arguments) for module in (cf, cf.reference))
     for t, (x, right) in enumerate(zip(X, y, strict=True)):
         teach(learner, name, x, t % n_classes, right)

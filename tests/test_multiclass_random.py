@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse
-from multiclass_cases import LEARNERS, build, is_bandit, teach
+from multiclass_cases import DRAWN, LEARNERS, build, is_bandit, teach
 
 import coactive_fast as cf
 from coactive_fast.reference.multiclass_confidit import _read
@@ -15,10 +15,10 @@ CLASSES, FEATURES = [2, 3, 8, 9, 17, 33], [1, 2, 8, 31, 33, 65]
 
 def arguments(name, rng):
     """Some of Confidit's parameters at random, where it is a Confidit that has them."""
-    if not is_bandit(name) or name == "Banditron":
+    if not is_bandit(name) or name in DRAWN:
         return {}
     found = {"alpha": float(rng.choice([1.0, 0.3, 0.0, -0.7])), "seed": int(rng.integers(99)),
-             "confidence": str(rng.choice(["constant", "theory"])),
+             "confidence": str(rng.choice(["constant", "theory", "selfnormalized"])),
              "eta": float(10.0 ** rng.uniform(-3.0, 1.0)),
              "norm_bound": float(rng.choice([0.0, 1.0, 3.0])),
              "approximation_error": float(rng.choice([0.0, 0.1])),
@@ -52,6 +52,8 @@ def optimistic(twin, x):
 def test_any_history(name, case):
     rng = np.random.default_rng([case, list(LEARNERS).index(name)])
     K, d = int(rng.choice(CLASSES)), int(rng.choice(FEATURES))
+    if name == "Newtron full":  # whose twin inverts a matrix over all classes in every round
+        K, d = min(K, 9), min(d, 9)
     changes, size, x = arguments(name, rng), 10.0 ** rng.integers(-2, 3), np.zeros(d)
     learner, twin = (build(module, name, K, **changes) for module in (cf, cf.reference))
     for _ in range(30):
@@ -64,7 +66,7 @@ def test_any_history(name, case):
         elif what < 0.1:
             learner = pickle.loads(pickle.dumps(learner))
         label, expected = learner.choose(form), twin.choose(x)
-        if label != expected and name != "Banditron":  # rounding may part what is equal
+        if label != expected and name not in DRAWN:  # rounding may part what is equal
             scores = optimistic(twin, x)
             assert scores[expected] - scores[label] <= 1e-8 * np.abs(scores).max()
         if rng.random() < 0.5:

@@ -1,6 +1,6 @@
 """The multiclass learners: golden vectors, what holds for all, chance, rows, errors.
 
-What is Confidit's alone is tested in test_confidit_twins.py.
+What is Confidit's alone is tested in test_multiclass_confidit.py and _confidit_more.py.
 """
 
 import copy
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from multiclass_cases import (
     BANDITS,
+    DRAWN,
     LEARNERS,
     MODULES,
     build,
@@ -31,7 +32,8 @@ from row_cases import (
     with_holes,
 )
 
-DOCUMENTED = ["_row_learner", "multiclass_shell", "multiclass", "multiclass_confidit"]
+DOCUMENTED = ["_row_learner", "multiclass_shell", "multiclass", "multiclass_confidit",
+              "multiclass_newtron"]
 learners = pytest.mark.parametrize("name", LEARNERS)
 
 
@@ -143,7 +145,7 @@ def test_reading_changes_nothing(module, name, rng):
     learner, (X, y) = trained(module, name, rng), problem(rng, T=20)
     with unchanged(learner, X, y):
         for x in X:
-            if name != "Banditron":  # its `choose` draws
+            if name not in DRAWN:  # its `choose` draws
                 learner.choose(x)
         for value in readings(learner, X).values():
             for array in value if isinstance(value, list) else [value]:
@@ -154,7 +156,7 @@ def test_reading_changes_nothing(module, name, rng):
 @learners
 def test_ties_go_to_the_lower_label(module, name):
     learner, x = build(module, name, n_classes=4), np.array([0.6, 0.8])
-    if name == "Banditron":
+    if name in DRAWN:
         assert learner.predict([x])[0] == 0
         return
     assert learner.choose(x) == 0
@@ -172,14 +174,14 @@ def test_null_rows_only_count(module, name, rng):
         return
     draws = copy.deepcopy(learner)
     assert learner.predict([zero])[0] == 0
-    if name != "Banditron":
+    if name not in DRAWN:
         assert learner.choose(zero) == 0
     for label in range(3):
         teach(learner, name, zero, label, 1)
     after = readings(learner, X)
     assert after.pop("rounds") == before.pop("rounds") + 3
     np.testing.assert_equal(after, before)
-    if name.endswith("alpha") or name == "Banditron":
+    if name.endswith("alpha") or name in DRAWN:
         # the coins that follow are those that would have followed
         np.testing.assert_array_equal(learner.run(X, y).choices, draws.run(X, y).choices)
 
@@ -251,7 +253,7 @@ def test_an_added_class_is_one_that_was_never_seen(module, name, rng):
     """Four classes of which one is never learned, or three and a fourth that comes later."""
     X, y = problem(rng, noise=0.0)
     projects = "v1" in name or "v4" in name or "projection" in name
-    if name == "Banditron" or projects:  # there the number of classes changes every round
+    if name in DRAWN or projects:  # there the number of classes changes every round
         learner = trained(module, name, rng)
         kept = learner.decision_function(X)
         assert learner.add_class() == 3
@@ -374,7 +376,7 @@ def test_after_an_error_the_learner_is_as_before(module, name, rng):
             for do in (learner.predict, learner.decision_function, lambda X: learner.run(X, y)):
                 with pytest.raises((ValueError, TypeError), match=r"\bX\b"):
                     do(X_bad)
-        for y_bad in (y[1:], y[None], np.full(20, 3), np.full(20, -1), y.astype(float), y == 1):
+        for y_bad in (y[1:], y[None], np.full(20, 3), np.full(20, -1), y + 0.5, y == 1):
             with pytest.raises((ValueError, TypeError), match=r"\by\b"):
                 learner.run(X, y_bad)
 
@@ -383,11 +385,11 @@ def test_after_an_error_the_learner_is_as_before(module, name, rng):
 def test_refused_labels_and_answers(module, name, rng):
     learner, (X, y) = trained(module, name, rng), problem(rng, T=20)
     with unchanged(learner, X, y):
-        for label in (-1, 3, 2**70, 1.0, "1", None, True, [1]):
+        for label in (-1, 3, 2**70, 1.5, "1", None, True, [1]):
             arguments = (label, True) if is_bandit(name) else (label,)
             with pytest.raises((ValueError, TypeError), match=r"\blabel\b|\by\b"):
                 learner.learn(X[0], *arguments)
-        for correct in (-1, 2, 0.5, "True", None):
+        for correct in (-2, 2, 0.5, "True", None):
             if is_bandit(name):
                 with pytest.raises((ValueError, TypeError), match=r"\bcorrect\b"):
                     learner.learn(X[0], 1, correct)
@@ -415,11 +417,12 @@ REFUSED = [
     ("Confidit", "alpha", {"alpha": 1.0000001}),
     ("Confidit", "alpha", {"alpha": "1"}),
     ("Confidit", "projection", {"projection": "yes"}),
-    ("Confidit", "projection", {"projection": True, "covariance": "kernel"}),
     ("Confidit", "norm_bound", {"norm_bound": -1.0}),
     ("Confidit", "delta", {"delta": 0.0}),
     ("Confidit", "delta", {"delta": 1.5}),
     ("Confidit", "approximation_error", {"approximation_error": -0.1}),
+    ("Confidit", "approximation_error", {"approximation_error": "0.1"}),
+    ("Confidit", "approximation_error", {"approximation_error": None}),
     ("Confidit", "diagonal_step", {"diagonal_step": "exact"}),
     ("Confidit", "normalize", {"normalize": 3}),
     ("Confidit", "kernel", {"kernel": "rbf"}),
@@ -431,6 +434,11 @@ REFUSED = [
     ("Banditron", "n_classes", {"n_classes": 0}),
     ("Banditron", "gamma", {"gamma": 0.0}),
     ("Banditron", "gamma", {"gamma": 1.5}),
+    ("Newtron", "covariance", {"covariance": "kernel"}),
+    ("Newtron", "alpha", {"alpha": 0.0}),
+    ("Newtron", "beta", {"beta": -1.0}),
+    ("Newtron", "gamma", {"gamma": 1.01}),
+    ("Newtron", "norm_bound", {"norm_bound": np.inf}),
     ("MulticlassPerceptron", "n_classes", {"n_classes": -3}),
     ("MulticlassSecondOrderPerceptron", "a", {"a": 0.0}),
     ("MulticlassSecondOrderPerceptron", "a", {"a": 1e-320}),

@@ -5,22 +5,28 @@ the Batch Preference Perceptron over data that stay where they are; `predict`,
 `decision_function` and `rank` score Dask arrays and bags.
 """
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import copy
 import types
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from coactive_fast._typing import Progress
 from coactive_fast.coactive._engine import CoactiveEngine
 from coactive_fast.coactive._learners import CoactiveLearner, PreferencePerceptron
-from coactive_fast.coactive._record import Record
+from coactive_fast.coactive._rules import Record
 from coactive_fast.coactive._simulation import (
-    _at_work,
-    _compiled_run,
-    _same_length,
-    _true_weights,
+    at_work,
+    compiled_run,
+    same_length,
+    weights_of,
 )
 from coactive_fast.coactive._tasks import Ranking
 from coactive_fast.coactive._user import User
@@ -31,6 +37,11 @@ from coactive_fast.learner._extras import require
 from coactive_fast.learner._history import CoactiveHistory
 from coactive_fast.learner._progress import reporter
 from coactive_fast.multiclass._learners import MulticlassLearner
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Collection = TypeVar("Collection")  # of Dask
 
 __all__ = ["Workers", "decision_function", "distributed_simulate", "predict", "rank"]
 
@@ -51,12 +62,12 @@ class Workers:
         Seconds until a scheduler that does not answer is given up.
     """
 
-    def __init__(self, cluster, *, timeout=10.0):
+    def __init__(self, cluster: Any, *, timeout: float = 10.0) -> None:
         self.cluster, self.timeout = cluster, number("timeout", timeout, above=0.0)
-        self.client = None
+        self.client: Any = None
         self.asked, self.stopped = {}, False  # futures of each call of `each`
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         if isinstance(self.cluster, str):
             self.client = self._connected()
         else:
@@ -70,7 +81,7 @@ class Workers:
         self.jobs = max(1, sum(self.client.nthreads().values()))
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         if isinstance(self.cluster, str):
             self.client.close()
 
@@ -103,7 +114,7 @@ class Workers:
         async with rpc(self.cluster, connection_args=how) as other:
             await asyncio.wait_for(other.identity(), self.timeout)
 
-    def each(self, tasks, sets):
+    def each(self, tasks: Sequence[Any], sets: Any) -> Iterator[tuple[int, Any]]:
         """(index, (result, seconds)) of every task, as they end."""
         from distributed import as_completed
 
@@ -124,7 +135,7 @@ class Workers:
             del self.asked[id(futures)]
             self.client.cancel([future for future in futures if not future.done()])
 
-    def stop(self):
+    def stop(self) -> None:
         """Cancels all that was asked for; whoever waits for it gets a CancelledError."""
         self.stopped = True
         for futures in list(self.asked.values()):
@@ -142,7 +153,7 @@ def _plain_client(name, client):
 # --- a batch over many machines -------------------------------------------------------------------
 
 
-def distributed_order(sizes, batch):
+def distributed_order(sizes: ArrayLike, batch: int) -> NDArray[np.intp]:
     """The order in which `distributed_simulate` counts the queries of its partitions.
 
     Each batch takes its share from every partition, one partition after the other; where one is
@@ -179,14 +190,12 @@ def distributed_order(sizes, batch):
 
 
 def _play(data, order, task, user, weights, truth):
-    """On a worker: one part of a batch by the compiled loop; its Deltas and utilities."""
+    """On a worker: one part of a batch by the compiled loop; its Deltas, and what was measured."""
     deltas = np.empty((len(order), data.dimension))
-    utility, optimal = np.empty(len(order)), np.empty(len(order))
     engine = CoactiveEngine(task, lambda: Record(weights, deltas))
-    run = _compiled_run(types.SimpleNamespace(task=task), data, user, order, truth, utility,
-                        optimal)
+    run = compiled_run(types.SimpleNamespace(task=task), data, user, order, truth)
     run.run(engine, None)
-    return deltas, utility, optimal
+    return deltas, *run.measured()
 
 
 class _Partitions:
@@ -251,8 +260,9 @@ def _is_loss(error):
     return isinstance(error, CancelledError | KilledWorker)
 
 
-def distributed_simulate(learner, partitions, user, batch, client, *, weights=None,
-                         progress=None):
+def distributed_simulate(learner: PreferencePerceptron, partitions: Sequence[Any], user: Any,
+                         batch: int, client: Any, *, weights: ArrayLike | None = None,
+                         progress: Progress = None) -> CoactiveHistory:
     """The Batch Preference Perceptron over data that lie on many machines.
 
     The weights go out once a batch; each worker plays its part of the batch in the compiled loop
@@ -291,12 +301,12 @@ def distributed_simulate(learner, partitions, user, batch, client, *, weights=No
         raise TypeError("user must be one of this package's users of rankings without chance, "
                         f"got {type(user).__name__}")
     batch = count("batch", batch, least=2)
-    truth = _true_weights(weights, user, None)
+    truth = weights_of(weights, user, None)
     _plain_client("client", client)
-    user = _at_work(user, learner.task.k, None)
+    user = at_work(user, learner.task.k, None)
     parts = _Partitions(client, partitions)
     order = distributed_order(_sizes(parts.forms(), learner, user, truth), batch)
-    utility, optimal = np.empty(len(order)), np.empty(len(order))
+    utility, optimal, feedback = (np.empty(len(order)) for _ in range(3))
     before = learner.rounds
     with reporter(progress) as report:
         learner.set_params(batch=batch)
@@ -306,7 +316,8 @@ def distributed_simulate(learner, partitions, user, batch, client, *, weights=No
                 at = done
                 for deltas, *measured in parts.ask(_play, _runs(order[done:end]), learner.task,
                                                    user, learner.weights, truth):
-                    utility[at:at + len(deltas)], optimal[at:at + len(deltas)] = measured
+                    for column, part in zip((utility, optimal, feedback), measured, strict=True):
+                        column[at:at + len(deltas)] = part
                     at += len(deltas)
                     for delta in deltas:
                         learner.update(delta)
@@ -316,7 +327,7 @@ def distributed_simulate(learner, partitions, user, batch, client, *, weights=No
             done = learner.rounds - before
             learner.last_history = CoactiveHistory(
                 regret=optimal[:done] - utility[:done], utility=utility[:done],
-                optimal_utility=optimal[:done])
+                optimal_utility=optimal[:done], feedback_utility=feedback[:done])
     return learner.last_history
 
 
@@ -325,11 +336,11 @@ def _sizes(forms, learner, user, truth):
     dimensions = sorted({dimension for _, dimension in forms})
     if len(dimensions) > 1:
         raise ValueError(f"partitions must all have the same features, got {dimensions} of them")
-    _same_length(truth, "weights", dimensions[0])
+    same_length(truth, "weights", dimensions[0])
     if getattr(user, "weights", None) is not None:
-        _same_length(user.weights, "weights of the user", dimensions[0])
+        same_length(user.weights, "weights of the user", dimensions[0])
     if learner.weights.size:
-        _same_length(learner.weights, "weights of the learner", dimensions[0])
+        same_length(learner.weights, "weights of the learner", dimensions[0])
     return [queries for queries, _ in forms]
 
 
@@ -347,7 +358,7 @@ def _runs(order):
 # --- scoring ------------------------------------------------------------------------------------
 
 
-def predict(learner, X):
+def predict(learner: Any, X: Collection) -> Collection:
     """`learner.predict` over a Dask array of rows.
 
     Parameters
@@ -367,7 +378,7 @@ def predict(learner, X):
                         meta=np.empty(0, dtype=np.intp))
 
 
-def decision_function(learner, X):
+def decision_function(learner: Any, X: Collection) -> Collection:
     """`learner.decision_function` over a Dask array of rows.
 
     Parameters
@@ -416,7 +427,7 @@ def _scores(block, learner):
     return learner.decision_function(block)
 
 
-def rank(learner, queries, *, k=None):
+def rank(learner: Any, queries: Collection, *, k: int | None = None) -> Collection:
     """`learner.present` for every query of a Dask bag.
 
     Parameters

@@ -1,20 +1,22 @@
-"""The multiclass learners as river classifiers (extra ``river``)."""
+"""Learners as river classifiers, regressors and bandit policies (extra ``river``)."""
 
+import contextlib
 import copy
 import inspect
-import struct
-import threading
 
 import numpy as np
-import scipy.sparse
-from river import base
+from river import bandit, base
 
+import coactive_fast as cf
+from coactive_fast.adapters._dictionaries import Row, check_values
 from coactive_fast.adapters._pattern import fresh
+from coactive_fast.learner._check import count, switch
 from coactive_fast.learner._extras import require
 
-__all__ = ["OnlineClassifier"]
+__all__ = ["ConfiditPolicy", "LinearBanditPolicy", "OnlineClassifier", "OnlineRidgeRegressor"]
 
 FEATURES = 1 << 20
+INTERCEPT = ("intercept",)  # a name that no row has
 
 
 class OnlineClassifier(base.MiniBatchClassifier):
@@ -53,7 +55,7 @@ class OnlineClassifier(base.MiniBatchClassifier):
             self._learner.set_params(max_features=FEATURES)
         self._features, self._labels, self._numbers = {}, [], {}
         self._sees_label = "label" not in inspect.signature(self._learner.learn).parameters
-        self._row = _Row(self._learner.max_features)
+        self._row = Row(self._learner.max_features)
 
     @property
     def _multiclass(self):
@@ -77,7 +79,7 @@ class OnlineClassifier(base.MiniBatchClassifier):
                     self._learner.learn(row, choice, choice == number)
             except Exception:
                 self._go_back(*before)
-                _check_values(x)
+                check_values(x)
                 raise
 
     def predict_one(self, x, **ignored):
@@ -130,7 +132,7 @@ class OnlineClassifier(base.MiniBatchClassifier):
             try:
                 return question(self._row.of(x, self._features, False))
             except Exception:
-                _check_values(x)
+                check_values(x)
                 raise
 
     def _best(self, row):
@@ -205,97 +207,273 @@ class OnlineClassifier(base.MiniBatchClassifier):
             return self._learner.decision_function(rows)[:, :len(self._labels)]
 
 
-class _Row:
-    """One scipy row that is filled again and again; its width doubles as features come.
+# --- rewards: a number instead of a label ---------------------------------------------------------
 
-    Its arrays are longer than what is in them: a row ends where `indptr` says. The names of the
-    row before are kept, for in most streams they are those of this one.
+
+class _Rewarded:
+    """Dictionaries as rows, with an intercept or without, for a learner of one or more regressions.
+
+    Names of features are numbered as they come. In the diagonal form rows widen with them; in the
+    full form every row is as wide as `max_features` from the start.
     """
 
-    def __init__(self, most):
-        self.most, self.width, self.names = most, 0, None
-        self.lock = threading.Lock()  # of the row and of all that is numbered
-        self.make_room(16)
+    def _take_names(self):
+        """Checks what the rows depend on; the most features there may be."""
+        full = self.covariance == "full"
+        if full and self.max_features is None:
+            raise ValueError('max_features must be given with covariance="full": the matrix has '
+                             "that many rows from the start")
+        switch("intercept", self.intercept)
+        most = count("max_features", FEATURES if self.max_features is None else self.max_features,
+                     least=1)
+        self._features, self._row = {}, Row(most, fixed=full)
+        return None if full else most
 
-    def __reduce__(self):
-        return _Row, (self.most,)  # there is nothing in it
+    def _dictionary(self, x):
+        return {**x, INTERCEPT: 1.0} if self.intercept else x
 
-    def make_room(self, entries):
-        self.values, self.places = np.zeros(entries), np.zeros(entries, dtype=np.int32)
-        self.ends = np.zeros(2, dtype=np.int32)
-        self.width, self.names = 0, None
-
-    def of(self, x, features, grow):
-        """The dictionary as a row. Names that are new get the next numbers, or are left out."""
-        entries = len(x)
-        if entries > len(self.values):
-            self.make_room(2 * entries)
-        # a format costs less than an array, and takes nothing but numbers
-        struct.pack_into(f"{entries}d", self.values, 0, *x.values())
-        names = list(x)
-        if names != self.names:
-            self.names = None
+    @contextlib.contextmanager
+    def _known(self, x, grow):
+        """The row of x under the lock; names that came with a refused row are forgotten."""
+        with self._row.lock:
+            before = len(self._features)
             try:
-                self.place(names, features)
-            except KeyError:
-                if not grow:
-                    return self.of({name: x[name] for name in names if name in features},
-                                   features, False)
-                self.number(names, features)
-                self.place(names, features)
-            self.names = names
-        if len(features) > self.width or self.width == 0:
-            self.widen(len(features))
-        return self.row
-
-    def place(self, names, features):
-        struct.pack_into(f"{len(names)}i", self.places, 0, *map(features.__getitem__, names))
-        self.ends[1] = len(names)
-
-    def number(self, names, features):
-        """Gives names that are new the next numbers."""
-        new = [name for name in names if name not in features]
-        if len(features) + len(new) > self.most:
-            raise ValueError(f"x brings feature {new[-1]!r}: there are {len(features)} already, "
-                             f"of at most {self.most} (max_features)")
-        for name in new:
-            features[name] = len(features)
-
-    def widen(self, n_features):
-        self.width = min(self.most, max(64, 1 << n_features.bit_length()))
-        self.row = scipy.sparse.csr_matrix((1, self.width))
-        self.row.data, self.row.indices, self.row.indptr = self.values, self.places, self.ends
-
-    def table(self, X, features, grow):
-        """A DataFrame as CSR rows of all its columns, or of those that are known."""
-        if not hasattr(X, "columns"):
-            raise TypeError(f"X must be a pandas DataFrame, got {type(X).__name__}")
-        names = list(X.columns)
-        if len(set(names)) < len(names):
-            raise ValueError("X must have no two columns of one name")
-        values = _numbers_of(X)
-        if grow:
-            self.number(names, features)
-        columns = sorted((features[name], i) for i, name in enumerate(names) if name in features)
-        if len(features) > self.width or self.width == 0:
-            self.widen(len(features))
-        places = np.array([place for place, _ in columns], dtype=np.int64)
-        entries = values[:, [i for _, i in columns]].ravel()
-        ends = np.arange(len(X) + 1) * len(columns)
-        return scipy.sparse.csr_matrix((entries, np.tile(places, len(X)), ends),
-                                       shape=(len(X), self.width))
+                yield self._row.of(self._dictionary(x), self._features, grow)
+            except Exception:
+                self._row.names = None
+                while len(self._features) > before:
+                    self._features.popitem()
+                check_values(x)
+                raise
 
 
-def _numbers_of(X):
-    """The values of a DataFrame, where all are finite numbers."""
-    for name, kind in X.dtypes.items():
-        if getattr(kind, "kind", "O") not in "fiub":
-            raise TypeError(f"X must hold real numbers, got {kind} in column {name!r}")
-    values = X.to_numpy(dtype=np.float64, na_value=np.nan)
-    finite = np.isfinite(values).all(axis=0)
-    if not finite.all():
-        raise ValueError(f"X must be finite, it is not in column {X.columns[finite.argmin()]!r}")
-    return values
+class OnlineRidgeRegressor(_Rewarded, base.MiniBatchRegressor):
+    """`coactive_fast.OnlineRidge` as a river regressor that reads dictionaries.
+
+    Parameters
+    ----------
+    link : {"identity", "logistic"}, default "identity"
+        Logistic: targets in [0, 1], and so are the predictions.
+    covariance : {"diagonal", "full"}, default "diagonal"
+        Diagonal: any number of features, added as they come. Full: ridge regression itself, for
+        at most `max_features` features, which must then be given.
+    ridge, forget : float, default 1.0
+        As for `coactive_fast.OnlineRidge`.
+    intercept : bool, default True
+        A feature more that is 1 in every row; it counts among `max_features`.
+    max_features : int, optional
+        None: 2**20 (diagonal).
+
+    Examples
+    --------
+    >>> from coactive_fast.adapters.river import OnlineRidgeRegressor
+    >>> model = OnlineRidgeRegressor(covariance="full", max_features=8, intercept=False)
+    >>> for _ in range(99):
+    ...     model.learn_one({"rooms": 2.0}, 6.0)
+    >>> round(model.predict_one({"rooms": 3.0, "unknown": 1.0}), 1)
+    9.0
+    """
+
+    def __init__(self, *, link="identity", covariance="diagonal", ridge=1.0, forget=1.0,
+                 intercept=True, max_features=None):
+        self.link, self.covariance, self.ridge, self.forget = link, covariance, ridge, forget
+        self.intercept, self.max_features = intercept, max_features
+        self._learner = cf.OnlineRidge(link=link, covariance=covariance, ridge=ridge, forget=forget,
+                                       max_features=self._take_names())
+
+    def learn_one(self, x, y, w=1.0):
+        """Learns one row, w times."""
+        with self._known(x, True) as row:
+            self._learner.learn(row, y, weight=w)
+
+    def predict_one(self, x):
+        """What y is expected to be; names that are not known are left out."""
+        with self._known(x, False) as row:
+            return float(self._learner.predict(row)[0])
+
+    def learn_many(self, X, y, w=1.0):
+        """The rows of a pandas DataFrame, in one compiled loop; nothing where X is refused."""
+        with self._row.lock:
+            rows = self._table(X, True)
+            weight = np.broadcast_to(np.asarray(w, dtype=float), len(rows.indptr) - 1)
+            self._learner.run(rows, np.asarray(y), weight=weight)
+
+    def predict_many(self, X):
+        """`predict_one` for each row of a pandas DataFrame, a Series."""
+        pandas = require("pandas", "pandas", "predict_many")
+        with self._row.lock:
+            return pandas.Series(self._learner.predict(self._table(X, False)), index=X.index)
+
+    def _table(self, X, grow):
+        if self.intercept and hasattr(X, "assign"):
+            X = X.assign(**{"": 1.0}).rename(columns={"": INTERCEPT})
+        return self._row.table(X, self._features, grow)
+
+
+class _Policy(bandit.base.ContextualPolicy):
+    """Arms of any hashable kind, numbered as they come."""
+
+    def _numbered(self, arm_ids, learner):
+        """The learner, with an arm more for each id that is new; it is a copy where there is one.
+
+        `_commit` makes it, and the new numbers, those of the policy.
+        """
+        new = [arm for arm in dict.fromkeys(arm_ids) if arm not in self._numbers]
+        self._new = {arm: len(self._numbers) + i for i, arm in enumerate(new)}
+        if len(self._numbers) + len(new) > self._count(learner):
+            learner = copy.deepcopy(learner)
+            while len(self._numbers) + len(new) > self._count(learner):
+                self._add(learner)
+        return learner
+
+    def _commit(self, learner):
+        self._learner = learner
+        self._numbers |= self._new
+        self._arms += self._new
+
+    def update(self, arm_id, context, *reward_args, **reward_kwargs):
+        """Learns the reward of an arm in a context, whoever chose it.
+
+        Parameters
+        ----------
+        arm_id : hashable
+        context : dict
+        reward : float
+            The first of `reward_args`; the reward object of river gets all of them.
+        """
+        if not reward_args:
+            raise TypeError("reward must be given, as the third argument")
+        with self._known(context, True) as row:
+            learner = self._numbered([arm_id], self._learner)
+            number = self._new.get(arm_id, self._numbers.get(arm_id))
+            learner.learn(row, number, reward_args[0])
+            self._commit(learner)
+        super().update(arm_id, context, *reward_args, **reward_kwargs)
+
+
+class LinearBanditPolicy(_Rewarded, _Policy):
+    """`coactive_fast.ArmBandit` as a contextual policy of `river.bandit`.
+
+    An arm is given by its id alone, a context by a dictionary; each arm has a regression of its
+    own. ``pull`` chooses among the arms it is given, ``update`` learns the reward of one arm. An
+    arm that has not been seen is added as it comes.
+
+    Parameters
+    ----------
+    explore, width, link, ridge, forget, floor, scale, power, seed
+        As for `coactive_fast.ArmBandit`.
+    covariance : {"diagonal", "full"}, default "diagonal"
+        As for `OnlineRidgeRegressor`, like `intercept` and `max_features`.
+    reward_obj, reward_scaler, burn_in
+        As for the policies of river; the regression learns the reward as it is given, unscaled.
+
+    Examples
+    --------
+    >>> from coactive_fast.adapters.river import LinearBanditPolicy
+    >>> policy = LinearBanditPolicy(width=0.1)
+    >>> for _ in range(20):
+    ...     for hour in (0.0, 1.0):
+    ...         for arm in ("tea", "beer"):
+    ...             policy.update(arm, {"late": hour}, float((arm == "beer") == hour))
+    >>> policy.pull(["tea", "beer"], {"late": 0.0}), policy.pull(["tea", "beer"], {"late": 1.0})
+    ('tea', 'beer')
+    """
+
+    def __init__(self, *, explore="ucb", width=1.0, link="identity", covariance="diagonal",
+                 ridge=1.0, forget=1.0, floor=0.0, scale=10.0, power=0.5, intercept=True,
+                 max_features=None, reward_obj=None, reward_scaler=None, burn_in=0, seed=None):
+        super().__init__(reward_obj, reward_scaler, burn_in)
+        self.explore, self.width, self.link, self.covariance = explore, width, link, covariance
+        self.ridge, self.forget, self.floor = ridge, forget, floor
+        self.scale, self.power, self.seed = scale, power, seed
+        self.intercept, self.max_features = intercept, max_features
+        self._learner = cf.ArmBandit(
+            1, explore=explore, width=width, link=link, covariance=covariance, ridge=ridge,
+            forget=forget, floor=floor, scale=scale, power=power, seed=seed,
+            max_features=self._take_names())
+        self._numbers, self._arms = {}, []
+
+    def _pull(self, arm_ids, context):
+        arm_ids = list(arm_ids)
+        with self._known(context or {}, False) as row:
+            learner = self._numbered(arm_ids, self._learner)
+            numbers = {**self._numbers, **self._new}
+            allowed = np.zeros(self._count(learner), dtype=bool)
+            allowed[[numbers[arm] for arm in arm_ids]] = True
+            chosen = learner.choose(row, allowed=allowed)
+            self._commit(learner)
+            return self._arms[chosen]
+
+    @staticmethod
+    def _count(learner):
+        return learner.n_arms
+
+    @staticmethod
+    def _add(learner):
+        learner.add_arm()
+
+
+class ConfiditPolicy(_Rewarded, _Policy):
+    """`coactive_fast.Confidit` as a contextual policy of `river.bandit`.
+
+    Parameters
+    ----------
+    learner : Confidit, optional
+        What learns, as a pattern: it is cloned, never changed; diagonal. None: ``Confidit(2)``.
+    intercept : bool, default True
+        A feature more that is 1 in every context.
+    reward_obj, reward_scaler, burn_in
+        As for the policies of river.
+
+    Notes
+    -----
+    A reward is 1 or 0 (True or False, 1 or -1): whether the arm was the right one. Confidit
+    chooses among all its classes, so `pull` must be given all arms that it knows.
+
+    Examples
+    --------
+    >>> from coactive_fast.adapters.river import ConfiditPolicy
+    >>> policy = ConfiditPolicy()
+    >>> for _ in range(20):
+    ...     arm = policy.pull(["no", "yes"], {"spam": 1.0})
+    ...     policy.update(arm, {"spam": 1.0}, arm == "yes")
+    >>> policy.pull(["no", "yes"], {"spam": 1.0})
+    'yes'
+    """
+
+    covariance = "diagonal"
+
+    def __init__(self, learner=None, *, intercept=True, reward_obj=None, reward_scaler=None,
+                 burn_in=0):
+        super().__init__(reward_obj, reward_scaler, burn_in)
+        self.learner, self.intercept = learner, intercept
+        self._learner = fresh(learner, 2)
+        if not isinstance(self._learner, cf.Confidit):
+            raise TypeError(f"learner must be a Confidit, got {learner!r}")
+        if self._learner.get_params()["covariance"] != "diagonal":
+            raise ValueError('learner must have covariance="diagonal": features come and go')
+        self.max_features = self._learner.max_features
+        self._learner.set_params(max_features=self._take_names())
+        self._numbers, self._arms = {}, []
+
+    def _pull(self, arm_ids, context):
+        arm_ids = list(arm_ids)
+        with self._known(context or {}, False) as row:
+            learner = self._numbered(arm_ids, self._learner)
+            missing = set(self._numbers) - set(arm_ids)
+            if missing:
+                raise ValueError("arm_ids must hold all arms that are known, and lacks "
+                                 f"{missing.pop()!r}")
+            self._commit(learner)
+            return self._arms[learner.choose(row)] if len(self._arms) > 1 else self._arms[0]
+
+    @staticmethod
+    def _count(learner):
+        return learner.n_classes
+
+    @staticmethod
+    def _add(learner):
+        learner.add_class()
 
 
 def _check_label(y):
@@ -307,16 +485,3 @@ def _softmax(scores):
     """Along the rows."""
     shares = np.exp(scores - scores.max(axis=1, keepdims=True))
     return shares / shares.sum(axis=1, keepdims=True)
-
-
-def _check_values(x):
-    """Refuses what is no dictionary of finite numbers, by the name of the feature."""
-    if not hasattr(x, "values"):
-        raise TypeError(f"x must be a dictionary of numbers by name, got {type(x).__name__}")
-    for name, value in x.items():
-        try:
-            packed, = struct.unpack("d", struct.pack("d", value))
-        except (struct.error, OverflowError, TypeError):
-            raise TypeError(f"x must hold real numbers, got {value!r} as {name!r}") from None
-        if not np.isfinite(packed):
-            raise ValueError(f"x must be finite, got {value!r} as {name!r}")

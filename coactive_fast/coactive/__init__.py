@@ -1,10 +1,11 @@
 """Learning from an improved object: a ranking or an item is presented, a user makes it better."""
 
-from ._dueling import DuelingBandit
+from ._click_learners import PDGD, PairwisePerceptron
 from ._item_simulation import simulate_items
 from ._learners import (
     ConvexPreferencePerceptron,
     CustomPreferencePerceptron,
+    DuelingBandit,
     ExponentiatedPreferencePerceptron,
     PreferencePerceptron,
     SecondOrderPreferencePerceptron,
@@ -12,6 +13,7 @@ from ._learners import (
 from ._simulation import simulate
 from ._svm import RankingSVM
 from ._tasks import Items, Ranking
+from ._user import feedback_from_clicks
 
 __all__ = [
     "ConvexPreferencePerceptron",
@@ -19,10 +21,13 @@ __all__ = [
     "DuelingBandit",
     "ExponentiatedPreferencePerceptron",
     "Items",
+    "PDGD",
+    "PairwisePerceptron",
     "PreferencePerceptron",
     "Ranking",
     "RankingSVM",
     "SecondOrderPreferencePerceptron",
+    "feedback_from_clicks",
     "simulate",
     "simulate_items",
 ]

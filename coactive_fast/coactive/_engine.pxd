@@ -2,7 +2,7 @@
 
 cimport numpy as np
 
-from coactive_fast.coactive._rules cimport Rule
+from coactive_fast.coactive._rules cimport Matrix, Rule
 from coactive_fast.learner._engine cimport Engine
 
 cdef enum Kind:
@@ -12,55 +12,70 @@ cdef enum Kind:
 
 
 cdef class Bench:
-    # Scratch of one thread's rounds, grown as needed, owned here.
+    # Scratch of one thread's rounds, in one piece of memory, owned here. Invariant: either nothing
+    # is there and docs = n = places = 0, or all of it for so many documents, features and places.
     cdef Py_ssize_t docs, n, places
+    cdef void *memory
+    cdef double *delta         # cf_pad(n), zero beyond n
     cdef double *score         # docs
     cdef double *utility       # docs
-    cdef ptrdiff_t *place     # docs zeros
-    cdef ptrdiff_t *presented # places
-    cdef ptrdiff_t *better    # places
+    cdef double *own           # docs: utilities of a user who has weights of its own
+    cdef ptrdiff_t *place      # docs zeros
+    cdef ptrdiff_t *drawn      # 5 docs: random rankings
+    cdef ptrdiff_t took        # which of them was the answer, or -1
+    cdef ptrdiff_t *presented  # places
+    cdef ptrdiff_t *better     # places
+    cdef ptrdiff_t *clicked    # places: 1 where the document shown there was clicked, else 0
+    cdef Py_ssize_t counts     # the first documents of `better` that count for a side
     cdef ptrdiff_t *plus       # places
     cdef ptrdiff_t *minus      # places
     cdef double *weight        # places
     cdef double *discount      # places
-    cdef double *delta         # cf_pad(n), zero beyond n
     cdef void *sorting         # candidates of top_k
-    cdef ptrdiff_t *drawn      # 5 docs: random rankings
-    cdef ptrdiff_t took        # which of them was the answer, or -1
 
     cdef int fit(self, Py_ssize_t docs, Py_ssize_t n, Py_ssize_t places) except -1
-    cdef void drop(self) noexcept
+    # The first `most` places of a list of different documents out of n, with `docs` >= n.
+    cdef Py_ssize_t take_places(self, np.ndarray given, str name, Py_ssize_t n, Py_ssize_t most,
+                                ptrdiff_t *out) except -1
 
 
 cdef class CoactiveEngine(Engine):
+    # The rule is looked at, and the bench used, with the guard held or the GIL kept, after all that
+    # arguments run has run.
     cdef Rule rule
     cdef object make           # () -> a fresh rule: what reset() begins with
     cdef readonly object task
     cdef Kind kind
     cdef Py_ssize_t k          # rankings: places that count
     cdef np.ndarray items      # catalogue
-    cdef Bench bench           # for changing methods
+    cdef Bench bench
 
+    cdef Rule fresh_rule_of(self, Py_ssize_t n)
     cdef int know(self, Py_ssize_t n, str what) except -1
     cdef int refuse_dimension(self, Py_ssize_t n, str what) except -1
-    cdef int step(self, const double *delta, str what) except -1
-    cdef int first_step(self, Py_ssize_t d, str what) except -1
-    cdef object scores_under_lock(self, np.ndarray a)
-    cdef object item_scores(self, np.ndarray c)
+    cdef int step(self, Py_ssize_t n, str what) except -1
+    cdef int learn_vector(self, np.ndarray v, str what) except -1
+    cdef np.ndarray scored(self, np.ndarray a, bint mean)
     cdef np.ndarray candidates(self, x)
-    cdef object rank(self, x, k)
-    cdef object best_item(self, x)
+    cdef Py_ssize_t item_at(self, object value, str name, np.ndarray candidates) except -1
+    cdef object rank(self, np.ndarray a, Py_ssize_t k)
+    cdef object best_item(self, np.ndarray candidates)
+    cdef object best_by_score(self, np.ndarray candidates, bint mean)
     cdef int learn_ranking(self, x, y, better) except -1
     cdef int learn_item(self, x, y, better) except -1
 
-# Helpers that the simulations share.
+# What the simulations share.
+cdef int refuse_short(Py_ssize_t shown, Py_ssize_t better) except -1
 cdef np.ndarray documents_of(object x)
-cdef void scores_of(np.ndarray a, const double *w, double *out) noexcept nogil
-cdef np.ndarray ranking_of(object value, str name, Py_ssize_t n)
+cdef np.ndarray indices_of(object value, str name)
+cdef Matrix matrix_of(np.ndarray a) noexcept
+cdef bint finite_rows(const Matrix *x) noexcept nogil
+cdef void scores_of(const Matrix *x, const double *w, double *out) noexcept nogil
+cdef void both_scores(const Matrix *x, const double *w, const double *other_w, double *out,
+                      double *other) noexcept nogil
 cdef Py_ssize_t changed_places(Bench b, Py_ssize_t k, const ptrdiff_t *presented,
                                const ptrdiff_t *better) noexcept nogil
 cdef void ranking_delta(Bench b, Py_ssize_t p, const ptrdiff_t *presented, Py_ssize_t q,
-                        const ptrdiff_t *better, const void *rows, bint floats,
-                        Py_ssize_t stride) noexcept nogil
-cdef void item_delta(Bench b, ptrdiff_t presented, ptrdiff_t better, const void *rows,
-                     bint floats) noexcept nogil
+                        const ptrdiff_t *better, const Matrix *x) noexcept nogil
+cdef void item_delta(Bench b, ptrdiff_t presented, ptrdiff_t better,
+                     const Matrix *x) noexcept nogil

@@ -1,23 +1,29 @@
 """Simulations of many users over one catalogue."""
 
+from __future__ import annotations
+
 import copy
 import os
 import threading
 import weakref
 from types import SimpleNamespace
+from typing import Any, SupportsIndex
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from .._arrays import refuse_masked
+from .._typing import Progress
 from ..learner._check import count
 from ..learner._history import CoactiveHistory, mean_over_users
-from ..learner._progress import reporter
 from ..learner._random import make_generator
-from ._dueling import DuelingBandit
-from ._dueling_runs import DuelingItems
-from ._engine import item_utilities
-from ._items import MOST_MOVES, ItemsRun
-from ._learners import CoactiveLearner, PreferencePerceptron
-from ._simulation import _at_work
+from ..learner._run import Run
+from ..rows._formats import checked_csr
+from ..rows._rows import table
+from ._dueling import DuelingItems
+from ._learners import CoactiveLearner, DuelingBandit, PreferencePerceptron
+from ._simulate import MOST_MOVES, ItemsRun, item_utilities
+from ._simulation import at_work
 from ._tasks import Items
 from ._user import User
 
@@ -27,8 +33,9 @@ GRAM_KEPT = 1 << 26   # one of so many bytes is kept as long as its catalogue li
 GRAM_FEATURES = 24    # from so many features on two of its rows are read faster than all items
 
 
-def simulate_items(learner, items, weights, user, *, rounds=1500, ratings=None, n_jobs=1,
-                   seed=None, progress=None):
+def simulate_items(learner: Any, items: Any, weights: ArrayLike, user: Any, *,
+                   rounds: SupportsIndex = 1500, ratings: Any = None, n_jobs: SupportsIndex = 1,
+                   seed: Any = None, progress: Progress = None) -> CoactiveHistory:
     """Many users of one catalogue, each with a fresh learner, for a number of rounds.
 
     After a round the presented item and the feedback item leave that user's candidates; where
@@ -75,23 +82,17 @@ def simulate_items(learner, items, weights, user, *, rounds=1500, ratings=None, 
     array([[2., 0.],
            [0., 1.]])
     """
-    run = _Run(learner, items, weights, user, rounds, ratings, seed)
     jobs = count("n_jobs", n_jobs, least=1) if n_jobs != -1 else os.cpu_count() or 1
-    with reporter(progress) as report:
-        try:
-            run.all_users(jobs, report)
-        finally:
-            learner.last_history = run.history()
-    return learner.last_history
+    return _Run(learner, items, weights, user, rounds, ratings, seed, jobs).play(learner, progress)
 
 
-_grams = {}  # by the id of the features
+_grams: dict[int, tuple[Any, Any]] = {}  # by the id of the features
 
 
-class _Run:
+class _Run(Run):
     """Checked arguments, and the record."""
 
-    def __init__(self, learner, items, weights, user, rounds, ratings, seed):
+    def __init__(self, learner, items, weights, user, rounds, ratings, seed, jobs):
         if not callable(getattr(user, "respond", None)):
             raise TypeError(f"user must have respond(query, presented), got {type(user).__name__}")
         if not isinstance(items, Items):
@@ -101,13 +102,13 @@ class _Run:
             raise ValueError("items must be the catalogue of the learner's task")
         if getattr(user, "weights", None) is not None:
             raise ValueError("user must have no weights of its own: weights has a row a user")
-        self.learner, self.items, self.user = learner, items, user
-        self.weights = _table("weights", weights, items.dimension)
+        self.learner, self.items, self.user, self.jobs = learner, items, user, jobs
+        self.weights = _weights(weights, items.dimension)
         self.rounds = count("rounds", rounds)
         self.ratings = _given_ratings(ratings, (len(self.weights), len(items)))
         self.streams = _streams(user, seed, len(self.weights))
         shape = (len(self.weights), self.rounds)
-        self.utility, self.optimal = np.full(shape, np.nan), np.full(shape, np.nan)
+        self.utility, self.optimal, self.feedback = (np.full(shape, np.nan) for _ in range(3))
         self.compiled = (isinstance(learner, CoactiveLearner) and isinstance(task, Items)
                          and learner._engine.compiled and isinstance(user, User) and user.items
                          and type(user).respond is User.respond)
@@ -117,25 +118,27 @@ class _Run:
         return CoactiveHistory(regret=mean_over_users(regret),
                                utility=mean_over_users(self.utility),
                                optimal_utility=mean_over_users(self.optimal),
-                               regret_per_user=regret)
+                               regret_per_user=regret,
+                               feedback_utility=mean_over_users(self.feedback),
+                               gain_per_user=self.feedback - self.utility)
 
-    def at_work(self, u):
-        return _at_work(self.user, None, self.streams[u])
+    def user_at_work(self, u):
+        return at_work(self.user, None, self.streams[u])
 
-    # --- compiled -----------------------------------------------------------------------------
-
-    def all_users(self, jobs, report):
+    def run(self, engine, report):
         if not self.compiled:
             self.python_users(report)
             return
         make = DuelingItems if isinstance(self.learner, DuelingBandit) else ItemsRun
-        shared = make(self.items.features, self.gram(), self.utility, self.optimal)
-        _Crew(len(self.weights), lambda u: self.play(shared, u), shared).work(jobs, report)
+        shared = make(self.items.features[:], self.gram(), self.utility, self.optimal,
+                      self.feedback)
 
-    def play(self, shared, u):
-        ratings = None if self.ratings is None else self.ratings(u)
-        shared.play(u, self.learner._engine.fresh_rule(), self.at_work(u)._decider(),
-                    self.weights[u], ratings)
+        def play(u):
+            ratings = None if self.ratings is None else self.ratings(u)
+            shared.play(u, engine.fresh_rule(), self.user_at_work(u)._decider(), self.weights[u],
+                        ratings)
+
+        _Crew(len(self.weights), play, shared).work(self.jobs, report)
 
     def gram(self):
         features = self.items.features
@@ -159,7 +162,7 @@ class _Run:
                 report(u + 1, len(self.weights))
 
     def one_user(self, u, utilities, ratings):
-        learner, user = copy.deepcopy(self.learner), self.at_work(u)
+        learner, user = copy.deepcopy(self.learner), self.user_at_work(u)
         learner.reset()
         left = np.arange(len(utilities))
         for t in range(self.rounds):
@@ -175,6 +178,7 @@ class _Run:
             learner.learn(left, presented, better)
             self.utility[u, t] = np.mean(utilities[presented])  # a dueling bandit shows two
             self.optimal[u, t] = utilities[left].max()
+            self.feedback[u, t] = utilities[better]
             left = left[~np.isin(left, gone)]
 
 
@@ -251,13 +255,11 @@ class _Crew:
             self.changed.notify()
 
 
-def _table(name, value, width):
-    given = np.ascontiguousarray(value, dtype=np.float64)
-    if given.ndim != 2 or given.shape[1] != width:
-        raise ValueError(f"{name} must have a row a user of {width} values, got shape "
+def _weights(value, width):
+    given = np.ascontiguousarray(table(value, "weights"), dtype=np.float64)
+    if given.shape[1] != width:
+        raise ValueError(f"weights must have a row a user of {width} values, got shape "
                          f"{given.shape}")
-    if not np.isfinite(given).all():
-        raise ValueError(f"{name} must be finite")
     return given
 
 
@@ -266,19 +268,20 @@ def _given_ratings(ratings, shape):
     if ratings is None:
         return None
     sparse = hasattr(ratings, "tocsr")
-    table = ratings.tocsr() if sparse else np.asarray(ratings, dtype=np.float64)
-    if table.shape != shape:
-        raise ValueError(f"ratings must have shape {shape}, got {table.shape}")
-    values = table.data if sparse else table[~np.isnan(table)]
+    refuse_masked(ratings, "ratings")
+    found = checked_csr(ratings, "ratings") if sparse else np.asarray(ratings, dtype=np.float64)
+    if found.shape != shape:
+        raise ValueError(f"ratings must have shape {shape}, got {found.shape}")
+    values = found.data if sparse else found[~np.isnan(found)]
     if not np.isfinite(values).all():
         raise ValueError("ratings must be finite where they are given")
 
     def of(u):
         if not sparse:
-            return table[u]
+            return found[u]
         row = np.full(shape[1], np.nan)
-        part = slice(table.indptr[u], table.indptr[u + 1])
-        row[table.indices[part]] = table.data[part]
+        part = slice(found.indptr[u], found.indptr[u + 1])
+        row[found.indices[part]] = found.data[part]
         return row
 
     return of

@@ -1,23 +1,48 @@
 """The learners of the coactive family: thin classes over the engine."""
 
-import math
+from __future__ import annotations
 
+import math
+import warnings
+from collections.abc import Callable, Set
+from typing import Any, Literal, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._typing import Real, Vector
+from ..convex._sets import Ball, Box, L1Ball, Simplex
 from ..learner._base import Learner
+from ..learner._chance import Chance
 from ..learner._check import choice, count, number, switch
-from ._engine import CoactiveEngine
-from ._rules import Convex, Custom, Exponentiated, Perceptron, SecondOrder
+from ..learner._history import CoactiveHistory
+from ..learner._random import make_generator
+from ._dueling import DuelingEngine
+from ._engine import CoactiveEngine, KernelEngine
+from ._rules import (
+    Convex,
+    Custom,
+    Exponentiated,
+    Perceptron,
+    SecondOrder,
+    region_around_zero,
+)
+from ._tasks import Items, Ranking
+from ._user import feedback_from_clicks, in_order
 
 
 class CoactiveLearner(Learner):
     """What all learners from an improved object have in common."""
 
-    _shaping = ("task",)
+    last_history: CoactiveHistory | None
+    task: Any
+    _shaping: tuple[str, ...] = ("task",)
 
     def _build(self, parameters):
         rule = self._rule(**{k: v for k, v in parameters.items() if k != "task"})
         return CoactiveEngine(parameters["task"], rule)
 
-    def present(self, x, *, k=None):
+    def present(self, x: Any, *, k: SupportsIndex | None = None, average: bool = False) -> Any:
         """The object that the present weights call best.
 
         Parameters
@@ -27,15 +52,20 @@ class CoactiveLearner(Learner):
             None for all. Else whatever the task's own `argmax` takes.
         k : int, optional
             Rankings: only the first k places.
+        average : bool, default False
+            By `average_weights` in their place: for a model that is deployed. Nothing is drawn,
+            and what is pending stays. Before the first round the weights are as they are.
 
         Returns
         -------
         ndarray of int or int
             Ranking: documents, best first, ties to the lower index. Items: an item's index.
         """
-        return self._engine.present(x, k)
+        if average is False or not switch("average", average):
+            return self._engine.present(x, k)
+        return self._engine.present_by_mean(x, k)
 
-    def learn(self, x, y, better):
+    def learn(self, x: Any, y: Any, better: Any) -> None:
         """One round: for context x the user improved y to `better`.
 
         Parameters
@@ -46,11 +76,42 @@ class CoactiveLearner(Learner):
             What was presented. Rankings: all documents or only the first places.
         better : object
             What the user made of it; the same as y when there was nothing to improve (which
-            is a round too).
+            is a round too). Rankings: as many of the first k places as y has, or more.
         """
         self._engine.learn(x, y, better)
 
-    def update(self, delta):
+    def learn_clicks(self, x: ArrayLike, shown: ArrayLike,
+                     clicked: ArrayLike | Set[int]) -> None:
+        """One round of rankings, from clicks: they stand for the feedback that puts them in front.
+
+        That is ``learn(x, shown, feedback_from_clicks(shown, clicked))``. Clicks favour what stood
+        on top, and this learner believes them: it can end below a random order, of which a warning
+        tells once a learner. `PDGD` and `PairwisePerceptron` account for it.
+
+        Parameters
+        ----------
+        x : array_like
+            The documents' features.
+        shown : array_like of int
+            What was presented, or its first places.
+        clicked : sequence or set of int
+            Documents, none if there was no click.
+        """
+        if not isinstance(self.task, Ranking):
+            raise TypeError(f"learn_clicks is for rankings, and task is {self.task!r}")
+        better = feedback_from_clicks(shown, clicked)
+        self._warn_of_clicks()
+        self.learn(x, shown, better)
+
+    _warned: bool = False
+
+    def _warn_of_clicks(self):
+        if not self._warned:
+            self._warned = True
+            warnings.warn(f"{type(self).__name__} learns from raw clicks, which favour what stood "
+                          "on top: use PDGD or PairwisePerceptron", stacklevel=3)
+
+    def update(self, delta: ArrayLike) -> None:
         """One round by the difference of features itself, ``phi(better) - phi(y)``.
 
         Parameters
@@ -59,27 +120,29 @@ class CoactiveLearner(Learner):
         """
         self._engine.update(delta)
 
-    def scores(self, x):
+    def scores(self, x: Any, *, average: bool = False) -> Vector:
         """The scores that `present` sorts by.
 
         Parameters
         ----------
         x : context
+        average : bool, default False
+            By `average_weights`.
 
         Returns
         -------
         ndarray of shape (n,)
             Of the documents, or of the candidates in their order.
         """
-        return self._engine.scores(x)
+        return self._engine.scores(x, switch("average", average))
 
     @property
-    def weights(self):
+    def weights(self) -> Vector:
         """The weights, a copy; empty until the number of features is known."""
         return self._engine.weights
 
     @property
-    def average_weights(self):
+    def average_weights(self) -> Vector:
         """The mean of the weights after each round so far; empty before the first.
 
         Less moved by the last few rounds than `weights`: for a model that is deployed.
@@ -87,13 +150,16 @@ class CoactiveLearner(Learner):
         return self._engine.average_weights
 
     @property
-    def rounds(self):
+    def rounds(self) -> int:
         """How many rounds were learned."""
         return self._engine.rounds
 
 
 class PreferencePerceptron(CoactiveLearner):
     """Preference Perceptron: ``w += phi(x, better) - phi(x, y)``.
+
+    Algorithm 1, in batches Algorithm 2, of Pannaga Shivaswamy and Thorsten Joachims, "Coactive
+    Learning" (2015).
 
     Parameters
     ----------
@@ -102,6 +168,15 @@ class PreferencePerceptron(CoactiveLearner):
     batch : int, default 1
         The weights stay for so many rounds, after whose last one all their differences are
         added. An unfinished batch is part of the state and moves nothing yet.
+    kernel : {"linear", "rbf", "poly"} or callable, optional
+        Rankings only, and no batches: a document scores by its kernel values with the documents
+        that feedback moved (section 5.1.2 of the authors' "Online Structured Prediction via
+        Coactive Learning", 2012). There are no weights. A callable gets two vectors and the
+        parameters as keywords; `save` refuses it.
+    kernel_params : dict, optional
+        As scikit-learn's: gamma, coef0, degree.
+    budget : int, optional
+        So many documents are kept at most, at least 2k; the oldest round leaves whole.
 
     Examples
     --------
@@ -117,16 +192,42 @@ class PreferencePerceptron(CoactiveLearner):
     array([1, 2, 0])
     """
 
-    def __init__(self, task, *, batch=1):
-        self._begin(task=task, batch=batch)
+    _shaping = ("task", "kernel", "kernel_params")
 
-    def _rule(self, batch):
+    def __init__(self, task: Any, *, batch: SupportsIndex = 1,
+                 kernel: str | Callable[..., float] | None = None,
+                 kernel_params: dict[str, Any] | None = None,
+                 budget: SupportsIndex | None = None) -> None:
+        self._begin(task=task, batch=batch, kernel=kernel, kernel_params=kernel_params,
+                    budget=budget)
+
+    def _build(self, parameters):
+        return self._made(**parameters)
+
+    def _made(self, task, batch, kernel, kernel_params, budget):
         batch = count("batch", batch, least=1)
-        return lambda: Perceptron(batch)
+        if kernel is None:
+            if kernel_params is not None or budget is not None:
+                raise ValueError("kernel_params and budget go with a kernel only")
+            return CoactiveEngine(task, lambda: Perceptron(batch))
+        if not isinstance(task, Ranking):
+            raise ValueError(f"task must be a Ranking to go with a kernel, got {task!r}")
+        if batch > 1:
+            raise ValueError(f"batch must be 1 to go with a kernel, got {batch}")
+        budget = 0 if budget is None else count("budget", budget, least=2 * task.k)
+        return KernelEngine(task, kernel, kernel_params, budget)
+
+    @property
+    def rows_kept(self) -> int:
+        """With a kernel: how many documents the scores are made of; 0 without."""
+        return getattr(self._engine, "rows_kept", 0)
 
 
 class ExponentiatedPreferencePerceptron(CoactiveLearner):
     """Weights that grow by the factor ``exp(eta_t Delta)`` and always sum to one.
+
+    The Exponentiated Preference Perceptron of Pannaga Shivaswamy and Thorsten Joachims, "Coactive
+    Learning" (2015).
 
     With ``signed`` every feature has a positive and a negative weight, 2N in all from 1/(2N) on;
     `weights` are their differences. They are kept as one logarithm a feature: nothing is
@@ -153,7 +254,8 @@ class ExponentiatedPreferencePerceptron(CoactiveLearner):
 
     _shaping = ("task", "signed")
 
-    def __init__(self, task, *, scale=1.0, horizon=None, signed=True):
+    def __init__(self, task: Any, *, scale: Real = 1.0, horizon: SupportsIndex | None = None,
+                 signed: bool = True) -> None:
         self._begin(task=task, scale=scale, horizon=horizon, signed=signed)
 
     def _rule(self, scale, horizon, signed):
@@ -163,16 +265,62 @@ class ExponentiatedPreferencePerceptron(CoactiveLearner):
         return lambda: Exponentiated(scale, over, signed)
 
 
-class ConvexPreferencePerceptron(CoactiveLearner):
-    """For convex losses of the utility: steps of ``slope / sqrt(t)``, weights in a ball.
+class _GivesWay(float):
+    """The default of a radius: who gives a set in its place has not given both."""
+
+
+RADIUS = _GivesWay(100.0)
+
+
+class BoundedLearner(CoactiveLearner):
+    """What learners share whose weights stay in a ball or another set; see `_rule`."""
+
+    _method: str      # of a set, beside `contains`
+    _most = math.inf   # the largest radius
+
+    def _build(self, parameters):
+        radius, feasible = parameters["radius"], parameters["feasible"]
+        if feasible is None and (radius is None or radius == RADIUS):
+            parameters["radius"] = RADIUS
+        elif feasible is not None and type(radius) is _GivesWay:
+            parameters["radius"] = None
+        elif feasible is not None and radius is not None:
+            raise ValueError("give one of radius and feasible: radius=r is feasible=Ball(r)")
+        return super()._build(parameters)
+
+    def _ball_or_set(self, radius, feasible):
+        """The radius of a ball, or 0 and the set; and whether all of it is compiled."""
+        if feasible is None:
+            return number("radius", radius, above=0.0, most=self._most), None, True
+        if type(feasible) is Ball:
+            return number("the radius of feasible", feasible.radius, most=self._most), None, True
+        for name in ("contains", self._method):
+            if isinstance(feasible, type) or not callable(getattr(feasible, name, None)):
+                raise TypeError("feasible must be a Ball, Box or L1Ball, or an object with "
+                                f"contains and {self._method}; {feasible!r} has no {name}")
+        if not isinstance(feasible, (Box, L1Ball, Simplex)):
+            return 0.0, feasible, False  # asked about 0 once the dimension is known
+        n = max(np.size(getattr(feasible, name, 0.0)) for name in ("lower", "upper"))
+        return 0.0, feasible, bool(region_around_zero(feasible, n).compiled)
+
+
+class ConvexPreferencePerceptron(BoundedLearner):
+    """Convex Preference Perceptron: steps of ``slope / sqrt(t)``, weights in a ball or a set.
+
+    For convex losses of the utility: Pannaga Shivaswamy and Thorsten Joachims, "Coactive Learning"
+    (2015), where the slope is 1; their "Online Structured Prediction via Coactive Learning"
+    (2012) has the loss's slope bound G in its place.
 
     Parameters
     ----------
     task : Ranking, Items or object
     radius : float, default 100.0
-        Of the ball around 0.
+        Of the ball around 0; the same as ``feasible=Ball(radius)``.
     slope : float, default 1.0
-        1 is the journal's algorithm; the conference paper has the loss's slope bound G here.
+    feasible : set, optional
+        In place of a radius: `Ball`, `Box`, `L1Ball`, or an object of your own with
+        ``contains(x)`` and ``project(z)``. It must hold 0, where the weights start. `save`
+        refuses a set of your own.
 
     Examples
     --------
@@ -181,36 +329,51 @@ class ConvexPreferencePerceptron(CoactiveLearner):
     >>> learner.learn([[1.0, 0.0], [0.0, 1.0]], [0, 1], [1, 0])
     >>> learner.weights.round(3)
     array([-0.354,  0.354])
+    >>> positive = cf.ConvexPreferencePerceptron(cf.Ranking(k=1), feasible=cf.Box(0.0, 1.0))
+    >>> positive.learn([[1.0, 0.0], [0.0, 1.0]], [0, 1], [1, 0])
+    >>> positive.weights
+    array([0., 1.])
     """
 
-    def __init__(self, task, *, radius=100.0, slope=1.0):
-        self._begin(task=task, radius=radius, slope=slope)
+    _shaping = ("task", "feasible")
+    _method, _most = "project", 1e300
 
-    def _rule(self, radius, slope):
-        radius = number("radius", radius, above=0.0, most=1e300)
+    def __init__(self, task: Any, *, radius: Real | None = RADIUS, slope: Real = 1.0,
+                 feasible: Any = None) -> None:
+        self._begin(task=task, radius=radius, slope=slope, feasible=feasible)
+
+    def _rule(self, radius, slope, feasible):
+        radius, feasible, compiled = self._ball_or_set(radius, feasible)
         slope = number("slope", slope, above=0.0)
-        return lambda: Convex(radius, slope)
+        return lambda: Convex(radius, slope, feasible, compiled)
 
 
-class SecondOrderPreferencePerceptron(CoactiveLearner):
-    """For strongly convex losses: ``A += gamma Delta Delta^T``, ``w += A^-1 Delta``, projected.
+class SecondOrderPreferencePerceptron(BoundedLearner):
+    """Second-order: ``A += gamma Delta Delta^T``, ``w += A^-1 Delta``, projected.
 
-    The projection onto the ball is in the norm of A. It takes O(N^2) by Lanczos steps on the
-    inverse, as does the update; memory is about ``30 N^2`` bytes.
+    For strongly convex losses of the utility: Pannaga Shivaswamy and Thorsten Joachims, "Coactive
+    Learning" (2015). The projection onto the ball, or the set, is in the norm of A. That onto the
+    ball takes O(N^2) by Lanczos steps on the inverse, as does the update; memory is about
+    ``30 N^2`` bytes.
 
     Parameters
     ----------
     task : Ranking, Items or object
     radius : float, default 100.0
-        Of the ball around 0.
+        Of the ball around 0; the same as ``feasible=Ball(radius)``.
     gamma : float, default 1.0
         lambda / G of the loss.
     epsilon : float, default 1.0
         A starts at ``epsilon I``.
+    feasible : set, optional
+        In place of a radius: `Ball`, `Box`, `L1Ball`, or an object of your own with
+        ``contains(x)`` and ``project_in(z, Ainv)``. It must hold 0, where the weights start.
+        `save` refuses a set of your own.
     projection : {"exact", "deferred"}, default "exact"
-        "deferred" lets the point move in the ball of twice the radius, shows its nearest point
-        of the ball, and projects in the norm of A only when it leaves the larger one: far fewer
-        projections and in our trials no more regret, but not the paper's algorithm.
+        "deferred", for balls, lets the point move in the ball of twice the radius, shows its
+        nearest point of the ball, and projects in the norm of A only when it leaves the larger
+        one: far fewer projections and in our trials no more regret, but not the paper's
+        algorithm.
 
     Examples
     --------
@@ -219,21 +382,31 @@ class SecondOrderPreferencePerceptron(CoactiveLearner):
     >>> learner.learn([[1.0, 0.0], [0.0, 1.0]], [0, 1], [1, 0])
     >>> learner.weights.round(3)
     array([-0.333,  0.333])
+    >>> positive = cf.SecondOrderPreferencePerceptron(cf.Ranking(k=1), feasible=cf.Box(0.0, 1.0))
+    >>> positive.learn([[1.0, 0.0], [0.0, 1.0]], [0, 1], [1, 0])
+    >>> positive.weights.round(3)
+    array([0. , 0.5])
     """
 
-    _shaping = ("task", "epsilon", "projection")
+    _shaping = ("task", "epsilon", "feasible", "projection")
+    _method, _most = "project_in", 1e150
 
-    def __init__(self, task, *, radius=100.0, gamma=1.0, epsilon=1.0, projection="exact"):
-        self._begin(task=task, radius=radius, gamma=gamma, epsilon=epsilon, projection=projection)
+    def __init__(self, task: Any, *, radius: Real | None = RADIUS, gamma: Real = 1.0,
+                 epsilon: Real = 1.0, feasible: Any = None,
+                 projection: Literal["exact", "deferred"] = "exact") -> None:
+        self._begin(task=task, radius=radius, gamma=gamma, epsilon=epsilon, feasible=feasible,
+                    projection=projection)
 
-    def _rule(self, radius, gamma, epsilon, projection):
-        radius = number("radius", radius, above=0.0, most=1e150)
+    def _rule(self, radius, gamma, epsilon, feasible, projection):
+        radius, feasible, compiled = self._ball_or_set(radius, feasible)
         gamma = number("gamma", gamma, above=0.0)
         epsilon = number("epsilon", epsilon, above=0.0)
         if math.isinf(1.0 / epsilon):
             raise ValueError(f"epsilon must have a finite inverse, got {epsilon}")
         deferred = choice("projection", projection, ("exact", "deferred")) == "deferred"
-        return lambda: SecondOrder(radius, gamma, epsilon, deferred)
+        if deferred and feasible is not None:
+            raise ValueError('projection="deferred" is for balls alone, not for feasible')
+        return lambda: SecondOrder(radius, gamma, epsilon, deferred, feasible, compiled)
 
 
 class CustomPreferencePerceptron(CoactiveLearner):
@@ -259,10 +432,147 @@ class CustomPreferencePerceptron(CoactiveLearner):
     array([-1.,  1.])
     """
 
-    def __init__(self, task, rule):
+    def __init__(self, task: Any, rule: Callable[[Any, Vector], ArrayLike]) -> None:
         self._begin(task=task, rule=rule)
 
     def _rule(self, rule):
         if not callable(rule):
             raise TypeError(f"rule must be callable, got {type(rule).__name__}")
         return lambda: Custom(rule)
+
+
+class DrawingLearner(CoactiveLearner):
+    """What learners share that draw what they present and hold it until it is answered."""
+
+    def learn_clicks(self, x: ArrayLike, shown: ArrayLike,
+                     clicked: ArrayLike | Set[int]) -> None:
+        """Ends what is pending, which is one round; see the class for what clicks mean.
+
+        Parameters
+        ----------
+        x : array_like
+            The documents' features, as for `present`.
+        shown : array_like of int
+            What `present` returned last, or its first places.
+        clicked : sequence or set of int
+            Documents of `shown`, none if there was no click; a repeated click counts once.
+        """
+        if not isinstance(self.task, Ranking):
+            raise TypeError(f"learn_clicks is for rankings, and task is {self.task!r}")
+        self._engine.learn_clicks(x, shown, in_order(clicked))
+
+    def _warn_of_clicks(self):
+        """Nothing to warn of: what is shown is drawn so that clicks can be told from places."""
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The generator as it stands, a copy."""
+        return self._engine.rng
+
+
+class DuelingBandit(DrawingLearner):
+    """Dueling bandit gradient descent: w against ``w' = w + explore u``, u a random direction.
+
+    Yisong Yue and Thorsten Joachims, "Interactively Optimizing Information Retrieval Systems as a
+    Dueling Bandits Problem" (2009): what coactive learning is compared with where two objects are
+    compared.
+
+    A round is a comparison: `present` draws u and holds the comparison until `learn` ends it
+    with ``w += step u`` if w' won; a tie keeps w. The pending comparison is part of the state.
+
+    Rankings: what is presented is the team-draft interleaving of the two orderings, and that one
+    wins which brought more of the first k documents of the feedback; `learn_clicks`: more of the
+    clicked documents, so that no click moves nothing. Items: what is presented is
+    the array of the two best items, w's first (they may be the same), and `better` is one of
+    them.
+
+    Parameters
+    ----------
+    task : Ranking or Items
+    explore : float, default 1.0
+        How far w' lies from w.
+    step : float, default 0.01
+    seed : optional
+        Anything `numpy.random.default_rng` takes; a Generator is copied. Changed by `set_params`
+        after learning, the new one is drawn from at the next round.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> learner = cf.DuelingBandit(cf.Items([[1.0, 0.0], [0.0, 1.0]]), step=0.5, seed=4)
+    >>> pair = learner.present(None)
+    >>> pair
+    array([0, 1])
+    >>> learner.learn(None, pair, 1)
+    >>> learner.weights.round(3)
+    array([-0.483, -0.129])
+    """
+
+    def __init__(self, task: Ranking | Items, *, explore: Real = 1.0, step: Real = 0.01,
+                 seed: Any = None) -> None:
+        self._begin(task=task, explore=explore, step=step, seed=seed)
+
+    def _build(self, parameters):
+        task = parameters["task"]
+        if not isinstance(task, (Ranking, Items)):
+            raise TypeError(f"task must be Ranking or Items, got {type(task).__name__}")
+        return DuelingEngine(task, number("explore", parameters["explore"], above=0.0),
+                             number("step", parameters["step"], above=0.0),
+                             Chance(make_generator(parameters["seed"])))
+
+    def present(self, x: ArrayLike | None, *, k: SupportsIndex | None = None,
+                average: bool = False) -> Any:
+        """Starts a comparison; one that was pending is dropped.
+
+        Parameters
+        ----------
+        x : array_like
+            Ranking: the documents' features, shape (n, N). Items: the array of candidate indices,
+            None for all.
+        k : int, optional
+            Rankings: only the first k places.
+        average : bool, default False
+            The plain ranking, or the one item, by `average_weights`: no comparison.
+
+        Returns
+        -------
+        ndarray of int
+            Ranking: the interleaved ordering of the documents. Items: two items.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.DuelingBandit(cf.Ranking(), seed=0)
+        >>> learner.present([[1.0], [2.0], [3.0]])
+        array([0, 2, 1])
+        """
+        if average is False or not switch("average", average):
+            return self._engine.present(x, k)
+        return self._engine.present_by_mean(x, k)
+
+    def learn(self, x, y, better):
+        """Ends the comparison, which is one round.
+
+        Parameters
+        ----------
+        x : array_like
+            As for `present`.
+        y : array_like of int
+            What `present` returned last. Rankings: or its first places.
+        better : array_like of int, or int
+            Rankings: the user's ordering. Items: the preferred one of the two.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.DuelingBandit(cf.Ranking(k=1), seed=1)
+        >>> x = [[1.0], [2.0], [3.0]]
+        >>> learner.learn(x, learner.present(x), [2, 1, 0])
+        >>> learner.weights
+        array([0.01])
+        """
+        self._engine.learn(x, y, better)
+
+    def update(self, delta):
+        """Always a `TypeError`: comparisons have no difference of features to learn from."""
+        raise TypeError("DuelingBandit learns from comparisons alone: call present, then learn")

@@ -10,25 +10,26 @@ from libc.math cimport fabs, isfinite, sqrt
 from libc.stddef cimport size_t
 from libc.string cimport memcpy, memset
 
-from coactive_fast._arrays cimport as_vector, data_of, refuse_non_finite
+from coactive_fast._arrays cimport (
+    as_vector, data_of, new_doubles, product_of, refuse, refuse_non_finite, take_scratch,
+)
 from coactive_fast._table cimport (
     CF_ENONFINITE, CF_EVALUE, CF_OK, cf_get_library, cf_get_table, cf_library, cf_newton,
     cf_pad, cf_table,
 )
-
+from coactive_fast.convex._rules cimport Region
+from coactive_fast.learner._state cimport State, vector_of
 from coactive_fast.metric._full cimport Full
+
+from coactive_fast.convex._rules import region_of
+from coactive_fast._memory import refuse_beyond_limit
 
 np.import_array()
 
 cdef const cf_table *K = cf_get_table()
 cdef const cf_library *L = cf_get_library()
 
-
-cdef np.ndarray copied(Py_ssize_t n, const double *values):
-    out = numpy.empty(n)
-    if n:
-        memcpy(data_of(out), values, <size_t>n * sizeof(double))
-    return <np.ndarray>out
+cdef Py_ssize_t MOST_ROUNDS = <Py_ssize_t>1 << 53  # that a state may tell of: whole as a float64
 
 
 cdef double length(Py_ssize_t n, const double *x) noexcept nogil:
@@ -66,7 +67,7 @@ cdef class Rule:
     cdef int vectors(self) noexcept:
         return 4
 
-    cdef double initial(self) noexcept nogil:
+    cdef double initial(self, Py_ssize_t n) noexcept nogil:
         return 0.0
 
     cdef double *row(self, int i) noexcept:
@@ -79,18 +80,17 @@ cdef class Rule:
         self.mean_next = self.row(3)
 
     cdef int start(self, Py_ssize_t n) except -1:
-        """The dimension is known: memory for it."""
-        cdef Py_ssize_t i
-        cdef double *memory = <double *>L.alloc_zero(
-            <size_t>(self.vectors() * cf_pad(n)), sizeof(double))
-        if memory == NULL:
-            raise MemoryError(f"{self.vectors()} vectors of {n} features")
+        cdef str what = f"weights of {n} features"
+        cdef Py_ssize_t i, count = product_of(self.vectors(), n, what)
+        cdef double *memory
+        refuse_beyond_limit(8.0 * count, what, "fewer features take less")
+        memory = new_doubles(self.vectors(), cf_pad(n), what)
         L.free(self.memory)
         self.memory = memory
         self.n = n
         self.lay_out()
         for i in range(n):
-            self.w[i] = self.initial()
+            self.w[i] = self.initial(n)
         return 0
 
     cdef int step(self, const double *delta) noexcept nogil:
@@ -99,9 +99,8 @@ cdef class Rule:
     cdef bint direct(self) noexcept nogil:
         return False
 
-    cdef int step_places(self, Py_ssize_t m, const void *rows, bint floats, Py_ssize_t stride,
-                         const ptrdiff_t *plus, const ptrdiff_t *minus,
-                         const double *weight) noexcept nogil:
+    cdef int step_places(self, Py_ssize_t m, const Matrix *x, const ptrdiff_t *plus,
+                         const ptrdiff_t *minus, const double *weight) noexcept nogil:
         return CF_EVALUE
 
     cdef int mean_of_next(self) noexcept nogil:
@@ -114,6 +113,9 @@ cdef class Rule:
         self.mean, self.mean_next = self.mean_next, self.mean
         self.rounds += 1
 
+    cdef int fail(self, int status, str what) except -1:
+        return refuse(status, what)
+
     # --- settings and state, with the GIL -----------------------------------------------------
 
     cdef int adopt(self, Rule other) except -1:
@@ -123,39 +125,30 @@ cdef class Rule:
     cdef dict extra(self):
         return {}
 
-    cdef int take_extra(self, dict state) except -1:
+    cdef int take_extra(self, State state) except -1:
         return 0
 
-    def state(self):
-        """Everything that learning has changed."""
+    cdef dict told(self):
         found = {"n": self.n, "rounds": self.rounds}
         if self.n:
-            found["w"] = copied(self.n, self.w)
-            found["mean"] = copied(self.n, self.mean)
+            found["w"] = vector_of(self.w, self.n)
+            found["mean"] = vector_of(self.mean, self.n)
             found.update(self.extra())
         return found
 
-    def restore(self, dict state):
-        """The reverse of `state`, into a rule that was just made."""
-        cdef Py_ssize_t n = state["n"]
-        rounds = int(state["rounds"])
-        if n < 0 or rounds < 0 or (n == 0 and rounds):
-            raise ValueError("a count of the state is out of range")
+    cdef int restore(self, State state) except -1:
+        """Into a rule that was just made."""
+        cdef Py_ssize_t n = state.count("n"), rounds = state.count("rounds", 0, MOST_ROUNDS)
+        if n == 0 and rounds:
+            state.refuse("rounds", "0 where the number of features is not known", rounds)
         if n:
+            state.vector("w", n)  # so long at least are the arrays that there is memory to take for
             self.start(n)
-            load_into(self.w, state, "w", n)
-            load_into(self.mean, state, "mean", n)
+            state.load("w", n, self.w)
+            state.load("mean", n, self.mean)
             self.take_extra(state)
         self.rounds = rounds
-
-
-cdef int load_into(double *out, dict state, str name, Py_ssize_t n) except -1:
-    cdef np.ndarray v = as_vector(state[name], name)
-    if np.PyArray_DIM(v, 0) != n:
-        raise ValueError(f"{name} of the state must have length {n}, got {np.PyArray_DIM(v, 0)}")
-    refuse_non_finite(v, name)
-    memcpy(out, data_of(v), <size_t>n * sizeof(double))
-    return 0
+        return 0
 
 
 cdef class Perceptron(Rule):
@@ -195,17 +188,16 @@ cdef class Perceptron(Rule):
     cdef bint direct(self) noexcept nogil:
         return self.batch == 1 and self.waiting == 0
 
-    cdef int step_places(self, Py_ssize_t m, const void *rows, bint floats, Py_ssize_t stride,
-                         const ptrdiff_t *plus, const ptrdiff_t *minus,
-                         const double *weight) noexcept nogil:
+    cdef int step_places(self, Py_ssize_t m, const Matrix *x, const ptrdiff_t *plus,
+                         const ptrdiff_t *minus, const double *weight) noexcept nogil:
         cdef double rate = 1.0 / (self.rounds + 1)
         cdef int good
-        if floats:
-            good = K.perceptron_features_f32(m, self.n, <const float *>rows, stride, plus, minus,
+        if x.floats:
+            good = K.perceptron_features_f32(m, self.n, <const float *>x.rows, x.step, plus, minus,
                                              weight, self.w, rate, self.mean, self.w_next,
                                              self.mean_next)
         else:
-            good = K.perceptron_features(m, self.n, <const double *>rows, stride, plus, minus,
+            good = K.perceptron_features(m, self.n, <const double *>x.rows, x.step, plus, minus,
                                          weight, self.w, rate, self.mean, self.w_next,
                                          self.mean_next)
         if not good:
@@ -218,15 +210,48 @@ cdef class Perceptron(Rule):
         return 0
 
     cdef dict extra(self):
-        return {"waiting": self.waiting, "sum": copied(self.n, self.sum)}
+        return {"waiting": self.waiting, "sum": vector_of(self.sum, self.n)}
 
-    cdef int take_extra(self, dict state) except -1:
-        waiting = int(state["waiting"])
-        if waiting < 0:
-            raise ValueError("waiting of the state must be >= 0")
-        load_into(self.sum, state, "sum", self.n)
-        self.waiting = waiting
+    cdef int take_extra(self, State state) except -1:
+        self.waiting = state.count("waiting", 0, state.count("rounds"))
+        state.load("sum", self.n, self.sum)
+        if self.waiting == 0 and not all_zero(self.n, self.sum):
+            state.refuse("sum", "zeros where no round is waiting")
         return 0
+
+
+cdef class Record(Rule):
+    """Learns nothing and writes every round's Delta down.
+
+    For a batch that is spread over machines: the weights stay during a batch, so each part of it
+    can be played anywhere, and whoever has the learner adds the Deltas in the batch's order.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (N,), or (0,) for zeros
+        Kept.
+    out : ndarray of float64, C-contiguous, shape (rounds, N)
+        Round t writes its Delta into row t.
+    """
+
+    def __init__(self, weights, np.ndarray out):
+        self.weights = as_vector(weights, "weights")
+        self.out = out
+
+    cdef int start(self, Py_ssize_t n) except -1:
+        cdef Py_ssize_t have = np.PyArray_DIM(self.weights, 0)
+        if n != np.PyArray_DIM(self.out, 1) or (have and have != n):
+            raise ValueError(f"weights must have length {n} to go with data, got {have}")
+        Rule.start(self, n)
+        memcpy(self.w, data_of(self.weights), <size_t>have * sizeof(double))
+        return 0
+
+    cdef int step(self, const double *delta) noexcept nogil:
+        if self.rounds >= np.PyArray_DIM(self.out, 0):
+            return CF_EVALUE
+        memcpy(data_of(self.out) + self.rounds * self.n, delta, <size_t>self.n * sizeof(double))
+        self.rounds += 1
+        return CF_OK
 
 
 cdef class Exponentiated(Rule):
@@ -245,8 +270,8 @@ cdef class Exponentiated(Rule):
         self.theta = self.row(4)
         self.theta_next = self.row(5)
 
-    cdef double initial(self) noexcept nogil:
-        return 0.0 if self.is_signed or self.n == 0 else 1.0 / self.n
+    cdef double initial(self, Py_ssize_t n) noexcept nogil:
+        return 0.0 if self.is_signed else 1.0 / n
 
     cdef int step(self, const double *delta) noexcept nogil:
         cdef double over = self.horizon if self.horizon > 0.0 else <double>(self.rounds + 1)
@@ -267,57 +292,99 @@ cdef class Exponentiated(Rule):
         return 0
 
     cdef dict extra(self):
-        return {"theta": copied(self.n, self.theta)}
+        return {"theta": vector_of(self.theta, self.n)}
 
-    cdef int take_extra(self, dict state) except -1:
-        return load_into(self.theta, state, "theta", self.n)
+    cdef int take_extra(self, State state) except -1:
+        return state.load("theta", self.n, self.theta)
 
 
-cdef class Convex(Rule):
-    """A step of length slope / sqrt(t), then back onto the ball."""
+def region_around_zero(feasible, Py_ssize_t n):
+    """The set in dimension n, as an engine sees it."""
+    if not feasible.contains(numpy.zeros(n)):
+        raise ValueError(f"feasible must hold 0, where the weights start: {feasible!r} does not")
+    return region_of(feasible, n)
 
-    def __init__(self, double radius, double slope):
-        self.radius = radius
+
+cdef class Bounded(Rule):
+    """What the rules share whose weights stay in a set that holds 0."""
+
+    cdef int start(self, Py_ssize_t n) except -1:
+        cdef Region region = None
+        if self.feasible is not None:
+            region = region_around_zero(self.feasible, n)
+        Rule.start(self, n)
+        self.region = region
+        return 0
+
+    cdef int fail(self, int status, str what) except -1:
+        if self.region is not None and self.region.error is not None:
+            error, self.region.error = self.region.error, None
+            raise error
+        return refuse(status, what)
+
+    cdef int adopt(self, Rule other) except -1:
+        self.radius = (<Bounded>other).radius
+        return 0
+
+
+cdef class Convex(Bounded):
+    """A step of length slope / sqrt(t), then back into the set, Euclidean."""
+
+    def __init__(self, double radius, double slope, feasible, bint compiled):
+        self.radius, self.feasible, self.compiled = radius, feasible, compiled
         self.slope = slope
 
+    cdef int vectors(self) noexcept:
+        return 5
+
+    cdef void lay_out(self) noexcept:
+        Rule.lay_out(self)
+        self.moved = self.row(4)
+
     cdef int step(self, const double *delta) noexcept nogil:
+        cdef double *moved = self.w_next if self.region is None else self.moved
         cdef double norm
         cdef Py_ssize_t i
-        memcpy(self.w_next, self.w, <size_t>self.n * sizeof(double))
-        K.axpy(self.n, self.slope / sqrt(<double>(self.rounds + 1)), delta, self.w_next)
-        if not K.all_finite(self.n, self.w_next):
+        cdef int status
+        memcpy(moved, self.w, <size_t>self.n * sizeof(double))
+        K.axpy(self.n, self.slope / sqrt(<double>(self.rounds + 1)), delta, moved)
+        if not K.all_finite(self.n, moved):
             return CF_ENONFINITE
-        norm = length(self.n, self.w_next)
-        if norm > self.radius:
-            for i in range(self.n):
-                self.w_next[i] *= self.radius / norm
+        if self.region is None:
+            norm = length(self.n, moved)
+            if norm > self.radius:
+                for i in range(self.n):
+                    moved[i] *= self.radius / norm
+        else:
+            status = self.region.project(moved, self.w_next)
+            if status != CF_OK:
+                return status
         if not self.mean_of_next():
             return CF_ENONFINITE
         self.commit()
         return CF_OK
 
     cdef int adopt(self, Rule other) except -1:
-        self.radius = (<Convex>other).radius
+        Bounded.adopt(self, other)
         self.slope = (<Convex>other).slope
         return 0
 
 
-cdef class SecondOrder(Rule):
-    """A += gamma Delta Delta^T, w += A^-1 Delta, then P2 on the ball in the norm of A.
+cdef class SecondOrder(Bounded):
+    """A += gamma Delta Delta^T, w += A^-1 Delta, then into the set in the norm of A (P2, P3).
 
-    Deferred: y lives in the ball of twice the radius and is projected (P2, onto the ball of the
-    radius) only when it leaves that one; Delta loses its outward part while y is outside the
-    ball. w, what is shown and scored with, is the nearest point of the ball.
+    Deferred, in a ball: y lives in the ball of twice the radius and is projected (P2, onto the
+    ball of the radius) only when it leaves that one; Delta loses its outward part while y is
+    outside the ball. w, what is shown and scored with, is the nearest point of the ball.
     """
 
     def __cinit__(self):
         self.scratch = NULL
 
-    def __init__(self, double radius, double gamma, double epsilon, bint deferred):
-        self.radius = radius
-        self.gamma = gamma
-        self.epsilon = epsilon
-        self.deferred = deferred
+    def __init__(self, double radius, double gamma, double epsilon, bint deferred, feasible,
+                 bint compiled):
+        self.radius, self.feasible, self.compiled = radius, feasible, compiled
+        self.gamma, self.epsilon, self.deferred = gamma, epsilon, deferred
 
     def __dealloc__(self):
         L.free(self.scratch)
@@ -332,37 +399,56 @@ cdef class SecondOrder(Rule):
         self.turned = self.row(6)
 
     cdef int start(self, Py_ssize_t n) except -1:
+        cdef double *scratch
+        refuse_beyond_limit(30.0 * n * n, f"a matrix of {n} features", "other rules take less")
         metric = Full(n, ridge=self.epsilon)
-        cdef double *scratch = <double *>L.alloc(<size_t>L.newton_scratch(n), sizeof(double))
-        if scratch == NULL:
-            raise MemoryError(f"{8 * L.newton_scratch(n)} bytes of scratch")
+        face, face_next = numpy.zeros(n, dtype=numpy.int8), numpy.zeros(n, dtype=numpy.int8)
+        scratch = <double *>take_scratch(L.newton_scratch(n), sizeof(double))
         L.free(self.scratch)
         self.scratch = scratch
-        self.metric = metric
-        return Rule.start(self, n)
+        Bounded.start(self, n)
+        if self.region is not None:
+            self.region.prepare()
+        self.metric, self.face, self.face_next = metric, face, face_next
+        return 0
 
     cdef int step(self, const double *delta) noexcept nogil:
-        cdef double lam = self.lam
-        cdef cf_newton move
+        cdef double lam = self.lam, rate = 1.0 / (self.rounds + 1)
+        cdef Py_ssize_t i
         cdef int status
         if all_zero(self.n, delta):  # nothing moves, not even the last bit of what was projected
             self.still()
             return CF_OK
-        move.c = self.gamma
-        move.gain = 1.0
-        move.radius = self.radius
-        move.limit = 2.0 * self.radius if self.deferred else self.radius
-        status = L.newton_ball(&self.metric.core, K, &move, self.inward(delta), self.y, self.y_next, &lam,
-                               self.scratch)
+        status = self.move(delta, &lam)
         if status != CF_OK:
             return status
-        # nothing can fail from here on: all is bounded by twice the radius
+        # A has been changed: nothing may fail from here on
         self.lam = lam
         self.nearest(self.y_next, self.w_next)
-        self.mean_of_next()
+        if not self.mean_of_next():  # the set reaches to the ends of the range
+            for i in range(self.n):
+                self.mean_next[i] = (1.0 - rate) * self.mean[i] + rate * self.w_next[i]
         self.y, self.y_next = self.y_next, self.y
+        memcpy(np.PyArray_DATA(self.face), np.PyArray_DATA(self.face_next), <size_t>self.n)
         self.commit()
         return CF_OK
+
+    cdef int move(self, const double *delta, double *lam) noexcept nogil:
+        """A, y_next and face_next; all or nothing."""
+        cdef cf_newton move
+        cdef double root
+        cdef Py_ssize_t i
+        if self.region is None:
+            move.c, move.gain, move.radius = self.gamma, 1.0, self.radius
+            move.limit = 2.0 * self.radius if self.deferred else self.radius
+            return L.newton_ball(&self.metric.core, K, &move, self.inward(delta), self.y,
+                                 self.y_next, lam, self.scratch)
+        root = sqrt(self.gamma)  # A += g g^T and A^-1 g / root with g = root Delta
+        for i in range(self.n):
+            self.turned[i] = root * delta[i]
+        memcpy(np.PyArray_DATA(self.face_next), np.PyArray_DATA(self.face), <size_t>self.n)
+        return self.region.newton(&self.metric.core, 1.0 / root, self.turned, self.y, self.y_next,
+                                  lam, <signed char *>np.PyArray_DATA(self.face_next))
 
     cdef void still(self) noexcept nogil:
         """A round in which nothing changes but the count and the mean."""
@@ -393,21 +479,24 @@ cdef class SecondOrder(Rule):
             w[i] = scale * y[i]
 
     cdef int adopt(self, Rule other) except -1:
-        self.radius = (<SecondOrder>other).radius
+        Bounded.adopt(self, other)
         self.gamma = (<SecondOrder>other).gamma
         return 0
 
     cdef dict extra(self):
-        return {"y": copied(self.n, self.y), "lam": self.lam, "metric": self.metric.state()}
+        found = {"y": vector_of(self.y, self.n), "lam": self.lam, "metric": self.metric.state()}
+        return found if self.region is None else {**found, "face": self.face.copy()}
 
-    cdef int take_extra(self, dict state) except -1:
-        metric = Full.from_state(state["metric"])
-        lam = float(state["lam"])
-        if (<Full>metric).core.n != self.n or (<Full>metric).core.robust or not lam >= 0.0:
-            raise ValueError("metric and lam of the state do not fit its dimension")
-        load_into(self.y, state, "y", self.n)
+    cdef int take_extra(self, State state) except -1:
+        metric = Full.from_state(state.get("metric"))
+        if ((<Full>metric).core.n != self.n or (<Full>metric).core.robust
+                or (<Full>metric).core.ridge != self.epsilon):
+            state.refuse("metric", f"of {self.n} features, with epsilon = {self.epsilon}")
+        state.load("y", self.n, self.y)
+        self.lam = state.number("lam", 0.0)
+        if self.region is not None:
+            self.face = state.counts("face", self.n, -1, 1).astype(numpy.int8)
         self.metric = metric
-        self.lam = lam
         return 0
 
 
@@ -423,6 +512,12 @@ cdef class Custom(Rule):
         with gil:
             return self.ask(delta)
 
+    cdef int fail(self, int status, str what) except -1:
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
+        return refuse(status, what)
+
     cdef int adopt(self, Rule other) except -1:
         self.rule = (<Custom>other).rule
         return 0
@@ -430,10 +525,10 @@ cdef class Custom(Rule):
     cdef int ask(self, const double *delta) noexcept:
         try:
             memory = copy.deepcopy(self.kept)
-            now = types.SimpleNamespace(weights=copied(self.n, self.w), rounds=self.rounds,
+            now = types.SimpleNamespace(weights=vector_of(self.w, self.n), rounds=self.rounds,
                                         memory=memory)
             with numpy.errstate(over="ignore", invalid="ignore"):  # what comes out is checked
-                answer = as_vector(self.rule(now, copied(self.n, delta)), "the rule's weights")
+                answer = as_vector(self.rule(now, vector_of(delta, self.n)), "the rule's weights")
             if np.PyArray_DIM(answer, 0) != self.n:
                 raise ValueError(f"the rule must return {self.n} weights, got "
                                  f"{np.PyArray_DIM(answer, 0)}")
@@ -451,6 +546,9 @@ cdef class Custom(Rule):
     cdef dict extra(self):
         return {"memory": copy.deepcopy(self.kept)}
 
-    cdef int take_extra(self, dict state) except -1:
-        self.kept = copy.deepcopy(state["memory"])
+    cdef int take_extra(self, State state) except -1:
+        memory = state.get("memory")
+        if not isinstance(memory, dict):
+            state.refuse("memory", "a dict", memory)
+        self.kept = copy.deepcopy(memory)
         return 0

@@ -4,10 +4,14 @@ The rule is Python's: its time goes into scikit-learn's solver, called some log(
 in T rounds.
 """
 
+from __future__ import annotations
+
 import threading
+from typing import Any
 
 import numpy as np
 
+from ..learner._check import count
 from ..learner._extras import require
 from ._engine import CoactiveEngine
 from ._learners import CoactiveLearner
@@ -17,10 +21,14 @@ GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 FOLDS = 5
 FEW = 50  # pairs up to which C is not searched
 FIRST_C = 100.0
+MOST = 1e200  # of a difference's squared length
 
 
 class RankingSVM(CoactiveLearner):
     """Ranking SVM on the pairs (presented, feedback), trained again as they come in.
+
+    The ranking SVM is that of Thorsten Joachims, "Optimizing Search Engines using Clickthrough
+    Data" (2002).
 
     The first pair is fitted at once, and all of them again when there are 10 % more than at the
     last fit: scikit-learn's `LinearSVC` without intercept on the differences of features, each
@@ -49,7 +57,7 @@ class RankingSVM(CoactiveLearner):
     (1, array([0., 0.]))
     """
 
-    def __init__(self, task):
+    def __init__(self, task: Any) -> None:
         self._begin(task=task)
 
     def _build(self, parameters):
@@ -59,9 +67,9 @@ class RankingSVM(CoactiveLearner):
 class _Engine(CoactiveEngine):
     """Keeps the pairs beside the rule, whose memory holds how many they are.
 
-    Rows beyond that number are scratch, so a round that fails leaves no trace. Training runs
-    Python code, in which other threads get their turn: a lock keeps their changes out, while
-    reading goes on with the weights from before.
+    Rows beyond that number are scratch, so a round that fails leaves no trace. The guard keeps
+    other threads out while a round trains; the lock keeps rows and rule together. It is taken
+    first.
     """
 
     def __init__(self, task):
@@ -73,6 +81,7 @@ class _Engine(CoactiveEngine):
         """The rule: new weights from the round's difference."""
         if not delta.any():
             return state.weights
+        _refuse_too_large(delta, "the step is")
         pairs, fitted = state.memory.get("pairs", 0), state.memory.get("fitted", 0)
         self._put(pairs, delta)
         pairs += 1
@@ -108,14 +117,7 @@ class _Engine(CoactiveEngine):
             return found | {"pairs": rows}
 
     def restore(self, state):
-        rows = np.array(state["pairs"], dtype=np.float64, order="C")
-        memory = state.get("memory", {})
-        pairs, fitted = memory.get("pairs", 0), memory.get("fitted", 0)
-        if rows.ndim != 2 or len(rows) != pairs or (pairs and rows.shape[1] != state["n"]):
-            raise ValueError(f"pairs of the state must be {pairs} rows of {state['n']} features, "
-                             f"got shape {rows.shape}")
-        if not 0 <= fitted <= pairs or not np.isfinite(rows).all():
-            raise ValueError("pairs of the state must be finite and at least as many as fitted")
+        rows = _checked_pairs(state)
         with self._lock:
             super().restore(state)
             self._rows = rows
@@ -127,6 +129,34 @@ class _Engine(CoactiveEngine):
         with self._lock:
             super().reset()
             self._rows = np.empty((0, 0))
+
+
+def _checked_pairs(state):
+    """The pairs of a state, as many as its memory says."""
+    if not isinstance(state, dict):
+        raise TypeError(f"state must be a dict, got {type(state).__name__}")
+    memory, rows = state.get("memory", {}), state.get("pairs")
+    if not isinstance(memory, dict):
+        raise TypeError(f"memory of the state must be a dict, got {type(memory).__name__}")
+    if type(rows) not in (np.ndarray, np.memmap) or rows.dtype != np.float64:
+        raise TypeError("pairs of the state must be an array of float64")
+    n = count("n of the state", state.get("n"))
+    pairs = count("pairs of the state's memory", memory.get("pairs", 0))
+    fitted = count("fitted of the state's memory", memory.get("fitted", 0), most=pairs)
+    if rows.ndim != 2 or len(rows) != pairs or (pairs and rows.shape[1] != n):
+        raise ValueError(f"pairs of the state must be {pairs} rows of {n} features, of which "
+                         f"{fitted} were fitted, got shape {rows.shape}")
+    for row in rows:
+        _refuse_too_large(row, "pairs of the state are")
+    return np.array(rows, order="C")
+
+
+def _refuse_too_large(difference, what):
+    """The solver works with squares, and would not end on what overflows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        square = difference @ difference
+    if not square <= MOST:
+        raise ValueError(f"{what} too large: the squared length {square} is beyond {MOST:g}")
 
 
 def _best_c(differences):

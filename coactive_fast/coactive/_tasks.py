@@ -1,10 +1,20 @@
 """What is presented: a ranking of a query's documents, an item of a catalogue."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .. import kernels
+from .._typing import Vector
 from ..learner._check import count
 from ..learner._store import storable
+from ..rows._rows import table
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 @storable
@@ -33,15 +43,15 @@ class Ranking:
 
     _stored = ("k",)
 
-    def __init__(self, *, k=5):
+    def __init__(self, *, k: SupportsIndex = 5) -> None:
         self._k = count("k", k, least=1)
 
     @property
-    def k(self):
+    def k(self) -> int:
         """How many places count."""
         return self._k
 
-    def features(self, x, y):
+    def features(self, x: ArrayLike, y: ArrayLike) -> Vector:
         """The feature vector of ordering y.
 
         Parameters
@@ -54,9 +64,9 @@ class Ranking:
         -------
         ndarray of shape (N,)
         """
-        return kernels.ranking_features(x, y, k=self._k)
+        return kernels.ranking_features(table(x, "x"), y, k=self._k)
 
-    def argmax(self, w, x):
+    def argmax(self, w: ArrayLike, x: ArrayLike) -> NDArray[np.intp]:
         """All documents by decreasing score, ties to the lower index.
 
         Parameters
@@ -68,15 +78,16 @@ class Ranking:
         -------
         ndarray of int
         """
+        x = table(x, "x")
         return kernels.rank(x, w, len(x))
 
     def __repr__(self):
         return f"Ranking(k={self._k})"
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Ranking) and other._k == self._k
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((Ranking, self._k))
 
 
@@ -103,46 +114,40 @@ class Items:
 
     _stored = ("features",)
 
-    def __init__(self, features):
-        given = np.asarray(features)
-        if given.dtype.kind not in "fiub":
-            raise TypeError(f"features must hold real numbers, got dtype {given.dtype}")
-        if given.ndim != 2 or 0 in given.shape:
+    def __init__(self, features: ArrayLike) -> None:
+        rows = np.array(table(features, "features"), order="C")
+        if 0 in rows.shape:
             raise ValueError("features must have a row an item and at least one feature, got "
-                             f"shape {given.shape}")
-        kind = np.float32 if given.dtype == np.float32 else np.float64
-        rows = np.array(given, dtype=kind, order="C", copy=True)
-        if not np.isfinite(rows).all():
-            raise ValueError("features must be finite")
+                             f"shape {rows.shape}")
         rows.flags.writeable = False
         self._features = rows
 
     @property
-    def features(self):
+    def features(self) -> NDArray[np.floating[Any]]:
         """The rows, read-only."""
         return self._features
 
     @property
-    def dimension(self):
+    def dimension(self) -> int:
         """The number of features."""
         return self._features.shape[1]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._features)
 
     def __repr__(self):
         return f"Items({len(self._features)} items, {self.dimension} features)"
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Items) and (
             other._features is self._features
             or (other._features.dtype == self._features.dtype
                 and np.array_equal(other._features, self._features)))
 
-    __hash__ = None
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
-    def __copy__(self):
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self

@@ -3,21 +3,27 @@
 import json
 
 import coactive_fast as cf
+from coactive_fast.learner import _store
 
-from . import Trouble, _learners, _rows, _streams
+from . import Trouble, _learners, _rows, _streams, _text
 
 
 def load(path, family=None):
     """A saved model, for the family that is asked for."""
+    return loaded(path, family)[0]
+
+
+def loaded(path, family=None):
+    """The same, and what the file says of the text it was trained on; None: on numbers."""
     try:
-        learner = cf.load(path)
+        learner, beside = _store.loaded(path)
     except OSError as error:
         raise Trouble(f"{path}: {error.strerror or error}") from error
     found = _learners.family_of(learner)
     if family not in (None, found):
         raise Trouble(f"{path} holds a {type(learner).__name__}, which is for {found}: "
                       f"{_learners.COMMAND.get(found, 'nothing')} reads it")
-    return learner
+    return learner, beside
 
 
 def width(learner):
@@ -41,14 +47,30 @@ def rank(options):
                    for name, query in zip(names, data, strict=True))
     for name, features, where in queries:
         try:
-            order = learner.present(features, k=options.k)
+            scores = learner.scores(features, average=options.average)
+            order = cf.kernels.top_k(scores, len(scores) if options.k is None else options.k)
         except ValueError as error:
             raise Trouble(f"{where}: {error}") from error
         print(json.dumps({"query": name, "ranking": order.tolist()}), flush=True)
 
 
-def pieces(learner, options):
-    """The stream in pieces that are as wide as the model; labels count for nothing."""
+def stream(options, family):
+    """The model, the stream in pieces that are as wide as it is, and the names of its classes;
+    labels count for nothing. Text is made into rows as the model's file says."""
+    learner, beside = loaded(options.model, family)
+    if beside is None:
+        if options.text is not None:
+            raise Trouble(f"{options.model} was not trained on text: it has no words to go by")
+        return learner, _pieces(learner, options), []
+    words, classes = _text.Words.of(beside, options.model)
+    if options.zero_based:
+        raise Trouble("--zero-based is for svmlight text")
+    if options.text:
+        words.fields = _text.fields_of(options.text)
+    return learner, _text.TextRows(options.file, words).pieces(words.columns), classes
+
+
+def _pieces(learner, options):
     columns = width(learner)
     if columns is None:
         raise Trouble(f"{options.model} has learned nothing yet")
@@ -57,16 +79,17 @@ def pieces(learner, options):
 
 def choose(options):
     """A label a row, counted from --first-label: the best guess, nothing explored."""
-    learner = load(options.model, "multiclass")
-    for piece in pieces(learner, options):
-        labels = learner.predict(piece.X) + options.first_label
-        print("\n".join(map(str, labels.tolist())), flush=True)
+    learner, pieces, classes = stream(options, "multiclass")
+    for piece in pieces:
+        labels = learner.predict(piece.X).tolist()
+        print("\n".join(classes[label] if label < len(classes) else str(label + options.first_label)
+                        for label in labels), flush=True)
 
 
 def forward(options):
     """1 or 0 a row, and the margin."""
-    learner = load(options.model, "filtering")
-    for piece in pieces(learner, options):
+    learner, pieces, _ = stream(options, "filtering")
+    for piece in pieces:
         for row in piece.singly():
             print(int(learner.forward(row)), f"{learner.margin(row):.10g}")
         print(end="", flush=True)

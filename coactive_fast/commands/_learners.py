@@ -5,19 +5,22 @@ import json
 import re
 from difflib import get_close_matches
 
-import coactive_fast as cf
+from coactive_fast.learner._store import learners
 
 from . import Trouble
 
+NOT_TYPED = {  # what cannot be made, or used, from words alone, and why
+    "AppleTasting": "it is made of another learner",
+    "ArmBandit": "a file of rewards has no format yet",
+    "CustomPreferencePerceptron": "its rule is code of your own",
+    "LinearBandit": "a file of rewards has no format yet",
+    "OnlineRidge": "a file of rewards has no format yet",
+    "RankingSVM": "it keeps every pair it is shown",
+}
 FAMILIES = {
-    "ranking": (cf.PreferencePerceptron, cf.ExponentiatedPreferencePerceptron,
-                cf.ConvexPreferencePerceptron, cf.SecondOrderPreferencePerceptron,
-                cf.DuelingBandit),
-    "multiclass": (cf.Confidit, cf.Banditron, cf.MulticlassPerceptron,
-                   cf.MulticlassSecondOrderPerceptron, cf.MulticlassAROW),
-    "filtering": (cf.SimpleFilter, cf.RidgeFilter, cf.ProbabilisticRidgeFilter,
-                  cf.PerceptronFilter),
-    "convex": (cf.ONSEG, cf.OGDEG, cf.ONS, cf.OGD, cf.DikinFTRL),
+    family: tuple(cls for name, cls in learners(room).items() if name not in NOT_TYPED)
+    for family, room in (("ranking", "coactive"), ("multiclass", "multiclass"),
+                         ("filtering", "filtering"), ("convex", "convex"))
 }
 
 COMMAND = {"ranking": "rank", "multiclass": "choose", "filtering": "forward"}
@@ -35,6 +38,9 @@ FAMILY = {cls: family for family, classes in FAMILIES.items() for cls in classes
 def class_of(name):
     """The class of a name in kebab case; that of the class itself will do."""
     plain = name if name in CLASSES else kebab(name)
+    kept = {kebab(kind): why for kind, why in NOT_TYPED.items()}
+    if plain in kept:
+        raise Trouble(f"{plain} cannot be used here: {kept[plain]}")
     if plain not in CLASSES:
         near = get_close_matches(plain, CLASSES, n=3, cutoff=0.4) or CLASSES
         raise Trouble(f"there is no learner {name!r}; "

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from coactive_fast.data import _check, _text
+from coactive_fast.data import _check, _compiled
 from coactive_fast.data._map import read
 from coactive_fast.data._svmlight import Grown, Pairs
 from coactive_fast.learner import _file
@@ -113,7 +113,7 @@ class Scan(NamedTuple):
 
 
 class Rows:
-    """The rows of a file or of standard input.
+    """The rows of a file or of standard input; `TextRows` are those of plain text.
 
     Parameters
     ----------
@@ -124,6 +124,8 @@ class Rows:
     single : str, optional
         Each row must have one label; an error says this about it.
     """
+
+    named = False  # whether labels are names, which have numbers here
 
     def __init__(self, path, columns=None, *, zero_based=False, single=None):
         self.path, self.name = path, _streams.name_of(path)
@@ -139,6 +141,13 @@ class Rows:
             width = self.kept[0].X.shape[1]
             if columns is not None and width > columns:
                 raise Trouble(f"{path} has {width} columns, expected {columns} at most")
+
+    def number_of(self, relevant):
+        """The label that --relevant names."""
+        if isinstance(relevant, str):
+            raise Trouble(f"--relevant {relevant}: expected a number: labels have names in plain "
+                          "text only (--text)")
+        return relevant
 
     def place(self, piece, row):
         """Where a row of a piece stands."""
@@ -196,8 +205,8 @@ class Rows:
             last = self.columns
             if last is not None and self.zero_based:
                 last -= 1
-            reader = _text.Rows(file, file.name, int(not self.zero_based), last, np.float64, True,
-                                False)
+            reader = _compiled.Rows(file, file.name, int(not self.zero_based), last, np.float64,
+                                    True, False)
             while reader.advance():
                 yield self._checked(_copied(reader))
 
@@ -231,7 +240,7 @@ def write_rows(path, out, multilabel, zero_based):
     """A text file of rows as one file of arrays, to be mapped."""
     pairs, labels, label_ends = Pairs(np.float64), Grown(np.float64), Grown(np.intp)
     with _streams.source(path) as file:
-        reader = _text.Rows(file, file.name, int(not zero_based), None, np.float64, True, False)
+        reader = _compiled.Rows(file, file.name, int(not zero_based), None, np.float64, True, False)
         while reader.advance():
             if not multilabel:
                 lines = reader.lines

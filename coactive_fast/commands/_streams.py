@@ -135,22 +135,30 @@ class Clicks(NamedTuple):
 FORM = '{"query": id, "features": [[...], ...], "presented": [i, ...], "clicked": [i, ...]}'
 
 
-def clicks(path, told=True):
-    """Queries of a click log, a JSON object a line; without `told` only their documents count."""
+def clicks(path, told=True, documents=None):
+    """Queries of a click log, a JSON object a line; without `told` only their documents count.
+
+    `documents` has ``features(query)``, for the lines that have none of their own.
+    """
     with source(path) as file:
         for number, line in enumerate(io.BufferedReader(file), 1):
             line = line.removeprefix(BOM) if number == 1 else line
             if not line.isspace():
                 where = f"{file.name}: line {number}"
                 try:
-                    yield _query(line, where, told)
+                    yield _query(line, where, told, documents)
                 except ValueError as error:
                     raise Trouble(f"{where}: {error}") from error
 
 
-def _query(line, where, told):
-    found = _parsed(line)
-    features = _features(found["features"])
+def _query(line, where, told, documents):
+    return queried(_parsed(line, documents), where, told, documents)
+
+
+def queried(found, where, told, documents):
+    """A query from what its line holds, checked."""
+    features = (_features(found["features"]) if "features" in found
+                else documents.features(found.get("query")))
     presented = clicked = None
     if told:
         presented = _documents(found, "presented", len(features))
@@ -160,15 +168,17 @@ def _query(line, where, told):
     return Clicks(found.get("query"), features, presented, clicked, where)
 
 
-def _parsed(line):
+def _parsed(line, documents):
     try:
         found = json.loads(line.decode())
     except json.JSONDecodeError as error:
         raise ValueError(f"expected {FORM}: {error.msg}, column {error.colno}") from None
     except (UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"expected {FORM}: {error}") from None
-    if not isinstance(found, dict) or "features" not in found:
-        what = "there are no features" if isinstance(found, dict) else f"got {found!r:.60}"
+    if not isinstance(found, dict) or ("features" not in found and documents is None):
+        what = f"got {found!r:.60}"
+        if isinstance(found, dict):
+            what = "there are no features, and no --documents that the query may name"
         raise ValueError(f"expected {FORM}: {what}")
     return found
 

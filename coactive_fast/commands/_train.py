@@ -12,24 +12,37 @@ import time
 import numpy as np
 
 import coactive_fast as cf
-from coactive_fast.metric._memory import refuse_beyond_limit
+from coactive_fast._memory import refuse_beyond_limit
+from coactive_fast.learner import _store
 
-from . import Trouble, _answer, _learners, _rows, _streams, _target, stoppable
+from . import (
+    Trouble,
+    _answer,
+    _clicks,
+    _learners,
+    _rows,
+    _streams,
+    _target,
+    _text,
+    stoppable,
+)
 
 FIRST = 16  # rounds before the first line
 INTERVAL = 30.0  # seconds between two savings of the model
 MOST = 1 << 31  # classes; what a label is checked against before there is a learner
 COPIES = 4  # of dense rows at once, while they are standardised
 OPTIONS = {"first_label": "multiclass", "relevant": "filtering", "clicks": "ranking",
-           "user": "ranking", "k": "ranking", "radius": "convex", "no_scale": "convex"}
+           "user": "ranking", "k": "ranking", "held_out": "ranking", "documents": "ranking",
+           "radius": "convex", "no_scale": "convex"}
 WIDE = 2000  # columns, from where on a whole matrix over them is not what one wants
 
 
 class Board:
     """The table of progressive validation: means of what is counted, and rows a second."""
 
-    def __init__(self, what, out=None):
+    def __init__(self, what, out=None, judge=None):
         self.what, self.out = what, sys.stdout if out is None else out
+        self.judge = judge  # () -> NDCG of queries held out, or None
         self.rounds = self.since = 0
         self.total = self.part = 0.0
         self.next, self.begin, self.headed = FIRST, None, False
@@ -54,13 +67,13 @@ class Board:
             return
         if not self.headed:
             self.headed = True
-            print(f"{'rounds':>12} {self.what:>16} {'since the last':>16} {'rows/s':>12}",
-                  file=self.out)
+            print(f"{'rounds':>12} {self.what:>16} {'since the last':>16} {'rows/s':>12}"
+                  + (f" {_clicks.MEASURE:>12}" if self.judge else ""), file=self.out)
         self.total += self.part
         seconds = max(time.perf_counter() - self.begin, 1e-9)
         print(f"{self.rounds:>12,} {self.total / self.rounds:>#16.6g} "
-              f"{self.part / self.since:>#16.6g} {self.rounds / seconds:>12,.0f}",
-              file=self.out, flush=True)
+              f"{self.part / self.since:>#16.6g} {self.rounds / seconds:>12,.0f}"
+              + (f" {self.judge():>12.5f}" if self.judge else ""), file=self.out, flush=True)
         self.since, self.part = 0, 0.0
 
     def end(self):
@@ -80,9 +93,9 @@ class Maker:
         self.options, self.cls = options, _learners.class_of(options.learner)
         self.family = _learners.FAMILY[self.cls]
         self.given = _learners.parameters(self.cls, options.set)
-        self.saved = None
+        self.saved = self.beside = None
         if options.start is not None:
-            self.saved = _answer.load(options.start)
+            self.saved, self.beside = _answer.loaded(options.start)
             if type(self.saved) is not self.cls:
                 raise Trouble(f"--from {options.start} holds a {type(self.saved).__name__}, not a "
                               f"{self.cls.__name__}")
@@ -119,7 +132,7 @@ class Multiclass:
     def __init__(self, maker, options, rows, seen):
         self.rows, self.first = rows, options.first_label
         if self.first is None:
-            self.first = self.guessed(maker, seen)
+            self.first = 0 if rows.named else self.guessed(maker, seen)
         self.defaults = {}
         if maker.lacks("n_classes"):
             if seen is None:
@@ -159,6 +172,8 @@ class Multiclass:
         return learner.run(piece.X, labels.astype(np.int64) - self.first).mistakes
 
     def told(self, learner):
+        if self.rows.named:
+            return f"{learner.n_classes} classes: {', '.join(self.rows.classes)}"
         where = "" if self.first == 0 else "; they count from 1: choose with --first-label 1"
         return f"{learner.n_classes} classes{where}"
 
@@ -169,9 +184,10 @@ class Filtering:
     what = "wrong/row"
 
     def __init__(self, maker, options, rows, seen):
-        self.label, self.defaults = options.relevant, {}
+        self.label, self.defaults = rows.number_of(options.relevant), {}
         if maker.lacks("horizon") and "explore" not in maker.given and seen is not None:
             self.defaults["horizon"] = seen.rows * options.passes
+        self.asked = options.relevant
         self.forwarded = self.relevant = self.both = 0
 
     @staticmethod
@@ -181,7 +197,8 @@ class Filtering:
 
     def begin(self, learner, seen):
         if self.label is not None and not seen.found:
-            print(f"no row has the label {self.label:g}")
+            asked = self.asked if isinstance(self.asked, str) else f"{self.asked:g}"
+            print(f"no row has the label {asked}")
 
     def play(self, learner, piece):
         relevant = piece.labels > 0 if self.label is None else piece.holds(self.label)
@@ -212,13 +229,13 @@ def order_of(n, options, number):
 def train_rows(maker, options, save):
     """Rows of svmlight text, or converted ones, in pieces."""
     family = ROW_FAMILIES[maker.family]
-    rows = _rows.Rows(options.file, maker.columns, zero_based=options.zero_based,
-                      single=family.single(options))
+    rows = _text_rows(maker, options, family) or _rows.Rows(
+        options.file, maker.columns, zero_based=options.zero_based, single=family.single(options))
     seen = _seen(rows, options)
-    if seen is None and maker.columns is None:
+    if seen is None and maker.columns is None and rows.columns is None:
         raise Trouble("standard input is not read twice: say how many columns there are, "
                       "--features N")
-    columns = maker.columns or max(1, seen.columns)
+    columns = maker.columns or rows.columns or max(1, seen.columns)
     work = family(maker, options, rows, seen)
     defaults = dict(work.defaults)
     if columns > WIDE and maker.lacks("covariance"):
@@ -228,7 +245,7 @@ def train_rows(maker, options, save):
     if seen is not None:
         work.begin(learner, seen)
     board = Board(family.what)
-    save.of(learner)
+    save.of(learner, getattr(rows, "told", None))
     for number in range(options.passes):
         for piece in _mixed(rows, columns, options, number):
             begin = 0
@@ -242,6 +259,30 @@ def train_rows(maker, options, save):
     return learner
 
 
+def _text_rows(maker, options, family):
+    """The rows of plain text; None where FILE is to be svmlight text or converted."""
+    if options.text is None and maker.beside is None:
+        if options.label is not None:
+            raise Trouble("--label is for plain text (--text)")
+        return None
+    if maker.saved is not None and maker.beside is None:
+        raise Trouble(f"{options.start} was not trained on text: it has no words to go by")
+    if options.zero_based:
+        raise Trouble("--zero-based is for svmlight text")
+    classes, most = [], None
+    if maker.beside is None:
+        words = _text.Words(maker.columns or _text.COLUMNS, ("text",))
+    else:
+        words, classes = _text.Words.of(maker.beside, options.start)
+        most = getattr(maker.saved, "n_classes", None)
+    if options.text:
+        words.fields = _text.fields_of(options.text)
+    rows = _text.TextRows(options.file, words, label=options.label or "label", classes=classes,
+                          most=most or maker.given.get("n_classes"), single=family.single(options))
+    rows.number_of(options.relevant)  # its name is known before the first document
+    return rows
+
+
 def refuse_second_pass(options):
     """Standard input is over after the first."""
     if options.passes > 1 and _streams.is_stdin(options.file):
@@ -253,7 +294,7 @@ def _seen(rows, options):
     if _streams.is_stdin(options.file):
         refuse_second_pass(options)
         return None
-    seen = rows.scan(options.relevant)
+    seen = rows.scan(rows.number_of(options.relevant))
     if seen.rows == 0:
         raise Trouble(f"{options.file} holds no rows")
     if seen.ordered and seen.rows > FIRST and options.shuffle is None:
@@ -273,16 +314,18 @@ def _mixed(rows, columns, options, number):
 
 
 def user_of(text, k):
-    """``alpha:0.5``, ``noisy:10``: a simulated user for graded documents."""
+    """``alpha:0.5``, ``noisy:10``, ``clicks:informational``: a user for graded documents."""
     name, _, value = text.partition(":")
     try:
         if name == "alpha":
             return cf.users.AlphaInformative(float(value or 1.0), k=k)
         if name == "noisy":
             return cf.users.NoisyDepth(int(value or 10), k=k)
+        if name == "clicks":
+            return _clicks.user_of(value)
     except ValueError as error:
         raise Trouble(f"--user {text}: {error}") from error
-    raise Trouble(f"--user {text}: expected alpha:A (0 < A <= 1) or noisy:DEPTH")
+    raise Trouble(f"--user {text}: expected alpha:A (0 < A <= 1), noisy:DEPTH or clicks:PRESET")
 
 
 def train_rankings(maker, options, save):
@@ -290,14 +333,17 @@ def train_rankings(maker, options, save):
     a log of clicks."""
     refuse_second_pass(options)
     k = options.k or (5 if maker.saved is None else maker.saved.task.k)
-    clicks = options.clicks or _streams.kind_of(options.file) == "clicks"
+    clicks = options.clicks or _clicks.is_log(options.file)
     learner = maker.make(task=cf.Ranking(k=k))
     save.of(learner)
     if clicks:
         return _train_clicks(learner, options, save)
-    user = user_of(options.user or "alpha:1", k)
+    if options.documents is not None:
+        raise Trouble("--documents is for a log of clicks, and LETOR text has its own")
+    drawn = isinstance(learner, (cf.PDGD, cf.PairwisePerceptron))
+    user = user_of(options.user or ("clicks" if drawn else "alpha:1"), k)
     data = _streams.ranking_data(options.file, maker.columns, options.zero_based)
-    weights, board = data.fit_weights(), Board("regret/query")
+    weights, board = data.fit_weights(), Board("regret/query", judge=judge_of(learner, options))
     for number in range(options.passes):
         begin, order = 0, order_of(len(data), options, number)
         while begin < len(data):
@@ -310,24 +356,39 @@ def train_rankings(maker, options, save):
     return learner
 
 
+def judge_of(learner, options):
+    """What says how the learner does on the queries of --held-out; None without."""
+    if options.held_out is None:
+        return None
+    held_out = _clicks.HeldOut(options.held_out, options.features, options.zero_based)
+    return lambda: held_out.says(learner)
+
+
 def _train_clicks(learner, options, save):
-    """The log's own presentations; what is counted: whether the learner's first was clicked."""
-    if isinstance(learner, cf.DuelingBandit):
-        raise Trouble("a dueling bandit learns from what it presented itself, not from a log")
+    """The log's own presentations; what is counted: pairs of documents that were shown, one of
+    them clicked, which the learner has the wrong way round."""
+    if isinstance(learner, (cf.DuelingBandit, cf.PDGD, cf.PairwisePerceptron)):
+        raise Trouble(f"{options.learner} learns from what it presented itself, not from a log; "
+                      "with LETOR text and --user clicks:PRESET it does")
     for name in ("shuffle", "user", "features"):
         if getattr(options, name) is not None:
             raise Trouble(f"--{name} is not for a log of clicks, which is learned as it is")
-    board = Board("first unclicked")
+    documents = None
+    if options.documents is not None:
+        documents = _clicks.Documents(options.documents, None, options.zero_based)
+    board = Board("reversed pairs", judge=judge_of(learner, options))
+    print("clicks favour what stood on top, and this learner believes them: queries of --held-out "
+          "tell what comes of it")
     for _ in range(options.passes):
-        for query in _streams.clicks(options.file):
+        for query in _clicks.log(options.file, documents):
             board.room()
             try:
-                first = learner.present(query.features, k=1)[0]
-                better = cf.users.feedback_from_clicks(query.presented, query.clicked)
+                wrong = _clicks.reversed_pairs(learner, query)
+                better = cf.feedback_from_clicks(query.presented, query.clicked)
                 learner.learn(query.features, query.presented, better)
             except ValueError as error:
                 raise Trouble(f"{query.where}: {error}") from error
-            board.add([first not in query.clicked])
+            board.add([wrong])
             save.sometimes()
     board.end()
     return learner
@@ -414,14 +475,19 @@ class Saver:
         if path is not None:
             _target.check("--model", path, source)
         self.path, self.learner, self.next = path, None, time.monotonic() + INTERVAL
+        self.beside = None
 
-    def of(self, learner):
-        self.learner = learner
+    def of(self, learner, beside=None):
+        """What is saved; `beside` tells what goes into the file with it."""
+        self.learner, self.beside = learner, beside
 
     def now(self):
         if self.path is not None and self.learner is not None:
             try:
-                self.learner.save(self.path)
+                if self.beside is None:
+                    self.learner.save(self.path)
+                else:
+                    _store.save(self.learner, self.path, self.beside())
             except OSError as error:
                 raise Trouble(f"--model {self.path}: {error.strerror or error}") from error
             self.next = time.monotonic() + INTERVAL
@@ -433,6 +499,9 @@ class Saver:
 
 def refuse_others(options, family):
     """An option that this family knows nothing of is a mistake, not a detail."""
+    if options.text is not None and family not in ROW_FAMILIES:
+        raise Trouble(f"--text is for multiclass and filtering learners, and {options.learner} is "
+                      f"for {family}")
     for name, owner in OPTIONS.items():
         value = getattr(options, name)
         if value is not None and value is not False and owner != family:

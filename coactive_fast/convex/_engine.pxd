@@ -2,12 +2,12 @@
 
 from libc.stdint cimport int64_t
 
+cimport cython
 cimport numpy as np
 
-from coactive_fast.convex._chance cimport Chance
-from coactive_fast.convex._losses cimport Rows
-from coactive_fast.convex._rules cimport Rule
-from coactive_fast.learner._engine cimport Engine, Ticker
+from coactive_fast.convex._rules cimport Losses, Rule
+from coactive_fast.learner._engine cimport Engine
+from coactive_fast.learner._run cimport Run
 
 cdef enum Pending:
     NOTHING
@@ -15,14 +15,22 @@ cdef enum Pending:
     PAIR                       # two were
 
 
+# What is subtracted from a loss before the step: known before the direction is drawn.
+cdef enum Subtracted:
+    NONE
+    MEAN                       # of all losses before
+    PREVIOUS                   # that of the round before
+
+
 cdef class ConvexEngine(Engine):
     # y is the centre; a round writes y_next and exchanges the pointers. All vectors have n doubles
-    # in one piece of memory, owned here.
+    # in one piece of memory, owned here. While `pending` is not NOTHING and there is a chance, v
+    # is a direction that it has drawn.
     cdef readonly Rule rule
     cdef object make           # () -> a fresh rule
     cdef np.ndarray origin     # the first centre
     cdef Py_ssize_t n
-    cdef int64_t t             # rounds told
+    cdef int64_t t             # rounds that were told
     cdef Pending pending
     cdef double *memory
     cdef double *y
@@ -31,41 +39,46 @@ cdef class ConvexEngine(Engine):
     cdef double *x             # scratch of a run: the point, or the gradient
 
     cdef int expect(self, Pending wanted) except -1
-    cdef int move(self, double phi, const double *v) noexcept nogil
-    cdef int played(self, Rows losses, Py_ssize_t t, double *loss, double *m) noexcept nogil
+    cdef void commit(self) noexcept nogil
+    # One round with all that goes with it; a negative status has changed nothing.
     cdef int round(self, double phi, double loss, const double *v) noexcept nogil
-    cdef int borrow(self) except -1
-    cdef int give_back(self) except -1
+    # One round of a run: ask, look the loss of row i up, tell.
+    cdef int played(self, Losses losses, Py_ssize_t i, double *loss, double *m) noexcept nogil
     cdef int carry_out(self, double phi, double loss, const double *v, str what) except -1
     cdef int blame(self, int status, str what) except -1
     cdef int judge(self, int status, str what) except -1
-    cdef int take_state(self, dict state, Rule rule) except -1
+    # What a round against losses of one's own tells.
+    cdef object seen(self, losses, Py_ssize_t t, x, double loss)
 
 
+@cython.final
 cdef class GradientEngine(ConvexEngine):
     pass
 
 
+@cython.final
 cdef class BanditEngine(ConvexEngine):
-    cdef Chance chance
     cdef double bound          # on the losses
-    cdef bint baseline
+    cdef Subtracted subtracted
     cdef double mean           # of the losses so far
+    cdef double previous       # the last loss, kept while it is subtracted; NaN: none
     cdef double largest        # of this round's losses, absolute
     cdef bint bound_named      # that a loss was beyond it
 
+    cdef double excess(self, double loss) noexcept nogil
     cdef int pend(self, Pending kind) except -1
-    cdef int learn(self, double phi, double loss, double largest) except -1
-    cdef int learn_beyond(self, double phi, double loss, double largest) except -1
     cdef np.ndarray point(self, double sign)
+    cdef int learn(self, Pending asked, double plus, double minus) except -1
+    cdef int attempt(self, Rule rule, double phi, double loss, double *mean) noexcept nogil
+    cdef int warn_beyond(self, double phi, double loss) except -1
 
 
-cdef class Run:
-    # One run against compiled losses, and its record.
-    cdef Rows losses
+@cython.final
+cdef class ConvexRun(Run):
+    # One run against losses, and its record.
+    cdef object losses
+    cdef object value          # (t, x) -> the loss
+    cdef Losses rows           # the losses where they are compiled, and the engine is; else None
     cdef np.ndarray loss, mistakes
-    cdef readonly Py_ssize_t done
-    cdef Py_ssize_t total
 
-    cdef int rounds(self, ConvexEngine engine, Ticker ticker) noexcept nogil
-    cdef void note(self, double loss, double m) noexcept nogil
+    cdef void note(self, Py_ssize_t i, double loss, double m) noexcept nogil

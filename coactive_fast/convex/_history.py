@@ -1,7 +1,13 @@
 """What a run of online convex optimisation leaves behind."""
 
-import numpy as np
+from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._typing import Vector
 from ..learner._history import History, column, note, record
 
 
@@ -31,25 +37,25 @@ class ConvexHistory(History):
     (array([1. , 0.5]), array([1. , 0.5]))
     """
 
-    loss: np.ndarray = column(np.float64)
-    mistakes: np.ndarray | None = column(np.bool_, default=None)
-    scaling: dict | None = note()
+    loss: Vector = column(np.float64)
+    mistakes: NDArray[np.bool_] | None = column(np.bool_, default=None)
+    scaling: dict[str, Any] | None = note(default=None)
 
     _derived = ("average_loss",)
     _curve = "average_loss"
 
     @property
-    def average_loss(self):
+    def average_loss(self) -> Vector:
         """Mean of the losses up to each round."""
         return _running_mean(self.loss)
 
     @property
-    def average_return(self):
+    def average_return(self) -> Vector:
         """Mean return up to each round, where the loss is a return with its sign changed."""
         return -self.average_loss
 
     @property
-    def error_rate(self):
+    def error_rate(self) -> Vector | None:
         """Share of mistakes up to each round, or None."""
         return None if self.mistakes is None else _running_mean(self.mistakes)
 

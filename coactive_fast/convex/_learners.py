@@ -1,22 +1,39 @@
 """The learners of online convex optimisation: thin classes over the engine."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
+
+from .._typing import Feasible, Real, Seed
 from ..learner._check import count, number
 from . import _constants as constants
 from ._rules import Barrier, Descent, Newton
 from ._sets import Simplex
-from ._shell import BanditLearner, GradientLearner, Place, constant
+from ._shell import BanditLearner, GradientLearner, Place
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class _Sphere(BanditLearner):
     """ONSEG and OGDEG: ``x = y + delta v`` with v uniform on the sphere, y in ``(1 - gamma) P``."""
 
+    feasible: Feasible
+    horizon: int | None
     _shaping = ("dimension", "feasible", "gamma", "epsilon")
     _deciding = {"dimension", "feasible", "horizon", "lipschitz", "delta", "gamma"}
 
-    delta = constant("delta", "Length of the random step.")
-    gamma = constant("gamma", "By how much the feasible set is shrunk for the centre.")
+    @property
+    def delta(self) -> float:
+        """Length of the random step."""
+        return self._constant("delta")
 
-    def set_params(self, **parameters):
+    @property
+    def gamma(self) -> float:
+        """By how much the feasible set is shrunk for the centre."""
+        return self._constant("gamma")
+
+    def set_params(self, **parameters: Any) -> Self:
         """Changes parameters; what was learned stays, the next round uses the new values.
 
         After the first round gamma stays (also where another parameter decides it) until
@@ -78,6 +95,9 @@ class ONSEG(_Sphere):
     baseline : bool, default False
         Subtract the mean of all earlier losses from each loss. The estimate keeps its mean (the
         baseline is known before v is drawn) and varies less.
+    feedback : {"value", "residual"}, default "value"
+        "residual": what the step sees of a loss is by how much it exceeds the one before it,
+        see below; not with `baseline`.
     seed : optional
         What `numpy.random.default_rng` takes; a Generator is copied. Changed by `set_params`
         after learning, the new one is drawn from at the next round.
@@ -109,8 +129,21 @@ class ONSEG(_Sphere):
     9.2e-5 (ionosphere), 1.1e-5 (cancer), 8.7e-5 (94 shares, where Theorem 1's gamma is 55 and the
     points could not have been feasible).
 
+    Residual feedback (Zhang, Zhou, Ji and Zavlanos) still asks for one value a round: ``g = (d /
+    delta) (f_t(x_t) - f_{t-1}(x_{t-1})) v_t``, and the first round of a learner moves nothing.
+    What is subtracted is known before v is drawn, so that g keeps its mean; where f changes slowly
+    and is smooth the difference is as small as the steps are, and g does not grow like ``F /
+    delta``. `loss_bound` should then bound the differences. After `tell_pair`, which is as ever,
+    the mean of its two losses is the one before. Nothing is proved of it with Newton steps.
+
     A round costs one pass over a triangle of the inverse, and the projection where it is active;
     memory is about ``30 n^2`` bytes.
+
+    References
+    ----------
+    B. Liu, J. Li, Y. Song, X. Liang, L. Jian and H. Liu, "Online Newton step algorithm with
+    estimated gradient", 2018. Y. Zhang, Y. Zhou, K. Ji and M. M. Zavlanos, "A new one-point
+    residual-feedback oracle for black-box learning and control", Automatica 136, 2022.
 
     Examples
     --------
@@ -123,15 +156,29 @@ class ONSEG(_Sphere):
     (200, array([0.5, 0. ]))
     """
 
-    beta = constant("beta", "Inverse step size.")
-    epsilon = constant("epsilon", "What A begins with on its diagonal.")
+    niceness: float
+    lipschitz: float | None
+    baseline: bool
 
-    def __init__(self, dimension, feasible, *, horizon=None, loss_bound=1.0, niceness=1.0,
-                 lipschitz=None, beta=None, delta=None, gamma=None, epsilon=None, baseline=False,
-                 seed=None):
+    @property
+    def beta(self) -> float:
+        """Inverse step size."""
+        return self._constant("beta")
+
+    @property
+    def epsilon(self) -> float:
+        """What A begins with on its diagonal."""
+        return self._constant("epsilon")
+
+    def __init__(self, dimension: SupportsIndex, feasible: Feasible, *,
+                 horizon: SupportsIndex | None = None, loss_bound: Real = 1.0, niceness: Real = 1.0,
+                 lipschitz: Real | None = None, beta: Real | None = None, delta: Real | None = None,
+                 gamma: Real | None = None, epsilon: Real | None = None, baseline: bool = False,
+                 feedback: Literal["value", "residual"] = "value", seed: Seed = None) -> None:
         self._begin(dimension=dimension, feasible=feasible, horizon=horizon,
                     loss_bound=loss_bound, niceness=niceness, lipschitz=lipschitz, beta=beta,
-                    delta=delta, gamma=gamma, epsilon=epsilon, baseline=baseline, seed=seed)
+                    delta=delta, gamma=gamma, epsilon=epsilon, baseline=baseline,
+                    feedback=feedback, seed=seed)
         constants.warn(self._exploration(self._parameters)[2].warning)
 
     def _build(self, parameters):
@@ -143,7 +190,7 @@ class ONSEG(_Sphere):
         whole, shrunk, rate = place.region(), place.shrunk(found.gamma), size.d / found.delta
         return self._engine_of(
             place, lambda: Newton(whole, shrunk, rate, beta, epsilon, delta=found.delta,
-                                  gamma=found.gamma), parameters, parameters["baseline"])
+                                  gamma=found.gamma), parameters)
 
 
 class OGDEG(_Sphere):
@@ -162,6 +209,8 @@ class OGDEG(_Sphere):
         F, a bound on the absolute losses. Losses beyond it are used, with one warning.
     delta, gamma, horizon, seed
         As for `ONSEG`, always by Theorem 1.
+    feedback : {"value", "residual"}, default "value"
+        "residual": ``f_t(x_t) - f_{t-1}(x_{t-1})`` stands for f, 0 in the first round; see `ONSEG`.
 
     Notes
     -----
@@ -170,6 +219,11 @@ class OGDEG(_Sphere):
     stands for f: F should then bound that difference. Proved for convex losses with a delta and
     gamma of its own (regret T^(3/4)); those of Theorem 1 are what the ONSEG paper ran it with.
     A round costs O(n).
+
+    References
+    ----------
+    A. D. Flaxman, A. T. Kalai and H. B. McMahan, "Online convex optimization in the bandit
+    setting: gradient descent without a gradient", SODA 2005.
 
     Examples
     --------
@@ -181,10 +235,12 @@ class OGDEG(_Sphere):
     array([-0.345,  0.362])
     """
 
-    def __init__(self, dimension, feasible, *, loss_bound=1.0, delta=None, gamma=None,
-                 horizon=None, seed=None):
+    def __init__(self, dimension: SupportsIndex, feasible: Feasible, *, loss_bound: Real = 1.0,
+                 delta: Real | None = None, gamma: Real | None = None,
+                 horizon: SupportsIndex | None = None,
+                 feedback: Literal["value", "residual"] = "value", seed: Seed = None) -> None:
         self._begin(dimension=dimension, feasible=feasible, loss_bound=loss_bound, delta=delta,
-                    gamma=gamma, horizon=horizon, seed=seed)
+                    gamma=gamma, horizon=horizon, feedback=feedback, seed=seed)
         constants.warn(self._exploration(self._parameters)[2].warning)
 
     def _build(self, parameters):
@@ -193,7 +249,7 @@ class OGDEG(_Sphere):
         rate = constants.step_size(place.D, "loss_bound", parameters["loss_bound"])
         return self._engine_of(
             place, lambda: Descent(whole, shrunk, rate, delta=found.delta, gamma=found.gamma),
-            parameters, False)
+            parameters)
 
 
 class DikinFTRL(BanditLearner):
@@ -250,12 +306,19 @@ class DikinFTRL(BanditLearner):
     True
     """
 
+    horizon: int | None
+    delta: float
+    baseline: bool
     _shaping = ("dimension",)
 
-    eta = constant("eta", "Learning rate.")
+    @property
+    def eta(self) -> float:
+        """Learning rate."""
+        return self._constant("eta")
 
-    def __init__(self, dimension, *, horizon=None, loss_bound=1.0, eta=None, delta=0.9,
-                 baseline=True, seed=None):
+    def __init__(self, dimension: SupportsIndex, *, horizon: SupportsIndex | None = None,
+                 loss_bound: Real = 1.0, eta: Real | None = None, delta: Real = 0.9,
+                 baseline: bool = True, seed: Seed = None) -> None:
         self._begin(dimension=dimension, horizon=horizon, loss_bound=loss_bound, eta=eta,
                     delta=delta, baseline=baseline, seed=seed)
 
@@ -269,8 +332,7 @@ class DikinFTRL(BanditLearner):
         eta = constants.barrier_rate(size, horizon=parameters["horizon"], loss_bound=bound,
                                      delta=delta, eta=parameters["eta"])
         whole = place.region()
-        return self._engine_of(place, lambda: Barrier(whole, delta, eta), parameters,
-                               parameters["baseline"])
+        return self._engine_of(place, lambda: Barrier(whole, delta, eta), parameters)
 
 
 class ONS(GradientLearner):
@@ -309,11 +371,16 @@ class ONS(GradientLearner):
     array([0.5, 0. ])
     """
 
+    beta: float
     _shaping = ("dimension", "feasible", "epsilon")
 
-    epsilon = constant("epsilon", "What A begins with on its diagonal.")
+    @property
+    def epsilon(self) -> float:
+        """What A begins with on its diagonal."""
+        return self._constant("epsilon")
 
-    def __init__(self, dimension, feasible, beta, *, epsilon=None):
+    def __init__(self, dimension: SupportsIndex, feasible: Feasible, beta: Real, *,
+                 epsilon: Real | None = None) -> None:
         self._begin(dimension=dimension, feasible=feasible, beta=beta, epsilon=epsilon)
 
     def _build(self, parameters):
@@ -352,7 +419,9 @@ class OGD(GradientLearner):
     array([-0.5,  0. ])
     """
 
-    def __init__(self, dimension, feasible, gradient_bound):
+    gradient_bound: float
+
+    def __init__(self, dimension: SupportsIndex, feasible: Feasible, gradient_bound: Real) -> None:
         self._begin(dimension=dimension, feasible=feasible, gradient_bound=gradient_bound)
 
     def _build(self, parameters):

@@ -1,10 +1,57 @@
-# The rules of online convex optimisation: where a learner explores, and what a round does (SPEC 5).
+# The rules of online convex optimisation: where a learner explores, and what a round does
+# (DEFINITIONS 5); the feasible sets they know; the compiled losses that they are played against.
 
 cimport numpy as np
 
-from coactive_fast.convex._chance cimport Chance
-from coactive_fast.convex._regions cimport Region
+from coactive_fast._table cimport cf_full, cf_region
+from coactive_fast.learner._chance cimport Chance
+from coactive_fast.learner._state cimport State
 from coactive_fast.metric._full cimport Full
+
+
+# Feasible sets as the engines see them, in a fixed dimension.
+
+cdef class Region:
+    # All methods may be called without the GIL, by one thread at a time: the scratch is the
+    # region's own. On a negative status nothing has changed but scratch and what is passed out.
+    cdef readonly Py_ssize_t n
+    cdef readonly bint compiled     # no Python is called
+    cdef object error               # what a set of one's own raised
+
+    # w = the nearest point to z (n doubles each, no overlap)
+    cdef int project(self, const double *z, double *w) noexcept nogil
+    # room for `newton`
+    cdef int prepare(self) except -1
+    # A += g g^T, w = the nearest point to y + gain A^-1 g in the norm of A; lam and face: where
+    # the search begins and ended
+    cdef int newton(self, cf_full *A, double gain, const double *g, const double *y, double *w,
+                    double *lam, signed char *face) noexcept nogil
+    # Whether z lies in it, give or take rounding; `scratch` has n doubles. A set of one's own is
+    # not asked.
+    cdef bint holds(self, const double *z, double *scratch) noexcept nogil
+    # v = a unit vector of the affine hull
+    cdef int draw(self, Chance chance, double *v) noexcept nogil
+
+
+cdef class BuiltIn(Region):
+    cdef cf_region set
+    cdef np.ndarray lower, upper    # of a box: what `set` points to
+    cdef np.ndarray ones
+    cdef double *scratch
+    cdef double *room
+
+
+cdef class Own(Region):
+    cdef object feasible
+    cdef double *room
+
+    cdef int ask_project(self, const double *z, double *w) noexcept
+    cdef int ask_newton(self, cf_full *A, double gain, const double *g, const double *y,
+                        double *w) noexcept
+    cdef int ask_direction(self, Chance chance, double *v) noexcept
+
+cdef double unit(Py_ssize_t n, double *v) noexcept nogil
+cdef bint is_unit(Py_ssize_t n, const double *v) noexcept nogil
 
 
 cdef class Rule:
@@ -23,7 +70,14 @@ cdef class Rule:
                     double *x) noexcept nogil
     cdef int step(self, double phi, const double *v, double t, const double *y,
                   double *y_next) noexcept nogil
-    cdef object take_error(self)
+    cdef object take_error(self)   # what a set of one's own raised, or None
+    # What is kept besides the centre, and back into a rule that was just made: t rounds, centre y.
+    cdef dict told(self)
+    cdef int restore(self, State state, Py_ssize_t t, const double *y) except -1
+    # Refuses a centre or a direction (or NULL) that no run leaves behind; no other thread may be
+    # in a round, since the regions' scratch is used. x and scratch: n doubles.
+    cdef int look_at(self, State state, const double *y, const double *v, double *x,
+                     double *scratch) except -1
 
 
 cdef class Newton(Rule):
@@ -53,3 +107,16 @@ cdef class Barrier(Rule):
 
     cdef double level(self, const double *G) noexcept nogil
     cdef bint lasts(self, double s, double t, const double *y) noexcept nogil
+
+
+cdef class Losses:
+    # Round t has row i = t mod n. Z (n x d, C-contiguous) and y (n) are its own and never written
+    # to.
+    cdef readonly np.ndarray Z, y
+    cdef readonly Py_ssize_t n, d
+    cdef int kind
+
+    cdef double value(self, Py_ssize_t i, const double *x, double *m) noexcept nogil
+    cdef void gradient(self, Py_ssize_t i, double m, double *g) noexcept nogil
+    cdef bint wrong(self, Py_ssize_t i, double m) noexcept nogil
+    cdef double at(self, t, x, Py_ssize_t *i, double *m) except? -1.0

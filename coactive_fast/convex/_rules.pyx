@@ -1,28 +1,40 @@
-"""The rules of online convex optimisation; see _rules.pxd."""
+"""The rules of online convex optimisation, and the feasible sets they know; see _rules.pxd."""
 
 import numpy
 
 cimport numpy as np
-from libc.math cimport INFINITY, log, sqrt
+from libc.math cimport fabs, isfinite, log, sqrt
 from libc.stddef cimport size_t
 from libc.string cimport memcpy
 
-from coactive_fast._arrays cimport as_vector, data_of, new_vector, refuse_non_finite, take_scratch
-from coactive_fast._table cimport (
-    CF_ENONFINITE, CF_OK, cf_get_library, cf_get_table, cf_library, cf_pad, cf_table,
-    cf_triangle_row,
+from coactive_fast._arrays cimport (
+    as_count, as_vector, data_of, finite_vector, new_doubles, new_vector, product_of, refuse,
+    refuse_length, refuse_non_finite, take_scratch,
 )
-from coactive_fast.convex._chance cimport Chance
-from coactive_fast.convex._regions cimport Region, unit
+from coactive_fast._table cimport (
+    CF_ENONFINITE, CF_EVALUE, CF_LOSS_LOGISTIC, CF_LOSS_RETURN, CF_LOSS_SQUARED, CF_OK,
+    CF_REGION_BALL, CF_REGION_BOX, CF_REGION_L1, CF_REGION_SIMPLEX, cf_full, cf_get_library,
+    cf_get_table, cf_library, cf_pad, cf_region_kind, cf_table, cf_triangle_row,
+)
+from coactive_fast.learner._chance cimport Chance
+from coactive_fast.learner._state cimport State, vector_of
 from coactive_fast.metric._full cimport Full
+from coactive_fast.rows._rows cimport table_of
+
+from coactive_fast._memory import refuse_beyond_limit
+from coactive_fast.convex._sets import Ball, Box, L1Ball, Shrunk, Simplex
 
 np.import_array()
 
 cdef const cf_table *K = cf_get_table()
 cdef const cf_library *L = cf_get_library()
 
+include "_regions.pxi"
+
+KINDS = {"squared": CF_LOSS_SQUARED, "logistic": CF_LOSS_LOGISTIC, "return": CF_LOSS_RETURN}
 
 cdef double LEAST = 1e-260  # of a centre's coordinates: what must be > 0 has some room left
+cdef double SAME = 1e-6     # relative: what of a state follows from the rest of it
 
 
 cdef class Rule:
@@ -59,12 +71,21 @@ cdef class Rule:
                 found, region.error = region.error, None
         return found
 
-    def state(self):
-        """What the rule keeps besides the centre."""
+    cdef dict told(self):
         return {}
 
-    def restore(self, state):
-        """The reverse, into a rule that was just made."""
+    cdef int restore(self, State state, Py_ssize_t t, const double *y) except -1:
+        return 0
+
+    cdef int look_at(self, State state, const double *y, const double *v, double *x,
+                     double *scratch) except -1:
+        if not self.region.holds(y, scratch):
+            state.refuse("y", "a point of the set that centres lie in")
+        if v != NULL and self.whole is not None:
+            self.reach(y, v, 1.0, x)
+            if not (is_unit(self.n, v) and self.whole.holds(x, scratch)):
+                state.refuse("v", "a direction of length 1 that does not leave the feasible set")
+        return 0
 
     def adopt(self, Rule other):
         """The settings of another rule of this kind; the state stays."""
@@ -81,12 +102,15 @@ cdef class Newton(Rule):
     def __init__(self, Region whole, Region region, double rate, double beta, double epsilon, *,
                  double delta=0.0, double gamma=0.0):
         Rule.__init__(self, whole, region, delta, gamma)
+        refuse_beyond_limit(30.0 * self.n * self.n, f"dimension={self.n}, with a matrix",
+                            "OGD and OGDEG take a few vectors")
+        product_of(self.n, 4 * self.n, "a matrix")
         region.prepare()
         self.rate, self.beta = rate, beta
         self.metric = Full(self.n, ridge=epsilon)
         self.face = <np.ndarray>numpy.zeros(self.n, dtype=numpy.int8)
         self.face_next = <np.ndarray>numpy.zeros(self.n, dtype=numpy.int8)
-        self.g = <double *>take_scratch(cf_pad(self.n), sizeof(double))
+        self.g = new_doubles(1, cf_pad(self.n), "a gradient")
 
     def __dealloc__(self):
         L.free(self.g)
@@ -111,20 +135,21 @@ cdef class Newton(Rule):
             memcpy(np.PyArray_DATA(self.face), np.PyArray_DATA(self.face_next), <size_t>self.n)
         return status
 
-    def state(self):
+    cdef dict told(self):
         return {"metric": flushed(self.metric), "lam": self.lam, "face": self.face.copy()}
 
-    def restore(self, state):
-        metric = Full.from_state(state["metric"])
-        lam = float(state["lam"])
-        face = numpy.asarray(state["face"])
-        if (<Full>metric).core.n != self.n or (<Full>metric).core.robust or \
-                not 0.0 <= lam < INFINITY:
-            raise ValueError("metric and lam of the state do not fit its dimension")
-        if face.shape != (self.n,) or face.dtype.kind != "i" or (abs(face) > 1).any():
-            raise ValueError(f"face of the state must be {self.n} integers in -1 ... 1")
+    cdef int restore(self, State state, Py_ssize_t t, const double *y) except -1:
+        cdef double lam = state.number("lam", 0.0)
+        cdef np.ndarray face = state.counts("face", self.n, -1, 1)
+        cdef State part = state.part("metric")
+        part.count("n", self.n, self.n)
+        part.count("updates", 0, t)
+        metric = <Full?>Full.from_state(part.given)
+        if (<Full>metric).core.robust:
+            part.refuse("precision", "'fast'")
         self.metric, self.lam = metric, lam
         self.face = <np.ndarray>face.astype(numpy.int8)
+        return 0
 
     def adopt(self, Rule other):
         Rule.adopt(self, other)
@@ -159,7 +184,7 @@ cdef class Descent(Rule):
                  double gamma=0.0):
         Rule.__init__(self, whole, region, delta, gamma)
         self.rate = rate
-        self.z = <double *>take_scratch(cf_pad(self.n), sizeof(double))
+        self.z = new_doubles(1, cf_pad(self.n), "a step")
 
     def __dealloc__(self):
         L.free(self.z)
@@ -188,9 +213,7 @@ cdef class Barrier(Rule):
         Rule.__init__(self, whole, whole, delta)
         self.eta = eta
         self.nu = <double>self.n
-        self.memory = <double *>L.alloc_zero(<size_t>(5 * padded), sizeof(double))
-        if self.memory == NULL:
-            raise MemoryError(f"5 vectors of {self.n} coordinates")
+        self.memory = new_doubles(5, padded, "the barrier's vectors")
         self.G, self.G_next = self.memory, self.memory + padded
         self.a, self.r = self.memory + 2 * padded, self.memory + 3 * padded
         self.ones = self.memory + 4 * padded
@@ -276,20 +299,108 @@ cdef class Barrier(Rule):
             nu = next
         return nu
 
-    def state(self):
-        cdef np.ndarray G = new_vector(self.n)
-        memcpy(data_of(G), self.G, <size_t>self.n * sizeof(double))
-        return {"G": G, "nu": self.nu}
+    cdef dict told(self):
+        return {"G": vector_of(self.G, self.n), "nu": self.nu}
 
-    def restore(self, state):
-        cdef np.ndarray G = as_vector(state["G"], "G")
-        nu = float(state["nu"])
-        if np.PyArray_DIM(G, 0) != self.n or not 1.0 <= nu <= self.n:
-            raise ValueError("G and nu of the state do not fit its dimension")
-        refuse_non_finite(G, "G")
-        memcpy(self.G, data_of(G), <size_t>self.n * sizeof(double))
-        self.nu = nu
+    cdef int restore(self, State state, Py_ssize_t t, const double *y) except -1:
+        cdef Py_ssize_t i
+        self.nu = state.number("nu", 1.0, self.n)
+        state.load("G", self.n, self.G)
+        for i in range(self.n):
+            if not (self.G[i] >= 0.0 and y[i] > 0.0
+                    and fabs(y[i] * (self.G[i] + self.nu) - 1.0) <= SAME):
+                state.refuse("G", "such that y = 1 / (G + nu)")
+        return 0
 
     def adopt(self, Rule other):
         Rule.adopt(self, other)
         self.eta = (<Barrier?>other).eta
+
+
+# --- losses -----------------------------------------------------------------------------------
+
+
+cdef class Losses:
+    """Rows, labels, and the loss of a prediction.
+
+    Parameters
+    ----------
+    kind : {"squared", "logistic", "return"}
+    Z : array_like or scipy.sparse, shape (n, d)
+        Copied; sparse is made dense.
+    y : array_like of shape (n,) or None
+        Copied.
+    """
+
+    def __init__(self, str kind, Z, y):
+        self.Z = <np.ndarray>numpy.array(table_of(Z, "Z"), dtype=numpy.float64, order="C")
+        self.n, self.d = np.PyArray_DIM(self.Z, 0), np.PyArray_DIM(self.Z, 1)
+        if self.n == 0 or self.d == 0:
+            raise ValueError("Z must have at least one row and one column, got shape "
+                             f"{(<object>self.Z).shape}")
+        refuse_non_finite(self.Z, "Z")
+        self.kind = KINDS[kind]
+        self.y = <np.ndarray>(numpy.zeros(self.n) if y is None else finite_vector(
+            y, "y", self.n, "the rows of Z").copy())
+        if self.kind == CF_LOSS_LOGISTIC and not self.signs:
+            raise ValueError("y must be -1 or +1 everywhere")
+        for array in (self.Z, self.y):
+            array.setflags(write=False)
+
+    @property
+    def signs(self):
+        """Whether every label is -1 or +1."""
+        return bool((numpy.abs(self.y) == 1.0).all())
+
+    # --- of a run -----------------------------------------------------------------------------
+
+    cdef double value(self, Py_ssize_t i, const double *x, double *m) noexcept nogil:
+        """The loss at x, and the prediction; not finite where either overflows."""
+        m[0] = K.dot(self.d, data_of(self.Z) + i * self.d, x)
+        return L.loss_value(K, self.kind, m[0], data_of(self.y)[i])
+
+    cdef void gradient(self, Py_ssize_t i, double m, double *g) noexcept nogil:
+        cdef Py_ssize_t j
+        cdef double slope = L.loss_slope(K, self.kind, m, data_of(self.y)[i])
+        cdef const double *z = data_of(self.Z) + i * self.d
+        for j in range(self.d):
+            g[j] = slope * z[j]
+
+    cdef bint wrong(self, Py_ssize_t i, double m) noexcept nogil:
+        return (m >= 0.0) != (data_of(self.y)[i] > 0.0)
+
+    # --- single calls -------------------------------------------------------------------------
+
+    cdef double at(self, t, x, Py_ssize_t *i, double *m) except? -1.0:
+        """The loss, the row's number and the prediction, all arguments checked."""
+        cdef np.ndarray point = as_vector(x, "x")
+        cdef double loss
+        i[0] = as_count(t, "t") % self.n
+        if np.PyArray_DIM(point, 0) != self.d:
+            refuse_length(np.PyArray_DIM(point, 0), "x", self.d, "a row of Z")
+        loss = self.value(i[0], data_of(point), m)
+        if not (isfinite(loss) and isfinite(m[0])):
+            refuse_non_finite(point, "x")
+            raise ValueError("the loss at x overflows")
+        return loss
+
+    def value_at(self, t, x):
+        cdef Py_ssize_t i
+        cdef double m
+        return self.at(t, x, &i, &m)
+
+    def gradient_at(self, t, x):
+        cdef Py_ssize_t i
+        cdef double m
+        cdef np.ndarray g = new_vector(self.d)
+        self.at(t, x, &i, &m)
+        self.gradient(i, m, data_of(g))
+        if not K.all_finite(self.d, data_of(g)):
+            raise ValueError("the gradient at x overflows")
+        return g
+
+    def wrong_at(self, t, x):
+        cdef Py_ssize_t i
+        cdef double m
+        self.at(t, x, &i, &m)
+        return bool(self.wrong(i, m))

@@ -1,10 +1,16 @@
 """Feasible sets: ball, simplex, box, L1 ball, and the protocol for a set of one's own."""
 
+from __future__ import annotations
+
 import math
+from typing import SupportsIndex
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import kernels
+from .._arrays import finite_vector
+from .._typing import Real, Vector
 from ..learner._check import count, number
 from ..learner._store import storable
 
@@ -54,7 +60,7 @@ class FeasibleSet:
     array([3., 5.])
     """
 
-    def contains(self, x):
+    def contains(self, x: ArrayLike) -> bool:
         """Whether x lies in the set, give or take rounding.
 
         Examples
@@ -65,7 +71,7 @@ class FeasibleSet:
         """
         raise NotImplementedError("contains")
 
-    def center(self, dimension):
+    def center(self, dimension: SupportsIndex) -> Vector:
         """The centre c: the first point of every learner, and the one P is shrunk around.
 
         Examples
@@ -76,7 +82,7 @@ class FeasibleSet:
         """
         raise NotImplementedError("center")
 
-    def in_radius(self, dimension):
+    def in_radius(self, dimension: SupportsIndex) -> float:
         """Radius r of the largest ball around the centre within P.
 
         Examples
@@ -87,7 +93,7 @@ class FeasibleSet:
         """
         raise NotImplementedError("in_radius")
 
-    def diameter(self, dimension):
+    def diameter(self, dimension: SupportsIndex) -> float:
         """Largest distance D of two points of P.
 
         Examples
@@ -98,7 +104,7 @@ class FeasibleSet:
         """
         raise NotImplementedError("diameter")
 
-    def affine_dimension(self, dimension):
+    def affine_dimension(self, dimension: SupportsIndex) -> int:
         """Dimension of the affine hull of P: what d stands for in the papers' formulas.
 
         Examples
@@ -109,7 +115,7 @@ class FeasibleSet:
         """
         return _dimension(dimension)
 
-    def shrunk(self, gamma, dimension):
+    def shrunk(self, gamma: Real, dimension: SupportsIndex) -> FeasibleSet:
         """The set ``(1 - gamma) P = c + (1 - gamma) (P - c)``, 0 <= gamma < 1.
 
         Examples
@@ -120,7 +126,7 @@ class FeasibleSet:
         """
         return Shrunk(self, _share(gamma), _dimension(dimension))
 
-    def project(self, z):
+    def project(self, z: ArrayLike) -> Vector:
         """The point of P nearest to z.
 
         Examples
@@ -132,7 +138,7 @@ class FeasibleSet:
         z = _vector("z", z)
         return self.project_in(z, np.eye(z.size))
 
-    def project_in(self, z, Ainv):
+    def project_in(self, z: ArrayLike, Ainv: ArrayLike) -> Vector:
         """The point of P nearest to z in the norm of A, given the inverse of A.
 
         Examples
@@ -143,7 +149,7 @@ class FeasibleSet:
         """
         raise NotImplementedError("project_in")
 
-    def direction(self, rng, dimension):
+    def direction(self, rng: np.random.Generator, dimension: SupportsIndex) -> Vector:
         """A unit vector, uniform on the sphere of the directions within the affine hull.
 
         Examples
@@ -165,7 +171,7 @@ class FeasibleSet:
 class Shrunk(FeasibleSet):
     """``c + s (P - c)`` of any set P: every question is put to P in the coordinates of P."""
 
-    def __init__(self, whole, gamma, dimension):
+    def __init__(self, whole: FeasibleSet, gamma: float, dimension: int) -> None:
         self.whole, self.gamma, self._scale = whole, gamma, 1.0 - gamma
         self._c = _vector("feasible.center()", whole.center(dimension), dimension)
 
@@ -206,11 +212,11 @@ class _BuiltIn(FeasibleSet):
     _stored = ()
 
     def project(self, z):
-        from ._regions import nearest  # which knows these classes
+        from ._rules import nearest  # which knows these classes
 
         return nearest(self, _vector("z", z))
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and all(
             np.array_equal(getattr(self, name), getattr(other, name)) for name in self._stored)
 
@@ -226,11 +232,11 @@ class _Round(_BuiltIn):
 
     _stored = ("radius",)
 
-    def __init__(self, radius):
+    def __init__(self, radius: Real) -> None:
         self._radius = number("radius", radius, above=0.0)
 
     @property
-    def radius(self):
+    def radius(self) -> float:
         """Radius of the set."""
         return self._radius
 
@@ -328,7 +334,7 @@ class Box(_BuiltIn):
 
     _stored = ("lower", "upper")
 
-    def __init__(self, lower, upper):
+    def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
         self._lower, self._upper = _limit("lower", lower), _limit("upper", upper)
         if np.ndim(self._lower) and np.ndim(self._upper):
             _same_length("upper", self._upper.size, self._lower.size, "lower")
@@ -336,16 +342,16 @@ class Box(_BuiltIn):
             raise ValueError("the box is empty: lower must be <= upper everywhere")
 
     @property
-    def lower(self):
+    def lower(self) -> float | Vector:
         """The lower bounds: a float, or an array that cannot be written to."""
         return self._lower
 
     @property
-    def upper(self):
+    def upper(self) -> float | Vector:
         """The upper bounds: a float, or an array that cannot be written to."""
         return self._upper
 
-    def span(self, dimension):
+    def span(self, dimension: int) -> tuple[Vector, Vector]:
         """Both bounds as vectors of that length."""
         for name, limit in (("lower", self._lower), ("upper", self._upper)):
             if np.ndim(limit):
@@ -435,23 +441,10 @@ def _share(gamma):
     return gamma
 
 
-def _vector(name, value, length=None):
+def _vector(name, value, length=-1):
     """A finite vector of float64; a copy only where it is not one yet."""
-    try:
-        given = np.asarray(value)
-    except ValueError as error:
-        raise TypeError(f"{name} must be an array of real numbers: {error}") from None
-    if given.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must hold real numbers, got dtype {given.dtype}")
-    if given.ndim != 1:
-        raise ValueError(f"{name} must have 1 dimension, got shape {given.shape}")
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite
-        vector = np.ascontiguousarray(given, dtype=np.float64)
-    if not np.isfinite(vector).all():
-        raise ValueError(f"{name} must be finite: it holds NaN or infinity")
-    if length is not None:
-        _same_length(name, vector.size, length, "the set")
-    return vector
+        return finite_vector(value, name, length, "the set")
 
 
 def _same_length(name, got, expected, other):

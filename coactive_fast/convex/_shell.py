@@ -1,36 +1,45 @@
 """What the learners of online convex optimisation share: ask and tell, `run`, their constants."""
 
-import numpy as np
+from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, SupportsIndex
+
+from numpy.typing import ArrayLike
+
+from .._arrays import finite_vector
+from .._memory import refuse_beyond_limit
+from .._typing import Feasible, Progress, Real, Seed, Values, Vector
 from ..learner._base import Learner
-from ..learner._check import count, number, switch
-from ..learner._progress import reporter
+from ..learner._chance import Chance
+from ..learner._check import choice, count, number, switch
 from ..learner._random import make_generator
 from . import _constants
-from ._chance import Chance
-from ._engine import BanditEngine, GradientEngine, Run
+from ._engine import BanditEngine, ConvexRun, GradientEngine
 from ._history import ConvexHistory
-from ._regions import checked_point, region_of
+from ._rules import region_of
 from ._sets import METHODS
 
-
-def constant(name, text):
-    """A property: the parameter where it was given, else what its formula gave."""
-    def get(self):
-        given = self._parameters[name]
-        return getattr(self._engine.rule, name) if given is None else given
-
-    return property(get, doc=text)
+MOST_DIMENSIONS = 2**40  # a few vectors of that length can be counted in bytes
+MOST_ROUNDS = 2**56
+VECTORS = 20  # of the dimension's length, that a learner without a matrix takes
 
 
 class ConvexLearner(Learner):
     """What all learners of online convex optimisation have in common."""
 
-    _shaping = ("dimension", "feasible")
-    _sees = ()  # methods that a run asks of its losses
+    last_history: ConvexHistory | None
+    dimension: int
+    _shaping: tuple[str, ...] = ("dimension", "feasible")
+    _sees: tuple[str, ...] = ()  # methods that a run asks of its losses
+
+    def _constant(self, name):
+        """The parameter where it was given, else what its formula gave."""
+        given = self._parameters[name]
+        return getattr(self._engine.rule, name) if given is None else given
 
     @property
-    def center(self):
+    def center(self) -> Vector:
         """The point before the random step (y_t), a copy.
 
         Examples
@@ -42,11 +51,11 @@ class ConvexLearner(Learner):
         return self._engine.center
 
     @property
-    def rounds(self):
+    def rounds(self) -> int:
         """How many rounds were told."""
         return self._engine.rounds
 
-    def ask(self):
+    def ask(self) -> Vector:
         """The point to play; asked again before `tell`, the same point.
 
         Returns
@@ -61,7 +70,8 @@ class ConvexLearner(Learner):
         """
         return self._engine.ask()
 
-    def run(self, losses, rounds, *, progress=None):
+    def run(self, losses: Values | Callable[[int, Vector], Real], rounds: SupportsIndex, *,
+            progress: Progress = None) -> ConvexHistory:
         """Plays against a sequence of losses: the loop of `ask` and `tell`, bit for bit.
 
         With losses and sets of this package it is one compiled loop without the GIL; with your
@@ -91,35 +101,15 @@ class ConvexLearner(Learner):
         >>> cf.OGD(1, cf.Ball(2.0), gradient_bound=8.0).run(losses, 3).loss.round(3)
         array([0.5  , 0.5  , 0.021])
         """
-        rounds = count("rounds", rounds)
+        rounds = count("rounds", rounds, most=MOST_ROUNDS)
         classifies = bool(getattr(losses, "classifies", False))
         value = _value_of(losses, (*self._sees, "mistake") if classifies else self._sees)
         length = getattr(losses, "dimension", self.dimension)
         if length != self.dimension:
             raise ValueError(f"losses have rows of length {length}, but the learner has dimension "
                              f"{self.dimension}")
-        loss, mistakes = np.empty(rounds), np.empty(rounds, dtype=bool) if classifies else None
         rows = _rows_of(losses) if self._engine.compiled else None
-        run, begin = None if rows is None else Run(rows, loss, mistakes), self.rounds
-        with reporter(progress) as report:
-            try:
-                if run is not None:
-                    run.run(self._engine, report)
-                for t in range(rounds if run is None else 0):
-                    x = self._engine.ask()
-                    loss[t] = number("loss", value(t, x))
-                    if classifies:
-                        mistakes[t] = losses.mistake(t, x)
-                    self._engine.tell(self._seen(losses, t, x, loss[t]))
-                    if report is not None:
-                        report(t + 1, rounds)
-            finally:
-                # by the learner's own count: an interrupt may fall anywhere in the loop
-                done = self.rounds - begin if run is None else run.done
-                self.last_history = ConvexHistory(
-                    loss[:done], None if mistakes is None else mistakes[:done],
-                    getattr(losses, "scaling", None))
-        return self.last_history
+        return ConvexRun(losses, value, rows, rounds, classifies).play(self, progress)
 
 
 def _rows_of(losses):
@@ -148,16 +138,19 @@ def _answering(name, thing, methods):
 class Place:
     """Dimension and feasible set of a learner, checked."""
 
-    def __init__(self, dimension, feasible):
-        self.n = count("dimension", dimension, least=1)
+    def __init__(self, dimension: SupportsIndex, feasible: Feasible) -> None:
+        self.n = count("dimension", dimension, least=1, most=MOST_DIMENSIONS)
+        refuse_beyond_limit(8.0 * VECTORS * self.n, f"dimension={self.n}",
+                            "a learner holds some vectors of that length")
         self.feasible = _answering("feasible", feasible, METHODS)
         self.D = _constants.diameter_of(feasible, self.n)
-        self.origin = checked_point(feasible.center(self.n), "center", self.n).copy()
+        self.origin = finite_vector(feasible.center(self.n), "feasible.center()", self.n,
+                                    "the dimension").copy()
 
-    def region(self):
+    def region(self) -> Any:
         return region_of(self.feasible, self.n)
 
-    def shrunk(self, gamma):
+    def shrunk(self, gamma: float) -> Any:
         smaller = self.feasible.shrunk(gamma, self.n)
         return region_of(_answering("feasible.shrunk()", smaller, METHODS), self.n)
 
@@ -165,9 +158,10 @@ class Place:
 class GradientLearner(ConvexLearner):
     """Learners that see the gradient at the point they play, which is the centre itself."""
 
+    feasible: Feasible
     _sees = ("value", "gradient")
 
-    def tell(self, gradient):
+    def tell(self, gradient: ArrayLike) -> None:
         """The gradient of the loss at the point that `ask` gave.
 
         Parameters
@@ -185,9 +179,6 @@ class GradientLearner(ConvexLearner):
         """
         self._engine.tell(gradient)
 
-    def _seen(self, losses, t, x, loss):
-        return losses.gradient(t, x)
-
     def _engine_of(self, place, make):
         return GradientEngine(make, place.origin)
 
@@ -195,9 +186,11 @@ class GradientLearner(ConvexLearner):
 class BanditLearner(ConvexLearner):
     """Learners that see loss values only."""
 
+    loss_bound: float
+    seed: Seed
     _sees = ("value",)
 
-    def ask_pair(self):
+    def ask_pair(self) -> tuple[Vector, Vector]:
         """Two points to play, one on each side of the centre, for `tell_pair`.
 
         Returns
@@ -214,7 +207,7 @@ class BanditLearner(ConvexLearner):
         """
         return self._engine.ask_pair()
 
-    def tell(self, loss):
+    def tell(self, loss: Real) -> None:
         """The loss at the point that `ask` gave.
 
         A loss beyond `loss_bound` is used as it is; the first one draws a warning. One that
@@ -235,7 +228,7 @@ class BanditLearner(ConvexLearner):
         """
         self._engine.tell(loss)
 
-    def tell_pair(self, plus, minus):
+    def tell_pair(self, plus: Real, minus: Real) -> None:
         """The losses at the two points that `ask_pair` gave, in the same order.
 
         The gradient estimate is ``(d / (2 delta)) (plus - minus) v``: for a Lipschitz loss it
@@ -257,10 +250,13 @@ class BanditLearner(ConvexLearner):
         """
         self._engine.tell_pair(plus, minus)
 
-    def _seen(self, losses, t, x, loss):
-        return loss
-
-    def _engine_of(self, place, make, parameters, baseline):
+    def _engine_of(self, place, make, parameters):
+        baseline = switch("baseline", parameters.get("baseline", False))
+        feedback = choice("feedback", parameters.get("feedback", "value"), ("value", "residual"))
+        if baseline and feedback == "residual":
+            raise ValueError('baseline must be False with feedback="residual", which subtracts '
+                             "the loss before")
         return BanditEngine(make, place.origin, Chance(make_generator(parameters["seed"])),
                             number("loss_bound", parameters["loss_bound"], above=0.0),
-                            switch("baseline", baseline))
+                            "mean" if baseline else
+                            "previous" if feedback == "residual" else "nothing")

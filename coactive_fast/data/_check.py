@@ -3,6 +3,9 @@
 import numpy as np
 import scipy.sparse
 
+from .._arrays import numeric, refuse_masked
+from ..rows._formats import checked_csr
+
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 BLOCK = 1 << 18  # numbers that are looked at in one go: they stay in the cache
 
@@ -20,17 +23,7 @@ def float_dtype(name, dtype):
 
 def reals(name, value, ndim, kinds=FLOATS):
     """A finite C-contiguous array of one of the dtypes, the given one where it is such."""
-    if scipy.sparse.issparse(value):
-        raise TypeError(f"{name} must be a dense array, got a scipy.sparse {type(value).__name__}")
-    try:
-        array = np.asarray(value)
-    except (ValueError, TypeError) as error:
-        raise TypeError(f"{name} must be an array of real numbers: {error}") from None
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
-    if array.ndim != ndim:
-        raise ValueError(f"{name} must have {ndim} dimension{'s' if ndim > 1 else ''}, "
-                         f"got shape {array.shape}")
+    array = numeric(value, name, ndim)
     kind = next((kind for kind in kinds if kind == array.dtype), kinds[-1])
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite
         array = np.require(array, kind, ["C", "A"])
@@ -57,6 +50,7 @@ def finite(name, array):
 
 def whole(name, value):
     """A one-dimensional array of int64."""
+    refuse_masked(value, name)
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
@@ -97,13 +91,14 @@ def ratings(name, value):
     if scipy.sparse.issparse(value):
         if len(value.shape) != 2:
             raise ValueError(f"{name} must have 2 dimensions, got shape {value.shape}")
-        matrix = scipy.sparse.csr_array(value)
+        matrix = scipy.sparse.csr_array(checked_csr(value, name))
         if matrix.dtype.kind not in "fiub":
             raise TypeError(f"{name} must hold real numbers, got dtype {matrix.dtype}")
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
             matrix.sum_duplicates()
     else:
+        refuse_masked(value, name)
         dense = np.asarray(value)
         if dense.ndim != 2 or dense.dtype.kind not in "fiub":
             raise TypeError(f"{name} must be a sparse matrix or a 2-D array with NaN for no "

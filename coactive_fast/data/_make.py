@@ -1,10 +1,14 @@
 """Synthetic data shaped like that of the papers."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike, DTypeLike
 
+from coactive_fast._typing import Real, Vector, Whole
 from coactive_fast.learner import _check as parameter
 from coactive_fast.learner._random import make_generator
 
@@ -17,8 +21,9 @@ GRADES = (0.26, 0.36, 0.28, 0.08, 0.02)  # shares of the grades 0 ... 4
 LEAST_RATED = 20  # items of a user, as in MovieLens
 
 
-def make_ranking(*, n_queries=1000, n_features=700, documents=24, seed=0, dtype=np.float32,
-                 noise=0.5):
+def make_ranking(*, n_queries: Whole = 1000, n_features: Whole = 700,
+                 documents: Real | ArrayLike = 24, seed: Any = 0, dtype: DTypeLike = np.float32,
+                 noise: Real = 0.5) -> RankingData:
     """Queries with graded documents, shaped like the Yahoo! learning to rank data.
 
     Features lie in [0, 1], three in ten are not 0. Grades 0 to 4 are a linear utility with normal
@@ -84,12 +89,13 @@ def _lengths(documents, n_queries, rng):
 class ItemData(NamedTuple):
     """Items and users: ``features`` (items, N), ``weights`` (users, N), ``ratings`` (CSR)."""
 
-    features: np.ndarray
-    weights: np.ndarray
+    features: Vector
+    weights: Vector
     ratings: scipy.sparse.csr_matrix
 
 
-def make_items(*, n_items=3706, n_users=6040, n_features=50, ratings_per_user=165.6, seed=0):
+def make_items(*, n_items: Whole = 3706, n_users: Whole = 6040, n_features: Whole = 50,
+               ratings_per_user: Real | ArrayLike = 165.6, seed: Any = 0) -> ItemData:
     """Items, users and ratings, shaped like MovieLens 1M with features from a factorisation.
 
     The first feature is near 1 and its weight near the mean rating; the others matter less and

@@ -1,14 +1,22 @@
 """MovieLens files."""
 
+from __future__ import annotations
+
+from typing import TypeAlias
+
 import numpy as np
 import scipy.sparse
+from numpy.typing import DTypeLike, NDArray
 
-from . import _check, _text
+from .._typing import Source
+from . import _check, _compiled
 from ._open import opened
 from ._svmlight import Grown
 
+Ratings: TypeAlias = tuple[scipy.sparse.csr_matrix, NDArray[np.int64], NDArray[np.int64]]
 
-def load_movielens(path, *, dtype=np.float64):
+
+def load_movielens(path: Source, *, dtype: DTypeLike = np.float64) -> Ratings:
     """Read ratings: ``user::item::rating::timestamp`` a line.
 
     What comes behind the rating is not looked at. A comma or a tab may stand for the two colons
@@ -44,7 +52,7 @@ def load_movielens(path, *, dtype=np.float64):
     dtype = _check.float_dtype("dtype", dtype)
     users, items, ratings = Grown(np.int64), Grown(np.int64), Grown(dtype)
     with opened(path) as (file, name):
-        lines = _text.Ratings(file, name)
+        lines = _compiled.Ratings(file, name)
         while lines.advance():
             users.append(lines.users)
             items.append(lines.items)

@@ -1,9 +1,13 @@
 """Synthetic multiclass data: the problem of the Confidit paper's figure 2, at any size."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from coactive_fast._typing import Vector, Whole
 from coactive_fast.learner import _check as parameter
 from coactive_fast.learner._random import make_generator
 
@@ -19,13 +23,14 @@ class MulticlassData(NamedTuple):
         The linear models that made the labels: ``labels[t] = argmax_i weights[i] . features[t]``.
     """
 
-    features: np.ndarray
-    labels: np.ndarray
-    weights: np.ndarray
+    features: Vector
+    labels: NDArray[np.intp]
+    weights: Vector
 
 
-def make_multiclass(*, n_rows=1000, n_features=9, n_informative=5, n_classes=5, normalize=False,
-                    seed=0):
+def make_multiclass(*, n_rows: Whole = 1000, n_features: Whole = 9, n_informative: Whole = 5,
+                    n_classes: Whole = 5, normalize: bool = False,
+                    seed: Any = 0) -> MulticlassData:
     """Rows of which the first features decide the label, by random linear models, and the
     others are noise.
 

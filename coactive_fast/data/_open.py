@@ -3,6 +3,7 @@
 import bz2
 import contextlib
 import gzip
+import io
 import lzma
 import os
 import zlib
@@ -10,6 +11,11 @@ import zlib
 PACKED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 # a packed file that breaks off, or that is none behind its first bytes
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
+
+
+def as_paths(path):
+    """A list of one path, or those of a list or tuple."""
+    return list(path) if isinstance(path, (list, tuple)) else [path]
 
 
 @contextlib.contextmanager
@@ -37,3 +43,31 @@ def opened(path):
             yield file, repr(name)
         except DAMAGED as error:
             raise ValueError(f"{name!r} is truncated or damaged: {error}") from None
+
+
+@contextlib.contextmanager
+def opened_lines(path):
+    """``(lines, name)``: the lines of a text in UTF-8 without their ends, with their numbers from
+    1, and what messages call the file; blank lines are left out."""
+    with opened(path) as (file, name):
+        yield _numbered(file, name), name
+
+
+def _numbered(file, name):
+    for number, line in enumerate(io.BufferedReader(_Raw(file)), 1):
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{name}: line {number}: must be text in UTF-8: {error}") from None
+        if text:
+            yield number, text
+
+
+class _Raw(io.RawIOBase):
+    """Any binary file object, as what a buffer may be laid over; it is not closed with it."""
+
+    def __init__(self, file):
+        self.readinto = file.readinto
+
+    def readable(self):
+        return True

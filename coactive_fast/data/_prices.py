@@ -1,13 +1,18 @@
 """Price relatives: what portfolios are chosen by."""
 
-import csv
-import io
+from __future__ import annotations
+
 import math
+from array import array
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ._open import opened
+from .._typing import Source, Vector
+from ..learner import _check as parameter
+from ._fields import Columns, checked_delimiter, cut, number
+from ._open import opened_lines
 
 
 class Prices(NamedTuple):
@@ -21,21 +26,29 @@ class Prices(NamedTuple):
         One a share.
     """
 
-    relatives: np.ndarray
+    relatives: Vector
     names: tuple[str, ...]
 
 
-def load_prices(path):
-    """Read price relatives: a CSV file with a row a period and a column a share.
+def load_prices(path: Source, *, prices: bool = False, drop: Sequence[int | str] = (),
+                delimiter: str | None = None) -> Prices:
+    """Read price relatives, or prices: a plain table with a row a period and a column a share.
 
     The first line holds the shares' names unless all of it are numbers; the shares are then called
     "0", "1", ... Blank lines are skipped. ``coactive_fast.losses.PortfolioReturn`` takes the
-    relatives as they are, or less 1 for rates.
+    relatives as they are, or less 1 for rates. So are read the sets of the portfolio papers (TSE,
+    NYSE, ...), and closing prices as exchanges tell them (SSE).
 
     Parameters
     ----------
     path : str, os.PathLike or binary file object
         Packed files (gzip, bzip2, xz) are told by their first bytes.
+    prices : bool, default=False
+        The table holds prices: a relative is a row over the one before, one period less.
+    drop : sequence of int or str, default=()
+        Columns that are no shares, as dates, by their places or names.
+    delimiter : {",", ";", "\\t", " "}, optional
+        Between the fields; " " means any blanks. None: the first line tells.
 
     Returns
     -------
@@ -45,7 +58,7 @@ def load_prices(path):
     Raises
     ------
     ValueError
-        For a bad line, with its number and text.
+        For a bad line, with its number, the share and the text.
 
     Examples
     --------
@@ -55,52 +68,38 @@ def load_prices(path):
     >>> prices.names, prices.relatives
     (('acme', 'zinc'), array([[1.01, 0.99],
            [1.  , 1.02]]))
+    >>> text = b"day acme\\nMon 4\\nTue 5\\nWed 6\\n"
+    >>> data.load_prices(io.BytesIO(text), prices=True, drop=["day"]).relatives.ravel()
+    array([1.25, 1.2 ])
     """
-    with opened(path) as (file, name):
-        try:
-            text = file.read().decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{name} must be text in UTF-8: {error}") from None
-    lines = csv.reader(io.StringIO(text, newline=""))
-    names, rows = None, []
-    for fields in lines:
-        if not any(field.strip() for field in fields):
-            continue
-        if names is None:
-            header = _names(fields)
-            names = header or tuple(str(i) for i in range(len(fields)))
-            if header:
-                continue
-        rows.append(_row(fields, len(names), f"{name}, line {lines.line_num}"))
-    if not rows:
-        raise ValueError(f"{name} must hold at least one row of price relatives")
-    return Prices(np.array(rows), names)
+    prices = parameter.switch("prices", prices)
+    delimiter = checked_delimiter(delimiter)
+    plan, values = None, array("d")
+    with opened_lines(path) as (lines, name):
+        for at, fields in cut(lines, delimiter):
+            if plan is None:
+                plan = Columns(fields, None, drop, name)
+                if plan.header:
+                    continue
+            values.extend(_row(fields, plan, f"{name}: line {at}", prices))
+    if plan is None or len(values) < (2 if prices else 1) * len(plan.features):
+        raise ValueError(f"{name} must hold at least one row of price relatives"
+                         + (", so two of prices" if prices else ""))
+    relatives = np.frombuffer(values).reshape(-1, len(plan.features)).copy()
+    if prices:
+        with np.errstate(over="ignore", under="ignore"):
+            relatives = relatives[1:] / relatives[:-1]
+        if not (np.isfinite(relatives) & (relatives > 0.0)).all():
+            raise ValueError(f"{name}: the ratio of two prices is beyond the range of float64")
+    return Prices(relatives, plan.names)
 
 
-def _names(fields):
-    """The names in a first line; None where it is a row of numbers."""
-    if all(_number(field) is not None for field in fields):
-        return None
-    names = tuple(field.strip() for field in fields)
-    if len(set(names)) < len(names):
-        twice = next(n for n in names if names.count(n) > 1)
-        raise ValueError(f"the names of the shares must differ, got {twice!r} twice")
-    return names
-
-
-def _number(field):
-    try:
-        return float(field)
-    except ValueError:
-        return None
-
-
-def _row(fields, width, where):
-    if len(fields) != width:
-        raise ValueError(f"{where}: expected {width} values, got {len(fields)}")
-    row = [_number(field) for field in fields]
-    for field, value in zip(fields, row, strict=True):
+def _row(fields, plan, where, prices):
+    if len(fields) != plan.width:
+        raise ValueError(f"{where}: expected {plan.width} values, got {len(fields)}")
+    row = [number(fields[i]) for i in plan.features]
+    for i, value in zip(plan.features, row, strict=True):
         if value is None or not (0.0 < value < math.inf):
-            raise ValueError(f"{where}: a price relative must be a finite number > 0, got "
-                             f"{field.strip()[:40]!r}")
+            raise ValueError(f"{where}: {plan.called(i)}: a price{'' if prices else ' relative'} "
+                             f"must be a finite number > 0, got {fields[i][:40]!r}")
     return row

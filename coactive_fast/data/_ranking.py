@@ -1,27 +1,43 @@
 """Documents of many queries: one array of features, cut by offsets."""
 
+from __future__ import annotations
+
 import operator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias, overload
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from .._typing import Path, Source, Vector, Whole
 from . import _check
 from ._least_squares import least_squares
-from ._svmlight import load_dense
+from ._svmlight import Scan, ZeroBased, load_dense
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 KIND = "RankingData"
 
+Floats: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
+
 
 class Query:
-    """One query: ``features`` (documents, N), ``relevance`` (documents,), ``index``; views."""
+    """One query: ``features`` (documents, N), ``relevance`` (documents,), ``index``; views.
 
-    __slots__ = ("features", "relevance", "index")
+    ``largest_grade`` is the largest relevance of all the data it comes from.
+    """
 
-    def __init__(self, features, relevance, index):
+    __slots__ = ("features", "relevance", "index", "largest_grade")
+
+    def __init__(self, features: Floats, relevance: Vector, index: int,
+                 largest_grade: float) -> None:
         self.features = features
         self.relevance = relevance
         self.index = index
+        self.largest_grade = largest_grade
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.relevance)
 
     def __repr__(self):
@@ -65,7 +81,8 @@ class RankingData:
     [2, 1]
     """
 
-    def __init__(self, features, relevance, offsets, *, query_ids=None):
+    def __init__(self, features: ArrayLike, relevance: ArrayLike, offsets: ArrayLike, *,
+                 query_ids: ArrayLike | None = None) -> None:
         features = _check.reals("features", features, 2)
         if features.shape[1] == 0:
             raise ValueError("features must have at least one column")
@@ -82,7 +99,7 @@ class RankingData:
         self._relevance = _read_only(relevance)
         self._offsets = _read_only(offsets)
         self._query_ids = None if query_ids is None else _read_only(query_ids)
-        self._weights = None
+        self._weights = self._largest = None
 
     @classmethod
     def _of(cls, *arrays):
@@ -92,35 +109,39 @@ class RankingData:
         return data
 
     @property
-    def features(self):
+    def features(self) -> Floats:
         return self._features
 
     @property
-    def relevance(self):
+    def relevance(self) -> Vector:
         return self._relevance
 
     @property
-    def offsets(self):
+    def offsets(self) -> NDArray[np.int64]:
         return self._offsets
 
     @property
-    def query_ids(self):
+    def query_ids(self) -> NDArray[np.int64] | None:
         return self._query_ids
 
     @property
-    def dimension(self):
+    def dimension(self) -> int:
         """The number of features."""
         return self._features.shape[1]
 
     @property
-    def n_documents(self):
+    def n_documents(self) -> int:
         """The number of documents of all queries."""
         return len(self._features)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._offsets.size - 1
 
-    def __getitem__(self, index):
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    @overload
+    def __getitem__(self, index: Whole) -> Query: ...
+    def __getitem__(self, index: slice | Whole) -> Self | Query:
         if isinstance(index, slice):
             return self._run(index)
         try:
@@ -132,9 +153,11 @@ class RankingData:
             raise IndexError(f"query {i} is out of range: there are {len(self)} queries")
         i %= len(self)
         begin, end = self._offsets[i], self._offsets[i + 1]
-        return Query(self._features[begin:end], self._relevance[begin:end], i)
+        if self._largest is None:
+            self._largest = float(self._relevance.max())
+        return Query(self._features[begin:end], self._relevance[begin:end], i, self._largest)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Query]:
         return map(self.__getitem__, range(len(self)))
 
     def _run(self, index):
@@ -149,7 +172,7 @@ class RankingData:
         return self._of(self._features[begin:end], self._relevance[begin:end], offsets - begin,
                         ids)
 
-    def take(self, queries):
+    def take(self, queries: ArrayLike) -> Self:
         """A copy with these queries in this order; repeats are allowed.
 
         Examples
@@ -176,7 +199,7 @@ class RankingData:
         return (f"{type(self).__name__}({len(self)} queries, {self.n_documents} documents, "
                 f"{self.dimension} features, {self._features.dtype})")
 
-    def fit_weights(self):
+    def fit_weights(self) -> Vector:
         """The weights whose scores come nearest to the relevance (least squares, no intercept).
 
         Where several do, the shortest of them. Computed in float64 by a QR factorisation block by
@@ -198,19 +221,26 @@ class RankingData:
         return self._weights.copy()
 
     @classmethod
-    def from_svmlight(cls, path, *, n_features=None, dtype=np.float32, zero_based=False,
-                      group=False):
-        """Read a LETOR file: ``grade qid:query index:value ... [# comment]``.
+    def from_svmlight(cls, path: Source | Sequence[Source], *, n_features: Whole | None = None,
+                      dtype: DTypeLike = np.float32, zero_based: ZeroBased = False,
+                      group: bool = False, into: Path | None = None) -> Self:
+        """Read LETOR files: ``grade qid:query index:value ... [# comment]``.
 
         Parameters
         ----------
-        path, n_features, zero_based
+        path : str, os.PathLike, binary file object, or a sequence of these
+            Several files are read as if they were one.
+        n_features, zero_based
             As for `load_svmlight`.
         dtype : float32 or float64, default=float32
             Of the features.
         group : bool, default=False
-            Gather the documents of a query from all over the file (the order of queries is that
+            Gather the documents of a query from all over the files (the order of queries is that
             of their first documents). False: a query that comes back after another is an error.
+        into : path, optional
+            A file that takes the place of memory: the text is gone through twice, the features go
+            into the file piece by piece, and the result is what `load` maps of it. For sets larger
+            than the memory; the files must be given by name, and not need to be gathered.
 
         Examples
         --------
@@ -221,17 +251,27 @@ class RankingData:
         >>> data, data.query_ids
         (RankingData(2 queries, 3 documents, 2 features, float32), array([7, 9]))
         """
-        blocks = _Blocks(bool(group))
-        features, relevance = load_dense(path, n_features=n_features, dtype=dtype,
-                                         zero_based=zero_based, listen=blocks.append)
-        if features.size == 0:
-            raise ValueError(f"{path!r} holds no {'features' if len(features) else 'documents'}")
-        offsets, ids, order = blocks.finish(len(features))
+        blocks, rules = _Blocks(bool(group)), (n_features, zero_based, dtype)
+        if into is None:
+            features, relevance = load_dense(path, *rules, blocks.append)
+        else:
+            scan = Scan(path, *rules, blocks.append)
+            features, relevance = scan.streamed(), scan.labels
+        if 0 in features.shape:
+            raise ValueError(f"{path!r} holds no "
+                             f"{'features' if features.shape[0] else 'documents'}")
+        offsets, ids, order = blocks.finish(features.shape[0])
+        if into is not None:
+            if order is not None:
+                raise ValueError("group=True cannot gather documents of large files: with `into` "
+                                 "those of a query must stand together")
+            _write(into, features, relevance, offsets, ids)
+            return cls.load(into)
         if order is not None:
             features, relevance = features[order], relevance[order]
         return cls._of(features, relevance, offsets, ids)
 
-    def save(self, path):
+    def save(self, path: Path) -> None:
         """Put everything into one file, which is replaced at once or not at all.
 
         Examples
@@ -244,16 +284,10 @@ class RankingData:
         ...     RankingData.load(os.path.join(folder, "data.cf"))
         RankingData(1 queries, 2 documents, 1 features, float64)
         """
-        from coactive_fast.learner import _file
-
-        arrays = {"relevance": self._relevance, "offsets": self._offsets}
-        if self._query_ids is not None:
-            arrays["query_ids"] = self._query_ids
-        arrays["features"] = self._features
-        _file.write(path, {"kind": KIND}, {name: np.asarray(a) for name, a in arrays.items()})
+        _write(path, np.asarray(self._features), self._relevance, self._offsets, self._query_ids)
 
     @classmethod
-    def load(cls, path, *, mmap=True):
+    def load(cls, path: Path, *, mmap: bool = True) -> Self:
         """What `save` put into a file.
 
         Parameters
@@ -326,6 +360,17 @@ class _Blocks:
         order = np.argsort(np.repeat(blocks, np.diff(offsets)), kind="stable")
         lengths = np.bincount(blocks, weights=np.diff(offsets)).astype(np.intp)
         return np.concatenate(([0], np.cumsum(lengths))), found[np.argsort(first)], order
+
+
+def _write(path, features, relevance, offsets, ids):
+    """The file of `save`: features last, since they are what is mapped."""
+    from coactive_fast.learner import _file
+
+    arrays = {"relevance": relevance, "offsets": offsets}
+    if ids is not None:
+        arrays["query_ids"] = ids
+    arrays = {name: np.asarray(array) for name, array in arrays.items()}
+    _file.write(path, {"kind": KIND}, {**arrays, "features": features})
 
 
 def _read_only(array):

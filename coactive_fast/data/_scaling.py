@@ -1,8 +1,16 @@
 """Scaling of features and labels, as a record that goes with a run."""
 
-import numpy as np
+from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._arrays import plain
+from .._typing import Real, RowsLike, Vector
 from ..learner._check import number
+from ..rows._rows import table_of
 from ._check import vector
 
 
@@ -26,15 +34,17 @@ class Scaling:
     True
     """
 
-    def __init__(self, shift, scale, kind="affine"):
-        self.shift, self.scale, self.kind = vector("shift", shift), vector("scale", scale), kind
+    def __init__(self, shift: ArrayLike, scale: ArrayLike, kind: str = "affine") -> None:
+        self.shift: Vector = vector("shift", shift)
+        self.scale: Vector = vector("scale", scale)
+        self.kind = kind
         if self.shift.shape != self.scale.shape:
             raise ValueError(f"scale must have length {self.shift.size} to go with shift, got "
                              f"{self.scale.size}")
         if not (self.scale > 0.0).all():
             raise ValueError(f"scale must be > 0, got {self.scale.min()}")
 
-    def transform(self, X):
+    def transform(self, X: RowsLike) -> Vector:
         """The scaled values.
 
         Parameters
@@ -54,7 +64,7 @@ class Scaling:
         """
         return (self._columns("X", X) - self.shift) / self.scale
 
-    def inverse(self, X):
+    def inverse(self, X: RowsLike) -> Vector:
         """What `transform` made X from, to rounding.
 
         Parameters
@@ -73,7 +83,7 @@ class Scaling:
         """
         return self._columns("X", X) * self.scale + self.shift
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Plain lists and a string, fit for JSON: ``Scaling(**d)`` is the scaling again.
 
         Returns
@@ -88,14 +98,14 @@ class Scaling:
         """
         return {"shift": self.shift.tolist(), "scale": self.scale.tolist(), "kind": self.kind}
 
-    def _columns(self, name, X):
+    def _columns(self, name: str, X: RowsLike) -> Vector:
         values = _numbers(name, X)
         width = values.shape[1] if values.ndim == 2 else 1
         if width != self.shift.size:
             raise ValueError(f"{name} must have {self.shift.size} columns, got {width}")
         return values
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Scaling) and self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]
@@ -104,7 +114,7 @@ class Scaling:
         return f"<Scaling by {self.kind} of {self.shift.size} columns>"
 
 
-def standardize(X):
+def standardize(X: RowsLike) -> Scaling:
     """The scaling of each column to mean 0 and standard deviation 1.
 
     Parameters
@@ -130,7 +140,7 @@ def standardize(X):
     return _made(shift, scale, "standardize")
 
 
-def minmax(X, *, lower=0.0, upper=1.0):
+def minmax(X: RowsLike, *, lower: Real = 0.0, upper: Real = 1.0) -> Scaling:
     """The scaling of each column to the interval from `lower` to `upper`.
 
     Parameters
@@ -184,14 +194,7 @@ def _table(name, X):
 
 def _numbers(name, X):
     """Finite float64 of 0, 1 or 2 dimensions; sparse is made dense."""
-    if hasattr(X, "toarray") and hasattr(X, "nnz"):
-        X = X.toarray()
-    try:
-        array = np.asarray(X)
-    except ValueError as error:
-        raise TypeError(f"{name} must be an array of real numbers: {error}") from None
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    array = table_of(X, name) if hasattr(X, "toarray") else plain(X, name)
     if array.ndim > 2:
         raise ValueError(f"{name} must have at most 2 dimensions, got shape {array.shape}")
     values = array.astype(np.float64)

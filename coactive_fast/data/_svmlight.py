@@ -1,18 +1,66 @@
 """svmlight files as CSR matrices or dense rows."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
 import numpy as np
 import scipy.sparse
+from numpy.typing import DTypeLike, NDArray
 
+from coactive_fast._typing import Source, Vector, Whole
 from coactive_fast.learner import _check as parameter
+from coactive_fast.learner import _file
 
-from . import _check, _text
-from ._open import opened
+from . import _check, _compiled
+from ._open import as_paths, opened
+
+if TYPE_CHECKING:
+    _Yes: TypeAlias = Literal[True]
+    _No: TypeAlias = Literal[False]
+
+CSR: TypeAlias = scipy.sparse.csr_matrix
+Wholes: TypeAlias = NDArray[np.int64]
+ZeroBased: TypeAlias = bool | Literal["auto"]
 
 GROWTH = 1.25  # of arrays that grow at their end: what they take at most beyond their content
 
 
-def load_svmlight(path, *, n_features=None, zero_based=False, dtype=np.float64, multilabel=False,
-                  query_id=False, integer_labels=False):
+@overload
+def load_svmlight(path: Source, *, n_features: Whole | None = None, zero_based: ZeroBased = False,
+                  dtype: DTypeLike = np.float64, multilabel: _No = False, query_id: _No = False,
+                  integer_labels: _No = False) -> tuple[CSR, Vector]: ...
+@overload
+def load_svmlight(path: Source, *, n_features: Whole | None = None, zero_based: ZeroBased = False,
+                  dtype: DTypeLike = np.float64, multilabel: _Yes, query_id: _No = False,
+                  integer_labels: _No = False) -> tuple[CSR, list[tuple[float, ...]]]: ...
+@overload
+def load_svmlight(path: Source, *, n_features: Whole | None = None, zero_based: ZeroBased = False,
+                  dtype: DTypeLike = np.float64, multilabel: _No = False, query_id: _Yes,
+                  integer_labels: _No = False) -> tuple[CSR, Vector, Wholes]: ...
+@overload
+def load_svmlight(path: Source, *, n_features: Whole | None = None, zero_based: ZeroBased = False,
+                  dtype: DTypeLike = np.float64, multilabel: _Yes, query_id: _Yes,
+                  integer_labels: _No = False) -> tuple[CSR, list[tuple[float, ...]], Wholes]: ...
+@overload
+def load_svmlight(path: Source, *, n_features: Whole | None = None, zero_based: ZeroBased = False,
+                  dtype: DTypeLike = np.float64, multilabel: _No = False, query_id: _No = False,
+                  integer_labels: _Yes) -> tuple[CSR, Wholes]: ...
+@overload
+def load_svmlight(path: Source, *, n_features: Whole | None = None, zero_based: ZeroBased = False,
+                  dtype: DTypeLike = np.float64, multilabel: _Yes, query_id: _No = False,
+                  integer_labels: _Yes) -> tuple[CSR, list[tuple[int, ...]]]: ...
+@overload
+def load_svmlight(path: Source, *, n_features: Whole | None = None, zero_based: ZeroBased = False,
+                  dtype: DTypeLike = np.float64, multilabel: _No = False, query_id: _Yes,
+                  integer_labels: _Yes) -> tuple[CSR, Wholes, Wholes]: ...
+@overload
+def load_svmlight(path: Source, *, n_features: Whole | None = None, zero_based: ZeroBased = False,
+                  dtype: DTypeLike = np.float64, multilabel: _Yes, query_id: _Yes,
+                  integer_labels: _Yes) -> tuple[CSR, list[tuple[int, ...]], Wholes]: ...
+def load_svmlight(path: Source, *, n_features: Whole | None = None, zero_based: ZeroBased = False,
+                  dtype: DTypeLike = np.float64, multilabel: bool = False, query_id: bool = False,
+                  integer_labels: bool = False) -> tuple[Any, ...]:
     """Read a file in svmlight (LIBSVM, LETOR) text format.
 
     A row is ``label [qid:query] index:value ... [# comment]``. Blank lines and lines of comment
@@ -91,21 +139,85 @@ def load_svmlight(path, *, n_features=None, zero_based=False, dtype=np.float64, 
     return (X, y, queries.finish()) if query_id else (X, y)
 
 
-def load_dense(path, *, n_features=None, zero_based=False, dtype=np.float32, listen=None):
-    """The same as ``(features, labels)``, the features dense, with no sparse form in between.
+def load_dense(path, n_features=None, zero_based=False, dtype=np.float32, listen=None):
+    """The same of several files as ``(features, labels)``, the features dense, with no sparse form
+    in between.
 
     `listen` is called with the reader behind each piece.
     """
     dtype, n_features, zero_based = _checked(dtype, n_features, zero_based)
-    with opened(path) as (file, name):
-        rows = _rows(file, name, dtype, n_features, zero_based, False, True)
-        dense, labels = Dense(dtype), Grown(np.float64)
-        while rows.advance():
-            dense.append(rows)
+    dense, labels, seen = Dense(dtype), Grown(np.float64), _Seen(n_features, zero_based)
+    for rows, name in _pieces(as_paths(path), dtype, n_features, zero_based, seen):
+        dense.append(rows)
+        labels.append(rows.labels)
+        if listen is not None:
+            listen(rows, name)
+    return dense.finish(*seen.columns()), labels.finish()
+
+
+class Scan:
+    """Dense rows of several files that are never in memory together: read once to know their
+    number and labels, and once more to be handed on.
+
+    Attributes
+    ----------
+    labels : ndarray of float64
+    """
+
+    def __init__(self, path, n_features=None, zero_based=False, dtype=np.float32, listen=None):
+        paths = as_paths(path)
+        if any(hasattr(path, "readinto") for path in paths):
+            raise TypeError("path must name files: they are read twice")
+        dtype, n_features, zero_based = _checked(dtype, n_features, zero_based)
+        labels, seen = Grown(np.float64), _Seen(n_features, zero_based)
+        for rows, name in _pieces(paths, dtype, n_features, zero_based, seen):
             labels.append(rows.labels)
-            if listen is not None:
-                listen(rows, name)
-    return dense.finish(*_columns(rows, name, n_features, zero_based)), labels.finish()
+            listen(rows, name)
+        self.labels = labels.finish()
+        self.paths, self.rules = paths, (dtype, n_features, zero_based)
+        self.columns, self.skip = seen.columns()
+
+    def streamed(self):
+        """All rows, for `_file.write`; a file that changed between the readings is an error."""
+        return _file.Streamed(self.rules[0], (self.labels.size, self.columns), self._blocks())
+
+    def _blocks(self):
+        dtype, _, zero_based = self.rules
+        width = self.columns + self.skip
+        for path in self.paths:
+            with opened(path) as (file, name):
+                rows = _rows(file, name, dtype, width, zero_based, False, True)
+                while rows.advance():
+                    block = np.zeros(rows.n_rows * width, dtype)
+                    rows.scatter(block, 0, width)
+                    yield np.ascontiguousarray(block.reshape(-1, width)[:, self.skip:])
+
+
+class _Seen:
+    """The range of the indices of several files, counted from 0."""
+
+    def __init__(self, n_features, zero_based):
+        self.n_features, self.zero_based = n_features, zero_based
+        self.least, self.most, self.name = None, -1, ""
+
+    def take(self, rows, name):
+        if rows.most > self.most:
+            self.most, self.name = rows.most, name
+        if rows.least is not None:
+            self.least = rows.least if self.least is None else min(self.least, rows.least)
+
+    def columns(self):
+        return _columns(self, self.name, self.n_features, self.zero_based)
+
+
+def _pieces(paths, dtype, n_features, zero_based, seen):
+    """The reader behind each piece of each file, and the file's name."""
+    for path in paths:
+        with opened(path) as (file, name):
+            rows = _rows(file, name, dtype, n_features, zero_based, False, True)
+            while rows.advance():
+                seen.take(rows, name)
+                yield rows, name
 
 
 def _checked(dtype, n_features, zero_based):
@@ -133,7 +245,7 @@ def _rows(file, name, dtype, n_features, zero_based, multilabel, query):
     last = n_features
     if last is not None and zero_based is True:
         last -= 1
-    return _text.Rows(file, name, first, last, dtype, multilabel, query)
+    return _compiled.Rows(file, name, first, last, dtype, multilabel, query)
 
 
 def _columns(rows, name, n_features, zero_based):
@@ -206,7 +318,7 @@ class Dense:
             # a first piece tells the width of most files
             wide = rows.most + 1 if self.n_rows == 0 else int(GROWTH * rows.most) + 1
             self._reserve(self.n_rows, wide)
-            _text.restride(self.flat.array, self.n_rows, self.stride, wide)
+            _compiled.restride(self.flat.array, self.n_rows, self.stride, wide)
             self.stride = wide
         end = self.n_rows + rows.n_rows
         self._reserve(end, self.stride)
@@ -223,9 +335,9 @@ class Dense:
     def finish(self, columns, skip):
         if self.n_rows and self.stride < columns + skip:
             self._reserve(self.n_rows, columns + skip)
-            _text.restride(self.flat.array, self.n_rows, self.stride, columns + skip)
+            _compiled.restride(self.flat.array, self.n_rows, self.stride, columns + skip)
             self.stride = columns + skip
         if self.stride > columns:
-            _text.restride(self.flat.array, self.n_rows, self.stride, columns, skip)
+            _compiled.restride(self.flat.array, self.n_rows, self.stride, columns, skip)
         self.flat.size = self.n_rows * columns
         return self.flat.finish().reshape(self.n_rows, columns)

@@ -9,6 +9,7 @@ import importlib
 MODULES = (  # in the order of the report
     "coactive_clicks",
     "coactive_alpha",
+    "theorems_coactive",
     "coactive_noise",
     "coactive_batch",
     "coactive_expected",
@@ -16,12 +17,18 @@ MODULES = (  # in the order of the report
     "coactive_dueling",
     "coactive_exponentiated",
     "coactive_convex",
+    "coactive_embedding",
+    "clicks_online",
     "confidit_versions",
+    "theorems_confidit",
     "confidit_newsgroups",
+    "confidit_tables",
     "confidit_text",
     "confidit_vowel",
     "filtering_topics",
+    "theorems_filtering",
     "filtering_regret",
+    "theorems_onseg",
     "onseg",
 )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import coactive_fast as cf
 
-from . import _labelled
+from . import _judge, _labelled
 from ._plan import Curve, Task, rounds_to_show
 
 
@@ -96,6 +96,35 @@ def validate(sets, algorithm, value, rows, noise, folds, passes, size, seed):
             "rounds": shown + 1, "per_pass": per_pass}
 
 
+# --- what several findings ask -------------------------------------------------------------------
+
+
+def fewer(winners, losers, numbers):
+    """Whether each winner has less than each loser, fold by fold, at every noise.
+
+    ``numbers[algorithm]`` is a list, by noise, of one number a fold.
+    """
+    return _judge.every(_judge.below(_judge.mean(a - b)) for w in winners for x in losers if w != x
+                        for a, b in zip(numbers[w], numbers[x], strict=True))
+
+
+def lost(cells, part):
+    """Points of error, fold by fold, that the most noise costs each algorithm.
+
+    ``cells[algorithm]`` is a list of `Cell`, by noise.
+    """
+    return {a: getattr(by_noise[-1], part) - getattr(by_noise[0], part)
+            for a, by_noise in cells.items()}
+
+
+def fading(cell):
+    """That exploration fades, and how it is told: the second half of the rounds has less of it."""
+    first, second = cell.explored
+    gap = _judge.mean(second - first)
+    return _judge.below(gap), (f"{first.mean():,.0f} explored rounds in the first half, "
+                               f"{second.mean():,.0f} in the second; the difference is {gap}")
+
+
 # --- the two stages -----------------------------------------------------------------------------
 
 
@@ -107,7 +136,14 @@ class Cell:
         self.values = value_first, value_last
         self.online = first
         first_pass = np.searchsorted(first["rounds"], first["per_pass"])
-        self.first_mistakes = np.mean(first["mistakes"], axis=0)[first_pass]
+        self.first_mistakes = np.asarray(first["mistakes"])[:, first_pass]  # of every fold
+
+    @property
+    def explored(self):
+        """Explored rounds of every fold: in the first half of all rounds, and in the second."""
+        rounds, counts = self.online["rounds"], np.asarray(self.online["explored"])
+        half = np.searchsorted(rounds, rounds[-1] // 2, side="right") - 1
+        return counts[:, half], counts[:, -1] - counts[:, half]
 
     def curve(self, algorithm, what, first_pass=False):
         rounds = self.online["rounds"]

@@ -7,15 +7,7 @@ from pathlib import Path
 
 from coactive_fast.data._open import opened
 
-ABOUT = {  # where to get what lies in a folder
-    "mq2008": "LETOR 4.0, MQ2008: S1.txt ... S5.txt (Microsoft Research)",
-    "ml-1m": "MovieLens 1M: ratings.dat (GroupLens)",
-    "20newsgroups": "20 Newsgroups, bydate, as svmlight text",
-    "reuters21578": "Reuters-21578 Distribution 1.0, ModApte, as svmlight text",
-    "amazon_reviews": "multi-domain sentiment, the labelled part, as svmlight text",
-    "tabular": "UCI and StatLib sets, as LIBSVM text",
-    "stocks": "price relatives, a column a stock, from the OLPS toolbox",
-}
+from . import _sources
 
 
 @dataclass(frozen=True)
@@ -49,19 +41,28 @@ class Sets:
             return name
         return bundled if self.bundled and bundled else f"made like {name}"
 
-    def file(self, name):
-        """The path of a file of the folder; the name may lack its ``.gz``."""
+    def there(self, name):
+        """The path of a file of the folder, or None; the name may lack its ``.gz``."""
         for there in (name, f"{name}.gz", name.removesuffix(".gz")):
-            path = Path(self.folder, there)
-            if path.is_file():
+            if self.real and (path := Path(self.folder, there)).is_file():
                 return path
+        return None
+
+    def has(self, key):
+        """Whether the folder holds all files of a set of `_sources`."""
+        return all(map(self.there, _sources.SOURCES[key].files))
+
+    def file(self, name):
+        """The same; an error where it is not there."""
+        path = self.there(name)
+        if path is not None:
+            return path
         raise FileNotFoundError(f"{name} is not in the data folder {self.folder}"
                                 + self.origin(name))
 
     def origin(self, name):
         """Where to get a file, as the end of a sentence."""
-        about = ABOUT.get(name.split("/")[0])
-        return f"; it is of {about}" if about else ""
+        return _sources.origin(name)
 
     def checksums(self, names):
         """SHA-256 of each file, by name; refuses what is missing, and what is empty."""

@@ -21,9 +21,9 @@ NEWSGROUPS = ("20newsgroups/20ng_train.svm", "20newsgroups/20ng_test.svm")
 def newsgroups(sets):
     """Messages as the sets of their words (values 1), in random order: ``(X, labels)``.
 
-    20 newsgroups, 18,846 messages, 42,967 words; else 1,500 generated ones of 20 classes.
+    20 newsgroups, 18,846 messages, 42,967 words; else 6,000 generated ones of 20 classes.
     """
-    return _words(sets, NEWSGROUPS, 42967, (1500, 2500, 20, 60))
+    return _words(sets, NEWSGROUPS, 42967, (6000, 2500, 20, 60))
 
 
 @functools.lru_cache(maxsize=2)
@@ -49,19 +49,19 @@ def newsgroups_words(sets):
 @functools.lru_cache(maxsize=2)
 def reuters(sets):
     """Reuters-21578 with one topic each (R52), values 1: 9,101 articles, 52 topics."""
-    return _words(sets, REUTERS, 13141, (1200, 2000, 12, 40))
+    return _words(sets, REUTERS, 13141, (3000, 2000, 12, 40))
 
 
 @functools.lru_cache(maxsize=2)
 def amazon_domains(sets):
     """Reviews by what they are of, values 1: 8,000 of four kinds."""
-    return _words(sets, AMAZON[:1], 14737, (1200, 2000, 4, 40))
+    return _words(sets, AMAZON[:1], 14737, (3000, 2000, 4, 40))
 
 
 @functools.lru_cache(maxsize=2)
 def amazon_stars(sets):
     """The same reviews by their stars: 1, 2, 4 or 5."""
-    return _words(sets, AMAZON[1:], 14737, (1200, 2000, 4, 40))
+    return _words(sets, AMAZON[1:], 14737, (3000, 2000, 4, 20))
 
 
 @functools.lru_cache(maxsize=2)
@@ -118,7 +118,11 @@ def _messages(n, n_words, n_classes, length):
     for own in share:
         own[rng.permutation(n_words)[:100]] += 2.0
     y = rng.integers(n_classes, size=n)
-    keys = share[y] + rng.gumbel(size=(n, n_words))  # the largest: drawn without replacement
-    words = np.sort(np.argpartition(-keys, length, axis=1)[:, :length], axis=1)
+    words = np.empty((n, length), dtype=np.intp)
+    for part in range(0, n, 500):  # by parts: the keys of all rows would fill the memory
+        keys = share[y[part:part + 500]]  # the largest: drawn without replacement
+        keys += rng.gumbel(size=keys.shape)
+        words[part:part + 500] = np.argpartition(-keys, length, axis=1)[:, :length]
+    words.sort(axis=1)
     ends = np.arange(0, words.size + 1, length)
     return scipy.sparse.csr_matrix((np.ones(words.size), words.ravel(), ends), (n, n_words)), y

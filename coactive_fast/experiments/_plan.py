@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import _sources
+
 
 class Task(NamedTuple):
     """``function(sets, **arguments)``, which returns a dict of arrays (scalars become arrays).
@@ -44,6 +46,7 @@ class Setting(NamedTuple):
     sets: Any  # _folder.Sets: the data
     seed: int
     parameters: Mapping[str, Any]  # of the scale
+    levels: bool = False  # whether absolute levels may be judged: whole real data
 
     def __getitem__(self, name):
         return self.parameters[name] if isinstance(name, str) else tuple.__getitem__(self, name)
@@ -68,9 +71,16 @@ class Experiment:
     def parameters(self, scale):
         return {"quick": self.quick, "paper": self.full}[scale]
 
+    def setting(self, sets, seed, scale):
+        """What a run gets. Data that the paper generated too are as good as real ones."""
+        whole = scale == "paper" and (sets.real or not self.files)
+        return Setting(sets, seed, self.parameters(scale), whole)
+
     def data_of(self, sets):
         """The data of a run, in words."""
-        if sets.real or not self.files:
+        if sets.real:
+            return _sources.called(self, sets)
+        if not self.files:
             return self.data
         return self.bundled if sets.bundled and self.bundled else "generated"
 
@@ -84,6 +94,7 @@ class Curve:
     x: np.ndarray
     mean: np.ndarray
     error: np.ndarray | None = None  # standard error of the mean
+    bound: bool = False  # on the curve before it: drawn dashed in its colour, without a legend
 
     @classmethod
     def of_runs(cls, label, x, runs):
@@ -107,6 +118,7 @@ class Plot:
     ticks: list | None = None  # names of the x of a plot of points
     levels: Mapping[str, float] = field(default_factory=dict)  # horizontal lines: the paper's value
     bottom: float | None = None  # where the y axis begins
+    story: bool = False  # one of the three to five pictures that open the paper's part
 
 
 @dataclass
@@ -124,8 +136,24 @@ class Finding:
 
     says: str
     measured: str
-    holds: bool | None  # None: cannot be judged on these data
+    holds: bool | None  # a verdict of `_judge`; None: not judged
     reason: str = ""  # why not, or what it rests on
+    test: str = ""  # the rule, in one sentence; its border is that of a 95 % interval
+    plot: str = ""  # the name of the plot that shows it
+    level: bool = False  # an absolute number: judged on whole real data only
+    main: str = ""  # in few words, where it belongs to the paper's story
+
+
+class Timing(NamedTuple):
+    """The paper's seconds beside ours, each with the size of the work."""
+
+    what: str
+    unit: str  # "ranking"
+    paper_seconds: float
+    paper_work: int  # how many units
+    seconds: float
+    work: int
+    note: str = ""
 
 
 @dataclass
@@ -134,7 +162,7 @@ class Outcome:
     tables: list = field(default_factory=list)
     findings: list = field(default_factory=list)
     parameters: dict = field(default_factory=dict)  # found on the way: tuned, printed by a theorem
-    seconds: list = field(default_factory=list)  # (what, the paper's time as text, ours)
+    seconds: list = field(default_factory=list)  # of Timing
 
 
 # --- small things that many experiments need ------------------------------------------------------
@@ -160,17 +188,3 @@ def running_mean(values):
     """The mean of the first t values, for each t, along the last axis."""
     values = np.asarray(values, dtype=float)
     return np.cumsum(values, -1) / np.arange(1, values.shape[-1] + 1)
-
-
-def ordered(curves):
-    """Whether the last points of these curves do not rise from one curve to the next, and the text.
-
-    Two that differ by no more than their standard errors taken together count as equal.
-    """
-    ends = [curve.mean[-1] for curve in curves]
-    errors = [0.0 if curve.error is None else curve.error[-1] for curve in curves]
-    holds = all(b <= a + np.hypot(s, r) for a, b, s, r in
-                zip(ends, ends[1:], errors, errors[1:], strict=False))
-    parts = (f"{c.label}: {m:.4g}" + ("" if c.error is None else f" ± {s:.2g}")
-             for c, m, s in zip(curves, ends, errors, strict=True))
-    return holds, ", ".join(parts)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import platform
+import shutil
 import sys
 import threading
 import time
@@ -21,10 +22,9 @@ from coactive_fast.commands import Trouble, stoppable
 from coactive_fast.learner._extras import require
 from coactive_fast.learner._progress import reporter
 
-from . import _run, _write, experiments
+from . import _run, _sources, _write, experiments
 from ._folder import Sets
-from ._plan import Setting
-from ._report import Entry, count, write_report
+from ._report import SHORT, WORDS, Entry, count, marks, write_report
 
 try:
     import fcntl
@@ -32,6 +32,7 @@ except ImportError:  # not a Unix
     fcntl = None
 
 MANIFEST, PART = "run.json", "run.part"  # the latter: while it is written
+PARTS = "parts"  # the folder of finished tasks, until all are
 FEW = 3  # experiments, whose findings are printed
 
 
@@ -158,8 +159,8 @@ def reproduce(names=(), *, scale="quick", data=None, out="coactive-fast-report",
               workers=None, progress=True, say=print):
     """Run experiments, write their curves and pictures, and one report.
 
-    What was finished before, in the same folder with the same parameters, is not done again: a
-    run that was interrupted goes on.
+    A run that was interrupted goes on where it stopped, in the same folder with the same
+    parameters; when all is done, the files of single tasks are deleted.
 
     Parameters
     ----------
@@ -186,6 +187,7 @@ def reproduce(names=(), *, scale="quick", data=None, out="coactive-fast-report",
         Of the report.
     """
     require("matplotlib", "experiments", "reproduce")
+    require("jinja2", "experiments", "reproduce")
     wanted, out = chosen(names), Path(out)
     sets, begin = Sets.at_hand(data), time.perf_counter()
     checksums = _checksums(sets, wanted)
@@ -201,6 +203,7 @@ def reproduce(names=(), *, scale="quick", data=None, out="coactive-fast-report",
             with _troubles_of(out):
                 path = write_report(out, entries, {**about, **machine(), "jobs": crew.jobs,
                                                    "seconds": took})
+                shutil.rmtree(out / PARTS)
         except KeyboardInterrupt:
             print(f"interrupted: {out} keeps what is done, and the same command goes on there",
                   file=sys.stderr)
@@ -220,12 +223,13 @@ class Run(NamedTuple):
     about: dict
 
     def play(self, experiment, crew, report):
-        setting = Setting(self.sets, self.seed, experiment.parameters(self.scale))
-        kept = _run.Kept(self.out / "parts")  # one for all: some share tasks
+        setting = experiment.setting(self.sets, self.seed, self.scale)
+        kept = _run.Kept(self.out / PARTS)  # one for all: some share tasks
         return _run.drive(experiment, setting, crew, kept, report)
 
     def write(self, experiment, outcome, seconds):
-        files = {name: self.checksums[name] for name in experiment.files} if self.sets.real else {}
+        files = {name: self.checksums[name] for name in _sources.files(experiment, self.sets)
+                 } if self.sets.real else {}
         facts = {**self.about, "data": experiment.data_of(self.sets), "checksums": files,
                  "parameters": dict(experiment.parameters(self.scale)),
                  "versions": machine(), "seconds": seconds}
@@ -264,7 +268,8 @@ def _trouble(error, experiment, run):
         text = f"{error.filename or run.out}: {error.strerror}"
     else:
         text = str(error) or type(error).__name__
-        about = next((run.sets.origin(name) for name in experiment.files if name in text), "")
+        about = next((run.sets.origin(name) for name in _sources.files(experiment, run.sets)
+                      if name in text), "")
         text += about if about not in text else ""
     return Trouble(f"{experiment.name}: {text}")
 
@@ -275,20 +280,20 @@ def _checksums(sets, wanted):
     if not Path(sets.folder).is_dir():
         raise Trouble(f"--data {sets.folder} is not a folder")
     try:
-        return sets.checksums(dict.fromkeys(name for e in wanted for name in e.files))
+        return sets.checksums(dict.fromkeys(name for e in wanted
+                                            for name in _sources.files(e, sets)))
     except (FileNotFoundError, ValueError) as error:
         raise Trouble(str(error)) from error
 
 
 def summary(entries, took, path, say):
-    """A line an experiment; of a few experiments, their findings too."""
+    """A line an experiment, and one for all; of a few experiments, their findings too."""
     for entry in entries:
-        marks = [finding.holds for finding in entry.outcome.findings]
-        parts = [f"{marks.count(value)} {word}" for value, word in
-                 ((True, "hold"), (False, "do not"), (None, "not judged")) if value in marks]
-        say(f"{entry.experiment.name:28} {entry.seconds:7.1f} s   {', '.join(parts)}")
+        say(f"{entry.experiment.name:28} {entry.seconds:7.1f} s   {told(marks([entry]))}")
         for finding in entry.outcome.findings if len(entries) <= FEW else ():
-            word = {True: "holds", False: "does not hold", None: "not judged"}[finding.holds]
-            say(f"  {word}: {finding.says} {finding.measured}")
-    say(f"{count(len(entries), 'experiment')} in {took:.0f} s: {path}")
+            say(f"  {WORDS[finding.holds]}: {finding.says} {finding.measured}")
+    say(f"{count(len(entries), 'experiment')} in {took:.0f} s, {told(marks(entries))}: {path}")
 
+
+def told(counts):
+    return ", ".join(f"{n} {SHORT[value]}" for value, n in counts.items() if n) or "no findings"

@@ -1,8 +1,10 @@
 """What an experiment leaves in its folder: CSVs, pictures, and one JSON about all of it."""
 
 import csv
+import io
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,16 @@ from coactive_fast.learner._extras import require
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d31")
 DASHES = ("-", "--", "-.", ":")
+POINTS = 80  # of a curve that are drawn, a third of those in its CSV: more would not be seen
+LOSSLESS = (  # what an SVG of matplotlib can do without, and what stands in its place
+    (r"<metadata>.*?</metadata>|<!DOCTYPE[^>]*>|<\?xml[^>]*>|<!--.*?-->", ""),
+    (r"(<use[^>]*) style=\"stroke: #000000; stroke-width: 0.[68]\"", r"\1"),  # its path says so
+    (r"<g id=\"[^\"]*\"", "<g"),  # nothing refers to a group
+    (r"(?<=\d) *\n?L (?=[-\d])", " "),  # pairs that follow are lines as well
+    (r"font-family: [^\";]*", "font-family: sans-serif"),
+    (r"(font: [\w. ]*px) [^\";]*", r"\1 sans-serif"),
+    (r"\s+", " "), (r"> <", "><"),
+)
 
 
 def number(value):
@@ -37,6 +49,14 @@ def write_table(folder, table):
             out.writerow([cell if isinstance(cell, str) else number(cell) for cell in row])
 
 
+def thinned(x, log):
+    """Places of about `POINTS` of these x, evenly spaced on their axis, both ends among them."""
+    if len(x) <= POINTS:
+        return np.arange(len(x))
+    even = np.geomspace if log and x[0] > 0 else np.linspace
+    return np.unique(np.searchsorted(x, even(x[0], x[-1], POINTS)[:-1]).tolist() + [len(x) - 1])
+
+
 def draw(plot):
     """The plot as a matplotlib figure."""
     require("matplotlib", "plot", "drawing experiments")
@@ -44,16 +64,23 @@ def draw(plot):
 
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     ax = figure.add_subplot()
-    for i, curve in enumerate(plot.curves):
+    places = np.cumsum([not curve.bound for curve in plot.curves]) - 1
+    for i, curve in zip(places.tolist(), plot.curves, strict=True):
         look = {"color": COLOURS[i % len(COLOURS)], "label": curve.label}
         if plot.kind == "points":
             shift = 0.12 * (i - (len(plot.curves) - 1) / 2)
             ax.errorbar(curve.x + shift, curve.mean, curve.error, fmt="o", markersize=4, **look)
             continue
-        ax.plot(curve.x, curve.mean, DASHES[i // len(COLOURS) % len(DASHES)], linewidth=1.5, **look)
+        at = thinned(curve.x, "x" in plot.log)
+        x, mean = curve.x[at], curve.mean[at]
+        if curve.bound:
+            ax.plot(x, mean, "--", linewidth=1, color=look["color"])
+            continue
+        ax.plot(x, mean, DASHES[i // len(COLOURS) % len(DASHES)], linewidth=1.5, **look)
         if curve.error is not None:
-            ax.fill_between(curve.x, curve.mean - curve.error, curve.mean + curve.error,
-                            color=look["color"], alpha=0.2, linewidth=0)
+            error = curve.error[at]
+            ax.fill_between(x, mean - error, mean + error, color=look["color"], alpha=0.2,
+                            linewidth=0)
     for name, level in plot.levels.items():
         ax.axhline(level, color="0.5", linestyle=":", linewidth=1)
         ax.annotate(name, (1, level), xycoords=("axes fraction", "data"), ha="right", va="bottom",
@@ -78,9 +105,23 @@ def save_pictures(folder, plot):
     figure = draw(plot)
     import matplotlib
 
-    with matplotlib.rc_context({"svg.hashsalt": plot.name}):
-        figure.savefig(folder / f"{plot.name}.png", dpi=150, metadata={"Software": None})
-        figure.savefig(folder / f"{plot.name}.svg", metadata={"Date": None, "Creator": None})
+    text = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": plot.name, "svg.fonttype": "none"}):
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    (folder / f"{plot.name}.svg").write_text(small(text.getvalue()), encoding="utf-8")
+    figure.set_layout_engine("none")  # all stands where it should
+    figure.savefig(folder / f"{plot.name}.png", dpi=150, metadata={"Software": None})
+
+
+def small(svg):
+    """The same picture in fewer bytes, its places to a tenth of a point."""
+    def tenths(tag):
+        return re.sub(r"-?\d+\.\d\d+", lambda n: f"{float(n[0]):.1f}".removesuffix(".0"), tag[0])
+
+    svg = re.sub(r"<[^>]*>", tenths, svg)  # and not in the text between the tags
+    for what, instead in LOSSLESS:
+        svg = re.sub(what, instead, svg, flags=re.DOTALL)
+    return svg.strip() + "\n"
 
 
 def plain(value):

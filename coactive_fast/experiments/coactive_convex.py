@@ -6,13 +6,16 @@ of w*; the ball has radius 100. What is shown is cumulative: the regret of utili
 
 import numpy as np
 
-from . import _coactive
+from . import _coactive, _judge
 from ._coactive import Case
 from ._plan import Curve, Finding, Plot, file_name
 
 RADIUS = 100.0
 GAMMAS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 AFTER = (10, 100, 1000)  # rounds, of the sweep
+ALIKE = 1.25
+LOGARITHM = 0.25 * np.log(10.0)  # between growing like ln t, 0, and like sqrt(t), twice this
+WORSE = 1.1
 MEASURES = {"regret": "utility regret", "convex": "quadratic regret"}
 
 FIRST = Case("convex perceptron", "convex", {"radius": RADIUS})
@@ -25,7 +28,7 @@ def play(setting):
     web, film = yield from _coactive.run(setting, cases, cases)
     return _coactive.outcome(
         setting, groups={"web search": web, "movies": film},
-        plots=cumulative_plots(web, film, "strict"),
+        plots=cumulative_plots(web, film, "strict", story=[("movies", "regret")]),
         findings=[*lower("web search", *web), *lower("movies", *film),
                   *logarithmic("web search", *web), *logarithmic("movies", *film)])
 
@@ -34,25 +37,27 @@ def noisy(setting):
     """Figures 17 and 18."""
     cases = [FIRST.noisy(), SECOND.noisy()]
     web, film = yield from _coactive.run(setting, cases, cases)
-    share = [pair[1].end / pair[0].end for pair in (web, film)]
-    gain, error, part = film[1].less_than(film[0])
+    same, less = (second.log().minus(first.log()) for first, second in (web, film))
     return _coactive.outcome(
         setting, groups={"web search": web, "movies": film},
         plots=cumulative_plots(web, film, "noisy"),
         findings=[
             Finding("With noisy feedback both are nearly identical (web search).",
-                    f"second order: {share[0]:.2f} of the other's regret; {_coactive.ends(web)}",
-                    0.8 < share[0] < 1.25, "Within a fifth."),
+                    f"second order: {same.times} of the other's regret; {_coactive.ends(web)}",
+                    _judge.alike(same, ALIKE), plot="web-search-regret",
+                    test=f"After the last round the regrets are within a factor of {ALIKE:g}, "
+                         "run by run."),
             Finding("With noisy feedback the second order keeps some advantage (movies).",
-                    f"second order: {share[1]:.2f} of the other's regret; {_coactive.ends(film)}; "
-                    f"user by user lower by {gain:.3g} ± {error:.2g}, for {part:.0%} of them",
-                    bool(gain > 2.0 * error), "Lower by more than two standard errors.")])
+                    f"second order: {less.times} of the other's regret; {_coactive.ends(film)}",
+                    _judge.below(less), plot="movies-regret",
+                    test="Its regret after the last round is lower, user by user.")])
 
 
-def cumulative_plots(web, film, kind):
+def cumulative_plots(web, film, kind, story=()):
     return [Plot(file_name(place, measure),
                  f"{place.capitalize()}, {kind} feedback", "round", f"cumulative {label}",
-                 [r.curve(measure, cumulative=True) for r in results], log="x", bottom=0.0)
+                 [r.curve(measure, cumulative=True) for r in results], log="x", bottom=0.0,
+                 story=(place, measure) in story)
             for place, results in (("web search", web), ("movies", film))
             for measure, label in MEASURES.items()]
 
@@ -60,35 +65,38 @@ def cumulative_plots(web, film, kind):
 def lower(where, first, second):
     for measure, label in MEASURES.items():
         a, b = (r.curve(measure, cumulative=True).mean[-1] for r in (first, second))
-        gain, error, share = second.less_than(first, measure)
-        gain, error = gain * first.rounds[-1], error * first.rounds[-1]
+        ratio = second.log(measure=measure).minus(first.log(measure=measure))
         yield Finding(
             f"The second order's {label} is lower ({where}).",
-            f"{b:.4g} against {a:.4g} in all rounds, lower by {gain:.4g} ± {error:.2g}; lower for "
-            f"{share:.0%} of the {second.runs} runs or users",
-            bool(gain > 0.0 and share > 0.5 + 1.0 / np.sqrt(second.runs)),
-            "Lower for more of them than two standard deviations of a coin; the means rest on the "
-            "few users whose w* is very long.")
+            f"{b:.4g} against {a:.4g} in all rounds: {ratio.times} times", _judge.below(ratio),
+            test="Its mean after the last round is lower, run by run.",
+            plot=file_name(where, measure),
+            main="the second order has less regret" if measure == "regret" else "")
 
 
-def growth(curve):
-    """What the last tenfold of rounds adds to the cumulative regret, by what the one before did."""
-    last = curve.x[-1]
-    now, tenth, hundredth = (curve.mean[np.searchsorted(curve.x, t, side="right") - 1]
-                             for t in (last, last // 10, max(last // 100, 1)))
-    return (now - tenth) / (tenth - hundredth)
+def growth(result, measure):
+    """What the last tenfold of rounds adds to the cumulative regret, by what the one before did.
+
+    The logarithm, an estimate over the runs.
+    """
+    last = int(result.rounds[-1])
+    all_, tenth, hundredth = (t * result.runs_at(t, measure)
+                              for t in (last, last // 10, last // 100))
+    return _judge.log_ratio(all_ - tenth, tenth - hundredth)
 
 
 def logarithmic(where, first, second):
     for measure, label in MEASURES.items():
-        a, b = (growth(r.curve(measure, cumulative=True)) for r in (first, second))
+        a, b = growth(first, measure), growth(second, measure)
         yield Finding(
             f"The second order's cumulative {label} grows like the logarithm, the other's faster "
             f"({where}).",
-            f"the last tenfold of rounds adds {b:.2f} times what the one before added, convex "
-            f"perceptron: {a:.2f}",
-            bool(b < 10.0**0.25 and a > b),
-            "A logarithm adds the same (1.0), a square root 3.2 times; it is nearer to the former.")
+            f"the last tenfold of rounds adds {b.times} times what the one before added, convex "
+            f"perceptron: {a.times}",
+            _judge.every([_judge.below(b, LOGARITHM), _judge.below(b.minus(a))]),
+            test=f"It adds less than {np.exp(LOGARITHM):.2f} times as much in the last tenfold of "
+                 "rounds as in the one before (a logarithm 1, a square root 3.16), and less than "
+                 "the other, run by run.", plot=file_name(where, measure))
 
 
 # --- figures 15 and 16 ----------------------------------------------------------------------------
@@ -98,20 +106,12 @@ def sweep(setting):
     cases = [Case(f"gamma = {g:g}", "second-order", {"radius": RADIUS, "gamma": g})
              for g in GAMMAS]
     web, film = yield from _coactive.run(setting, [*cases, FIRST], [*cases, FIRST])
-    plots, spans = [], {}
-    for place, results in (("web search", web), ("movies", film)):
-        for measure, label in MEASURES.items():
-            plots.append(sweep_plot(place, measure, label, results))
-        spans[place] = good(results)
-    return _coactive.outcome(
-        setting, groups={"web search": web, "movies": film}, plots=plots,
-        findings=[*judge_sweep("web search", web), *judge_sweep("movies", film),
-                  Finding("The range of good gamma is much broader on web search.",
-                          ", ".join(f"{place}: {', '.join(f'{g:g}' for g in span)}"
-                                    for place, span in spans.items())
-                          + " have less regret than the convex perceptron",
-                          len(spans["web search"]) > len(spans["movies"]),
-                          "Counted on a grid of tenfolds, by which much cannot be told.")])
+    groups = {"web search": web, "movies": film}
+    plots = [sweep_plot(place, measure, label, results) for place, results in groups.items()
+             for measure, label in MEASURES.items()]
+    found = [finding for place, results in groups.items()
+             for finding in judge_sweep(place, results)]
+    return _coactive.outcome(setting, plots, [*found, broader(web, film)], groups)
 
 
 def _after(results):
@@ -132,29 +132,55 @@ def sweep_plot(place, measure, label, results):
                 "gamma", f"cumulative {label}", curves, log="xy")
 
 
-def good(results):
+def broader(web, film):
+    spans = [[_judge.below(ratio) for ratio in beside_first(results)] for results in (web, film)]
+    text = "; ".join(
+        f"{place}: " + (", ".join(f"{g:g}" for g, better in zip(GAMMAS, span, strict=True)
+                                  if better) or "none")
+        for place, span in zip(("web search", "movies"), spans, strict=True))
+    sure, maybe = zip(*((s.count(True), len(s) - s.count(False)) for s in spans), strict=True)
+    return Finding(
+        "The range of good gamma is much broader on web search.",
+        f"gamma with less regret than the convex perceptron: {text}",
+        True if sure[0] > maybe[1] else False if maybe[0] <= sure[1] else None,
+        "Counted on a grid of tenfolds, by which much cannot be told.",
+        test="More of the gammas tried have less regret than the convex perceptron on web search "
+             "than on movies, run by run.")
+
+
+def beside_first(results):
+    """The logarithm of each gamma's regret over that of the convex perceptron."""
     *swept, first = results
     t = _after(results)[-1]
-    return [g for g, r in zip(GAMMAS, swept, strict=True) if r.at(t) < first.at(t)]
+    return [r.log(t).minus(first.log(t)) for r in swept]
 
 
 def judge_sweep(where, results):
     t = _after(results)[-1]
-    values = [r.at(t) for r in results[:-1]]
-    text = ", ".join(f"{g:g}: {v:.4g}" for g, v in zip(GAMMAS, values, strict=True))
-    best, one = GAMMAS[int(np.argmin(values))], values[GAMMAS.index(1.0)] / min(values)
-    yield Finding(f"At either extreme of gamma the regret is worse ({where}).",
-                  f"average regret after {t} rounds by gamma: {text}",
-                  bool(min(values[0], values[-1]) > 1.1 * min(values)), "By more than a tenth.")
-    yield Finding(f"Gamma = 1 is the best of those tried ({where}).",
-                  f"{best:g} is; 1 has {one:.3f} times its regret", best == 1.0)
+    logs = [r.log(t) for r in results[:-1]]
+    text = ", ".join(f"{g:g}: {np.exp(v.value):.4g}" for g, v in zip(GAMMAS, logs, strict=True))
+    about = {"measured": f"average regret after {t} rounds by gamma: {text}",
+             "plot": file_name(where, "regret")}
+    best = min(logs[1:-1], key=lambda log: log.value)
+    yield Finding(
+        f"At either extreme of gamma the regret is worse ({where}).", **about,
+        holds=_judge.every(_judge.above(end.minus(best), np.log(WORSE))
+                           for end in (logs[0], logs[-1])),
+        test=f"The smallest and the largest gamma each have more than {WORSE:g} times the regret "
+             "of the best between them, run by run.")
+    one = GAMMAS.index(1.0)
+    yield Finding(
+        f"Gamma = 1 is the best of those tried ({where}).", **about,
+        holds=_judge.every(_judge.below(logs[one].minus(log))
+                           for i, log in enumerate(logs) if i != one),
+        test="Gamma = 1 has less regret than each other, run by run.")
 
 
 EXPERIMENTS = [
     _coactive.experiment("coactive-convex", "Convex losses: first against second order",
-                         "figures 13 and 14", play, (1, 80)),
+                         "figures 13 and 14", play, (1, 2)),
     _coactive.experiment("coactive-gamma", "The second order by gamma", "figures 15 and 16", sweep,
-                         (1, 300)),
+                         (1, 9)),
     _coactive.experiment("coactive-convex-noise", "Convex losses with noisy feedback",
-                         "figures 17 and 18", noisy, (1, 130)),
+                         "figures 17 and 18", noisy, (1, 3)),
 ]

@@ -7,13 +7,20 @@ five `step` that divide one decade.
 
 from dataclasses import replace
 
-from . import _coactive
+import numpy as np
+
+from . import _coactive, _judge
 from ._coactive import Case
 from ._plan import Finding, Table, file_name
 
 EXPLORE = (0.01, 0.1, 1.0, 10.0, 100.0)
 STEP = (0.1, 0.16, 0.25, 0.4, 0.63)
 GRID = [{"explore": explore, "step": step} for explore in EXPLORE for step in STEP]
+
+RANDOM = ("Random directions take rounds in proportion to the features: 46 in MQ2008, 100 in "
+          "generated queries, some 700 in the paper's set.")
+RESTLESS = ("With noisy feedback the Preference Perceptron's weights, short beside its steps, "
+            "never rest; the mean of its weights would do as well as the dueling bandit's.")
 
 
 def play(setting):
@@ -34,9 +41,10 @@ def play(setting):
         [learner, cases[2], learner.noisy(), cases[3]])
     plots, findings, groups = [], [], {}
     for place, kind, pair in _coactive.by_kind(web, film):
-        plots.append(_coactive.average_plot(place, kind, pair))
+        plots.append(_coactive.average_plot(place, kind, pair,
+                                            story=(place, kind) == ("web search", "strict")))
         judge = matched if place == "web search" else worse
-        findings += judge(f"{place}, {kind} feedback", *pair)
+        findings += judge(f"{place}, {kind} feedback", plots[-1].name, *pair)
         groups[f"{place}, {kind}"] = pair
     return _coactive.outcome(setting, plots, findings, groups, {"tuned": found}, tables=tables)
 
@@ -49,31 +57,37 @@ def grid_table(place, kind, group, told):
                  ["", *(f"step {step:g}" for step in STEP)], rows, note=told)
 
 
-def matched(where, perceptron, dueling):
-    """The round from which the Preference Perceptron is as good as the other at its end."""
+def matched(where, plot, perceptron, dueling):
+    """Whether the Preference Perceptron is soon as good as the other at its end."""
     t, last = perceptron.reaches(dueling.end), int(dueling.rounds[-1])
-    text = (f"its average regret of {dueling.end:.4g} after {last} rounds is the Preference "
-            + (f"Perceptron's after {t}" if t else "Perceptron's at no time")
+    text = (f"its average regret of {dueling.end:.4g} after {last:,} rounds is the Preference "
+            + (f"Perceptron's after {t:,}" if t else "Perceptron's at no time")
             + f", whose own is {perceptron.end:.4g} then")
-    why = ("Random directions take rounds in proportion to the features: 46 in MQ2008, 100 in "
-           "generated queries, some 700 in the paper's set.")
-    if t is None:
-        why += (" With noisy feedback the Preference Perceptron's weights, short beside its steps, "
-                "never rest; the mean of its weights would do as well as the dueling bandit's.")
-    yield Finding(f"The dueling bandit is worse by orders of magnitude ({where}).", text,
-                  t is not None and last > 100 * t, f"A hundred times the rounds. {why}")
+    early = perceptron.log(last // 100).minus(dueling.log())
+    yield Finding(f"The dueling bandit is worse by orders of magnitude ({where}).",
+                  f"{text}; after {last // 100} rounds that has {early.times} of it",
+                  _judge.below(early), f"{RANDOM} {RESTLESS if 'noisy' in where else ''}".strip(),
+                  test="After a hundredth of the rounds the Preference Perceptron has less regret "
+                       "than the dueling bandit after all, run by run.", plot=plot,
+                  main="the dueling bandit needs a hundred times the rounds")
+    first = perceptron.log(100).minus(dueling.log())
     yield Finding("What it has after 28,000 rounds the Preference Perceptron has in less than 100 "
-                  f"({where}).", text, t is not None and t < 100, why)
+                  f"({where}).", f"{text}; after 100 rounds that has {first.times} of it",
+                  _judge.below(first), RANDOM, plot=plot, level=True,
+                  test="After 100 rounds the Preference Perceptron has less regret than the "
+                       "dueling bandit after all, run by run.")
 
 
-def worse(where, perceptron, dueling):
+def worse(where, plot, perceptron, dueling):
+    ratio = dueling.log().minus(perceptron.log())
     yield Finding(
         f"The dueling bandit is substantially worse ({where}).",
-        _coactive.ends([perceptron, dueling]), dueling.end > 1.5 * perceptron.end,
-        "More than half again the regret, after the last round.")
+        f"{_coactive.ends([perceptron, dueling])}: {ratio.times} times the regret",
+        _judge.above(ratio, np.log(1.5)), plot=plot,
+        test="It has more than 1.5 times the regret after the last round, user by user.")
 
 
 EXPERIMENTS = [_coactive.experiment(
     "coactive-dueling", "The dueling bandit with its 25-point grid", "figures 9 and 10", play,
-    (3, 300), quick={**_coactive.QUICK, "sample": {"permutations": 2, "users": 10}},
+    (2, 20), quick={**_coactive.QUICK, "sample": {"permutations": 2, "users": 10}},
     full={**_coactive.PAPER, "sample": {"permutations": 5, "users": 100}})]

@@ -5,18 +5,25 @@ Both learners see the same sample of users and permutations. Needs scikit-learn.
 
 import importlib.util
 
-from . import _coactive
-from ._coactive import Case
-from ._plan import Finding
+import numpy as np
 
-PAPER_SECONDS = {"web search": ("20 minutes a permutation", "20 hours a permutation"),
-                 "movies": ("125 s a user", "260 s a user")}
+from . import _coactive, _judge
+from ._coactive import Case
+from ._plan import Finding, Timing
+
+PAPER = {  # seconds of the Preference Perceptron and of the SVM, for so many rounds
+    "web search": (20 * 60.0, 20 * 3600.0, 28000, "ranking"),
+    "movies": (125.0, 260.0, 1500, "movie"),
+}
 RULES = {  # place, kind: what the paper says
     ("web search", "strict"): "Both do comparably",
     ("movies", "strict"): "The Preference Perceptron is much better",
     ("web search", "noisy"): "The Preference Perceptron is better over most of the range",
     ("movies", "noisy"): "The Preference Perceptron is better over most of the range",
 }
+PAIRS_AGREE = ("Queries that come back, with pairs that agree, suit the SVM; the paper's do not "
+               "come back. C is searched up to 1000, which suits pairs that agree; a C that is "
+               "fixed low, or divided by the number of pairs, lets the SVM fall behind.")
 
 
 def play(setting):
@@ -27,12 +34,14 @@ def play(setting):
     web, film = yield from _coactive.run(setting, *(cases(told, there) for told in sample.values()))
     plots, findings, times, groups = [], [], [], {}
     for place, kind, group in _coactive.by_kind(web, film):
-        plots.append(_coactive.average_plot(place, kind, group))
+        plots.append(_coactive.average_plot(place, kind, group,
+                                            story=(place, kind) == ("movies", "strict")))
         says = f"{RULES[place, kind]} ({place}, {kind} feedback, {sample[place]})."
-        findings.append(judge(says, *group) if there else missing(says))
+        findings.append(judge(says, plots[-1].name, *group) if there
+                        else missing(says))
         groups[f"{place}, {kind}"] = group
         if kind == "strict":
-            times += seconds(place, group)
+            times += timings(place, group)
     if there:
         findings.append(cost(web[:2], film[:2]))
     return _coactive.outcome(setting, plots, findings, groups, seconds=times)
@@ -51,35 +60,48 @@ def missing(says):
                    'The ranking SVM needs it: pip install "coactive_fast[svm]".')
 
 
-def judge(says, perceptron, svm):
-    a, b = perceptron.curve().mean, svm.curve().mean
-    share = float((a < b)[perceptron.rounds >= 10].mean())
-    text = (f"{_coactive.ends([perceptron, svm])}; the Preference Perceptron is below at "
-            f"{share:.0%} of the rounds shown from the tenth on")
+def judge(says, plot, perceptron, svm):
+    about = {"says": says, "reason": PAIRS_AGREE, "plot": plot}
     if "comparably" in says:
-        return Finding(says, text, bool(0.5 < svm.end / perceptron.end < 2.0),
-                       "Within a factor of two after the last round. Queries that come back, with "
-                       "pairs that agree, suit the SVM; the paper's do not come back.")
-    return Finding(says, text, bool(share > 0.5), "At more than half of the rounds shown. C is "
-                   "searched up to 1000, which suits pairs that agree; a C that is fixed low, or "
-                   "divided by the number of pairs, lets the SVM fall behind.")
+        ratio = svm.log().minus(perceptron.log())
+        return Finding(
+            measured=f"{_coactive.ends([perceptron, svm])}; the SVM: {ratio.times} times the "
+                     "regret", holds=_judge.alike(ratio, 2.0), **about,
+            test="After the last round the regrets are within a factor of two, run by run.")
+    ratio = perceptron.log_range().minus(svm.log_range())
+    return Finding(
+        measured=f"{ratio.times} of the SVM's height; at the end "
+                 + _coactive.ends([perceptron, svm]),
+        holds=_judge.below(ratio), **about,
+        main="the Preference Perceptron beats the SVM" if "movies" in says else "",
+        test="Its curve lies lower, by the mean of its heights at rounds evenly spaced in the "
+             f"logarithm from the {_coactive.EARLY}th on, run by run.")
 
 
-def seconds(place, group):
-    """What one permutation, one user takes."""
-    for result, paper in zip(group, PAPER_SECONDS[place], strict=False):
-        yield f"{place}, {result.case.label.split(' (')[0]}", paper, result.seconds / result.runs
+def timings(place, group):
+    """Of one permutation, of one user."""
+    *paper, rounds, unit = PAPER[place]
+    shorter = ("" if group[0].rounds[-1] >= rounds else
+               "Its training grows faster than its rounds: the shorter stream flatters it.")
+    for result, theirs, note in zip(group, paper, ("", shorter), strict=False):
+        yield Timing(f"{place}, {result.case.label.split(' (')[0]}", unit, theirs, rounds,
+                     result.seconds / result.runs, int(result.rounds[-1]), note)
 
 
 def cost(web, film):
-    ratios = [svm.seconds / perceptron.seconds for perceptron, svm in (web, film)]
-    return Finding("The Preference Perceptron takes a fraction of the time.",
-                   f"the SVM takes {ratios[0]:.0f} times as long on web search, {ratios[1]:.0f} "
-                   "times on movies", min(ratios) > 2.0,
-                   "The paper: 20 minutes against 20 hours, 125 against 260 seconds a user.")
+    ratios = [svm.log_seconds().minus(perceptron.log_seconds())
+              for perceptron, svm in (web, film)]
+    return Finding(
+        "The Preference Perceptron takes a fraction of the time.",
+        f"for the same rounds the SVM takes {ratios[0].times} times as long on web search, "
+        f"{ratios[1].times} times on movies",
+        _judge.every(_judge.above(ratio, np.log(2.0)) for ratio in ratios),
+        "The paper: 60 times on web search, twice as long on movies.",
+        test="On both, the SVM takes more than twice the seconds of the same rounds, task by task.",
+        main="the Preference Perceptron takes a fraction of the SVM's time")
 
 
 EXPERIMENTS = [_coactive.experiment(
-    "coactive-svm", "The ranking SVM", "figures 7 and 8", play, (3, 500),
-    quick={"permutations": 2, "rankings": 45, "users": 3, "rounds": 60},
-    full={"permutations": 2, "rankings": 3000, "users": 50, "rounds": 1500})]
+    "coactive-svm", "The ranking SVM", "figures 7 and 8", play, (3, 290),
+    quick={"permutations": 5, "rankings": 50, "users": 12, "rounds": 80},
+    full={"permutations": 5, "rankings": 1000, "users": 50, "rounds": 1500})]

@@ -12,7 +12,7 @@ import numpy as np
 
 import coactive_fast as cf
 
-from . import _convex_sets
+from . import _convex_sets, _judge
 from ._plan import (
     Curve,
     Experiment,
@@ -27,6 +27,7 @@ from ._plan import (
 
 PASSES = 150
 YEAR = 52  # weeks before which a mean return says nothing and would fill the plot
+PART = 0.1  # of what knowing the best share would bring: a lead that is worth the name
 CONSTANTS = ("delta", "gamma", "beta", "epsilon", "eta", "loss_bound", "gradient_bound")
 
 # What is chosen by hand: beta of the Newton steps; of the others a factor of the printed step.
@@ -69,9 +70,9 @@ def play_one(sets, name, kind, by_hand, rows, seed, trial):
     with warnings.catch_warnings():  # horizons too short, losses beyond a bound set by hand
         warnings.simplefilter("ignore")
         learner = build(kind, problem, rounds, by_hand, [seed, trial, 1])
-        losses, begin = problem.losses(order), time.perf_counter()
+        losses, begin = problem.losses(order), time.thread_time()
         history = learner.run(losses, rounds)
-        took = time.perf_counter() - begin
+        took = time.thread_time() - begin
     shown = rounds_to_show(rounds) - 1
     found = {"loss": history.average_loss[shown], "return": 100.0 * history.average_return[shown]}
     if history.error_rate is not None:
@@ -97,7 +98,7 @@ def figure(names):
     """The play of one figure over these data."""
     def play(setting):
         outcome = Outcome()
-        for name in names:
+        for name in _convex_sets.at_hand(setting.sets, names):
             yield from one_set(setting, name, outcome)
         return outcome
     return play
@@ -131,7 +132,7 @@ def one_set(setting, name, outcome):
         curves = [Curve.of_runs(label, x[late], [found[what][late] for found in runs])
                   for label, runs in parts.items()]
         outcome.plots.append(Plot(file_name(called, what), f"{called}, {PASSES} passes", "round",
-                                  axis, curves, log="x",
+                                  axis, curves, log="x", story=what == measure,
                                   levels=problem.levels if what == measure else {}))
     ends = {label: np.array([found[measure][-1] for found in runs])
             for label, runs in parts.items()}
@@ -142,7 +143,7 @@ def one_set(setting, name, outcome):
         "gradient bound G": problem.G, "exp-concavity": problem.concavity,
         "by hand": {**hand, "grids": {k: list(GRIDS[k]) for k in hand}},
         "scaling": {k: s.to_dict() for k, s in problem.scaling.items()}}
-    outcome.findings += judge(called, problem, ends, BETTER[measure])
+    outcome.findings += judge(called, problem, ends, BETTER[measure], file_name(called, measure))
     if problem.kind == "regression":
         outcome.findings.append(faster(called, parts))
 
@@ -179,16 +180,24 @@ def error(values):
 # --- findings -----------------------------------------------------------------------------------
 
 
-def ahead(ends, a, b, better):
-    """Whether a ends better than b by more than two standard errors, and the text."""
-    gap = ends[b].mean() - ends[a].mean() if better is min else ends[a].mean() - ends[b].mean()
-    spread = np.hypot(error(ends[a]) or 0.0, error(ends[b]) or 0.0)
-    text = ", ".join(f"{label}: {ends[label].mean():.4g} ± {error(ends[label]) or 0.0:.2g}"
-                     for label in (a, b))
-    return bool(gap > 2.0 * spread), f"{text} (ahead: by more than two standard errors)"
+def estimate(values):
+    """Of where the runs end; one run alone is one without chance in it, and exact."""
+    return _judge.mean(values) if len(values) > 1 else _judge.Estimate(float(values[0]))
 
 
-def judge(name, problem, ends, better):
+def ahead(ends, a, b, better, levels):
+    """Whether a ends better than b, the text, and the test."""
+    gap = estimate(ends[a]).minus(estimate(ends[b]))
+    text = ", ".join(f"{label}: {ends[label].mean():.4g}" for label in (a, b))
+    text += f"; the difference is {gap}"
+    if better is min:
+        return text, _judge.below(gap), f"{a} ends lower than {b}, trial by trial."
+    least = PART * (levels["the best share"] - levels["equal shares"])
+    return (text, _judge.above(gap, least), f"{a} ends higher than {b} by more than {PART:g} of "
+            f"the way from equal shares to the best share ({least:.2g}), trial by trial.")
+
+
+def judge(name, problem, ends, better, plot):
     hand, printed = "ONSEG, β by hand", "OGDEG"
     if problem.kind == "portfolio":
         why = ("One value a round hardly tells one share from another: a week's returns vary far "
@@ -198,41 +207,47 @@ def judge(name, problem, ends, better):
         why = ("β is chosen by hand, while OGDEG keeps the step that rests on the worst case F: "
                "see the next finding. A large β, where A is more than εI, is heavy-tailed: some "
                "runs never recover from their first steps.")
-    holds, text = ahead(ends, hand, printed, better)
-    yield Finding(f"ONSEG is ahead of OGDEG ({name}).", text, holds, why)
-    holds, text = ahead(ends, hand, "OGDEG, step by hand", better)
-    yield Finding(f"... also where OGDEG's step is chosen by hand as ONSEG's β is ({name}; not in "
-                  "the paper).", text, holds,
+
+    def finding(says, a, b, reason="", main=""):
+        text, holds, test = ahead(ends, a, b, better, problem.levels)
+        return Finding(says, text, holds, reason, test, plot, main=main)
+
+    yield finding(f"ONSEG is ahead of OGDEG ({name}).", hand, printed, why,
+                  "ONSEG is ahead of OGDEG")
+    yield finding(f"... also where OGDEG's step is chosen by hand as ONSEG's β is ({name}; not in "
+                  "the paper).", hand, "OGDEG, step by hand",
                   "With ε = 1/(βD)² a small β leaves A near εI, and ONSEG is OGDEG with the step "
                   "βD²: then a choice of β is a choice of that step.")
-    holds, text = ahead(ends, hand, "ONSEG, β of Theorem 1", better)
-    yield Finding(f"β by hand, as the paper has it, is better than that of Theorem 1 ({name}).",
-                  text, holds, why if problem.kind == "portfolio" else "")
-    holds, text = ahead(ends, "OGD", hand, better)
-    yield Finding(f"Who sees gradients is ahead of who sees one value ({name}).", text, holds,
+    yield finding(f"β by hand, as the paper has it, is better than that of Theorem 1 ({name}).",
+                  hand, "ONSEG, β of Theorem 1", why if problem.kind == "portfolio" else "")
+    yield finding(f"Who sees gradients is ahead of who sees one value ({name}).", "OGD", hand,
                   "The paper shows no gradient learners here." if problem.kind == "portfolio"
-                  else "")
+                  else "", "who sees gradients is ahead of who sees one value")
     if problem.kind == "portfolio":
-        holds, text = ahead(ends, "DikinFTRL, η by hand", hand, better)
-        yield Finding(f"DikinFTRL is ahead of ONSEG ({name}; not in the paper).", text, holds, why)
+        yield finding(f"DikinFTRL is ahead of ONSEG ({name}; not in the paper).",
+                      "DikinFTRL, η by hand", hand, why)
 
 
 def faster(name, parts):
-    """By the fastest run of each, nanoseconds a round. No number of a CSV."""
-    least = {label: 1e9 * min(float(found["seconds"]) for found in runs)
-             for label, runs in parts.items()}
-    one = least["ONSEG, β by hand"]
-    rivals = ("ONS, β by hand", "OGD")
+    """Seconds a round, run by run. No number of a CSV."""
+    took = {label: np.array([float(found["seconds"]) for found in runs])
+            for label, runs in parts.items()}
+    one, rivals = "ONSEG, β by hand", ("ONS, β by hand", "OGD")
+    ratios = [_judge.log_ratio(took[one], took[rival]) for rival in rivals]
     return Finding(
         f"ONSEG runs faster than the methods that need gradients ({name}).",
-        ", ".join(f"{label} {least[label]:.0f} ns a round" for label in
-                  ("ONSEG, β by hand", "OGDEG", *rivals)),
-        all(one < least[label] for label in rivals),
-        "All loops are compiled here. A gradient of a squared loss is the loss's own dot product "
-        "times a row; ONSEG saves nothing on it, and draws a normal vector a round.")
+        ", ".join(f"{label} {1e9 * took[label].min():.0f} ns a round" for label in
+                  (one, "OGDEG", *rivals))
+        + "; ONSEG's time is " + ", ".join(f"{r.times} of {rival}'s" for r, rival in
+                                           zip(ratios, rivals, strict=True)),
+        _judge.every(map(_judge.below, ratios)),
+        "A gradient of a squared loss is the loss's own dot product times a row: ONSEG saves "
+        "nothing on it, and draws a normal vector a round. All loops are compiled here.",
+        "ONSEG's seconds a round are fewer than those of ONS and of OGD, trial by trial.",
+        main="ONSEG runs faster than gradient methods")
 
 
-SCALES = {"quick": {"rows": 500, "trials": 5, "tuning": 4},
+SCALES = {"quick": {"rows": 500, "trials": 12, "tuning": 4},
           "full": {"rows": None, "trials": 10, "tuning": 8}}
 
 
@@ -245,15 +260,16 @@ REGRESSION, CLASSES, STOCKS = ("abalone", "cpusmall"), ("ionosphere", "a1a"), (
 EXPERIMENTS = [
     Experiment("onseg-regression", "Regression from loss values", "onseg", "figure 1",
                "abalone; cpusmall (for kin)", figure(REGRESSION),
-               files("tabular", ".svm", REGRESSION), cost=(4, 200), **SCALES,
+               files("tabular", ".svm", REGRESSION), cost=(3, 60), **SCALES,
                bundled="diabetes (scikit-learn); generated"),
     Experiment("onseg-classification", "Classification from loss values", "onseg", "figure 2",
                "ionosphere; a1a (for cancer)", figure(CLASSES),
-               files("tabular", ".svm", CLASSES), cost=(4, 200), **SCALES,
+               files("tabular", ".svm", CLASSES), cost=(5, 70),
+               quick={"rows": 300, "trials": 8, "tuning": 3}, full=SCALES["full"],
                bundled="generated; breast cancer (scikit-learn)"),
     Experiment("onseg-portfolios", "Portfolios from returns", "onseg", "figure 3",
                "NYSE (O), Dow Jones and MSCI by weeks (for SSE 180)", figure(STOCKS),
-               files("stocks", "_weekly.csv", STOCKS), cost=(6, 400),
-               quick={"rows": 100, "trials": 2, "tuning": 1},
+               files("stocks", "_weekly.csv", STOCKS), cost=(4, 40),
+               quick={"rows": 100, "trials": 6, "tuning": 3},
                full={**SCALES["full"], "trials": 20}),
 ]

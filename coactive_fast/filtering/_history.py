@@ -1,7 +1,11 @@
 """What a run of a filter leaves behind."""
 
-import numpy as np
+from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
+from .._typing import Vector
 from ..learner._history import History, column, record
 
 
@@ -39,46 +43,46 @@ class FilteringHistory(History):
     (0.5, 0.5)
     """
 
-    forwarded: np.ndarray = column(np.bool_)
-    margins: np.ndarray = column(np.float64)
-    relevant: np.ndarray = column(np.bool_)
-    regret: np.ndarray | None = column(np.float64, default=None)
+    forwarded: NDArray[np.bool_] = column(np.bool_)
+    margins: Vector = column(np.float64)
+    relevant: NDArray[np.bool_] = column(np.bool_)
+    regret: Vector | None = column(np.float64, default=None)
 
     _derived = ("mistakes", "running_f_measure")
     _scalars = ("precision", "recall", "f_measure")
     _curve = "running_f_measure"
 
     @property
-    def mistakes(self):
+    def mistakes(self) -> NDArray[np.bool_]:
         """Where a row was forwarded that is not relevant, or the reverse."""
         return self.forwarded != self.relevant
 
     @property
-    def cumulative_regret(self):
+    def cumulative_regret(self) -> Vector:
         """Sum of the regret up to each round."""
         if self.regret is None:
             raise ValueError("regret is known only where run was given u")
         return np.cumsum(self.regret)
 
     @property
-    def running_f_measure(self):
+    def running_f_measure(self) -> Vector:
         """The F measure of the rounds up to each one."""
         both = np.cumsum(self.forwarded & self.relevant)
         either = np.cumsum(self.forwarded) + np.cumsum(self.relevant)
         return np.divide(2.0 * both, either, out=np.zeros(len(self)), where=either > 0)
 
     @property
-    def precision(self):
+    def precision(self) -> float:
         """The share of relevant rows among those forwarded."""
         return _ratio(np.sum(self.forwarded & self.relevant), np.sum(self.forwarded))
 
     @property
-    def recall(self):
+    def recall(self) -> float:
         """The share of forwarded rows among those relevant."""
         return _ratio(np.sum(self.forwarded & self.relevant), np.sum(self.relevant))
 
     @property
-    def f_measure(self):
+    def f_measure(self) -> float:
         """``2 P R / (P + R)``."""
         return _ratio(2.0 * self.precision * self.recall, self.precision + self.recall)
 
@@ -87,7 +91,8 @@ def _ratio(part, whole):
     return float(part / whole) if whole else 0.0
 
 
-def history_of(forwarded, margins, relevant, projection=None):
+def history_of(forwarded: NDArray[np.bool_], margins: Vector, relevant: NDArray[np.bool_],
+               projection: Vector | None = None) -> FilteringHistory:
     """The history of rounds, with the regret against the rule that knows ``u.x``."""
     regret = None
     if projection is not None:

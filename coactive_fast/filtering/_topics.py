@@ -1,20 +1,30 @@
 """Many topics over one stream."""
 
+from __future__ import annotations
+
 import threading
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from typing import SupportsIndex
 
 import numpy as np
 
+from .._arrays import refuse_masked
+from .._typing import Progress, RowsLike
 from ..learner._check import count
 from ..learner._progress import reporter
 from ..learner._random import make_generator
-from ._filters import Filter, RidgeFilter
-from ._history import history_of
-from ._run import FilterRun, Stream
-from ._shared import SharedRun
+from ..metric._single import TopicRidge
+from ..rows._formats import checked_csr
+from ..rows._labels import flags_of
+from ._engine import FilterRun, Stream, TopicsRun
+from ._filters import Filter
+from ._history import FilteringHistory
+from ._ridge_filters import RidgeFilter, cost_threshold
 
 
-def run_topics(learner, X, Y, *, n_jobs=1, progress=None):
+def run_topics(learner: Filter, X: RowsLike, Y: RowsLike, *,
+               labelled: tuple[RowsLike, RowsLike] | None = None, n_jobs: SupportsIndex = 1,
+               progress: Progress = None) -> list[FilteringHistory]:
     """Runs a fresh filter for each topic over one stream.
 
     With RIDGE-FULL in the kernel form (no window, no budget) all topics learn the same rows: one
@@ -29,6 +39,9 @@ def run_topics(learner, X, Y, *, n_jobs=1, progress=None):
     X : array_like or scipy.sparse matrix of shape (T, d)
     Y : array_like of bool, shape (T, topics)
         The labels of each topic in a column.
+    labelled : (X0, Y0), optional
+        Rows whose labels are known, and those in columns as in Y: each topic learns them in order
+        before the stream. They count in N, not in t, and not in the histories.
     n_jobs : int, default 1
         Threads.
     progress : bool or callable, optional
@@ -53,13 +66,12 @@ def run_topics(learner, X, Y, *, n_jobs=1, progress=None):
         raise TypeError(f"learner must be a filter, got {type(learner).__name__}")
     jobs = count("n_jobs", n_jobs, least=1)
     stream = Stream(X)
-    relevant = _labels(Y, len(stream))
+    relevant = _labels(Y, len(stream), "Y", "X")
+    known = None if labelled is None else _known(labelled, stream, relevant.shape[1])
     with reporter(progress) as report:
         if _shares_a_factor(learner):
-            run = SharedRun(stream, relevant, learner.kernel, learner.kernel_params)
-            run.run(report)
-            return [history_of(*run.columns(k)) for k in range(relevant.shape[1])]
-        return _side_by_side(learner, stream, relevant, jobs, report)
+            return _by_one_factor(learner, stream, relevant, known, report)
+        return _side_by_side(learner, stream, relevant, known, jobs, report)
 
 
 def _shares_a_factor(learner):
@@ -68,16 +80,40 @@ def _shares_a_factor(learner):
             and learner.budget is None)
 
 
-def _labels(Y, n):
-    given = Y.toarray() if hasattr(Y, "toarray") else np.asarray(Y)
-    if given.dtype.kind != "b":
-        raise TypeError(f"Y must hold True and False, got dtype {given.dtype}")
+def _labels(Y, n, name, rows):
+    refuse_masked(Y, name)
+    given = checked_csr(Y, name).toarray() if hasattr(Y, "toarray") else np.asarray(Y)
     if given.ndim != 2 or given.shape[0] != n:
-        raise ValueError(f"Y must have shape ({n}, topics) to go with X, got {given.shape}")
-    return given
+        raise ValueError(f"{name} must have shape ({n}, topics) to go with {rows}, got "
+                         f"{given.shape}")
+    return flags_of(given.reshape(-1), name, given.size).reshape(given.shape)
 
 
-def _side_by_side(learner, stream, relevant, jobs, report):
+def _known(labelled, stream, topics):
+    """The rows with known labels and those labels, checked."""
+    if not isinstance(labelled, tuple) or len(labelled) != 2:
+        raise TypeError("labelled must be None or a pair (X0, Y0)")
+    rows = Stream(labelled[0], "labelled[0]")
+    if rows.d != stream.d:
+        raise ValueError(f"labelled[0] must have {stream.d} features to go with X, got {rows.d}")
+    relevant = _labels(labelled[1], len(rows), "labelled[1]", "labelled[0]")
+    if relevant.shape[1] != topics:
+        raise ValueError(f"labelled[1] must have {topics} columns to go with Y, got "
+                         f"{relevant.shape[1]}")
+    return rows, relevant
+
+
+def _by_one_factor(learner, stream, relevant, known, report):
+    model = TopicRidge(learner.kernel, learner.kernel_params, 1.0, relevant.shape[1])
+    tau = cost_threshold(learner.cost_ratio)
+    if known is not None:
+        TopicsRun(*known, model, tau).alone(None)
+    run = TopicsRun(stream, relevant, model, tau)
+    run.alone(report)
+    return run.histories()
+
+
+def _side_by_side(learner, stream, relevant, known, jobs, report):
     topics = relevant.shape[1]
     seeds = [None] * topics
     if "seed" in learner.get_params(deep=False):
@@ -93,9 +129,9 @@ def _side_by_side(learner, stream, relevant, jobs, report):
         fresh = learner.clone()
         if seeds[k] is not None:
             fresh.set_params(seed=seeds[k])
-        run = FilterRun(stream, relevant[:, k], fresh._full_feedback)
-        fresh._play(run, look)
-        return history_of(*run.columns())
+        if known is not None:
+            FilterRun(known[0], known[1][:, k], True, teaching=True).play(fresh, look)
+        return FilterRun(stream, relevant[:, k], fresh._full_feedback).play(fresh, look)
 
     histories = []
     with ThreadPoolExecutor(jobs) as pool:

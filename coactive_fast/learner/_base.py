@@ -10,17 +10,25 @@ fresh engine from them (`_build`); the engine owns the state and offers
     adopt(other)     takes the settings (not the state) of another engine of its kind
 """
 
+from __future__ import annotations
+
 import copy
 import inspect
+import os
+from typing import TYPE_CHECKING, Any
 
 from . import _store
+from ._history import History
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Learner:
     """Base of all learners; see the module's text."""
 
-    last_history = None  # of the last run, whatever ended it
-    _shaping = ()  # parameters that shape the state: they wait for reset()
+    last_history: History | None = None  # of the last run, whatever ended it
+    _shaping: tuple[str, ...] = ()  # parameters that shape the state: they wait for reset()
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -39,7 +47,7 @@ class Learner:
 
     # --- parameters -------------------------------------------------------------------------
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters, as they were given.
 
         Parameters
@@ -59,7 +67,7 @@ class Learner:
                         found[f"{name}__{inner}"] = inner_value
         return found
 
-    def set_params(self, **parameters):
+    def set_params(self, **parameters: Any) -> Self:
         """Changes parameters; what was learned stays, the next round uses the new values.
 
         Parameters that shape the state can be changed before the first round and after `reset`.
@@ -105,7 +113,7 @@ class Learner:
             self._engine.adopt(engine, changed)
         self._parameters = merged
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         # parameters read like attributes; they are changed by set_params, which checks them
         if not name.startswith("_"):
             parameters = self.__dict__.get("_parameters", {})
@@ -113,12 +121,12 @@ class Learner:
                 return parameters[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         if name in self.__dict__.get("_parameters", ()):
             raise AttributeError(f"{name} is a parameter: use set_params({name}=...)")
         super().__setattr__(name, value)
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._parameters})
 
     def __repr__(self):
@@ -128,7 +136,7 @@ class Learner:
 
     # --- copies -----------------------------------------------------------------------------
 
-    def clone(self):
+    def clone(self) -> Self:
         """A learner with the same parameters that has learned nothing.
 
         Returns
@@ -137,10 +145,10 @@ class Learner:
         """
         return type(self)(**copy.deepcopy(self._parameters))
 
-    def __sklearn_clone__(self):
+    def __sklearn_clone__(self) -> Self:
         return self.clone()
 
-    def reset(self):
+    def reset(self) -> Self:
         """Forgets everything: the learner is as it was made (its generator too).
 
         Returns
@@ -150,19 +158,19 @@ class Learner:
         self._engine.reset()
         return self
 
-    def __copy__(self):
+    def __copy__(self) -> Self:
         return _restored(type(self), dict(self._parameters), self._engine.state())
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         parameters = copy.deepcopy(self._parameters, memo)
         return _restored(type(self), parameters, copy.deepcopy(self._engine.state(), memo))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), self._parameters, self._engine.state())
 
     # --- files ------------------------------------------------------------------------------
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the learner to a file from which `coactive_fast.load` brings it back.
 
         One file without pickle, with a format version and a checksum, written beside the target
@@ -177,6 +185,13 @@ class Learner:
 
 
 def _restored(cls, parameters, state):
+    """The learner of these parameters and this state; what an older version did not know yet has
+    its default."""
+    unknown = set(parameters) - set(cls._defaults)
+    if unknown:
+        raise ValueError(f"{cls.__name__} has no parameter {', '.join(sorted(unknown))}")
+    parameters = {name: parameters[name] if name in parameters else default
+                  for name, default in cls._defaults.items()}
     learner = cls.__new__(cls)
     object.__setattr__(learner, "_parameters", parameters)
     object.__setattr__(learner, "_engine", learner._build(parameters))

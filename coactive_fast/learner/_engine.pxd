@@ -1,18 +1,170 @@
-# What the engines of all families share: the lock, and the pauses of a long run.
+# What stands between a thin class and what was learned: the engine of every family, and that of
+# the families whose learners are fed rows.
+
+cimport numpy as np
+from libc.stdint cimport int64_t
 
 from coactive_fast._guard cimport Guard
+from coactive_fast._table cimport CF_ROW_NULL
+from coactive_fast.learner._chance cimport Chance
+from coactive_fast.learner._state cimport State
+from coactive_fast.rows._rows cimport Rows, Scratch, row_of
+
+
+cdef enum:
+    BUSY = 16384     # elements touched from which the GIL is let go: some microseconds
 
 
 cdef class Engine:
     # Typed state of one learner. `state()` is taken and given by its thin class only.
     cdef Guard guard
+    cdef Chance chance         # None where none is at work
+
+    # Everything that learning has changed, the engine being read.
+    cdef dict told(self)
+    # The reverse: all is checked before anything changes.
+    cdef int take_state(self, State state) except -1
 
 
-cdef class Ticker:
-    # A long run's watch: when it is due the run pauses at a round boundary, with the GIL.
-    cdef object report         # callable(done, total) or None
-    cdef Py_ssize_t total
-    cdef double last           # seconds, of the last pause
+# A round of a learner of rows is a reading, which leaves what it found in a Scratch, and a change,
+# which takes that up. Both are pure functions of the state, the row and the parameters: whether a
+# reading comes from an earlier call or is made anew changes no bit.
 
-    cdef bint due(self) noexcept nogil
-    cdef int pause(self, Py_ssize_t done) except -1
+cdef class Model:
+    # What a learner of rows has learned. Invariants. k >= 1 answers a reading (classes, arms; a
+    # filter has one); d features, 0 while they are not known (memory may be there already);
+    # `learned` counts the examples. A status below 0 has changed nothing visible.
+    cdef Py_ssize_t k, d
+    cdef int64_t learned
+    cdef Py_ssize_t most           # features there may be at the most, or 0: as many as the first
+
+    # --- with the GIL
+    cdef int fit(self, Scratch s) except -1                # scratch for s.row
+    cdef int know(self, Py_ssize_t n) except -1            # memory for rows of n features
+    cdef int widen(self, Py_ssize_t k) except -1           # k answers, more than before
+    cdef int adopt(self, Model other) except -1            # its parameters; the state stays
+    cdef int make_room(self, Scratch s) except -1          # for taking s.row
+    cdef int raise_error(self, int status) except -1       # what says more than the status
+    cdef dict told(self)
+    cdef int restore(self, State state) except -1          # into a model that was just made
+    cdef np_weights(self)
+    cdef np_inverse(self, Py_ssize_t i)
+    cdef np_information(self)
+    cdef dict health(self)
+
+    # --- without
+    cdef double cost(self, Py_ssize_t nnz) noexcept nogil  # of a round: elements touched
+    cdef void prepare(self, Scratch s) noexcept nogil      # s.row in the form that is read
+    cdef int read_scores(self, Scratch s) noexcept nogil   # m alone, of the state as it is
+    # A pure reading, by any number of threads: m and what the engine decides by.
+    cdef int read(self, Scratch s) noexcept nogil
+    # The same by the one who may change the model, with all that `take` needs.
+    cdef int look(self, Scratch s) noexcept nogil
+    # Only what `take` of answer i needs.
+    cdef int look_at(self, Scratch s, Py_ssize_t i) noexcept nogil
+    # After a reading, where the engine draws: s.label by chance, from s.bits.
+    cdef void draw(self, Scratch s) noexcept nogil
+    cdef int repair(self, Scratch s) noexcept nogil        # after CF_ENOTPOSITIVE; then look again
+    # In a run: rows t ... t + count - 1 of X are looked at next, in this order, while the model may
+    # learn. Work that can be shared is done now, for as many of them as the answer says (at least
+    # one); `look_ahead` is then the look at row t + i, which stands in s.row.
+    cdef Py_ssize_t ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count, Scratch s) noexcept nogil
+    cdef int look_ahead(self, Scratch s, Py_ssize_t i) noexcept nogil
+    # Whether `take` can do without `make_room`.
+    cdef bint has_room(self, Scratch s) noexcept nogil
+    # Learns s.row, after a look at it; y is what the family says of answer i.
+    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil
+    cdef void settle(self) noexcept nogil                  # what a run has put off
+
+    cdef inline void count(self, Py_ssize_t n) noexcept nogil:
+        """One example of n features more."""
+        self.learned += 1
+        if n > self.d:
+            self.d = n
+
+
+cdef class RowEngine(Engine):
+    # `scratch` belongs to whoever set `busy`, with the GIL; others bring their own and keep no
+    # cache. Its key is (row, learned, stamp): stamp counts what changes the model otherwise.
+    cdef Model model
+    cdef object make           # () -> a fresh model: what reset() begins with
+    cdef Py_ssize_t most       # max_features of the model, or 0
+    cdef bint draws            # a choice takes draws of `chance`: it counts as a change
+    cdef Py_ssize_t built      # answers of a fresh model
+    cdef Scratch scratch
+    cdef bint busy
+    cdef int64_t stamp
+
+    cdef Model new_model(self)
+    cdef void begin(self, Model model, Chance chance) noexcept
+    cdef int refuse_width(self, Py_ssize_t n, str name) except -1
+    cdef int refuse_answer(self, Py_ssize_t i, str name) except -1
+    cdef int read_now(self, Scratch s) except? -1000
+    cdef int look_now(self, Scratch s) except -1
+    cdef int learn_row(self, object x, Py_ssize_t i, double y, str name) except -1
+    cdef int learn_one(self, Scratch s, Py_ssize_t i, double y, str name) except -1
+    cdef int carry_out(self, Scratch s, Py_ssize_t i, double y) except -1
+    cdef int fail(self, int status, str what) except -1
+    cdef np.ndarray scores(self, Rows rows)
+
+    # The small parts of a round, in line: called, they would cost a tenth of a small round.
+
+    cdef inline Scratch borrow(self):
+        cdef Scratch s
+        if self.busy:
+            s = Scratch()
+        else:
+            self.busy = True
+            s = self.scratch
+        return s
+
+    cdef inline void give_back(self, Scratch s) noexcept:
+        s.buffer.let_go()
+        if s is self.scratch:
+            self.busy = False
+
+    cdef inline int take_row(self, object x, Scratch s) except -1:
+        """x through the door. Its own code may run on the way: what the model is is looked at
+        afterwards."""
+        s.given_null = row_of(x, "x", s.buffer, &s.given, self.model.d,
+                              self.model.most > 0) == CF_ROW_NULL
+        s.row, s.null = s.given, s.given_null
+        return 0
+
+    cdef inline int width(self, Py_ssize_t n, str name) except -1:
+        """Refuses rows of another width, with the GIL held since it was looked at."""
+        if n != self.model.d and (self.model.d or self.model.most):
+            self.refuse_width(n, name)
+        return 0
+
+    cdef inline bint ready(self, Scratch s, bint learning) except -1:
+        """Memory for what is to come, with the model as it is now; the row in its form. Whether
+        memory was taken: other threads may then have run, unless the engine was locked."""
+        cdef int64_t before = s.taken
+        s.row, s.null = s.given, s.given_null  # this may not be the first time
+        self.width(s.row.n, "x")
+        if learning:
+            self.model.know(s.row.n)
+        self.model.fit(s)
+        s.bits = NULL if self.chance is None else self.chance.bits
+        self.model.prepare(s)
+        return s.taken != before
+
+    cdef inline int settle(self) except -1:
+        """Before a choice, which changes the generator where it draws."""
+        return self.guard.settle_write() if self.draws else self.guard.settle_read()
+
+    cdef inline bint look_back(self, Scratch s, Py_ssize_t i, str name) except -1:
+        """The scratch for the model as it is; `fresh`: nothing in it is known of this row."""
+        cdef bint known = s.knows(&s.given, self.model.learned, self.stamp), taken
+        if i >= self.model.k:
+            self.refuse_answer(i, name)
+        taken = self.ready(s, True)
+        s.fresh = not (known and s.known_round == self.model.learned)  # its room may have grown
+        if not s.fresh:
+            s.null = s.known_null
+        return taken
+
+
+# A reading by the one who may change the model: what shows damage is repaired.
+cdef int look(Model model, Scratch s) noexcept nogil

@@ -1,52 +1,399 @@
-"""What the engines of all families share; see _engine.pxd."""
+"""The engines that all families share; see _engine.pxd."""
 
-from cpython.exc cimport PyErr_CheckSignals
+import numpy
 
+cimport numpy as np
+from libc.stddef cimport size_t
+from libc.string cimport memcpy
+
+from coactive_fast._arrays cimport as_count, data_of, refuse
 from coactive_fast._guard cimport Guard
+from coactive_fast._table cimport (
+    CF_ENOMEM, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_EVALUE, CF_OK, cf_get_table, cf_table,
+)
+from coactive_fast.learner._state cimport VERSION, opened
 
-cdef extern from "<time.h>" nogil:
-    """
-    /* seconds of the C11 clock; what matters is differences of some hundredths */
-    static double cf_seconds(void)
-    {
-        struct timespec t;
-        timespec_get(&t, TIME_UTC);
-        return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-    }
-    """
-    double cf_seconds()
+np.import_array()
 
-cdef double PAUSE = 0.02  # seconds between two looks at signals: a fifth of what a Ctrl-C may take
+cdef const cf_table *K = cf_get_table()
 
 
 cdef class Engine:
     def __cinit__(self):
         self.guard = Guard()
 
+    cdef dict told(self):
+        raise NotImplementedError
 
-cdef class Ticker:
-    """Pauses of a long run.
+    cdef int take_state(self, State state) except -1:
+        raise NotImplementedError
+
+    def state(self):
+        """Everything that learning has changed, as plain arrays and numbers."""
+        self.guard.begin_read()
+        try:
+            return {"version": VERSION, **self.told()}
+        finally:
+            self.guard.end_read()
+
+    def restore(self, state):
+        """The reverse of `state`; checked before anything is changed."""
+        self.take_state(opened(state))
+
+
+# --- learners of rows -------------------------------------------------------------------------
+
+
+cdef class Model:
+    cdef int fit(self, Scratch s) except -1:
+        return s.fit(self.k, 0)
+
+    cdef int know(self, Py_ssize_t n) except -1:
+        return 0
+
+    cdef int widen(self, Py_ssize_t k) except -1:
+        raise NotImplementedError
+
+    cdef int adopt(self, Model other) except -1:
+        self.most = other.most
+        return 0
+
+    cdef int make_room(self, Scratch s) except -1:
+        return 0
+
+    cdef int raise_error(self, int status) except -1:
+        return 0
+
+    cdef dict told(self):
+        raise NotImplementedError
+
+    cdef int restore(self, State state) except -1:
+        raise NotImplementedError
+
+    cdef np_weights(self):
+        raise NotImplementedError
+
+    cdef np_inverse(self, Py_ssize_t i):
+        raise NotImplementedError
+
+    cdef np_information(self):
+        raise NotImplementedError
+
+    cdef dict health(self):
+        return {}
+
+    cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
+        return <double>nnz * self.k
+
+    cdef void prepare(self, Scratch s) noexcept nogil:
+        pass
+
+    cdef int read_scores(self, Scratch s) noexcept nogil:
+        return CF_EVALUE
+
+    cdef int read(self, Scratch s) noexcept nogil:
+        """The best score; enough for those that neither explore nor need more."""
+        cdef int status = self.read_scores(s)
+        if status != CF_OK:
+            return status
+        s.exploit = s.label = K.best_label(self.k, s.m)
+        return CF_OK if s.label >= 0 else CF_ENONFINITE
+
+    cdef int look(self, Scratch s) noexcept nogil:
+        return self.read(s)
+
+    cdef int look_at(self, Scratch s, Py_ssize_t i) noexcept nogil:
+        return self.look(s)
+
+    cdef void draw(self, Scratch s) noexcept nogil:
+        pass
+
+    cdef int repair(self, Scratch s) noexcept nogil:
+        return CF_ENOTPOSITIVE
+
+    cdef Py_ssize_t ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count, Scratch s) noexcept nogil:
+        return count
+
+    cdef int look_ahead(self, Scratch s, Py_ssize_t i) noexcept nogil:
+        return self.look(s)
+
+    cdef bint has_room(self, Scratch s) noexcept nogil:
+        return True
+
+    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+        return CF_EVALUE
+
+    cdef void settle(self) noexcept nogil:
+        pass
+
+
+cdef class RowEngine(Engine):
+    """One model, its chance, and the parts of a round.
 
     Parameters
     ----------
-    report : callable(done, total) or None
-    total : int
-        Rounds of the whole run.
+    make : callable
+        A fresh model.
+    chance : Chance or None
+        Owned from now on.
+    most : int
+        max_features, or 0.
+    draws : bool
+        A choice takes draws.
     """
 
-    def __init__(self, report, Py_ssize_t total):
-        self.report = report
-        self.total = total
-        self.last = cf_seconds()
+    def __init__(self, make, Chance chance=None, *, Py_ssize_t most=0, bint draws=False):
+        self.make, self.chance, self.most, self.draws = make, chance, most, draws
+        self.model = self.new_model()
+        self.built = self.model.k
+        self.scratch = Scratch()
 
-    cdef bint due(self) noexcept nogil:
-        cdef double now = cf_seconds()
-        return now - self.last >= PAUSE or now < self.last  # a clock set back counts as due
+    cdef Model new_model(self):
+        cdef Model model = self.make()
+        model.most = self.most
+        return model
 
-    cdef int pause(self, Py_ssize_t done) except -1:
-        """Signals and the report; raises what they raise."""
-        PyErr_CheckSignals()
-        if self.report is not None:
-            self.report(done, self.total)
-        self.last = cf_seconds()
+    # --- what every engine has ----------------------------------------------------------------
+
+    @property
+    def fresh(self):
+        """Whether nothing was learned, and no answer added."""
+        return self.model.learned == 0 and self.model.k == self.built
+
+    @property
+    def rounds(self):
+        """How many rounds there were: where not said otherwise, examples."""
+        return self.model.learned
+
+    @property
+    def answers(self):
+        """How many answers a reading has: classes, arms."""
+        return self.model.k
+
+    @property
+    def learned(self):
+        """How many examples were taken."""
+        return self.model.learned
+
+    @property
+    def dimension(self):
+        """How many features the rows have; 0 while that is not known."""
+        return self.model.d
+
+    cdef dict told(self):
+        return {**self.model.told(), **({} if self.chance is None else self.chance.state())}
+
+    cdef int take_state(self, State state) except -1:
+        cdef Model model = self.new_model()
+        cdef Chance chance = None
+        if self.chance is not None:
+            chance = Chance.restored(state.given)
+        model.restore(state)
+        self.guard.settle_write()
+        self.begin(model, chance)
         return 0
+
+    def reset(self):
+        cdef Model model = self.new_model()
+        cdef Chance chance = None
+        if self.chance is not None:
+            chance = self.chance.fresh()
+        self.guard.settle_write()
+        self.begin(model, chance)
+
+    cdef void begin(self, Model model, Chance chance) noexcept:
+        self.model, self.chance = model, chance
+        self.stamp += 1
+
+    def adopt(self, RowEngine other, changed):
+        """The settings of another engine of this kind; the state stays."""
+        self.guard.settle_write()
+        self.model.adopt(other.model)
+        self.make = other.make
+        if "seed" in changed:
+            self.chance = other.chance
+        self.stamp += 1
+
+    def widen(self):
+        """One answer more; its number."""
+        self.guard.begin_write()  # what follows may let the GIL go
+        try:
+            self.model.widen(self.model.k + 1)
+            self.stamp += 1
+            return self.model.k - 1
+        finally:
+            self.guard.end_write()
+
+    def tell(self, str what, i=None, str name="i"):
+        """weights, inverse (of answer i), information or health of the model."""
+        cdef Model model
+        cdef Py_ssize_t answer = as_count(i, name) if what == "inverse" else 0
+        self.guard.begin_read()  # what follows may let the GIL go
+        try:
+            model = self.model
+            if what == "weights":
+                return model.np_weights()
+            if what == "information":
+                return model.np_information()
+            if what == "health":
+                return model.health()
+            if answer >= model.k:
+                raise ValueError(f"{name} must be in 0 ... {model.k - 1}, got {answer}")
+            return model.np_inverse(answer)
+        finally:
+            self.guard.end_read()
+
+    # --- parts of a round ---------------------------------------------------------------------
+
+    cdef int refuse_width(self, Py_ssize_t n, str name) except -1:
+        cdef Py_ssize_t d = self.model.d, most = self.model.most
+        if most and n > most:
+            raise ValueError(f"{name} must have at most {most} features (max_features), got {n}")
+        if not most and d and n != d:
+            raise ValueError(f"{name} must have {d} features, as what was learned before, got {n}")
+        return 0
+
+    cdef int refuse_answer(self, Py_ssize_t i, str name) except -1:
+        raise ValueError(f"{name} must be in 0 ... {self.model.k - 1}, got {i}")
+
+    cdef int look_now(self, Scratch s) except -1:
+        """The reading that `choose` and its like begin with; what it finds damaged is repaired.
+        Kept for the call that follows, unless draws are to change what stands in the scratch."""
+        cdef Model model
+        cdef int status
+        s.forget()
+        self.settle()
+        while self.ready(s, False):  # the GIL is kept from the last look at the model on
+            self.settle()
+        status = self.read_now(s)
+        if status == CF_ENOTPOSITIVE:
+            self.guard.settle_write()
+            self.ready(s, False)
+            model = self.model
+            status = look(model, s)
+        if status != CF_OK:
+            self.fail(status, "x")
+        if s is self.scratch and self.model.d and not self.draws:
+            s.remember(&s.given, self.model.learned, self.stamp)
+        return 0
+
+    cdef int read_now(self, Scratch s) except? -1000:
+        """A pure reading, without the GIL where it takes long; a status."""
+        cdef int status
+        cdef Model model = self.model
+        if model.cost(s.row.nnz) < BUSY:
+            return model.read(s)
+        self.guard.begin_read()
+        with nogil:
+            status = model.read(s)
+        self.guard.end_read()
+        return status
+
+    cdef int learn_row(self, object x, Py_ssize_t i, double y, str name) except -1:
+        """`learn`: all other arguments have become C values before x is looked at."""
+        cdef Scratch s = self.borrow()
+        try:
+            self.take_row(x, s)
+            return self.learn_one(s, i, y, name)
+        finally:
+            self.give_back(s)
+
+    cdef int learn_one(self, Scratch s, Py_ssize_t i, double y, str name) except -1:
+        """`learn` of what stands in the scratch as answer i, which `name` gave."""
+        self.guard.settle_write()
+        while self.model.d == s.given.n and self.model.cost(s.given.nnz) < BUSY:
+            if not self.look_back(s, i, name):  # the GIL was kept since the last look at the model
+                return self.carry_out(s, i, y)
+            self.guard.settle_write()
+        self.guard.begin_write()  # for the memory of the first row too, and for Python of a user's
+        try:
+            self.look_back(s, i, name)
+            return self.carry_out(s, i, y)
+        finally:
+            self.guard.end_write()
+
+    cdef int carry_out(self, Scratch s, Py_ssize_t i, double y) except -1:
+        """The step by what `look_back` has made ready."""
+        cdef Model model = self.model
+        cdef int status
+        if not model.has_room(s):
+            model.make_room(s)
+        if model.cost(s.row.nnz) < BUSY:
+            status = take(model, s, i, y)
+        else:
+            with nogil:
+                status = take(model, s, i, y)
+        s.forget()
+        return 0 if status == CF_OK else self.fail(status, "x")
+
+    cdef int fail(self, int status, str what) except -1:
+        self.model.raise_error(status)
+        if status == CF_ENOMEM:
+            raise MemoryError(f"{what} to be sorted")
+        if status == CF_EVALUE:
+            raise ValueError(f"{what} is too small or too large for this learner: a product with "
+                             "it is zero or leaves no variance")
+        if status == CF_ENONFINITE:
+            raise ValueError(f"{what} is too large: what follows from it is not finite")
+        return refuse(status, f"A^-1 along {what}, beyond repair")
+
+    # --- many rows ----------------------------------------------------------------------------
+
+    cdef np.ndarray scores(self, Rows rows):
+        """m of all answers for all rows, shape (n, k)."""
+        cdef Scratch s = Scratch()
+        cdef Model model
+        cdef Py_ssize_t t = 0, k
+        cdef int status = CF_OK
+        cdef np.ndarray out
+        cdef double *to
+        self.guard.begin_read()
+        try:
+            model = self.model
+            k = model.k
+            self.width(rows.d, "X")
+            out = <np.ndarray>numpy.empty((rows.n, k))
+            s.expect(rows)
+            model.fit(s)
+            to = data_of(out)
+            with nogil:
+                while t < rows.n and status == CF_OK:
+                    status = s.take_from(rows, t)
+                    if status != CF_OK:
+                        break
+                    model.prepare(s)
+                    status = model.read_scores(s)
+                    if status == CF_OK and not K.all_finite(k, s.m):
+                        status = CF_ENONFINITE
+                    if status == CF_OK:
+                        memcpy(to + t * k, s.m, <size_t>k * sizeof(double))
+                        t += 1
+        finally:
+            self.guard.end_read()
+        if status != CF_OK:
+            self.fail(status, f"row {t} of X")
+        return out
+
+
+cdef int look(Model model, Scratch s) noexcept nogil:
+    cdef int status = model.look(s)
+    if status == CF_ENOTPOSITIVE:
+        status = model.repair(s)
+        if status == CF_OK:
+            status = model.look(s)
+    return status
+
+
+cdef int take(Model model, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+    """One example; unless it is fresh, a look at this row stands in the scratch."""
+    cdef int status = CF_OK
+    if s.fresh:
+        status = model.look_at(s, i)
+        if status == CF_ENOTPOSITIVE:
+            status = model.repair(s)
+            if status == CF_OK:
+                status = model.look_at(s, i)
+    if status == CF_OK:
+        status = model.take(s, i, y)
+    model.settle()
+    return status

@@ -50,12 +50,39 @@ def write(path, head, arrays):
     head : dict
         Of str keys and None, bool, int, finite float, str, list and dict to any depth. All comes
         back exactly, but for a tuple, which comes back as a list.
-    arrays : dict of str to ndarray
+    arrays : dict of str to ndarray or Streamed
         Bool, integer or floating point (not long double), of any shape. Strided and big-endian
         ones come back contiguous and in the machine's own order. Who calls sees to it that they
         do not change meanwhile; one that is not C-contiguous is copied, one at a time.
     """
     replace(path, _parts(_header(head, arrays), arrays.values()))
+
+
+class Streamed:
+    """An array for `write` that is nowhere whole: its pieces come one after another.
+
+    Parameters
+    ----------
+    dtype, shape
+        Of all of it.
+    pieces : iterable of C-contiguous ndarray
+        Of this dtype; one behind the other they hold as many numbers as the shape says, or `write`
+        raises and leaves the file as it was.
+    """
+
+    def __init__(self, dtype, shape, pieces):
+        self.dtype, self.shape, self.pieces = np.dtype(dtype), tuple(shape), pieces
+        self.nbytes = self.dtype.itemsize * math.prod(self.shape)
+
+    def chunks(self):
+        left = self.nbytes
+        for piece in self.pieces:
+            left -= piece.nbytes
+            if left < 0:
+                break
+            yield from _chunks(np.ascontiguousarray(piece, self.dtype.newbyteorder("<")))
+        if left:
+            raise ValueError(f"the pieces of an array of shape {self.shape} do not fill it")
 
 
 def read(path):
@@ -174,7 +201,8 @@ def _dtype(name, array):
     """Name of the array's little-endian dtype, if the file can hold it."""
     if not isinstance(name, str):
         raise TypeError(f"arrays must have names that are strings, got {name!r}")
-    if type(array) not in (np.ndarray, np.memmap):  # a mask, or what makes a matrix, would be lost
+    # no subclasses: a mask, or what makes a matrix, would be lost
+    if type(array) not in (np.ndarray, np.memmap, Streamed):
         raise TypeError(f"array {name!r} must be a numpy array, got {type(array).__name__}")
     dtype = array.dtype.newbyteorder("<").str
     if dtype not in DTYPES:
@@ -216,7 +244,10 @@ def _content(header, arrays):
     for array in arrays:
         yield bytes(_aligned(end) - end)
         end = _aligned(end) + array.nbytes
-        yield from _chunks(np.ascontiguousarray(array, array.dtype.newbyteorder("<")))
+        if isinstance(array, Streamed):
+            yield from array.chunks()
+        else:
+            yield from _chunks(np.ascontiguousarray(array, array.dtype.newbyteorder("<")))
 
 
 def _aligned(position):

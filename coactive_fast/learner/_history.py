@@ -1,28 +1,43 @@
 """What a run leaves behind: small frozen records of arrays, one value a round."""
 
+from __future__ import annotations
+
 import dataclasses
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .._typing import Vector
+from ._check import number, switch
 from ._extras import require
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
+    from typing_extensions import dataclass_transform
 
 __all__ = ["CoactiveHistory", "History"]
 
-# every history: equality and repr are those of `History`, since arrays need their own
-record = dataclasses.dataclass(frozen=True, eq=False, repr=False)
-
-
-def column(dtype, ndim=1, **default):
+def column(dtype: Any, ndim: int = 1, **default: Any) -> Any:
     """A field of a history: an array of that dtype whose last axis is the rounds."""
     return dataclasses.field(metadata={"dtype": np.dtype(dtype), "ndim": ndim}, **default)
 
 
-def note():
-    """A field that is no array: plain data about the run as a whole, or None."""
-    return dataclasses.field(metadata={"note": True}, default=None)
+def note(**default: Any) -> Any:
+    """A field that is no array: plain data about the run as a whole."""
+    return dataclasses.field(metadata={"note": True}, **default)
 
 
-def mean_over_users(values):
+# every history: equality and repr are those of `History`, since arrays need their own
+if TYPE_CHECKING:
+    @dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(column, note))
+    def record(cls: type) -> Any: ...
+else:
+    record = dataclasses.dataclass(frozen=True, eq=False, repr=False)
+
+
+def mean_over_users(values: Vector) -> Vector:
     """Of (users, T) the mean over the users still there (not NaN); NaN where none is."""
     there = ~np.isnan(values)
     count = there.sum(axis=0)
@@ -46,11 +61,11 @@ class History:
 
     # A family's class is decorated with `record`, its fields are made by `column`, and by `note`
     # behind them, and it names:
-    _derived = ()  # properties that are arrays over the rounds
-    _scalars = ()  # properties that are one number for the whole run
-    _curve = None  # the field or property that `plot` draws
+    _derived: tuple[str, ...] = ()  # properties that are arrays over the rounds
+    _scalars: tuple[str, ...] = ()  # properties that are one number for the whole run
+    _curve: str  # the field or property that `plot` draws
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         length = None
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
@@ -62,17 +77,17 @@ class History:
                 raise ValueError(f"{field.name} must have {length} rounds, got {array.shape[-1]}")
             object.__setattr__(self, field.name, array)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return getattr(self, dataclasses.fields(self)[0].name).shape[-1]
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
         mine, others = self.to_dict(), other.to_dict()
         return mine.keys() == others.keys() and all(
             _same(value, others[name]) for name, value in mine.items())
 
-    __hash__ = None
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __repr__(self):
         last = {name: column[-1] for name, column in self._columns().items() if len(self)}
@@ -80,7 +95,7 @@ class History:
         values = ", ".join(f"{name}={_short(value)}" for name, value in last.items())
         return f"<{type(self).__name__} of {len(self)} rounds{': ' if values else ''}{values}>"
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """The fields by name: the history's own arrays and notes, those that are None left out.
 
         Returns
@@ -91,7 +106,7 @@ class History:
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {name: array for name, array in fields.items() if array is not None}
 
-    def to_dataframe(self):
+    def to_dataframe(self) -> DataFrame:
         """A row a round, numbered from 1; needs pandas (extra ``pandas``).
 
         Returns
@@ -109,7 +124,7 @@ class History:
                 frames.append(pandas.DataFrame(table.T, index=index, columns=names))
         return pandas.concat(frames, axis=1)
 
-    def plot(self, ax=None, *, log_x=False, **line):
+    def plot(self, ax: Axes | None = None, *, log_x: bool = False, **line: Any) -> Axes:
         """Draws the history's main curve against the rounds; needs matplotlib (extra ``plot``).
 
         Parameters
@@ -141,6 +156,8 @@ class History:
 
 
 def _same(a, b):
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(value, b[name]) for name, value in a.items())
     if not isinstance(a, np.ndarray):
         return a == b
     return np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
@@ -177,6 +194,13 @@ class CoactiveHistory(History):
         Of the presented object and of the best one; items: means in the same way.
     regret_per_user : ndarray of shape (users, T) or None
         Items only; NaN after a user's candidates have run out.
+    feedback_utility : ndarray of shape (T,) or None
+        Of the feedback; items: means in the same way.
+    gain_per_user : ndarray of shape (users, T) or None
+        Items only: each user's utility of the feedback less that of the presented item.
+    held_out : dict of str to ndarray, or None
+        By measure: what held-out queries say of the learner after `held_out_rounds`.
+    held_out_rounds : ndarray of int, or None
     average_regret, cumulative_regret : ndarray of shape (T,)
         Mean and sum of the rounds up to each one; NaN from where `regret` is.
 
@@ -190,20 +214,61 @@ class CoactiveHistory(History):
     array([3., 4.])
     """
 
-    regret: np.ndarray = column(np.float64)
-    utility: np.ndarray = column(np.float64)
-    optimal_utility: np.ndarray = column(np.float64)
-    regret_per_user: np.ndarray | None = column(np.float64, ndim=2, default=None)
+    regret: Vector = column(np.float64)
+    utility: Vector = column(np.float64)
+    optimal_utility: Vector = column(np.float64)
+    regret_per_user: Vector | None = column(np.float64, ndim=2, default=None)
+    feedback_utility: Vector | None = column(np.float64, default=None)
+    gain_per_user: Vector | None = column(np.float64, ndim=2, default=None)
+    held_out: dict[str, Vector] | None = note(default=None)
+    held_out_rounds: NDArray[np.intp] | None = note(default=None)
 
     _derived = ("average_regret", "cumulative_regret")
     _curve = "average_regret"
 
     @property
-    def cumulative_regret(self):
+    def cumulative_regret(self) -> Vector:
         """Sum of the rounds up to each one."""
         return np.cumsum(self.regret)
 
     @property
-    def average_regret(self):
+    def average_regret(self) -> Vector:
         """Mean of the rounds up to each one."""
         return self.cumulative_regret / np.arange(1, len(self) + 1)
+
+    def slack(self, alpha: float, *, clip: bool = True) -> Vector:
+        """By how much the feedback falls short of alpha-informative, round by round.
+
+        ``alpha (U(y*) - U(y)) - (U(feedback) - U(y))`` where that is positive (Theorem 6 of
+        Shivaswamy and Joachims, "Coactive Learning", 2015); over items each user's own, then the
+        mean over the users still there.
+
+        Parameters
+        ----------
+        alpha : float
+            In [0, 1].
+        clip : bool, default True
+            False keeps the sign, as equation 6 and Theorem 1 do.
+
+        Returns
+        -------
+        ndarray of shape (T,)
+
+        Examples
+        --------
+        >>> from coactive_fast.learner import CoactiveHistory
+        >>> history = CoactiveHistory(regret=[2.0, 2.0], utility=[0.0, 0.0],
+        ...                           optimal_utility=[2.0, 2.0], feedback_utility=[0.5, 1.5])
+        >>> history.slack(0.5), history.slack(0.5, clip=False)
+        (array([0.5, 0. ]), array([ 0.5, -0.5]))
+        """
+        alpha, clip = number("alpha", alpha, least=0.0, most=1.0), switch("clip", clip)
+        if self.feedback_utility is None:
+            raise ValueError("feedback_utility is not known, and a slack needs it")
+        if self.regret_per_user is None:
+            slack = alpha * self.regret - (self.feedback_utility - self.utility)
+            return np.maximum(slack, 0.0) if clip else slack
+        if self.gain_per_user is None:
+            raise ValueError("gain_per_user is not known, and a slack over items needs it")
+        slack = alpha * self.regret_per_user - self.gain_per_user
+        return mean_over_users(np.maximum(slack, 0.0) if clip else slack)

@@ -78,6 +78,8 @@ def _split(state):
 
 def _join(head, arrays):
     """What `_split` took apart; the two are left as they are."""
+    if not isinstance(head, dict) or not isinstance(arrays, dict):
+        raise ValueError("a generator's state must be two dictionaries, of plain data and arrays")
     state = copy.deepcopy(head)
     for name, array in arrays.items():
         *outer, key = name.split(".")
@@ -125,7 +127,7 @@ def _sequence(state):
         if type(spawned) is not int or not 0 <= spawned < 2**32:
             raise TypeError(f"got n_children_spawned {spawned!r}")
         return np.random.SeedSequence(entropy, spawn_key=spawn_key, n_children_spawned=spawned)
-    except (TypeError, ValueError, KeyError) as error:
+    except (TypeError, ValueError, KeyError, IndexError) as error:
         raise ValueError(f"seed_sequence must be the state of a SeedSequence: {error}") from None
 
 

@@ -4,25 +4,65 @@ The container (`_file`) holds JSON and arrays. Everything else becomes a JSON ob
 that begins with "@": arrays, infinite floats, tuples, generators, tasks and sets, other learners.
 """
 
+from __future__ import annotations
+
 import math
+import os
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .._version import __version__
 from . import _file, _random
 
-_learners = {}  # class name: class
-_things = {}    # class name: class of a task, a set, ...: rebuilt from the fields in `_stored`
+Class = TypeVar("Class", bound=type)
+
+PACKAGE = __name__.split(".")[0]
+BESIDE = "beside: "  # begins the names of arrays that are no part of the learner
+
+_learners: dict[str, type] = {}  # by class name: the learners that this package offers
+_things: dict[str, type] = {}  # of a task, a set, ...: rebuilt from the fields in `_stored`
 
 
-def register(cls):
-    """A learner's class, found again by its name."""
-    if not cls.__name__.startswith("_"):
+def register(cls: Class) -> Class:
+    """Takes note of a learner's class, to be found again by its name.
+
+    That is a class of this package without an underscore that has an `__init__` of its own: what
+    is a base for others leaves that to them. Classes of users are none of these, so that no file
+    depends on what somebody's process happens to have defined.
+    """
+    public = not cls.__name__.startswith("_") and "__init__" in vars(cls)
+    if public and cls.__module__.split(".")[0] == PACKAGE:
         _learners[cls.__name__] = cls
     return cls
 
 
-def storable(cls):
+def learners(family: str | None = None) -> dict[str, type[Any]]:
+    """All learners that this package offers; every list of them begins here.
+
+    Parameters
+    ----------
+    family : {"coactive", "multiclass", "filtering", "convex"}, optional
+        Only those of this family, which is the name of the folder they live in.
+
+    Returns
+    -------
+    dict of str to type
+        Class names and classes.
+    """
+    return {name: cls for name, cls in _learners.items()
+            if family in (None, family_of(cls))}
+
+
+def family_of(cls: type) -> str | None:
+    """The family of a learner's class, or of one that a user derived from it; None of others."""
+    for base in cls.__mro__:
+        if _learners.get(base.__name__) is base:
+            return base.__module__.split(".")[1]
+    return None
+
+
+def storable(cls: Class) -> Class:
     """A class whose objects are rebuilt by ``cls(**fields)`` from the attributes in `_stored`."""
     _things[cls.__name__] = cls
     return cls
@@ -37,7 +77,7 @@ def _array(value, arrays):
     return {"@array": name}
 
 
-def encode(value, arrays, where):
+def encode(value: Any, arrays: dict[str, Any], where: str) -> Any:
     """JSON for `value`; arrays go into `arrays`. `where` names it in an error."""
     if value is None or isinstance(value, (bool, str)):
         return value
@@ -93,7 +133,7 @@ def _learner_parts(learner, arrays, where):
 # --- and back ---------------------------------------------------------------------------------
 
 
-def decode(plain, arrays, task=None):
+def decode(plain: Any, arrays: dict[str, Any], task: object = None) -> Any:
     """The value that `encode` made `plain` from."""
     if isinstance(plain, list):
         return [decode(v, arrays, task) for v in plain]
@@ -123,7 +163,7 @@ def _learner(plain, arrays, task):
 
     name = plain["@learner"]
     if name not in _learners:
-        raise ValueError(f"unknown learner {name!r}")
+        raise ValueError(f"{name!r} is no learner of this version of coactive_fast")
     parameters = {k: decode(v, arrays, task) for k, v in plain["parameters"].items()}
     if task is not None and "task" in parameters:
         parameters["task"] = task
@@ -154,16 +194,26 @@ _DECODERS = {
 # --- files ------------------------------------------------------------------------------------
 
 
-def save(learner, path):
-    arrays = {}
+def save(learner: Any, path: str | os.PathLike[str],
+         beside: tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]] | None = None) -> None:
+    """Puts a learner into a file.
+
+    `beside` is ``(head, arrays)`` of something that goes with it and that `load` does not look at,
+    as how its rows are made from text; `loaded` answers both.
+    """
+    arrays: dict[str, Any] = {}
     parts = _learner_parts(learner, arrays, "")
     name = type(learner).__name__
     if _learners.get(name) is not type(learner):
         raise ValueError(f"{name} cannot be saved: it is no class of coactive_fast")
-    _file.write(path, {"package": __version__, "learner": {"@learner": name, **parts}}, arrays)
+    head = {"package": __version__, "learner": {"@learner": name, **parts}}
+    if beside is not None:
+        head["beside"] = beside[0]
+        arrays.update({BESIDE + key: array for key, array in beside[1].items()})
+    _file.write(path, head, arrays)
 
 
-def load(path, *, task=None):
+def load(path: str | os.PathLike[str], *, task: object = None) -> Any:
     """The learner that `save` wrote.
 
     Parameters
@@ -188,10 +238,19 @@ def load(path, *, task=None):
     >>> cf.load(path).weights
     array([-1.,  1.])
     """
+    return loaded(path, task)[0]
+
+
+def loaded(path: str | os.PathLike[str], task: object = None) -> tuple[Any, Any]:
+    """``(learner, beside)`` of a file; the latter is None where `save` was given nothing."""
     head, arrays = _file.read(path)
     try:
         if "learner" not in head:
             raise ValueError("it holds no learner")
-        return decode(head["learner"], arrays, task)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        beside = None
+        if "beside" in head:
+            beside = head["beside"], {name.removeprefix(BESIDE): array
+                                      for name, array in arrays.items() if name.startswith(BESIDE)}
+        return decode(head["learner"], arrays, task), beside
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise ValueError(f"{path}: {error}") from error

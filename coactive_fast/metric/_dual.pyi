@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import Any, Literal, SupportsIndex, TypeAlias
 
-from ._rows import Metric, _Real, _Row, _Vector
+from ._base import Metric, _Real, _Row, _Vector
 
 _Kernel: TypeAlias = Literal["linear", "rbf", "poly"] | Callable[..., _Real]
 

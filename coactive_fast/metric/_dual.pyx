@@ -1,40 +1,40 @@
-"""The dual metric: the same matrix seen through the Gram matrix of the rows it was made of."""
+"""The dual metric: the same matrix seen through the Gram matrix of the rows it was made of.
+
+The rows and that Gram matrix, which learners use without a metric too, are in _gram.pxi.
+"""
+
+from threading import get_ident
 
 import numpy
 
 cimport numpy as np
 from libc.math cimport fabs, sqrt
 from libc.stddef cimport size_t
-from libc.stdint cimport int32_t, int64_t
-from libc.string cimport memcpy, memmove
+from libc.string cimport memcpy, memmove, memset
 
-from coactive_fast._arrays cimport (
-    as_count, as_number, as_rows, data_of, new_vector, refuse, refuse_non_finite,
-)
+from coactive_fast._arrays cimport as_number, data_of, new_vector, product_of, refuse
 from coactive_fast._table cimport (
-    CF_OK, cf_cholesky_at, cf_get_library, cf_get_table, cf_library, cf_pad, cf_panels_size,
-    cf_row, cf_table, cf_triangle,
+    CF_ENONFINITE, CF_EVALUE, CF_OK, cf_cholesky_at, cf_get_library, cf_get_table, cf_library,
+    cf_pad, cf_panels_size, cf_posting, cf_posting_list, cf_row, cf_table, cf_triangle,
 )
+from coactive_fast.learner._state cimport State, opened, table_from, vector_of
+from coactive_fast.metric._base cimport ANY, Metric, as_order, as_ridge, as_weight, form_of, row_in
 from coactive_fast.metric._full cimport Full
-from coactive_fast.metric._gram cimport Gram
-from coactive_fast.metric._kept cimport DENSE, SPARSE, Forms
-from coactive_fast.metric._rows cimport (
-    ANY, Metric, SparseRow, as_order, as_ridge, as_weight, check_state, dense_row, sparse_row,
-    state_vector,
-)
+from coactive_fast.rows._rows cimport Forms, RowBuffer
+
+from coactive_fast import _memory
 
 np.import_array()
 
 cdef const cf_table *K = cf_get_table()
 cdef const cf_library *L = cf_get_library()
 
+include "_gram.pxi"
+
 cdef enum:
     FORMAT = 1
     BUSY = 64         # rows from which the GIL is let go
 
-FIELDS = ("kernel", "kernel_params", "ridge", "window", "budget", "tolerance", "count", "logdet",
-          "missed", "inner", "rows")
-STORED = ("rows", "roots", "factor", "inverses")
 
 
 cdef class _Weighted(Gram):
@@ -153,20 +153,9 @@ tolerance=0.01)\n--\n
 
     cdef object _row(self, object x, cf_row *row):
         """x as a row; what is returned owns its memory. The first one fixes the dimension."""
-        cdef Py_ssize_t d = self.gram.kept.d if self.gram.kept.n else ANY
-        cdef SparseRow given = None if isinstance(x, np.ndarray) else sparse_row(x, "x", d)
-        cdef np.ndarray v = dense_row(x, "x", d) if given is None else given.value
-        refuse_non_finite(v, "x")
-        row.n = row.nnz = np.PyArray_DIM(v, 0)
-        row.value, row.i32, row.i64 = data_of(v), NULL, NULL
-        if given is None:
-            return v
-        row.n = given.width
-        if given.wide:
-            row.i64 = <const int64_t *>np.PyArray_DATA(given.index)
-        else:
-            row.i32 = <const int32_t *>np.PyArray_DATA(given.index)
-        return given
+        cdef RowBuffer buffer = RowBuffer()
+        row_in(x, "x", self.gram.kept.d if self.gram.kept.n else ANY, buffer, row)
+        return buffer
 
     cdef np.ndarray _solved(self, const cf_row *x, Forms forms, double *own):
         """u = L^-1 (values of x with the rows, times their roots), zeros behind it; k(x, x)."""
@@ -438,22 +427,22 @@ tolerance=0.01)\n--\n
         finally:
             self.guard.end_read()
 
-    cdef int fill(self, dict state) except -1:
-        check_state(state, FORMAT, FIELDS)
-        self._make(state["kernel"], state["kernel_params"], state["ridge"], state["window"],
-                   state["budget"], state["tolerance"])
-        self.count = as_count(state["count"], "count")
-        self._logdet = as_number(state["logdet"], "logdet")
-        self.missed = as_number(state["missed"], "missed")
-        if self.missed < 0.0:
-            raise ValueError(f"missed must be >= 0, got {self.missed}")
-        if (state["inner"] is None) != (self.budget is None):
+    cdef int fill(self, dict given) except -1:
+        cdef Py_ssize_t form
+        cdef State state = form_of(given, FORMAT, &form)
+        self._make(state.get("kernel"), state.get("kernel_params"), state.get("ridge"),
+                   state.get("window"), state.get("budget"), state.get("tolerance"))
+        self.count, self._logdet = state.count("count"), state.number("logdet")
+        self.missed = state.number("missed", 0.0)
+        if (state.get("inner") is None) != (self.budget is None):
             raise ValueError("inner must be there with a budget, and None without")
         if self.budget is not None:
-            self.inner = Full.from_state(state["inner"])
+            self.inner = Full.from_state(state.get("inner"))
             if self.inner.core.n != self.budget or self.inner.core.ridge != self.ridge:
                 raise ValueError(f"inner must have order {self.budget} and ridge {self.ridge}")
-        if state["rows"] is not None:
+        if (state.get("rows") is None) != (self.count == 0):
+            raise ValueError("rows must be None where count is 0, and only there")
+        if self.count:
             self._fill_rows(state)
         if self.count < len(self):
             raise ValueError(f"count must be >= {len(self)}, the rows, got {self.count}")
@@ -466,36 +455,34 @@ tolerance=0.01)\n--\n
             return {name: told[name] for name in ("d", "begin", "index", "value")}
         return told["rows"]
 
-    cdef int _fill_rows(self, dict state) except -1:
-        for name in STORED:
-            if name not in state:
-                raise ValueError(f"state must hold {name!r}")
-        cdef np.ndarray inverses
+    cdef int _fill_rows(self, State state) except -1:
+        cdef np.ndarray roots, factor, inverses
         cdef Py_ssize_t n, i
         cdef double pivot
-        given = state["rows"]
+        given = state.get("rows")
         if isinstance(given, dict):
-            n = len(given["begin"]) - 1
+            n = numpy.size(opened(given, "rows").get("begin")) - 1
             kept = {**given, "n": n, "form": <int>SPARSE}
         else:
-            rows = as_rows(given, "rows")
-            n = rows.shape[0]
-            refuse_non_finite(rows, "rows")
-            kept = {"d": rows.shape[1], "n": n, "form": <int>DENSE, "rows": rows}
+            if numpy.ndim(given) != 2:
+                raise ValueError(f"rows must be a table, got shape {numpy.shape(given)}")
+            n = len(given)
+            kept = {"d": numpy.shape(given)[1], "n": n, "form": <int>DENSE, "rows": given}
         for most in (self.window, self.budget):
             if most is not None and n > most:
                 raise ValueError(f"rows must be at most {most}, got {n}")
-        roots = state_vector(state, "roots", n, "rows")
-        factor = state_vector(state, "factor", cf_panels_size(n), "rows")
-        inverses = state_vector(state, "inverses", cf_pad(n), "rows")
-        self.gram.restore({"kept": kept, "factor": factor})
+        if n < 1:
+            raise ValueError("rows must be at least one")
+        roots, factor = state.vector("roots", n), state.vector("factor", cf_panels_size(n))
+        inverses = state.vector("inverses", cf_pad(n))
+        self.gram.restore(opened({"kept": kept, "factor": factor}))
         for i in range(n):
             pivot = self.gram.factor.inv[i]
             if not fabs(pivot - data_of(inverses)[i]) <= 1e-12 * pivot:
                 raise ValueError("inverses must be those of the diagonal of factor")
-        if not (roots > 0.0).all():
+        if not (<object>roots).min() > 0.0:
             raise ValueError("roots must be > 0")
-        self.gram.roots = roots.copy()
+        self.gram.roots = roots
         return 0
 
     def __repr__(self):

@@ -7,6 +7,7 @@ from ._learners import (
     MulticlassAROW,
     MulticlassPerceptron,
     MulticlassSecondOrderPerceptron,
+    Newtron,
 )
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "MulticlassHistory",
     "MulticlassPerceptron",
     "MulticlassSecondOrderPerceptron",
+    "Newtron",
 ]

@@ -1,17 +1,22 @@
 """The learners of the multiclass family: thin classes over the engine."""
 
-import numpy as np
+from __future__ import annotations
 
+from typing import Any, Literal, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._typing import Progress, Real, RowsLike, Vector
 from ..learner._base import Learner
-from ..learner._check import count, number
-from ..learner._progress import reporter
+from ..learner._chance import Chance
+from ..learner._check import choice, count, number
 from ..learner._random import make_generator
-from ._calls import ToldRightOrWrong, ToldTheLabel
-from ._engine import MulticlassEngine
+from ._engine import MulticlassEngine, MulticlassRun, ToldRightOrWrong, ToldTheLabel
 from ._history import MulticlassHistory
-from ._models import Arow, Counted, Perceptron
-from ._models import Banditron as BanditronModel
-from ._run import MulticlassRun, checked
+from ._newtron import Newtron as NewtronModel
+from ._policy import Arow, Counted, Perceptron
+from ._policy import Banditron as BanditronModel
 
 MOST = 2**60  # of anything that is counted: memory ends long before
 
@@ -19,7 +24,8 @@ MOST = 2**60  # of anything that is counted: memory ends long before
 class MulticlassLearner(Learner):
     """What all multiclass learners have in common."""
 
-    _shaping = ("n_classes", "max_features")
+    last_history: MulticlassHistory | None
+    _shaping: tuple[str, ...] = ("n_classes", "max_features")
     _bandit = False
     _draws = False
 
@@ -30,7 +36,7 @@ class MulticlassLearner(Learner):
         most = 0 if most is None else count("max_features", most, least=1, most=MOST)
         first = make_generator(given.pop("seed")) if "seed" in given else None
         model = self._model(n_classes, **given)
-        chance = first if self._has_chance(parameters) else None
+        chance = Chance(first) if self._has_chance(parameters) else None
         return MulticlassEngine(model, chance, most=most, bandit=self._bandit, draws=self._draws)
 
     def _has_chance(self, parameters):
@@ -43,7 +49,7 @@ class MulticlassLearner(Learner):
 
     # --- many rows --------------------------------------------------------------------------
 
-    def decision_function(self, X):
+    def decision_function(self, X: RowsLike) -> Vector:
         """The scores of pure exploitation.
 
         Parameters
@@ -65,7 +71,7 @@ class MulticlassLearner(Learner):
         """
         return self._engine.decision_function(X)
 
-    def predict(self, X):
+    def predict(self, X: RowsLike) -> NDArray[np.intp]:
         """The labels of pure exploitation: the best score of each row, ties to the lower label.
 
         Parameters
@@ -86,7 +92,9 @@ class MulticlassLearner(Learner):
         """
         return self._engine.predict(X)
 
-    def run(self, X, y, *, epochs=1, label_noise=0.0, noise_seed=None, progress=None):
+    def run(self, X: RowsLike, y: ArrayLike, *, epochs: SupportsIndex = 1, label_noise: Real = 0.0,
+            noise_seed: Any = None, chances: ArrayLike | None = None,
+            progress: Progress = None) -> MulticlassHistory:
         """Chooses and learns, row by row: the loop of single calls, bit for bit, but compiled.
 
         Parameters
@@ -101,6 +109,9 @@ class MulticlassLearner(Learner):
             once for the whole run: all epochs see the same labels.
         noise_seed : optional
             Where that chance comes from: what `numpy.random.default_rng` takes.
+        chances : array_like of shape (n, K), optional
+            The chance of each label for each row (before any noise), where the model that made
+            the labels is known: for the history's regret. See `data.make_confidit`.
         progress : bool or callable, optional
             True shows a bar; a callable is called now and then as ``progress(done, total)`` and
             may read the learner.
@@ -120,26 +131,16 @@ class MulticlassLearner(Learner):
         >>> bool(history.error_rate[-1] < 0.25), len(history)
         (True, 1000)
         """
-        rows, labels = checked(X, y, self.n_classes)
-        epochs = count("epochs", epochs, most=MOST // max(len(labels), 1))
         noise = number("label_noise", label_noise, least=0.0, most=1.0)
-        labels = _noisy(labels, noise, make_generator(noise_seed, "noise_seed"), self.n_classes)
-        total = epochs * len(labels)
-        choices = np.empty(total, dtype=np.intp)
-        mistakes, explored = np.empty(total, dtype=bool), np.empty(total, dtype=bool)
-        run = MulticlassRun(rows, labels, epochs, choices, mistakes, explored)
-        with reporter(progress) as report:
-            try:
-                run.run(self._engine, report)
-            finally:
-                done = run.done
-                self.last_history = MulticlassHistory(
-                    mistakes=mistakes[:done], explored=explored[:done], choices=choices[:done])
-        return self.last_history
+        rng = make_generator(noise_seed, "noise_seed")
+        run = MulticlassRun(
+            X, y, self.n_classes, lambda n: count("epochs", epochs, most=MOST // max(n, 1)),
+            lambda labels: _noisy(labels, noise, rng, self.n_classes), chances)
+        return run.play(self, progress)
 
     # --- what was learned -------------------------------------------------------------------
 
-    def add_class(self):
+    def add_class(self) -> int:
         """One class more, as fresh as all were at the start.
 
         `reset` takes it away again.
@@ -156,22 +157,22 @@ class MulticlassLearner(Learner):
         >>> learner.add_class(), learner.n_classes
         (2, 3)
         """
-        return self._engine.add_class()
+        return self._engine.widen()
 
     @property
-    def n_classes(self):
+    def n_classes(self) -> int:
         """How many classes there are now."""
-        return self._engine.n_classes
+        return self._engine.answers
 
     @property
-    def rounds(self):
+    def rounds(self) -> int:
         """How many rounds were learned."""
         return self._engine.rounds
 
     @property
-    def weights(self):
+    def weights(self) -> Vector:
         """The weights, a copy of shape (K, d); (K, 0) before the first round."""
-        return self._engine.weights
+        return self._engine.tell("weights")
 
 
 def _noisy(labels, noise, rng, n_classes):
@@ -217,12 +218,102 @@ class Banditron(MulticlassLearner, ToldRightOrWrong):
     _bandit = True
     _draws = True
 
-    def __init__(self, n_classes, *, gamma=0.05, max_features=None, seed=None):
+    def __init__(self, n_classes: SupportsIndex, *, gamma: Real = 0.05,
+                 max_features: SupportsIndex | None = None, seed: Any = None) -> None:
         self._begin(n_classes=n_classes, gamma=gamma, max_features=max_features, seed=seed)
 
     def _model(self, n_classes, gamma):
         gamma = number("gamma", gamma, above=0.0, most=1.0)
         return lambda: BanditronModel(n_classes, gamma)
+
+
+class Newtron(MulticlassLearner, ToldRightOrWrong):
+    """Newton steps on the logistic loss, told right or wrong only; it explores by chance.
+
+    Parameters
+    ----------
+    n_classes : int
+        K, at least 2.
+    covariance : {"diagonal", "full"}, default "diagonal"
+        What is kept of A: its diagonal (sparse rows of any width: O(nnz K) a row), or all of it,
+        over all classes and features: O((K d)^2) a row and ``14 (K d)^2`` bytes.
+    alpha : float, default 10.0
+        How sharply scores part the labels, > 0.
+    beta : float, default 0.01
+        How much curvature the estimates are given, > 0.
+    gamma : float, default 0.05
+        How much it explores, in (0, 1].
+    norm_bound : float, default 10.0
+        D > 0: ``A = I / D`` at first, and the full form keeps ``||W|| <= D``.
+    max_features : int, optional
+        For the diagonal, see `Banditron`.
+    seed : optional
+        What `numpy.random.default_rng` takes.
+
+    Notes
+    -----
+    A round is, with W the weights of all classes together:
+
+    1. ``p_i`` is in proportion to ``exp(alpha w_i.x)``, ``p'_i = (1 - gamma) p_i + gamma / K``;
+       `choose` draws a label from p', and so changes the generator. `learn` works both out again.
+    2. ``g = c (e_label - 1/K) x^T``. Right: ``c = (p_label - 1) / p'_label`` and ``h = beta
+       p'_label``. Wrong: ``c = p_label / p'_label`` and ``h = beta``. The mean of g is the
+       gradient of ``-log(p_y) / alpha``.
+    3. ``A += h g g^T``, and W minimises ``sum_s (g_s.W + h_s (g_s.(W - W_s))^2 / 2) + ||W||^2 /
+       (2 D)`` over ``||W|| <= D``, where W_s are the weights that round s began with: the
+       projection of the minimiser, in the norm of A.
+
+    The diagonal form takes of each square the terms of the single weights, which makes step 3
+    ``a += h g^2``, ``w -= g / a``, and leaves the projection out: it would touch all features in
+    every round. D is then no more than the length of the first steps, and p can become far more
+    certain than the labels are.
+
+    The regret on ``-log(p_y) / alpha`` is proved for the full form, with gamma and beta set for
+    it: O(log T) for a constant alpha, at most O(T^(2/3)) for any. That loss is not the number of
+    mistakes, which `Confidit` and `Banditron` are about.
+
+    References
+    ----------
+    E. Hazan and S. Kale, "Newtron: an efficient bandit algorithm for online multiclass
+    prediction", NIPS 2011.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> learner = cf.Newtron(2, gamma=0.5, seed=0)
+    >>> [learner.choose([1.0]) for _ in range(5)]
+    [1, 0, 0, 0, 1]
+    >>> learner.learn([1.0], 1, True)
+    >>> learner.weights.round(3)
+    array([[-4.938],
+           [ 4.938]])
+    """
+
+    _bandit = True
+    _draws = True
+    _shaping = (*MulticlassLearner._shaping, "covariance", "norm_bound")
+
+    def __init__(self, n_classes: SupportsIndex, *,
+                 covariance: Literal["diagonal", "full"] = "diagonal", alpha: Real = 10.0,
+                 beta: Real = 0.01, gamma: Real = 0.05, norm_bound: Real = 10.0,
+                 max_features: SupportsIndex | None = None, seed: Any = None) -> None:
+        self._begin(n_classes=n_classes, covariance=covariance, alpha=alpha, beta=beta,
+                    gamma=gamma, norm_bound=norm_bound, max_features=max_features, seed=seed)
+
+    def _build(self, parameters):
+        if parameters["covariance"] == "full" and parameters["max_features"] is not None:
+            raise ValueError('max_features goes with covariance="diagonal" only')
+        return super()._build(parameters)
+
+    def _model(self, n_classes, covariance, alpha, beta, gamma, norm_bound):
+        given = {
+            "whole": choice("covariance", covariance, ("diagonal", "full")) == "full",
+            "alpha": number("alpha", alpha, above=0.0, most=1e150),
+            "beta": number("beta", beta, least=1e-150, most=1e150),
+            "gamma": number("gamma", gamma, above=0.0, most=1.0),
+            "bound": number("norm_bound", norm_bound, least=1e-150, most=1e150),
+        }
+        return lambda: NewtronModel(n_classes, **given)
 
 
 class MulticlassPerceptron(MulticlassLearner, ToldTheLabel):
@@ -248,7 +339,8 @@ class MulticlassPerceptron(MulticlassLearner, ToldTheLabel):
            [ 1.,  2.]])
     """
 
-    def __init__(self, n_classes, *, max_features=None):
+    def __init__(self, n_classes: SupportsIndex, *,
+                 max_features: SupportsIndex | None = None) -> None:
         self._begin(n_classes=n_classes, max_features=max_features)
 
     def _model(self, n_classes):
@@ -258,8 +350,8 @@ class MulticlassPerceptron(MulticlassLearner, ToldTheLabel):
 class _Spread:
     """Learners that keep a variance, or a matrix, beside each class's weights."""
 
-    def inverse(self, i):
-        """The diagonal of ``A_i^-1``, a copy.
+    def inverse(self, i: SupportsIndex) -> Vector:
+        """``A_i^-1``, a copy: its diagonal, or all of it where all is kept. Not with a kernel.
 
         Parameters
         ----------
@@ -268,7 +360,7 @@ class _Spread:
 
         Returns
         -------
-        ndarray of float64, shape (d,)
+        ndarray of float64, shape (d,) or (d, d)
             Empty before the first round.
 
         Examples
@@ -279,9 +371,9 @@ class _Spread:
         >>> learner.inverse(0)
         array([0.5, 0.2])
         """
-        return self._engine.inverse(i)
+        return self._engine.tell("inverse", i)
 
-    def information(self):
+    def information(self) -> Vector:
         """``log det A_i`` minus its value at the start: how much each class knows.
 
         Full matrices and kernels keep it, as the sum of the ``log(1 + q)`` of what each class has
@@ -299,7 +391,7 @@ class _Spread:
         >>> learner.information().round(3)
         array([0.   , 0.693])
         """
-        return self._engine.information()
+        return self._engine.tell("information")
 
 
 class MulticlassSecondOrderPerceptron(_Spread, MulticlassLearner, ToldTheLabel):
@@ -330,7 +422,8 @@ class MulticlassSecondOrderPerceptron(_Spread, MulticlassLearner, ToldTheLabel):
 
     _shaping = (*MulticlassLearner._shaping, "a")
 
-    def __init__(self, n_classes, *, a=1.0, max_features=None):
+    def __init__(self, n_classes: SupportsIndex, *, a: Real = 1.0,
+                 max_features: SupportsIndex | None = None) -> None:
         self._begin(n_classes=n_classes, a=a, max_features=max_features)
 
     def _model(self, n_classes, a):
@@ -368,7 +461,8 @@ class MulticlassAROW(_Spread, MulticlassLearner, ToldTheLabel):
            [ 0.333,  0.   ]])
     """
 
-    def __init__(self, n_classes, *, r=1.0, max_features=None):
+    def __init__(self, n_classes: SupportsIndex, *, r: Real = 1.0,
+                 max_features: SupportsIndex | None = None) -> None:
         self._begin(n_classes=n_classes, r=r, max_features=max_features)
 
     def _model(self, n_classes, r):

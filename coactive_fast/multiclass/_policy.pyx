@@ -1,139 +1,344 @@
-"""Confidit's decisions, and its diagonal form; see _policy.pxd."""
+"""How a multiclass learner decides, and what it learns towards; see _policy.pxd."""
 
-from libc.float cimport DBL_MAX
+import numpy
+
+cimport numpy as np
 from libc.math cimport sqrt
 
+from coactive_fast._arrays cimport as_number, data_of
 from coactive_fast._table cimport (
-    CF_ENONFINITE, CF_ENOTPOSITIVE, CF_EVALUE, CF_OK, CF_STEP_PRINTED, CF_STEP_RESIDUAL,
-    CF_STEP_VARIANCE, cf_get_table, cf_pad, cf_table,
+    CF_ENONFINITE, CF_EVALUE, CF_OK, cf_change, cf_get_table, cf_table,
 )
+from coactive_fast.learner._engine cimport Model
+
+np.import_array()
 
 cdef const cf_table *K = cf_get_table()
 
-cdef double FAR = 1e150  # no single step moves a weight farther
+WIDTHS = {"constant": CONSTANT, "theory": THEORY, "selfnormalized": SELF_NORMALIZED}
 
 
-cdef class Policy:
-    """The parameters of SPEC 3 with what follows from them."""
+# --- models without a confidence --------------------------------------------------------------
 
-    def __init__(self, *, double alpha, double eta, bint theory, bint projection, bint printed,
-                 double norm_bound, double delta, double error, bint normalize):
-        self.alpha, self.ridge = alpha, (1.0 + alpha) * (1.0 + alpha)
-        self.eta, self.theory, self.projection = eta, theory, projection
-        self.printed, self.norm_bound, self.doubt = printed, norm_bound, -K.log_one(delta)
-        self.error, self.normalize = error, normalize
 
-    cdef int adopt(self, Policy other) except -1:
+cdef class Perceptron(Lines):
+    """On a mistake ``w_y += x`` and ``w_chosen -= x``; where there are second values, ``x^2`` to
+    those of both."""
+
+    def __init__(self, Py_ssize_t k):
+        self.begin(k, 0.0)
+
+    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+        cdef cf_change change
+        cdef int status = CF_OK
+        if s.label != i:
+            change.first_class, change.second_class = i, s.label
+            change.first_step, change.second_step = 1.0, -1.0
+            status = K.lines_add(&self.core, &s.row, &change, self.core.second != 0)
+        if status == CF_OK:
+            self.count(s.row.n)
+        return status
+
+
+cdef class Banditron(Lines):
+    """``w_r += x ([right] [r = label] / p_r - [r = best])``; the choice is drawn."""
+
+    def __init__(self, Py_ssize_t k, double gamma):
+        self.gamma = gamma
+        self.begin(k, 0.0)
+
+    cdef int adopt(self, Model other) except -1:
+        self.gamma = (<Banditron?>other).gamma
+        return Lines.adopt(self, other)
+
+    cdef double chance(self, Py_ssize_t label, Py_ssize_t best) noexcept nogil:
+        cdef double p = self.gamma / self.k
+        return p + (1.0 - self.gamma) if label == best else p
+
+    cdef void draw(self, Scratch s) noexcept nogil:
+        """The first label at which the chances so far exceed one uniform draw."""
+        cdef double u = s.bits.next_double(s.bits.state), reached = 0.0
+        cdef Py_ssize_t r
+        s.label = self.k - 1
+        for r in range(self.k):
+            reached += self.chance(r, s.exploit)
+            if reached > u:
+                s.label = r
+                return
+
+    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+        cdef double step = 1.0 / self.chance(i, s.exploit) if y > 0.0 else 0.0
+        cdef cf_change change
+        cdef int status = CF_OK
+        change.first_class, change.second_class = s.exploit, -1
+        change.first_step, change.second_step = -1.0, step
+        if i == s.exploit:
+            change.first_step += step
+        elif y > 0.0:
+            change.second_class = i
+        status = K.lines_add(&self.core, &s.row, &change, 0)
+        if status == CF_OK:
+            self.count(s.row.n)
+        return status
+
+
+cdef class Counted(Perceptron):
+    """The second-order Perceptron: on a mistake also ``S += x^2`` for both."""
+
+    def __init__(self, Py_ssize_t k, double a):
+        self.begin(k, a)
+
+    cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
+        return 4.0 * nnz * self.k
+
+    cdef double first_inverse(self) noexcept:
+        return 1.0 / self.fresh
+
+    cdef void to_inverse(self, Py_ssize_t n, double *second) noexcept:
+        cdef Py_ssize_t f
+        for f in range(n):
+            second[f] = 1.0 / second[f]
+
+    cdef int read_scores(self, Scratch s) noexcept nogil:
+        K.lines_counted(&self.core, &s.row, s.next, s.m)
+        return CF_OK
+
+
+cdef class Arow(Lines):
+    """Below margin 1: ``w_y += a Sigma_y x``, ``w_j -= a Sigma_j x``, less variance for both."""
+
+    def __init__(self, Py_ssize_t k, double r):
+        self.r = r
+        self.begin(k, 1.0)
+
+    cdef int adopt(self, Model other) except -1:
+        self.r = (<Arow?>other).r
+        return Lines.adopt(self, other)
+
+    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+        cdef Py_ssize_t j, rival = -1
+        cdef double margin, V, Vj, unused, beta
+        cdef cf_change change
+        cdef int status = CF_OK
+        for j in range(self.k):
+            if j != i and (rival < 0 or s.m[j] > s.m[rival]):
+                rival = j
+        margin = s.m[i] - s.m[rival]
+        if margin < 1.0:
+            K.lines_read_one(&self.core, &s.row, i, &unused, &V)
+            K.lines_read_one(&self.core, &s.row, rival, &unused, &Vj)
+            V += Vj
+            beta = 1.0 / (V + self.r)
+            if not (V - V == 0.0 and margin - margin == 0.0):
+                return CF_ENONFINITE
+            change.first_class, change.second_class = i, rival
+            change.first_step = beta * (1.0 - margin)
+            change.second_step = -change.first_step
+            status = K.lines_shrink(&self.core, &s.row, &change, beta)
+        if status == CF_OK:
+            self.count(s.row.n)
+        return status
+
+
+# --- Confidit ---------------------------------------------------------------------------------
+
+
+cdef class Confidit(Policy):
+    """Upper confidence bounds over k ridge regressions, told right or wrong.
+
+    Parameters
+    ----------
+    ridges : Ridges
+        With ridge (1 + alpha)^2.
+    alpha, eta, confidence, projection, norm_bound, delta, normalize
+        Those of DEFINITIONS 3.
+    error : float, ndarray or callable
+        The approximation error of every round, of round t, or a function of t, t from 1.
+    """
+
+    def __init__(self, Ridges ridges, *, double alpha, double eta, str confidence,
+                 bint projection, double norm_bound, double delta, error, bint normalize):
+        self.begin(ridges)
+        self.logdets = <np.ndarray>numpy.zeros(self.k)
+        self.alpha, self.eta, self.projection = alpha, eta, projection
+        self.width = WIDTHS[confidence]
+        self.norm_bound, self.doubt, self.normalize = norm_bound, -K.log_one(delta), normalize
+        if callable(error):
+            self.error_of = error
+        elif isinstance(error, numpy.ndarray):
+            self.errors = <np.ndarray>numpy.concatenate(([0.0], numpy.cumsum(error)))
+        else:
+            self.error = error
+
+    cdef int adopt(self, Model other) except -1:
         """Everything but alpha, which shapes A, and what was learned."""
-        self.eta, self.theory, self.projection = other.eta, other.theory, other.projection
-        self.printed, self.norm_bound, self.doubt = other.printed, other.norm_bound, other.doubt
-        self.error, self.normalize = other.error, other.normalize
+        cdef Confidit o = <Confidit?>other
+        cdef np.ndarray logdets = self.logdets
+        if o.width == SELF_NORMALIZED and self.width != SELF_NORMALIZED:
+            logdets = <np.ndarray>self.ridges.np_information()
+        Policy.adopt(self, other)
+        self.logdets = logdets
+        self.eta, self.width, self.projection = o.eta, o.width, o.projection
+        self.norm_bound, self.doubt, self.normalize = o.norm_bound, o.doubt, o.normalize
+        self.error, self.errors, self.error_of = o.error, o.errors, o.error_of
         return 0
 
-    cdef int restore(self, dict state) except -1:
-        explained = state["explained"]
-        if type(explained) is not float or not 0.0 <= explained < float("inf"):
-            raise ValueError(f"explained of the state must be a float >= 0, got {explained!r}")
-        self.explained = explained
+    cdef int widen(self, Py_ssize_t k) except -1:
+        logdets = numpy.append(self.logdets, numpy.zeros(k - self.k))
+        Policy.widen(self, k)
+        self.logdets = <np.ndarray>logdets
         return 0
 
-    cdef double factor(self, int64_t rounds) noexcept nogil:
-        """f of the width sqrt(f q): eta, or 2 eta_t in round t = rounds + 1, with C = 4."""
-        if not self.theory:
+    cdef int raise_error(self, int status) except -1:
+        error, self.raised = self.raised, None
+        if error is not None:
+            raise error
+        return Policy.raise_error(self, status)
+
+    # --- reading ------------------------------------------------------------------------------
+
+    cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
+        # a user's function may call anything: the object must be locked for it
+        return self.ridges.cost(nnz) if self.error_of is None else 1e18
+
+    cdef int fit(self, Scratch s) except -1:
+        if self.normalize:
+            s.scaled.fit(s.row.nnz)
+        return self.ridges.fit(s)
+
+    cdef void prepare(self, Scratch s) noexcept nogil:
+        """The row in the form that is read, with length 1 where that is wanted."""
+        if self.normalize and not s.null:
+            K.row_unit(s.row.nnz, s.row.value, s.scaled.value)
+            s.row.value = s.scaled.value
+        self.ridges.prepare(s)
+
+    cdef double error_so_far(self) noexcept nogil:
+        """The approximation errors of the rounds so far, summed."""
+        if self.error_of is not None:
+            return self.erred
+        if self.errors is not None:
+            return data_of(self.errors)[min(self.learned, np.PyArray_DIM(self.errors, 0) - 1)]
+        return self.learned * self.error
+
+    cdef double factor(self) noexcept nogil:
+        """f of the width sqrt(f q): eta, or 2 eta_t in round t = learned + 1, with C = 4."""
+        if self.width == CONSTANT:
             return self.eta
-        return 2.0 * (self.ridge * self.norm_bound * self.norm_bound / 2.0
+        return 2.0 * (self.ridges.ridge * self.norm_bound * self.norm_bound / 2.0
                       + 2.0 * self.explained
-                      + 36.0 * (K.log_one(rounds + 5.0) + self.doubt)
-                      + 4.0 * rounds * self.error)
+                      + 36.0 * (K.log_one(self.learned + 5.0) + self.doubt)
+                      + 4.0 * self.error_so_far())
 
-    cdef int decide(self, Work w, Py_ssize_t k, int64_t rounds) noexcept nogil:
-        """From m and q: steps 2 and 3."""
-        cdef int status
+    cdef Py_ssize_t bold(self, Scratch s) noexcept nogil:
+        """The label of the best m + width, from m and q; self-normalised it has z to work in."""
+        cdef double chance, reach
+        cdef Py_ssize_t i
+        if self.width != SELF_NORMALIZED:
+            return K.bold_label(self.k, s.m, s.q, self.factor())
+        chance = 2.0 * (K.log_one(<double>self.k) + self.doubt)
+        for i in range(self.k):
+            reach = (sqrt(data_of(self.logdets)[i] + chance)
+                     + (1.0 + self.alpha) * self.norm_bound)
+            s.z[i] = s.q[i] * (reach * reach)
+        return K.bold_label(self.k, s.m, s.z, 1.0)
+
+    cdef int decide(self, Scratch s) noexcept nogil:
+        """Steps 2 and 3, from m and q."""
+        cdef int status = K.project_labels(self.k, s.m, s.q, self.alpha, s.c, s.z)
+        if status != CF_OK:
+            return status
+        return self.choose(s)
+
+    cdef int choose(self, Scratch s) noexcept nogil:
+        s.exploit = K.best_label(self.k, s.m)
+        s.label = self.bold(s)
+        return CF_OK if s.exploit >= 0 and s.label >= 0 else CF_ENONFINITE
+
+    cdef int read(self, Scratch s) noexcept nogil:
+        cdef int status = CF_OK
+        s.exploit = s.label = 0
+        if s.null:
+            return CF_OK
         if self.projection:
-            status = K.project_labels(k, w.m, w.q, self.alpha, w.c, w.z)
-            if status != CF_OK:
-                return status
-        w.exploit = K.best_label(k, w.m)
-        w.label = K.bold_label(k, w.m, w.q, self.factor(rounds))
-        return CF_OK if w.exploit >= 0 and w.label >= 0 else CF_ENONFINITE
+            status = self.ridges.read(s)
+            if status == CF_OK and not s.null:
+                status = self.decide(s)
+        elif self.width == SELF_NORMALIZED:
+            status = self.ridges.look(s)
+            if status == CF_OK and not s.null:
+                status = self.choose(s)
+        else:
+            status = self.ridges.choose(s, self.factor())
+        if s.null:
+            s.exploit = s.label = 0
+        return status
 
-    cdef bint steps(self, double m, double q) noexcept nogil:
-        """Whether a step with this m and q stays in range: |v_j| / (1 + q) <= 1 / (2 sqrt ridge).
-        Written so that NaN fails."""
-        return q >= 0.0 and q <= DBL_MAX and abs(m) + 1.0 <= FAR * sqrt(self.ridge)
+    cdef int look_at(self, Scratch s, Py_ssize_t i) noexcept nogil:
+        if self.projection or s.null:
+            return self.read(s)
+        return self.ridges.look_at(s, i)
 
-    cdef double sign(self, Work w, bint correct) noexcept nogil:
+    # --- learning -----------------------------------------------------------------------------
+
+    cdef double sign(self, Scratch s, bint correct) noexcept nogil:
         """beta: the coin is drawn for wrong answers only, and not where it is certain."""
         if correct:
             return 1.0
         if self.alpha == 1.0:
             return -1.0
-        return -1.0 if w.bits.next_double(w.bits.state) < (1.0 + self.alpha) / 2.0 else 1.0
+        return -1.0 if s.bits.next_double(s.bits.state) < (1.0 + self.alpha) / 2.0 else 1.0
 
-    cdef void normal(self, Work w) noexcept nogil:
-        """The row with length 1, in the buffer, which fits it."""
-        if self.normalize and not w.null:
-            K.row_unit(w.row.nnz, w.row.value, w.buffer.value)
-            w.row.value = w.buffer.value
-
-
-cdef class Diagonal(Lines):
-    """Only the diagonals of the A_i: the second value is that of A_i^-1."""
-
-    def __init__(self, Py_ssize_t k, Policy policy):
-        self.policy = policy
-        self.begin(k, 1.0 / policy.ridge)
-
-    cdef int adopt(self, Model other) except -1:
-        self.policy.adopt((<Diagonal>other).policy)
-        return Lines.adopt(self, other)
-
-    cdef int fit(self, Work w) except -1:
-        if self.policy.normalize:
-            w.buffer.fit(w.row.nnz)
-        return Lines.fit(self, w)
-
-    cdef void prepare(self, Work w) noexcept nogil:
-        self.policy.normal(w)
-        Lines.prepare(self, w)
-
-    cdef int read(self, Work w) noexcept nogil:
-        if w.null:
-            w.exploit = w.label = 0
-            return CF_OK
-        K.lines_read(&self.core, &w.row, w.next, w.m, w.q)
-        return self.policy.decide(w, self.k, self.rounds)
-
-    cdef int read_for(self, Work w, Py_ssize_t label) noexcept nogil:
-        if self.policy.projection or w.null:
-            return self.read(w)
-        K.lines_read_one(&self.core, &w.row, label, w.m + label, w.q + label)
+    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+        cdef double q, error = 0.0
+        cdef int status = CF_OK
+        if self.error_of is not None:
+            with gil:
+                status = self.ask_error(&error)
+        if status == CF_OK and not s.null:
+            status = self.ridges.allows(s, i, self.projection)
+        if status != CF_OK:
+            return status
+        if not s.null:
+            q = s.q[i]
+            if self.width == SELF_NORMALIZED:
+                data_of(self.logdets)[i] += self.ridges.gained(s, i)
+            self.ridges.step(s, i, self.sign(s, y > 0.0), self.projection)
+            self.explained += q / (1.0 + q)
+        self.erred += error
+        self.took(s.row.n)
         return CF_OK
 
-    cdef int learn(self, Work w, Py_ssize_t label, bint correct) noexcept nogil:
-        cdef double m, q, beta, step
-        cdef int mode
-        if not w.null:
-            m, q = w.m[label], w.q[label]
-            if not self.policy.steps(m, q):
-                return CF_ENONFINITE
-            beta = self.policy.sign(w, correct)  # nothing can fail any more
-            step = beta if self.policy.printed else (beta - m) / (1.0 + q)
-            mode = CF_STEP_PRINTED if self.policy.printed else CF_STEP_RESIDUAL
-            if self.policy.projection:
-                if not self.policy.printed:  # one pass for both moves
-                    w.c[label] += step
-                    mode = CF_STEP_VARIANCE
-                K.lines_move(&self.core, &w.row, w.c, label, step, mode)
-            else:
-                K.lines_step(&self.core, &w.row, label, step, mode)
-            self.policy.learned(q)
-        self.count(w.row.n)
+    cdef int ask_error(self, double *error) noexcept:
+        """The user's function for this round; what it raises is kept for `raise_error`."""
+        try:
+            error[0] = as_number(self.error_of(self.learned + 1), "approximation_error(t)")
+            if error[0] < 0.0:
+                raise ValueError(f"approximation_error(t) must be >= 0, got {error[0]}")
+        except BaseException as raised:
+            self.raised = raised
+            return CF_EVALUE
         return CF_OK
 
-    cdef dict state(self):
-        return {**Lines.state(self), "explained": self.policy.explained}
+    # --- states ---------------------------------------------------------------------------------
 
-    cdef int restore(self, dict state) except -1:
-        self.policy.restore(state)
-        return Lines.restore(self, state)
+    cdef dict told(self):
+        found = {**Policy.told(self), "explained": self.explained}
+        if self.erred != 0.0:  # which stays where another error takes a function's place
+            found["erred"] = self.erred
+        if self.width == SELF_NORMALIZED:
+            found["logdets"] = self.logdets.copy()
+        return found
+
+    cdef int restore(self, State state) except -1:
+        cdef double explained = state.number("explained", 0.0)
+        self.erred = state.number("erred", 0.0) if state.has("erred") else 0.0
+        Policy.restore(self, state)
+        self.explained = explained
+        if self.width == SELF_NORMALIZED:
+            self.logdets = state.vector("logdets", self.k)
+            if not (<object>self.logdets).min() >= 0.0:
+                state.refuse("logdets", ">= 0")
+        else:
+            self.logdets = <np.ndarray>numpy.zeros(self.k)
+        return 0

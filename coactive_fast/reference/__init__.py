@@ -6,7 +6,8 @@ rational arithmetic where rounding would blur the answer. The compiled package i
 these functions, and they are the place to look up what a result means.
 
 Names and signatures are those of `coactive_fast.kernels`, `coactive_fast.metric`, the learners,
-the simulated users and the simulations.
+the simulated users and the simulations, and what a parameter means is said there, at the class or
+function of the same name. A twin's docstring says what is computed, and where it differs.
 
 Examples
 --------
@@ -15,8 +16,11 @@ Examples
 array([1, 2])
 """
 
+from typing import TYPE_CHECKING
+
 from . import losses, metrics, users
 from .coactive_baselines import DuelingBandit, RankingSVM
+from .coactive_clicks import PDGD, PairwisePerceptron
 from .coactive_rules import (
     ConvexPreferencePerceptron,
     CustomPreferencePerceptron,
@@ -28,18 +32,8 @@ from .coactive_tasks import Items, Ranking
 from .convex import OGD, OGDEG, ONS, ONSEG
 from .convex_barrier import DikinFTRL
 from .convex_sets import Ball, Box, FeasibleSet, L1Ball, Simplex
-from .dual import Dual
-from .elementary import exp, log
-from .exponentiated import exponentiated_weights
-from .filtering import (
-    AppleTasting,
-    PerceptronFilter,
-    ProbabilisticRidgeFilter,
-    RidgeFilter,
-    SimpleFilter,
-)
-from .kernels import inverse_update, rank, ranking_features, top_k
-from .metric import Diagonal, Full
+from .filtering import AppleTasting, PerceptronFilter, SimpleFilter, run_topics
+from .filtering_ridge import ProbabilisticRidgeFilter, RidgeFilter
 from .multiclass import (
     Banditron,
     MulticlassAROW,
@@ -47,23 +41,53 @@ from .multiclass import (
     MulticlassSecondOrderPerceptron,
 )
 from .multiclass_confidit import Confidit
-from .projections import (
-    project_ball,
-    project_box,
-    project_l1,
-    project_scores,
-    project_simplex,
-)
+from .multiclass_newtron import Newtron
+from .rewards import ArmBandit, LinearBandit
+from .rewards_bandit import Decision
+from .rewards_ridge import OnlineRidge
+from .rewards_simulation import LinearRewards, RewardTable, simulate_bandit
 from .simulation import History, simulate, simulate_items
+
+if TYPE_CHECKING:  # typed as what they define
+    from ..kernels import (
+        exp,
+        exponentiated_weights,
+        inverse_update,
+        log,
+        project_ball,
+        project_box,
+        project_l1,
+        project_scores,
+        project_simplex,
+        rank,
+        ranking_features,
+        top_k,
+    )
+    from ..metric import Diagonal, Dual, Full
+else:
+    from .dual import Dual
+    from .elementary import exp, log
+    from .exponentiated import exponentiated_weights
+    from .kernels import inverse_update, rank, ranking_features, top_k
+    from .metric import Diagonal, Full
+    from .projections import (
+        project_ball,
+        project_box,
+        project_l1,
+        project_scores,
+        project_simplex,
+    )
 
 __all__ = [
     "AppleTasting",
+    "ArmBandit",
     "Ball",
     "Banditron",
     "Box",
     "Confidit",
     "ConvexPreferencePerceptron",
     "CustomPreferencePerceptron",
+    "Decision",
     "Diagonal",
     "DikinFTRL",
     "Dual",
@@ -74,18 +98,25 @@ __all__ = [
     "History",
     "Items",
     "L1Ball",
+    "LinearBandit",
+    "LinearRewards",
     "MulticlassAROW",
     "MulticlassPerceptron",
     "MulticlassSecondOrderPerceptron",
+    "Newtron",
     "OGD",
     "OGDEG",
     "ONS",
     "ONSEG",
+    "OnlineRidge",
+    "PDGD",
+    "PairwisePerceptron",
     "PerceptronFilter",
     "PreferencePerceptron",
     "ProbabilisticRidgeFilter",
     "Ranking",
     "RankingSVM",
+    "RewardTable",
     "RidgeFilter",
     "SecondOrderPreferencePerceptron",
     "SimpleFilter",
@@ -103,7 +134,9 @@ __all__ = [
     "project_simplex",
     "rank",
     "ranking_features",
+    "run_topics",
     "simulate",
+    "simulate_bandit",
     "simulate_items",
     "top_k",
     "users",

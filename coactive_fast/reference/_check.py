@@ -4,11 +4,17 @@ Each function takes the argument's name first, returns the value in the form the
 work with, and raises a `TypeError` or `ValueError` whose message contains that name.
 """
 
+from __future__ import annotations
+
 import copy
+import math
 import operator
+from typing import Any
 
 import numpy as np
 import scipy.sparse
+
+from coactive_fast._typing import Vector
 
 
 def array(name, value):
@@ -44,7 +50,7 @@ def finite(name, values):
     return values
 
 
-def vector(name, value, length=None, of="the other arguments"):
+def vector(name, value, length=None, of="the other arguments") -> Vector:
     """A finite 1-D float64 array, of the given length if there is one."""
     values = finite(name, real_array(name, value, 1))
     if length is not None:
@@ -58,16 +64,66 @@ def same_length(name, got, expected, of):
         raise ValueError(f"{name} has length {got}, but {of} has {expected}")
 
 
-def row(name, value, length=None):
-    """Like `vector`, but a scipy.sparse row (1 x n) is accepted too."""
+def unmasked(name, value):
+    """`value` itself, or a `ValueError` where it is a masked array."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise ValueError(f"{name} must not be a masked array")
+    return value
+
+
+def is_pair(value):
+    """Whether `value` is ``(indices, values)``: a tuple of two lists, which no dense row is."""
+    return isinstance(value, tuple) and len(value) == 2 and all(np.ndim(part) for part in value)
+
+
+def pair(name, value, length):
+    """The dense row of ``(indices, values)``; values of an index that stands twice add up."""
+    places, values = (unmasked(name, part) for part in value)
+    places, values = indices(name, places, length) if len(places) else [], vector(name, values)
+    same_length(name, values.size, len(places), "its indices")
+    dense = np.zeros(length)
+    np.add.at(dense, places, values)
+    return finite(name, dense)
+
+
+def row(name, value, length=None) -> Vector:
+    """Like `vector`, but a table of one row, a scipy.sparse row and, where the length is known,
+    ``(indices, values)`` are accepted too."""
+    if length is not None and is_pair(value):
+        return pair(name, value, length)
     if scipy.sparse.issparse(value):
         if len(value.shape) == 2 and value.shape[0] != 1:
             raise ValueError(f"{name} must be one row, got shape {value.shape}")
+        sparse_indices(name, value)
         value = value.toarray().reshape(-1)
+    value = array(name, unmasked(name, value))
+    if value.ndim == 2 and value.shape[0] == 1:
+        value = value[0]
     return vector(name, value, length, of="the metric")
 
 
-def count(name, value):
+def metric_rows(name, value, length):
+    """Rows for a metric: a table, dense or scipy.sparse, or a list of ``(indices, values)``."""
+    if isinstance(value, (list, tuple)) and value and is_pair(value[0]):
+        return np.array([pair(name, part, length) for part in value])
+    if scipy.sparse.issparse(value):
+        sparse_indices(name, value)
+        value = value.toarray()
+    values = finite(name, real_array(name, unmasked(name, value), 2))
+    if values.shape[1] != length:
+        raise ValueError(f"{name} must have {length} columns, got {values.shape[1]}")
+    return values
+
+
+def nonzero(name, value) -> float:
+    """One finite real number that is not 0, as a Python float."""
+    value = real(name, value)
+    if value == 0.0:
+        raise ValueError(f"{name} must not be 0")
+    return value
+
+
+def count(name, value) -> int:
     """An integer >= 0 (True and 2.0 are not integers)."""
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be an integer, got a bool")
@@ -80,7 +136,7 @@ def count(name, value):
     return value
 
 
-def positive_count(name, value):
+def positive_count(name, value) -> int:
     """An integer >= 1."""
     value = count(name, value)
     if value == 0:
@@ -88,7 +144,7 @@ def positive_count(name, value):
     return value
 
 
-def real(name, value):
+def real(name, value) -> float:
     """One finite real number, as a Python float."""
     if isinstance(value, (str, bytes)) or value is None:
         raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
@@ -100,7 +156,7 @@ def real(name, value):
     return float(given)
 
 
-def positive(name, value):
+def positive(name, value) -> float:
     """One finite real number > 0, as a Python float."""
     value = real(name, value)
     if value <= 0.0:
@@ -108,7 +164,7 @@ def positive(name, value):
     return value
 
 
-def symmetric(name, value, length):
+def symmetric(name, value, length) -> Vector:
     """The symmetric matrix that the lower triangle of `value` stands for.
 
     The strict upper triangle is not even looked at: it may hold anything, NaN included.
@@ -143,7 +199,7 @@ def ranking(name, value):
     return given.tolist()
 
 
-def feature_row(name, value, length=None, of="the learner"):
+def feature_row(name, value, length=None, of="the learner") -> Vector:
     """A finite 1-D float64 array from a vector, an array of one row, or a scipy.sparse row."""
     sparse_indices(name, value)
     if not scipy.sparse.issparse(value):
@@ -158,7 +214,7 @@ def feature_row(name, value, length=None, of="the learner"):
     return values
 
 
-def table(name, value):
+def table(name, value) -> Vector:
     """A finite 2-D float64 array with at least one row and one column; sparse is made dense."""
     if scipy.sparse.issparse(value):
         sparse_indices(name, value)
@@ -169,7 +225,7 @@ def table(name, value):
     return values
 
 
-def index(name, value, n):
+def index(name, value, n) -> int:
     """An integer in 0 .. n - 1."""
     value = count(name, value)
     if value >= n:
@@ -196,7 +252,7 @@ def distinct(name, value, n=None):
     return given
 
 
-def fraction(name, value):
+def fraction(name, value) -> float:
     """One real number in [0, 1], as a Python float."""
     value = real(name, value)
     if not 0.0 <= value <= 1.0:
@@ -204,21 +260,45 @@ def fraction(name, value):
     return value
 
 
-def flag(name, value):
+def shares(name, value) -> Vector:
+    """A 1-D array of numbers in [0, 1], at least one."""
+    values = vector(name, value)
+    if values.size == 0 or (values < 0.0).any() or (values > 1.0).any():
+        raise ValueError(f"{name} must be one number in [0, 1] or more, got {value}")
+    return values
+
+
+def flag(name, value) -> bool:
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be True or False, got {type(value).__name__}")
     return bool(value)
 
 
-def choice(name, value, allowed):
+def answer(name, value) -> bool:
+    """True or False, also said by 1 and 0 or 1 and -1."""
+    if not isinstance(value, (bool, np.bool_, int, float, np.number)) or value not in (-1, 0, 1):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return value == 1
+
+
+def label(name, value, n):
+    """A label in 0 .. n - 1: a whole number of any kind; where there are two True and False too."""
+    if isinstance(value, (bool, np.bool_)) and n == 2:
+        return int(value)
+    if isinstance(value, (float, np.floating)) and value == math.floor(value):
+        value = int(value)
+    return index(name, value, n)
+
+
+def choice(name, value, allowed) -> Any:
     """One of the strings `allowed`."""
     if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} must be one of {list(allowed)}, got {value!r}")
     return value
 
 
-def generator(name, seed):
+def generator(name, seed) -> np.random.Generator:
     """The generator of `seed`; a Generator given as seed is copied, so it never moves."""
     try:
         return np.random.default_rng(copy.deepcopy(seed))
@@ -236,7 +316,7 @@ def answering(name, value, methods):
     return value
 
 
-def within(name, value, interval):
+def within(name, value, interval) -> float:
     """One real number inside an interval written as in mathematics, such as "(-1, 1]"."""
     value = real(name, value)
     low, high = (float(end) for end in interval[1:-1].split(","))
@@ -273,20 +353,27 @@ def feature_rows(name, value, width=None, of="the learner"):
 
 
 def labels(name, value, length, n_classes):
-    """A 1-D array of `length` integers in 0 .. n_classes - 1, as intp."""
-    given = ranking(name, value)
-    same_length(name, len(given), length, "X")
-    if any(not 0 <= label < n_classes for label in given):
-        raise ValueError(f"{name} must hold labels in 0..{n_classes - 1}")
-    return np.array(given, dtype=np.intp)
-
-
-def flags(name, value, length):
-    """A 1-D array of `length` booleans."""
+    """A 1-D array of `length` labels in 0 .. n_classes - 1, as intp."""
     given = array(name, value)
-    if given.dtype.kind != "b" and given.size:  # an empty list has no dtype of its own
-        raise TypeError(f"{name} must hold True and False, got dtype {given.dtype}")
     if given.ndim != 1:
         raise ValueError(f"{name} must have 1 dimension, got {given.ndim}")
     same_length(name, given.size, length, "X")
-    return given.astype(bool)
+    return np.array([label(name, one, n_classes) for one in given], dtype=np.intp)
+
+
+def flags(name, value, length):
+    """A 1-D array of `length` answers, as booleans."""
+    given = array(name, value)
+    if given.ndim != 1:
+        raise ValueError(f"{name} must have 1 dimension, got {given.ndim}")
+    same_length(name, given.size, length, "X")
+    return np.array([answer(name, one) for one in given], dtype=bool)
+
+
+def flag_table(name, value, length, columns=None):
+    """A 2-D array of answers with `length` rows, one for each row of features, as booleans."""
+    given = value.toarray() if scipy.sparse.issparse(value) else array(name, value)
+    width = given.shape[1] if given.ndim == 2 and columns is None else columns
+    if given.shape != (length, width):
+        raise ValueError(f"{name} must have shape ({length}, topics), got {given.shape}")
+    return np.array([answer(name, one) for one in given.flat], dtype=bool).reshape(given.shape)

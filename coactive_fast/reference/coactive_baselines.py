@@ -1,25 +1,25 @@
-"""Slow twins of what coactive learning is compared with: dueling bandit, ranking SVM."""
+"""Slow twins of what coactive learning is compared with: dueling bandit, ranking SVM.
 
-import copy
+What their parameters mean say the classes of the same names in `coactive_fast`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from coactive_fast._typing import Real, Seed
 
 from . import _check as check
-from .coactive_learner import DeltaLearner, Learner, State
+from .coactive_learner import DeltaLearner, DrawingLearner, State
 from .coactive_tasks import Items, Ranking
 
 
-class DuelingBandit(Learner):
+class DuelingBandit(DrawingLearner):
     """Dueling bandit gradient descent: w against ``w' = w + explore u``, u a random direction.
-
-    Parameters
-    ----------
-    task : Ranking or Items
-    explore : float, default 1.0
-    step : float, default 0.01
-        ``w += step u`` when w' wins; w stays otherwise.
-    seed : optional
-        Anything `numpy.random.default_rng` takes; a Generator is copied.
 
     Notes
     -----
@@ -27,7 +27,7 @@ class DuelingBandit(Learner):
     it. Rankings: what is presented is the team-draft interleaving of the two orderings, and the
     ordering wins that brought more of the first k documents of the feedback. Items: what is
     presented is the two best items, w's first (they may be the same), and `better` is one of
-    them. A tie keeps w.
+    them. Where w' wins ``w += step u``; a tie keeps w.
 
     Examples
     --------
@@ -42,55 +42,24 @@ class DuelingBandit(Learner):
     array([-0.483, -0.129])
     """
 
-    def __init__(self, task, *, explore=1.0, step=0.01, seed=None):
+    def __init__(self, task: Ranking | Items, *, explore: Real = 1.0, step: Real = 0.01,
+                 seed: Seed = None) -> None:
         if not isinstance(task, (Ranking, Items)):
             raise TypeError(f"task must be Ranking or Items, got {type(task).__name__}")
         self.explore = check.positive("explore", explore)
         self.step = check.positive("step", step)
-        self._seed = check.generator("seed", seed)
-        super().__init__(task)
+        super().__init__(task, seed)
 
-    def reset(self):
-        """Forget everything, the pending comparison too; the seed's generator starts again.
-
-        Examples
-        --------
-        >>> from coactive_fast import reference
-        >>> learner = reference.DuelingBandit(reference.Ranking(), seed=0)
-        >>> first = learner.present([[1.0], [2.0], [3.0]])
-        >>> learner.reset().present([[1.0], [2.0], [3.0]]).tolist() == first.tolist()
-        True
-        """
-        super().reset()
-        self.rng = copy.deepcopy(self._seed)
-        self._pending = None  # direction, what w and w' brought, and what was presented
-        return self
-
-    def present(self, x, *, k=None):
-        """Start a comparison: an interleaved ordering, or two items.
-
-        Examples
-        --------
-        >>> from coactive_fast import reference
-        >>> learner = reference.DuelingBandit(reference.Ranking(), seed=0)
-        >>> learner.present([[1.0], [2.0], [3.0]])
-        array([0, 2, 1])
-        """
-        k = self._places(k)
-        state, rng = self._state_for(x), copy.deepcopy(self.rng)
-        u = rng.standard_normal(state.weights.size)
+    def _drawn(self, weights, x, rng):
+        u = rng.standard_normal(weights.size)
         u /= np.linalg.norm(u)
-        own = self.task.argmax(state.weights, x)
-        other = self.task.argmax(state.weights + self.explore * u, x)
+        own = self.task.argmax(weights, x)
+        other = self.task.argmax(weights + self.explore * u, x)
         if isinstance(self.task, Items):
-            teams, presented = ([own], [other]), np.array([own, other], dtype=np.intp)
-        else:
-            *teams, presented = _interleaved(own, other, rng)
-        self._state, self._dimension, self.rng = state, state.weights.size, rng
-        self._pending = u, *teams, presented
-        return presented[:k].copy()
+            return u, [own], [other], np.array([own, other], dtype=np.intp)
+        return u, *_interleaved(own, other, rng)
 
-    def learn(self, x, y, better):
+    def learn(self, x: Any, y: Any, better: Any) -> None:
         """End the comparison: `better` is the feedback to y, which `present` returned.
 
         Examples
@@ -102,20 +71,35 @@ class DuelingBandit(Learner):
         >>> learner.weights
         array([0.01])
         """
-        if self._pending is None:
-            raise ValueError("y was not presented: call present before learn")
-        u, own, other, presented = self._pending
-        y, shown = check.ranking("y", y), presented.tolist()
+        pending, shown = self._answered("y", y)
         if isinstance(self.task, Items):
             won = [check.count("better", better)]
             if won[0] not in shown:
                 raise ValueError(f"better must be one of the two items {shown}, got {better}")
         else:
             self._features("better", x, better)  # for its checks
+            self._refuse_short(y, better)
             won = check.ranking("better", better)[: self.task.k]
-            shown = shown[: max(len(y), 1)]  # y may be the first places alone
-        if y != shown:
-            raise ValueError("y is not what present returned last")
+        self._end(pending, won)
+
+    def learn_clicks(self, x: Any, shown: ArrayLike, clicked: ArrayLike | Set[int]) -> None:
+        """End the comparison: the team with more of the clicked documents wins, equal or none: tie.
+
+        Examples
+        --------
+        >>> from coactive_fast import reference
+        >>> learner = reference.DuelingBandit(reference.Ranking(), seed=0)
+        >>> x = [[1.0], [2.0], [3.0]]
+        >>> learner.learn_clicks(x, learner.present(x), [2])
+        >>> learner.weights
+        array([0.01])
+        """
+        pending, _, _, clicked = self._clicks(x, shown, clicked)
+        self._end(pending, clicked)
+
+    def _end(self, pending, won):
+        """The comparison is over; `won` are the documents that count."""
+        u, own, other, _ = pending
         wins = sum(document in other for document in won)
         losses = sum(document in own for document in won)
         step = self.step if wins > losses else 0.0
@@ -125,10 +109,6 @@ class DuelingBandit(Learner):
 
 class RankingSVM(DeltaLearner):
     """Ranking SVM on the pairs (presented, feedback), trained again as they come in.
-
-    Parameters
-    ----------
-    task : Ranking, Items or any task
 
     Notes
     -----

@@ -1,11 +1,24 @@
 """What all coactive learners share: a task, weights, and the round they are in."""
 
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Set
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from coactive_fast._typing import RowsLike, Seed, Vector
 
 from . import _check as check
 from .coactive_tasks import Items, Ranking, checked_task
+from .users import feedback_from_clicks
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 @dataclass
@@ -15,19 +28,19 @@ class State:
     ``memory`` is a dict that the rule may fill; what it holds is there again next round.
     """
 
-    weights: np.ndarray
+    weights: Vector
     rounds: int
-    memory: dict = field(default_factory=dict)
+    memory: dict[str, Any] = field(default_factory=dict)
 
 
 class Learner:
     """Presents the best object by its own weights; how it learns is up to the subclasses."""
 
-    def __init__(self, task):
+    def __init__(self, task: Any) -> None:
         self.task = checked_task(task)
         self.reset()
 
-    def reset(self):
+    def reset(self) -> Self:
         """Forget everything learned; returns the learner.
 
         Examples
@@ -44,7 +57,7 @@ class Learner:
         return self
 
     @property
-    def rounds(self):
+    def rounds(self) -> int:
         """The number of rounds learned; one without feedback counts too.
 
         Examples
@@ -58,7 +71,7 @@ class Learner:
         return 0 if self._state is None else self._state.rounds
 
     @property
-    def weights(self):
+    def weights(self) -> Vector:
         """A copy of the weights; empty until the dimension is known.
 
         Examples
@@ -70,7 +83,7 @@ class Learner:
         return np.zeros(0) if self._state is None else self._state.weights.copy()
 
     @property
-    def average_weights(self):
+    def average_weights(self) -> Vector:
         """The mean over the rounds of the weights after each; empty before the first.
 
         Examples
@@ -84,7 +97,7 @@ class Learner:
         """
         return np.zeros(0) if self._total is None else self._total / self.rounds
 
-    def present(self, x, *, k=None):
+    def present(self, x: Any, *, k: SupportsIndex | None = None, average: bool = False) -> Any:
         """The object with the best score.
 
         Parameters
@@ -94,6 +107,8 @@ class Learner:
             whatever the task takes.
         k : int, optional
             Rankings: only the first k places.
+        average : bool, default False
+            Score by `average_weights`; before the first round by the weights.
 
         Returns
         -------
@@ -110,11 +125,13 @@ class Learner:
         (2, 1)
         """
         k = self._places(k)
-        best = self.task.argmax(self._state_for(x).weights.copy(), x)
+        best = self.task.argmax(self._scoring(x, average).copy(), x)
         return best if k is None else best[:k]
 
-    def scores(self, x):
+    def scores(self, x: Any, *, average: bool = False) -> Vector:
         """``weights . phi``: rankings: of every document of x; items: of every candidate.
+
+        With `average` by `average_weights`; before the first round by the weights.
 
         Examples
         --------
@@ -126,7 +143,14 @@ class Learner:
         """
         if not callable(getattr(self.task, "scores", None)):
             raise TypeError(f"task has no scores: {type(self.task).__name__} lacks the method")
-        return self.task.scores(self._state_for(x).weights, x)
+        return self.task.scores(self._scoring(x, average), x)
+
+    def _scoring(self, x, average):
+        """The weights that score: the present ones, or their mean where there is one."""
+        average = check.flag("average", average)
+        if average and self._total is not None:
+            return self._total / self.rounds
+        return self._state_for(x).weights
 
     def _start(self, dimension):
         """The state before the first round."""
@@ -145,6 +169,18 @@ class Learner:
         if not isinstance(self.task, Ranking):
             raise ValueError("k is for rankings alone: this task has no places")
         return check.count("k", k)
+
+    def _refuse_non_ranking(self):
+        """`learn_clicks` is for rankings."""
+        if not isinstance(self.task, Ranking):
+            raise TypeError(f"learn_clicks is for rankings, and task is {self.task!r}")
+
+    def _refuse_short(self, y, better):
+        """Feedback that ends above what counts of y would take away what it does not name."""
+        if isinstance(self.task, Ranking):
+            least, got = min(self.task.k, len(y)), len(better)
+            if got < least:
+                raise ValueError(f"better must have at least {least} places, as y has, got {got}")
 
     def _features(self, name, x, y):
         """``phi(x, y)``, finite and of the learner's dimension; y goes by `name`."""
@@ -172,7 +208,9 @@ class DeltaLearner(Learner):
     own to change, but must replace what the memory holds and never change it in place.
     """
 
-    def learn(self, x, y, better):
+    _warned: bool = False  # about raw clicks
+
+    def learn(self, x: Any, y: Any, better: Any) -> None:
         """One round: `better` was the answer to `y`. The same object twice is no feedback.
 
         Examples
@@ -184,9 +222,35 @@ class DeltaLearner(Learner):
         array([-1.,  3.])
         """
         presented = self._features("y", x, y)
-        self.update(self._features("better", x, better) - presented)
+        delta = self._features("better", x, better) - presented
+        self._refuse_short(y, better)
+        self.update(delta)
 
-    def update(self, delta):
+    def learn_clicks(self, x: Any, shown: ArrayLike, clicked: ArrayLike | Set[int]) -> None:
+        """One round of rankings: `feedback_from_clicks` of the clicks was the answer to `shown`.
+
+        Clicks favour what stood on top, which misleads: a warning says so once a learner.
+
+        Examples
+        --------
+        >>> import warnings
+        >>> from coactive_fast import reference
+        >>> learner = reference.PreferencePerceptron(reference.Ranking(k=1))
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     learner.learn_clicks([[1.0, 0.0], [0.0, 3.0]], [0, 1], [1])
+        >>> learner.weights
+        array([-1.,  3.])
+        """
+        self._refuse_non_ranking()
+        better = feedback_from_clicks(shown, clicked)
+        if not self._warned:
+            self._warned = True
+            warnings.warn(f"{type(self).__name__} learns from raw clicks, which favour what stood "
+                          "on top: use PairwisePerceptron or PDGD", stacklevel=2)
+        self.learn(x, shown, better)
+
+    def update(self, delta: RowsLike) -> None:
         """One round, from the difference ``phi(x, better) - phi(x, y)`` itself.
 
         Examples
@@ -205,3 +269,79 @@ class DeltaLearner(Learner):
         with np.errstate(over="ignore", invalid="ignore"):  # _commit looks at the outcome
             weights = self._rule(scratch, delta)
         self._commit(weights, scratch.memory)
+
+
+class DrawingLearner(Learner):
+    """A learner that draws what it presents, and remembers it until clicks or feedback end it.
+
+    ``_pending`` is None, or a tuple that ends with what was presented. It is left by `learn_clicks`
+    (for a `DuelingBandit` also by `learn`), replaced by another `present`, forgotten by `reset`,
+    and stays through a call that is refused.
+    """
+
+    def __init__(self, task: Any, seed: Seed) -> None:
+        self._seed = check.generator("seed", seed)
+        super().__init__(task)
+
+    def reset(self) -> Self:
+        """Forget everything, what is pending too; the seed's generator starts again.
+
+        Examples
+        --------
+        >>> from coactive_fast import reference
+        >>> learner = reference.DuelingBandit(reference.Ranking(), seed=0)
+        >>> first = learner.present([[1.0], [2.0], [3.0]])
+        >>> learner.reset().present([[1.0], [2.0], [3.0]]).tolist() == first.tolist()
+        True
+        """
+        super().reset()
+        self.rng = copy.deepcopy(self._seed)
+        self._pending = None
+        return self
+
+    def present(self, x: Any, *, k: SupportsIndex | None = None, average: bool = False) -> Any:
+        """Draw, and remember, what is presented; with `average` the plain best, nothing drawn.
+
+        Examples
+        --------
+        >>> from coactive_fast import reference
+        >>> learner = reference.PairwisePerceptron(reference.Ranking(), seed=0)
+        >>> learner.present([[1.0], [2.0], [3.0]])
+        array([0, 2, 1])
+        >>> learner.present([[1.0], [2.0], [3.0]], average=True)
+        array([0, 1, 2])
+        """
+        k, rng = self._places(k), copy.deepcopy(self.rng)
+        if check.flag("average", average):
+            return super().present(x, k=k, average=True)
+        state = self._state_for(x)
+        pending = self._drawn(state.weights, x, rng)
+        self._state, self._dimension, self.rng = state, state.weights.size, rng
+        self._pending = pending
+        return pending[-1][:k].copy()
+
+    def _drawn(self, weights, x, rng):
+        """What is to be pending."""
+        raise NotImplementedError
+
+    def _answered(self, name, y):
+        """What is pending, if `y`, called `name`, is what was presented or its first places."""
+        if self._pending is None:
+            raise ValueError(f"{name} was not presented: call present first")
+        y, presented = check.ranking(name, y), self._pending[-1].tolist()
+        if y != (presented[: max(len(y), 1)] if isinstance(self.task, Ranking) else presented):
+            raise ValueError(f"{name} is not what present returned last")
+        return self._pending, y
+
+    def _clicks(self, x, shown, clicked):
+        """Of `learn_clicks`: what is pending, the documents' features, `shown`, the clicks."""
+        self._refuse_non_ranking()
+        pending, shown = self._answered("shown", shown)
+        x = check.table("x", x)
+        check.same_length("x", len(x), len(pending[-1]), of="what was presented")
+        check.same_length("a row of x", x.shape[1], self._dimension, of="the learner")
+        clicked = sorted(clicked) if isinstance(clicked, (set, frozenset)) else clicked
+        clicked = set(check.ranking("clicked", clicked))
+        if not clicked <= set(shown):
+            raise ValueError("clicked holds a document that is not in shown")
+        return pending, x, shown, clicked

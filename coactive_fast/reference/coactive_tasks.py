@@ -6,12 +6,20 @@ A task is any object with
 ``features(x, y)``   the vector ``phi(x, y)``,
 ``argmax(w, x)``     the y with the largest ``w . phi(x, y)``.
 
-A learner shows ``argmax(w, x)`` and learns from differences of ``features``.
+A learner shows ``argmax(w, x)`` and learns from differences of ``features``. The product's tasks
+are `coactive_fast.Ranking` and `coactive_fast.Items`.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coactive_fast._typing import Vector
 
 from . import _check as check
 from .kernels import ranking_features, row_scores, top_k
@@ -19,10 +27,6 @@ from .kernels import ranking_features, row_scores, top_k
 
 class Ranking:
     """Orderings of n documents, of which the first k places count.
-
-    Parameters
-    ----------
-    k : int, default 5
 
     Notes
     -----
@@ -41,11 +45,11 @@ class Ranking:
     array([0., 2.])
     """
 
-    def __init__(self, *, k=5):
+    def __init__(self, *, k: SupportsIndex = 5) -> None:
         self.k = check.positive_count("k", k)
         self.dimension = None
 
-    def features(self, x, y):
+    def features(self, x: ArrayLike, y: ArrayLike) -> Vector:
         """``phi(x, y)``; y may stop after its first places, which leaves the other terms out.
 
         Examples
@@ -56,7 +60,7 @@ class Ranking:
         """
         return self._features("y", x, y)
 
-    def argmax(self, w, x):
+    def argmax(self, w: ArrayLike, x: ArrayLike) -> NDArray[np.intp]:
         """All n documents by decreasing score ``x @ w``, ties to the lower index.
 
         Examples
@@ -68,7 +72,7 @@ class Ranking:
         scores = self.scores(w, x)
         return top_k(scores, scores.size)
 
-    def scores(self, w, x):
+    def scores(self, w: ArrayLike, x: ArrayLike) -> Vector:
         """``x @ w``, one number a document.
 
         Examples
@@ -92,11 +96,6 @@ class Ranking:
 class Items:
     """Single items of one shared catalogue.
 
-    Parameters
-    ----------
-    features : array_like, shape (n, N)
-        One row an item; a copy is kept, read-only.
-
     Notes
     -----
     x is an array of candidate indices (None: the whole catalogue), y one index, and
@@ -110,12 +109,12 @@ class Items:
     (2, 1)
     """
 
-    def __init__(self, features):
+    def __init__(self, features: ArrayLike) -> None:
         self.features = check.table("features", features).copy()
         self.features.flags.writeable = False
         self.dimension = self.features.shape[1]
 
-    def argmax(self, w, x):
+    def argmax(self, w: ArrayLike, x: ArrayLike | None) -> int:
         """The candidate with the best score, ties to the lower index.
 
         Examples
@@ -127,7 +126,7 @@ class Items:
         scores = dict(zip(self._candidates(x).tolist(), self.scores(w, x).tolist(), strict=True))
         return min(scores, key=lambda item: (-scores[item], item))
 
-    def scores(self, w, x):
+    def scores(self, w: ArrayLike, x: ArrayLike | None) -> Vector:
         """``w . phi`` of every candidate, in the order of x.
 
         Examples
@@ -153,7 +152,7 @@ class Items:
         return check.indices("x", x, len(self.features))
 
 
-def checked_task(task):
+def checked_task(task: Any) -> Any:
     """`task` itself, or a `TypeError` when it lacks what a task has."""
     if isinstance(task, (Ranking, Items)):
         return task
@@ -169,7 +168,8 @@ def checked_task(task):
     return task
 
 
-def ordering_utility(utilities, ordering, k):
+def ordering_utility(utilities: Vector, ordering: Sequence[int] | NDArray[np.intp],
+                     k: int) -> float:
     """``U(y) = sum_{i = 1 .. min(k, n)} utilities[y_i] / log2(i + 1)``, in order of places."""
     total = 0.0
     for place, document in enumerate(ordering[:k], start=1):

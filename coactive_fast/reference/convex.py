@@ -3,10 +3,17 @@ ONS and OGD the gradient.
 
 All of them ask and tell: `ask` gives the point to play, `tell` takes what was seen there. The
 notation is that of the papers: y_t is the learner's point before the random step (`center`),
-x_t the point played, v_t the random direction, A_t the matrix of the Newton steps.
+x_t the point played, v_t the random direction, A_t the matrix of the Newton steps. What their
+parameters mean say the classes of the same names in `coactive_fast`.
 """
 
+from __future__ import annotations
+
+from typing import Literal, SupportsIndex
+
 import numpy as np
+
+from coactive_fast._typing import Feasible, Real, Seed
 
 from . import _check as check
 from . import convex_constants as constants
@@ -46,30 +53,6 @@ class _Sphere(Bandit):
 class ONSEG(_Sphere):
     """Online Newton step with estimated gradient: the loss at one point a round is all it sees.
 
-    Parameters
-    ----------
-    dimension : int
-        Length of a point.
-    feasible : FeasibleSet
-        The set P to choose from, with an in-radius > 0.
-    horizon : int, optional
-        Number of rounds T (>= 2) for the theorem's constants; not needed with `delta` and
-        `gamma`.
-    loss_bound : float, default 1.0
-        F, a bound on the absolute losses. Losses beyond it are used, with one warning.
-    niceness : float, default 1.0
-        sigma, how strongly convex the losses are.
-    lipschitz : float, optional
-        L, a Lipschitz constant of the losses: the constants are then those of Theorem 2.
-    delta, gamma, beta, epsilon : float, optional
-        Length of the random step, share by which P is shrunk, inverse step size, and A at the
-        start; each instead of its formula. ``gamma < 1`` and ``delta <= gamma r`` are demanded.
-    baseline : bool, default False
-        Subtract the mean of all earlier losses from each loss. The estimate keeps its mean (the
-        baseline is known before v is drawn) and varies less.
-    seed : optional
-        What `numpy.random.default_rng` takes; a Generator is copied.
-
     Attributes
     ----------
     delta, gamma, beta, epsilon : float
@@ -96,20 +79,10 @@ class ONSEG(_Sphere):
     most gamma r. If only one of the two is given, the other is the theorem's under the same
     caps (for Theorem 2, gamma is that of the theorem's own delta).
 
-    What is proved is less than what the paper claims. g is unbiased for the gradient of f
-    smoothed over a ball of radius delta. But Theorem 1's claim, a regret of order T^(2/3),
-    leaves out its own last term, 5 d ln T / alpha: with its delta that grows like T^(4/3), and
-    the theorem says nothing; the best delta for the bound as it stands gives T^(4/5). Theorem 2
-    likewise gives T^(2/3), not the claimed T^(1/2). The proof also builds A from gradients where
-    the algorithm has only estimates, and takes niceness for strong convexity on all of P, which
-    it is only near the minimiser: sigma is best read as a global constant of strong convexity.
-    Linear losses, the portfolio's, have none and are outside both theorems. In high dimension
-    the constants exist for enormous horizons only (d = 94: 3e8 rounds).
+    With ``feedback="residual"``, f(x) less the loss of the round before stands for f(x) (in the
+    first round 0).
 
-    The paper's experiments took the step size D / (F sqrt(t)) for OGDEG, delta of Theorem 1 and
-    beta by hand: 3.3e-6 (abalone), 1.5e-5 (kin), 9.2e-5 (ionosphere), 1.1e-5 (cancer), 8.7e-5
-    (portfolios of 94 shares, where Theorem 1's gamma is 55 and the points could not have been
-    feasible).
+    What is proved of it, and what not, says `coactive_fast.ONSEG`.
 
     Examples
     --------
@@ -124,23 +97,12 @@ class ONSEG(_Sphere):
     (200, array([0.5, 0. ]))
     """
 
-    def __init__(
-        self,
-        dimension,
-        feasible,
-        *,
-        horizon=None,
-        loss_bound=1.0,
-        niceness=1.0,
-        lipschitz=None,
-        beta=None,
-        delta=None,
-        gamma=None,
-        epsilon=None,
-        baseline=False,
-        seed=None,
-    ):
-        super().__init__(dimension, feasible, loss_bound, baseline, seed)
+    def __init__(self, dimension: SupportsIndex, feasible: Feasible, *,
+                 horizon: SupportsIndex | None = None, loss_bound: Real = 1.0, niceness: Real = 1.0,
+                 lipschitz: Real | None = None, beta: Real | None = None, delta: Real | None = None,
+                 gamma: Real | None = None, epsilon: Real | None = None, baseline: bool = False,
+                 feedback: Literal["value", "residual"] = "value", seed: Seed = None) -> None:
+        super().__init__(dimension, feasible, loss_bound, baseline, seed, feedback)
         self._explore(horizon, lipschitz, delta, gamma)
         self.beta = constants.inverse_step(
             self._size, loss_bound=loss_bound, niceness=niceness, delta=self.delta, beta=beta
@@ -158,17 +120,6 @@ class ONSEG(_Sphere):
 
 class OGDEG(_Sphere):
     """Online gradient descent with estimated gradient (Flaxman, Kalai and McMahan).
-
-    Parameters
-    ----------
-    dimension : int
-        Length of a point.
-    feasible : FeasibleSet
-        The set P to choose from, with an in-radius > 0.
-    loss_bound : float, default 1.0
-        F, a bound on the absolute losses. Losses beyond it are used, with one warning.
-    delta, gamma, horizon, seed
-        As for `ONSEG`, always by Theorem 1.
 
     Notes
     -----
@@ -188,18 +139,12 @@ class OGDEG(_Sphere):
     array([-0.345,  0.362])
     """
 
-    def __init__(
-        self,
-        dimension,
-        feasible,
-        *,
-        loss_bound=1.0,
-        delta=None,
-        gamma=None,
-        horizon=None,
-        seed=None,
-    ):
-        super().__init__(dimension, feasible, loss_bound, baseline=False, seed=seed)
+    def __init__(self, dimension: SupportsIndex, feasible: Feasible, *, loss_bound: Real = 1.0,
+                 delta: Real | None = None, gamma: Real | None = None,
+                 horizon: SupportsIndex | None = None,
+                 feedback: Literal["value", "residual"] = "value", seed: Seed = None) -> None:
+        super().__init__(dimension, feasible, loss_bound, baseline=False, seed=seed,
+                         feedback=feedback)
         self._explore(horizon, None, delta, gamma)
         constants.step_size(self._D, "loss_bound", self.loss_bound)
         self._begin()
@@ -212,17 +157,6 @@ class OGDEG(_Sphere):
 
 class ONS(FullInformation):
     """Online Newton step: sees the gradient of each loss.
-
-    Parameters
-    ----------
-    dimension : int
-        Length of a point.
-    feasible : FeasibleSet
-        The set P to choose from.
-    beta : float
-        Inverse step size, > 0.
-    epsilon : float, optional
-        A at the start, instead of ``1 / (beta D)^2``.
 
     Notes
     -----
@@ -242,7 +176,8 @@ class ONS(FullInformation):
     array([0.5, 0. ])
     """
 
-    def __init__(self, dimension, feasible, beta, *, epsilon=None):
+    def __init__(self, dimension: SupportsIndex, feasible: Feasible, beta: Real, *,
+                 epsilon: Real | None = None) -> None:
         super().__init__(dimension, feasible)
         self.beta = check.positive("beta", beta)
         self.epsilon = constants.start_of_A(self._D, beta=self.beta, epsilon=epsilon)
@@ -258,15 +193,6 @@ class ONS(FullInformation):
 class OGD(FullInformation):
     """Online gradient descent: sees the gradient of each loss.
 
-    Parameters
-    ----------
-    dimension : int
-        Length of a point.
-    feasible : FeasibleSet
-        The set P to choose from.
-    gradient_bound : float
-        G, a bound on the length of the gradients.
-
     Notes
     -----
     From the centre of P on, ``y <- projection of y - g D / (G sqrt(t)) on P`` (Euclidean).
@@ -281,7 +207,7 @@ class OGD(FullInformation):
     array([-0.5,  0. ])
     """
 
-    def __init__(self, dimension, feasible, gradient_bound):
+    def __init__(self, dimension: SupportsIndex, feasible: Feasible, gradient_bound: Real) -> None:
         super().__init__(dimension, feasible)
         self.gradient_bound = check.positive("gradient_bound", gradient_bound)
         constants.step_size(self._D, "gradient_bound", self.gradient_bound)

@@ -1,8 +1,13 @@
 """Slow twin of the bandit learner for the simplex that needs no projection."""
 
+from __future__ import annotations
+
 import math
+from typing import SupportsIndex
 
 import numpy as np
+
+from coactive_fast._typing import Real, Seed
 
 from . import _check as check
 from . import convex_constants as constants
@@ -12,25 +17,6 @@ from .convex_shell import Bandit
 
 class DikinFTRL(Bandit):
     """Bandit learner for the simplex that samples in the ellipsoid of the log barrier.
-
-    Parameters
-    ----------
-    dimension : int
-        Length of a point, >= 2.
-    horizon : int, optional
-        Number of rounds T (>= 2), for `eta`.
-    loss_bound : float, default 1.0
-        F, a bound on the absolute losses. Losses beyond it are used, with one warning; refused is
-        one so far beyond it (with the default eta, some 1000 times at least) that it, or ordinary
-        losses after it, could leave coordinates that are no numbers > 0.
-    eta : float, optional
-        Learning rate, instead of ``(delta / (m F)) min(1/4, sqrt(d ln T / (2 T)))``.
-    delta : float, default 0.9
-        Size of the random step, > 0 and < 1.
-    baseline : bool, default True
-        Subtract the mean of all earlier losses from each loss.
-    seed : optional
-        What `numpy.random.default_rng` takes; a Generator is copied.
 
     Notes
     -----
@@ -47,8 +33,10 @@ class DikinFTRL(Bandit):
     For a linear loss the mean of g is its gradient but for a constant in every coordinate, which
     no direction of the simplex sees. In the local norm g is at most ``m F / delta`` long
     (``b = 0``), and while ``eta m F / delta <= 1/4`` the regret of this barrier method on linear
-    losses is at most ``d ln T / eta + 2 eta T (m F / delta)^2`` plus a constant: the default eta
-    makes the two equal.
+    losses is at most ``d ln T / eta + 2 eta T (m F / delta)^2`` plus a constant: the default,
+    ``eta = (delta / (m F)) min(1/4, sqrt(d ln T / (2 T)))``, makes the two equal. A loss that could
+    leave coordinates that are no numbers > 0 is refused. The parameters are those of
+    `coactive_fast.DikinFTRL`.
 
     Examples
     --------
@@ -61,17 +49,9 @@ class DikinFTRL(Bandit):
     True
     """
 
-    def __init__(
-        self,
-        dimension,
-        *,
-        horizon=None,
-        loss_bound=1.0,
-        eta=None,
-        delta=0.9,
-        baseline=True,
-        seed=None,
-    ):
+    def __init__(self, dimension: SupportsIndex, *, horizon: SupportsIndex | None = None,
+                 loss_bound: Real = 1.0, eta: Real | None = None, delta: Real = 0.9,
+                 baseline: bool = True, seed: Seed = None) -> None:
         if check.count("dimension", dimension) < 2:
             raise ValueError(f"dimension must be >= 2, got {dimension}")
         super().__init__(dimension, Simplex(), loss_bound, baseline, seed)

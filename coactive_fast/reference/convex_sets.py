@@ -2,12 +2,19 @@
 
 `FeasibleSet` says what a learner asks of a set; any object that answers is one. The built-in sets
 are written as their formulas alone (`_center`, `_project`, ...): the arguments are checked in one
-place, and ``(1 - gamma) P``, the set shrunk around its centre, has one definition for all.
+place, and ``(1 - gamma) P``, the set shrunk around its centre, has one definition for all. The
+product's sets are those of the same names in `coactive_fast`.
 """
 
+from __future__ import annotations
+
 import math
+from typing import SupportsIndex
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from coactive_fast._typing import Real, Vector
 
 from . import _check as check
 from .projections import (
@@ -71,7 +78,7 @@ class FeasibleSet:
     array([3. , 4.5])
     """
 
-    def contains(self, x):
+    def contains(self, x: ArrayLike) -> bool:
         """Whether x lies in the set, give or take rounding.
 
         Examples
@@ -82,7 +89,7 @@ class FeasibleSet:
         """
         raise NotImplementedError("contains")
 
-    def center(self, dimension):
+    def center(self, dimension: SupportsIndex) -> Vector:
         """The centre c, the first point of every learner and the one P is shrunk around.
 
         Examples
@@ -93,7 +100,7 @@ class FeasibleSet:
         """
         raise NotImplementedError("center")
 
-    def in_radius(self, dimension):
+    def in_radius(self, dimension: SupportsIndex) -> float:
         """Radius r of the largest ball around the centre within P (and within its affine hull).
 
         Examples
@@ -104,7 +111,7 @@ class FeasibleSet:
         """
         raise NotImplementedError("in_radius")
 
-    def diameter(self, dimension):
+    def diameter(self, dimension: SupportsIndex) -> float:
         """Largest distance D of two points of P.
 
         Examples
@@ -115,7 +122,7 @@ class FeasibleSet:
         """
         raise NotImplementedError("diameter")
 
-    def affine_dimension(self, dimension):
+    def affine_dimension(self, dimension: SupportsIndex) -> int:
         """Dimension of the affine hull of P: what d stands for in the papers' formulas.
 
         Examples
@@ -126,7 +133,7 @@ class FeasibleSet:
         """
         return check.positive_count("dimension", dimension)
 
-    def shrunk(self, gamma, dimension):
+    def shrunk(self, gamma: Real, dimension: SupportsIndex) -> FeasibleSet:
         """The set ``(1 - gamma) P = c + (1 - gamma) (P - c)``, 0 <= gamma < 1.
 
         Examples
@@ -137,7 +144,7 @@ class FeasibleSet:
         """
         return _Shrunk(self, _share(gamma), check.positive_count("dimension", dimension))
 
-    def project(self, z):
+    def project(self, z: ArrayLike) -> Vector:
         """The point of P nearest to z in the Euclidean norm.
 
         Examples
@@ -149,7 +156,7 @@ class FeasibleSet:
         z = check.vector("z", z)
         return self.project_in(z, np.eye(z.size))
 
-    def project_in(self, z, Ainv):
+    def project_in(self, z: ArrayLike, Ainv: ArrayLike) -> Vector:
         """The point of P nearest to z in the norm of A, given the inverse of A.
 
         Examples
@@ -161,7 +168,7 @@ class FeasibleSet:
         """
         raise NotImplementedError("project_in")
 
-    def direction(self, rng, dimension):
+    def direction(self, rng: np.random.Generator, dimension: SupportsIndex) -> Vector:
         """A unit vector, uniform on the sphere of the directions within the affine hull.
 
         Examples
@@ -259,11 +266,6 @@ class _Formulas(FeasibleSet):
 class Ball(_Formulas):
     """The Euclidean ball ``||x|| <= radius``.
 
-    Parameters
-    ----------
-    radius : float
-        > 0.
-
     Notes
     -----
     Centre 0, in-radius ``radius``, diameter ``2 radius``.
@@ -275,7 +277,7 @@ class Ball(_Formulas):
     array([3., 4.])
     """
 
-    def __init__(self, radius):
+    def __init__(self, radius: Real) -> None:
         self.radius = check.positive("radius", radius)
 
     def __repr__(self):
@@ -309,11 +311,6 @@ class Ball(_Formulas):
 class L1Ball(_Formulas):
     """The L1 ball ``sum |x_i| <= radius``.
 
-    Parameters
-    ----------
-    radius : float
-        > 0.
-
     Notes
     -----
     Centre 0, in-radius ``radius / sqrt(n)``, diameter ``2 radius``.
@@ -325,7 +322,7 @@ class L1Ball(_Formulas):
     array([ 0.75, -0.25,  0.  ])
     """
 
-    def __init__(self, radius):
+    def __init__(self, radius: Real) -> None:
         self.radius = check.positive("radius", radius)
 
     def __repr__(self):
@@ -358,11 +355,6 @@ class L1Ball(_Formulas):
 class Box(_Formulas):
     """The box ``lower <= x <= upper``.
 
-    Parameters
-    ----------
-    lower, upper : float or array_like, shape (n,)
-        Finite, ``lower <= upper``; a single number holds for every coordinate.
-
     Notes
     -----
     The centre is the middle, the in-radius half the shortest side, the diameter the diagonal. A
@@ -375,7 +367,7 @@ class Box(_Formulas):
     array([1., 2.])
     """
 
-    def __init__(self, lower, upper):
+    def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
         self.lower, self.upper = _limit("lower", lower), _limit("upper", upper)
         if np.ndim(self.lower) and np.ndim(self.upper):
             check.same_length("upper", self.upper.size, self.lower.size, "lower")

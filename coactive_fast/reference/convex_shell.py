@@ -6,11 +6,17 @@ Whatever is told is first turned into the next state, and that state taken over 
 error leaves the learner as it was.
 """
 
+from __future__ import annotations
+
 import copy
 import warnings
 from dataclasses import dataclass
+from typing import Any, SupportsIndex
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coactive_fast._typing import Feasible, Real, Seed, Vector
 
 from . import _check as check
 from . import convex_constants as constants
@@ -36,25 +42,25 @@ class ConvexHistory:
     (array([1. , 0.5]), array([1. , 0.5]))
     """
 
-    loss: np.ndarray
-    mistakes: np.ndarray | None = None
-    scaling: dict | None = None
+    loss: Vector
+    mistakes: NDArray[np.bool_] | None = None
+    scaling: dict[str, Any] | None = None
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.loss)
 
     @property
-    def average_loss(self):
+    def average_loss(self) -> Vector:
         """Mean of the losses up to each round, shape (T,)."""
         return _running_mean(self.loss)
 
     @property
-    def average_return(self):
+    def average_return(self) -> Vector:
         """Mean return up to each round, where the loss is a return with its sign changed."""
         return -self.average_loss
 
     @property
-    def error_rate(self):
+    def error_rate(self) -> Vector | None:
         """Share of mistakes up to each round, or None."""
         return None if self.mistakes is None else _running_mean(self.mistakes)
 
@@ -66,7 +72,7 @@ def _running_mean(values):
 class Learner:
     """What all learners share: the feasible set, the centre, the count of rounds, `run`."""
 
-    def __init__(self, dimension, feasible):
+    def __init__(self, dimension: SupportsIndex, feasible: Feasible) -> None:
         self.dimension = check.positive_count("dimension", dimension)
         self.feasible = check.answering("feasible", feasible, METHODS)
         self._D = constants.diameter(feasible, self.dimension)
@@ -86,7 +92,7 @@ class Learner:
         return check.vector(f"feasible.{method}()", value, self.dimension, of="the learner")
 
     @property
-    def rounds(self):
+    def rounds(self) -> int:
         """Number of rounds told.
 
         Examples
@@ -98,7 +104,7 @@ class Learner:
         return self._rounds
 
     @property
-    def center(self):
+    def center(self) -> Vector:
         """The point before the random step (y_t), a fresh array.
 
         Examples
@@ -109,7 +115,7 @@ class Learner:
         """
         return self._y.copy()
 
-    def reset(self):
+    def reset(self) -> None:
         """Back to the state before the first round, the random generator included.
 
         Examples
@@ -133,7 +139,7 @@ class Learner:
         self._rounds += 1
         self._pending = None
 
-    def run(self, losses, rounds):
+    def run(self, losses: Any, rounds: SupportsIndex) -> ConvexHistory:
         """Play against a sequence of losses: the loop of `ask` and `tell`.
 
         Parameters
@@ -191,11 +197,15 @@ class Bandit(Learner):
 
     _asks_of_losses = ("value",)
 
-    def __init__(self, dimension, feasible, loss_bound, baseline, seed):
+    def __init__(self, dimension: SupportsIndex, feasible: Feasible, loss_bound: Real,
+                 baseline: bool, seed: Seed, feedback: str = "value") -> None:
         super().__init__(dimension, feasible)
         self._size = constants.Geometry.of(feasible, self.dimension)
         self.loss_bound = check.positive("loss_bound", loss_bound)
         self.baseline = check.flag("baseline", baseline)
+        self.feedback = check.choice("feedback", feedback, ("value", "residual"))
+        if self.baseline and self.feedback == "residual":
+            raise ValueError('baseline must be False with feedback="residual"')
         self._seeded = check.generator("seed", seed)
 
     def _begin(self):
@@ -203,6 +213,7 @@ class Bandit(Learner):
         self._rng = self._seeded  # drawn from in copies only
         self._v = None  # direction of the pending point
         self._mean = 0.0  # of all losses so far
+        self._previous = None  # the last loss
         self._bound_named = False
 
     def _pend(self, pending):
@@ -213,7 +224,7 @@ class Bandit(Learner):
         self._pending = pending
         return self._offset(self._v)
 
-    def ask(self):
+    def ask(self) -> Vector:
         """The point to play; asked again before `tell`, the same point.
 
         Examples
@@ -226,7 +237,7 @@ class Bandit(Learner):
         """
         return self._y + self._pend("ask")
 
-    def ask_pair(self):
+    def ask_pair(self) -> tuple[Vector, Vector]:
         """Two points to play, one on each side of the centre, for `tell_pair`.
 
         Examples
@@ -240,7 +251,7 @@ class Bandit(Learner):
         step = self._pend("ask_pair")
         return self._y + step, self._y - step
 
-    def tell(self, loss):
+    def tell(self, loss: Real) -> None:
         """The loss at the point that `ask` gave.
 
         A loss beyond `loss_bound` is used as it is; the first one draws a warning.
@@ -255,9 +266,15 @@ class Bandit(Learner):
         """
         loss = check.real("loss", loss)
         self._expect("ask")
-        self._learn(loss - self._mean if self.baseline else loss, loss, abs(loss))
+        self._learn(self._excess(loss), loss, abs(loss))
 
-    def tell_pair(self, plus, minus):
+    def _excess(self, loss):
+        """What of a loss the step sees."""
+        if self.feedback == "residual":
+            return 0.0 if self._previous is None else loss - self._previous
+        return loss - self._mean if self.baseline else loss
+
+    def tell_pair(self, plus: Real, minus: Real) -> None:
         """The losses at the two points that `ask_pair` gave, in the same order.
 
         The gradient estimate is ``(d / (2 delta)) (plus - minus) v``: for a Lipschitz loss it
@@ -299,7 +316,7 @@ class Bandit(Learner):
                 stacklevel=3,
             )
             self._bound_named = True
-        self._mean = mean
+        self._mean, self._previous = mean, loss
         self._commit(*state)
 
     def _play(self, losses, t, x, loss):
@@ -311,7 +328,7 @@ class FullInformation(Learner):
 
     _asks_of_losses = ("value", "gradient")
 
-    def ask(self):
+    def ask(self) -> Vector:
         """The point to play: the centre.
 
         Examples
@@ -323,7 +340,7 @@ class FullInformation(Learner):
         self._pending = "ask"
         return self.center
 
-    def tell(self, gradient):
+    def tell(self, gradient: ArrayLike) -> None:
         """The gradient of the loss at the point that `ask` gave.
 
         Examples

@@ -10,11 +10,6 @@ from . import _check as check
 def exp(x):
     """e to the power x, elementwise.
 
-    Parameters
-    ----------
-    x : array_like, shape (n,)
-        Infinities and NaN are numbers like others.
-
     Returns
     -------
     ndarray, shape (n,)
@@ -37,11 +32,6 @@ def _exp(value):
 
 def log(x):
     """Natural logarithm, elementwise.
-
-    Parameters
-    ----------
-    x : array_like, shape (n,)
-        log(0) is -inf, log of a negative number NaN.
 
     Returns
     -------

@@ -8,14 +8,6 @@ from . import _check as check
 def exponentiated_weights(theta, *, both_signs=True):
     """Weights of the exponentiated rule from the log-weights theta.
 
-    Parameters
-    ----------
-    theta : array_like, shape (N,)
-        Sum of the steps ``eta_t * Delta_t``; one number a feature.
-    both_signs : bool, default True
-        Signed weights come from the doubled features ``(phi, -phi)`` with 2N non-negative
-        weights that sum to one; otherwise there are N non-negative weights that sum to one.
-
     Returns
     -------
     ndarray, shape (N,)

@@ -6,13 +6,21 @@ relevant and -1 for not relevant, N the number of examples learned so far and t 
 round to come, from 1.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import math
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coactive_fast._typing import RowsLike, Vector
 
 from . import _check as check
 from ._row_learner import RowLearner
+
+FEEDBACK = ("forwarded", "full")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -41,22 +49,22 @@ class FilteringHistory:
     (0.5, 1.0, 0.667)
     """
 
-    forwarded: np.ndarray
-    margins: np.ndarray
-    relevant: np.ndarray
+    forwarded: NDArray[np.bool_]
+    margins: Vector
+    relevant: NDArray[np.bool_]
 
     @property
-    def precision(self):
+    def precision(self) -> float:
         """The share of relevant rows among those forwarded."""
         return _ratio(np.sum(self.forwarded & self.relevant), np.sum(self.forwarded))
 
     @property
-    def recall(self):
+    def recall(self) -> float:
         """The share of forwarded rows among those relevant."""
         return _ratio(np.sum(self.forwarded & self.relevant), np.sum(self.relevant))
 
     @property
-    def f_measure(self):
+    def f_measure(self) -> float:
         """``2 P R / (P + R)``."""
         return _ratio(2.0 * self.precision * self.recall, self.precision + self.recall)
 
@@ -78,12 +86,12 @@ class Filter(RowLearner):
         Which labels `run` shows the filter.
     """
 
-    feedback = "forwarded"
+    feedback: Literal["forwarded", "full"] = "forwarded"
 
     def _start(self):
         self.learned = 0
 
-    def margin(self, x):
+    def margin(self, x: RowsLike) -> float:
         """What is compared with the threshold; a pure reading.
 
         Examples
@@ -95,7 +103,7 @@ class Filter(RowLearner):
         return self._margin(self._row(x))
 
     @property
-    def threshold(self):
+    def threshold(self) -> float:
         """The threshold of the round to come.
 
         Examples
@@ -106,7 +114,7 @@ class Filter(RowLearner):
         """
         return 0.0
 
-    def forward(self, x):
+    def forward(self, x: RowsLike) -> bool:
         """Whether x is forwarded; counts the round.
 
         Examples
@@ -122,7 +130,7 @@ class Filter(RowLearner):
         self.rounds += 1
         return forwarded
 
-    def learn(self, x, relevant):
+    def learn(self, x: RowsLike, relevant: bool | np.bool_) -> None:
         """Takes in the label of x, forwarded before or not.
 
         Examples
@@ -134,11 +142,11 @@ class Filter(RowLearner):
         (-2.0, 1)
         """
         x = self._row(x)
-        self._learn(x, 1.0 if check.flag("relevant", relevant) else -1.0)
+        self._learn(x, 1.0 if check.answer("relevant", relevant) else -1.0)
         self._dimension = x.size
         self.learned += 1
 
-    def run(self, X, y):
+    def run(self, X: RowsLike, y: ArrayLike) -> FilteringHistory:
         """Forward row by row; the labels y that `feedback` grants are learned.
 
         Returns

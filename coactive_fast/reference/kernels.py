@@ -1,4 +1,7 @@
-"""Slow twins of ranking, the ranking feature map and the rank-one update of an inverse."""
+"""Slow twins of ranking, the ranking feature map and the rank-one update of an inverse.
+
+What their parameters mean say the functions of the same names in `coactive_fast.kernels`.
+"""
 
 import math
 
@@ -9,13 +12,6 @@ from . import _check as check
 
 def top_k(scores, k):
     """Indices of the k best scores, best first, ties to the lower index.
-
-    Parameters
-    ----------
-    scores : array_like, shape (n,)
-        Infinities are allowed (minus infinity is a useful mask), NaN is not.
-    k : int
-        How many; `k > n` gives all n.
 
     Returns
     -------
@@ -39,13 +35,6 @@ def top_k(scores, k):
 
 def rank(X, w, k):
     """The k rows of X with the best scores ``X @ w``: `top_k` of the scores.
-
-    Parameters
-    ----------
-    X : array_like, shape (n, N)
-    w : array_like, shape (N,)
-        Infinities are allowed in both, as long as no score becomes NaN.
-    k : int
 
     Returns
     -------
@@ -81,15 +70,6 @@ def row_scores(X, w):
 def ranking_features(X, ranking, *, k=5):
     """Feature vector of an ordering: its first k documents, discounted by their place.
 
-    Parameters
-    ----------
-    X : array_like, shape (n, N)
-        One row a document.
-    ranking : array_like of int
-        Document indices, best first; may stop after the first places.
-    k : int, default 5
-        How many places count.
-
     Returns
     -------
     ndarray, shape (N,)
@@ -119,16 +99,6 @@ def ranking_features(X, ranking, *, k=5):
 
 def inverse_update(Ainv, x, *, c=1.0, triangle="both"):
     """Rank-one update of an inverse, in place: ``A += c x x^T`` for the A with that inverse.
-
-    Parameters
-    ----------
-    Ainv : ndarray of float64, shape (n, n)
-        Inverse of a symmetric positive definite A; changed in place. Its lower triangle is read.
-    x : array_like, shape (n,)
-    c : float, default 1.0
-        Weight, > 0.
-    triangle : {"both", "lower"}
-        "both" writes the result to both triangles, "lower" leaves the strict upper one as it is.
 
     Returns
     -------

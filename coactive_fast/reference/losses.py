@@ -2,7 +2,8 @@
 
 Each loss is a function of the prediction alone, ``f_t(x) = l(x.z, y)`` with the row z and the
 label y of round t, which are those number ``t mod n``. So the value is ``l(m, y)`` at
-``m = x.z`` and the gradient ``l'(m, y) z``.
+``m = x.z`` and the gradient ``l'(m, y) z``. What the parameters mean say the classes of
+`coactive_fast.losses`.
 
 Examples
 --------
@@ -14,7 +15,14 @@ Examples
 array([0., 2.])
 """
 
+from __future__ import annotations
+
+from typing import Any, SupportsIndex
+
 import numpy as np
+from numpy.typing import ArrayLike
+
+from coactive_fast._typing import Vector
 
 from . import _check as check
 
@@ -29,18 +37,18 @@ class _Rows:
     """What the losses share: the rows, and the way from ``l`` and ``l'`` to value and gradient."""
 
     @property
-    def classifies(self):
+    def classifies(self) -> bool:
         """Whether a prediction is right or wrong."""
         return False
 
-    def __init__(self, Z, y, scalings):
+    def __init__(self, Z: ArrayLike, y: ArrayLike, scalings: dict[str, Any]) -> None:
         given = {name: s for name, s in scalings.items() if s is not None}
         self.scaling = given or None  # part of the record of a run
         self.Z = check.table("Z", _scaled("Z", Z, given)).copy()
         self.y = check.vector("y", _scaled("y", y, given), len(self.Z), of="Z").copy()
         self.dimension = self.Z.shape[1]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.Z)
 
     def _row(self, t, x):
@@ -51,7 +59,7 @@ class _Rows:
         with np.errstate(over="ignore", invalid="ignore"):
             return z, check.finite("x.z", z @ x), self.y[i]
 
-    def value(self, t, x):
+    def value(self, t: SupportsIndex, x: ArrayLike) -> float:
         """The loss ``f_t(x)``.
 
         Examples
@@ -64,7 +72,7 @@ class _Rows:
         with np.errstate(over="ignore"):
             return float(check.finite("the loss at x", self._loss(m, y)))
 
-    def gradient(self, t, x):
+    def gradient(self, t: SupportsIndex, x: ArrayLike) -> Vector:
         """The gradient of ``f_t`` at x.
 
         Examples
@@ -86,7 +94,7 @@ class _Labelled(_Rows):
         """Whether every label is -1 or +1, so that a prediction is right or wrong."""
         return bool((np.abs(self.y) == 1.0).all())
 
-    def mistake(self, t, x):
+    def mistake(self, t: SupportsIndex, x: ArrayLike) -> bool:
         """Whether the sign of the prediction (0 counts as +1) is not the label.
 
         Examples
@@ -104,15 +112,6 @@ class _Labelled(_Rows):
 class Squared(_Labelled):
     """Squared loss ``(x.z - y)^2 / 2``.
 
-    Parameters
-    ----------
-    Z : array_like, shape (n, d)
-        One row a round.
-    y : array_like, shape (n,)
-        The values to be predicted.
-    Z_scaling, y_scaling : optional
-        Objects whose ``transform`` is applied to Z and y first; kept as ``scaling``.
-
     Examples
     --------
     >>> from coactive_fast import reference
@@ -120,7 +119,8 @@ class Squared(_Labelled):
     2.0
     """
 
-    def __init__(self, Z, y, *, Z_scaling=None, y_scaling=None):
+    def __init__(self, Z: ArrayLike, y: ArrayLike, *, Z_scaling: Any = None,
+                 y_scaling: Any = None) -> None:
         super().__init__(Z, y, {"Z": Z_scaling, "y": y_scaling})
 
     def _loss(self, m, y):
@@ -133,15 +133,6 @@ class Squared(_Labelled):
 class Logistic(_Labelled):
     """Logistic loss ``log(1 + exp(-y x.z))``.
 
-    Parameters
-    ----------
-    Z : array_like, shape (n, d)
-        One row a round.
-    y : array_like, shape (n,)
-        Labels, -1 or +1.
-    Z_scaling : optional
-        As for `Squared`.
-
     Examples
     --------
     >>> from coactive_fast import reference
@@ -149,7 +140,7 @@ class Logistic(_Labelled):
     0.693147
     """
 
-    def __init__(self, Z, y, *, Z_scaling=None):
+    def __init__(self, Z: ArrayLike, y: ArrayLike, *, Z_scaling: Any = None) -> None:
         super().__init__(Z, y, {"Z": Z_scaling})
         if not self.classifies:
             raise ValueError("y must be -1 or +1 everywhere")
@@ -164,13 +155,6 @@ class Logistic(_Labelled):
 class PortfolioReturn(_Rows):
     """The return ``x.z`` of a portfolio, as the loss ``-x.z``.
 
-    Parameters
-    ----------
-    Z : array_like, shape (n, d)
-        One row a round: the return of each of d shares.
-    Z_scaling : optional
-        As for `Squared`.
-
     Examples
     --------
     >>> from coactive_fast import reference
@@ -178,7 +162,7 @@ class PortfolioReturn(_Rows):
     -0.125
     """
 
-    def __init__(self, Z, *, Z_scaling=None):
+    def __init__(self, Z: ArrayLike, *, Z_scaling: Any = None) -> None:
         super().__init__(Z, np.zeros(len(check.table("Z", Z))), {"Z": Z_scaling})
 
     def _loss(self, m, y):

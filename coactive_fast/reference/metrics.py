@@ -1,4 +1,4 @@
-"""Slow twins of the measures of rankings and of regret.
+"""Slow twins of the measures of rankings and of regret, `coactive_fast.metrics`.
 
 Examples
 --------
@@ -9,33 +9,31 @@ Examples
 1.0
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, SupportsIndex
+
 import numpy as np
+from numpy.typing import ArrayLike
+
+from coactive_fast._typing import Real
 
 from . import _check as check
 from .coactive_tasks import ordering_utility
+from .kernels import top_k
 
-__all__ = ["convex_regret", "dcg", "ndcg"]
+__all__ = ["convex_regret", "dcg", "evaluate", "ndcg"]
 
 
-def dcg(relevance, ranking, *, k=5, gain="linear", offsets=None):
+def dcg(relevance: ArrayLike, ranking: ArrayLike, *, k: SupportsIndex = 5,
+        gain: Literal["linear", "exponential"] = "linear", offsets: ArrayLike | None = None) -> Any:
     """Discounted cumulative gain of the first k places.
-
-    Parameters
-    ----------
-    relevance : array_like, shape (documents,)
-        The label of each document.
-    ranking : array_like of int
-        Document indices, best first; may stop after the first places.
-    k : int, default 5
-    gain : {"linear", "exponential"}
-        The label itself, as in the utility of a ranking, or ``2^label - 1``.
-    offsets : array_like of int, shape (queries + 1,), optional
-        Many queries, one behind the other in relevance and in ranking, each ranking complete
-        and its documents counted from 0; the result is then an array.
 
     Notes
     -----
-    ``sum_{i = 1 .. min(k, n)} gain(relevance[ranking[i]]) / log2(i + 1)``.
+    ``sum_{i = 1 .. min(k, n)} gain(relevance[ranking[i]]) / log2(i + 1)``; the gain of a label is
+    itself, or ``2^label - 1``.
 
     Examples
     --------
@@ -53,19 +51,10 @@ def dcg(relevance, ranking, *, k=5, gain="linear", offsets=None):
     return _each(one, check.vector("relevance", relevance), ranking, offsets)
 
 
-def ndcg(relevance, ranking, *, k=5, gain="linear", empty=0.0, offsets=None):
-    """DCG divided by that of the best ordering.
-
-    Parameters
-    ----------
-    relevance : array_like, shape (documents,)
-        Labels >= 0.
-    ranking, k, gain, offsets
-        As for `dcg`.
-    empty : float, default 0.0
-        The value of a query without a relevant document (all labels zero), where the best DCG
-        is zero and the quotient means nothing. NaN is allowed, to leave such queries out with
-        `numpy.nanmean`; 1.0 is what some tools report.
+def ndcg(relevance: ArrayLike, ranking: ArrayLike, *, k: SupportsIndex = 5,
+         gain: Literal["linear", "exponential"] = "linear", empty: Real = 0.0,
+         offsets: ArrayLike | None = None) -> Any:
+    """DCG divided by that of the best ordering; `empty` where the best is 0.
 
     Examples
     --------
@@ -90,15 +79,43 @@ def ndcg(relevance, ranking, *, k=5, gain="linear", empty=0.0, offsets=None):
     return _each(one, relevance, ranking, offsets)
 
 
-def convex_regret(utility, optimal_utility, loss):
-    """``CREG_T = mean_t c(U(x, y_t) - U(x, y*)) - c(0)``.
+def evaluate(learner: Any, data: Any, *, measures: Sequence[str] = ("ndcg@10",),
+             average: bool = False,
+             gain: Literal["linear", "exponential"] = "exponential") -> dict[str, float]:
+    """The mean over the queries of each measure of the learner's rankings, by its name.
 
-    Parameters
-    ----------
-    utility, optimal_utility : array_like, shape (T,)
-        Of the presented and of the best object, T >= 1.
-    loss : callable
-        c, a convex loss of one number.
+    Notes
+    -----
+    The ranking of a query is by ``learner.scores``, ties to the lower index. A query without a
+    relevant document counts 0.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from coactive_fast import reference
+    >>> data = [SimpleNamespace(features=[[1.0], [2.0]], relevance=[0, 2])]
+    >>> learner = reference.PreferencePerceptron(reference.Ranking())
+    >>> reference.metrics.evaluate(learner, data, measures=("ndcg@1", "dcg@1"))
+    {'ndcg@1': 0.0, 'dcg@1': 0.0}
+    """
+    if len(data) == 0:
+        raise ValueError("data is empty: there is no mean")
+    found = {}
+    for measure in measures:
+        name, _, k = measure.partition("@")
+        one = {"dcg": dcg, "ndcg": ndcg}[check.choice("measures", name, ("dcg", "ndcg"))]
+        values = []
+        for query in data:
+            scores = learner.scores(query.features, average=average)
+            ranking = top_k(scores, scores.size)
+            values.append(one(query.relevance, ranking, k=int(k), gain=gain))
+        found[measure] = float(np.mean(values))
+    return found
+
+
+def convex_regret(utility: ArrayLike, optimal_utility: ArrayLike,
+                  loss: Callable[[float], Real]) -> float:
+    """``CREG_T = mean_t c(U(x, y_t) - U(x, y*)) - c(0)``.
 
     Examples
     --------

@@ -1,8 +1,15 @@
-"""Slow twins of the multiclass learners but for `Confidit`: Banditron and those told the label."""
+"""Slow twins of the multiclass learners but for `Confidit`: Banditron and those told the label.
 
-from typing import NamedTuple
+What their parameters mean say the classes of the same names in `coactive_fast`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, SupportsIndex
 
 import numpy as np
+
+from coactive_fast._typing import Real, RowsLike, Seed, Vector
 
 from . import _check as check
 from ._ridge import in_range, product
@@ -11,15 +18,6 @@ from .multiclass_shell import MulticlassLearner
 
 class Banditron(MulticlassLearner):
     """The Perceptron that is only told right or wrong, and explores by chance.
-
-    Parameters
-    ----------
-    n_classes : int
-        K, at least 2.
-    gamma : float, default 0.05
-        How much it explores, in (0, 1].
-    seed : optional
-        What `numpy.random.default_rng` takes.
 
     Notes
     -----
@@ -38,11 +36,11 @@ class Banditron(MulticlassLearner):
 
     _full_information = False
 
-    def __init__(self, n_classes, *, gamma=0.05, seed=None):
+    def __init__(self, n_classes: SupportsIndex, *, gamma: Real = 0.05, seed: Seed = None) -> None:
         self.gamma = check.within("gamma", gamma, "(0, 1]")
         super().__init__(n_classes, seed)
 
-    def choose(self, x):
+    def choose(self, x: RowsLike) -> int:
         """The label for x, drawn: the generator moves on, nothing else changes.
 
         Examples
@@ -56,7 +54,7 @@ class Banditron(MulticlassLearner):
         above = reached > self._rng.random()
         return int(np.argmax(above)) if above.any() else self.n_classes - 1
 
-    def learn(self, x, label, correct):
+    def learn(self, x: RowsLike, label: SupportsIndex, correct: bool | np.bool_) -> None:
         """Takes in that `label` was right or wrong for x; the label need not be that of `choose`.
 
         Examples
@@ -69,7 +67,7 @@ class Banditron(MulticlassLearner):
                [12.]])
         """
         x, label = self._row(x), self._label(label)
-        correct = check.flag("correct", correct)
+        correct = check.answer("correct", correct)
         classes = self._before(x)
         best = self._exploit(classes, x)
         step = np.zeros(self.n_classes)
@@ -90,11 +88,6 @@ class Banditron(MulticlassLearner):
 class MulticlassPerceptron(MulticlassLearner):
     """The multiclass Perceptron; it is told the right label.
 
-    Parameters
-    ----------
-    n_classes : int
-        K, at least 2.
-
     Notes
     -----
     It chooses ``argmax_i w_i.x``. Where that is another label than y,
@@ -110,7 +103,7 @@ class MulticlassPerceptron(MulticlassLearner):
            [ 1.,  2.]])
     """
 
-    def learn(self, x, y):
+    def learn(self, x: RowsLike, y: SupportsIndex) -> None:
         """Takes in that y is the right label of x.
 
         Examples
@@ -149,7 +142,7 @@ def _spread(w, diagonal):
 class _DiagonalLearner(MulticlassLearner):
     """A learner whose classes are of the kind `_Spread`."""
 
-    def inverse(self, i):
+    def inverse(self, i: SupportsIndex) -> Vector:
         """The diagonal of ``A_i^-1`` for class i, shape (d,); empty before the first round.
 
         Examples
@@ -163,7 +156,7 @@ class _DiagonalLearner(MulticlassLearner):
         i = check.index("i", i, self.n_classes)
         return np.zeros(0) if self._classes is None else self._inverse(self._classes[i])
 
-    def information(self):
+    def information(self) -> Vector:
         """``log det A_i`` minus its value at the start for every class, shape (K,).
 
         Examples
@@ -189,13 +182,6 @@ class _DiagonalLearner(MulticlassLearner):
 class MulticlassSecondOrderPerceptron(_DiagonalLearner):
     """The second-order Perceptron with diagonal matrices; it is told the right label.
 
-    Parameters
-    ----------
-    n_classes : int
-        K, at least 2.
-    a : float, default 1.0
-        > 0 (at least 1e-300).
-
     Notes
     -----
     The score of class i is ``b_i . (a + S_i + x^2)^-1 x``: the x that is asked about counts in
@@ -212,13 +198,13 @@ class MulticlassSecondOrderPerceptron(_DiagonalLearner):
            [ 1.,  2.]]), array([0.5, 0.2]))
     """
 
-    def __init__(self, n_classes, *, a=1.0):
+    def __init__(self, n_classes: SupportsIndex, *, a: Real = 1.0) -> None:
         self.a = check.positive("a", a)
         if self.a < 1e-300:  # 1 / a is the first variance
             raise ValueError(f"a must be >= 1e-300, got {a}")
         super().__init__(n_classes)
 
-    def learn(self, x, y):
+    def learn(self, x: RowsLike, y: SupportsIndex) -> None:
         """Takes in that y is the right label of x.
 
         Examples
@@ -252,13 +238,6 @@ class MulticlassSecondOrderPerceptron(_DiagonalLearner):
 class MulticlassAROW(_DiagonalLearner):
     """AROW, multiclass and with diagonal covariances; it is told the right label.
 
-    Parameters
-    ----------
-    n_classes : int
-        K, at least 2.
-    r : float, default 1.0
-        > 0; the larger, the smaller the steps.
-
     Notes
     -----
     j is the best of the wrong classes, ``M = w_y.x - w_j.x`` and
@@ -279,11 +258,11 @@ class MulticlassAROW(_DiagonalLearner):
            [ 0.33333333,  0.        ]])
     """
 
-    def __init__(self, n_classes, *, r=1.0):
+    def __init__(self, n_classes: SupportsIndex, *, r: Real = 1.0) -> None:
         self.r = check.positive("r", r)
         super().__init__(n_classes)
 
-    def learn(self, x, y):
+    def learn(self, x: RowsLike, y: SupportsIndex) -> None:
         """Takes in that y is the right label of x.
 
         Examples

@@ -1,65 +1,47 @@
 """Slow twin of Confidit: multiclass learning from right or wrong with upper confidence bounds."""
 
+from __future__ import annotations
+
 import copy
 import math
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, SupportsIndex
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from coactive_fast._typing import Kernel, Real, RowsLike, Seed, Vector
 
 from . import _check as check
 from ._ridge import COVARIANCES, fresh, kernel_of
 from .multiclass_shell import MulticlassLearner
 from .projections import project_scores
 
+CONFIDENCES = ("constant", "theory", "selfnormalized")
+
 
 class Confidit(MulticlassLearner):
-    """One ridge regression a class; the label with the best optimistic score is tried.
-
-    Parameters
-    ----------
-    n_classes : int
-        K, at least 2.
-    covariance : {"diagonal", "full", "kernel"}
-        What is kept of every A_i: its diagonal, all of it, or the Gram matrix of the rows seen.
-    confidence : {"constant", "theory"}
-        The width of the confidence interval, see below.
-    eta : float, default 1.0
-        The constant of ``confidence="constant"``, > 0.
-    alpha : float, default 1.0
-        How close to each other the scores are taken to be, in (-1, 1].
-    projection : bool, default False
-        Project the scores of each round first. Not with a kernel.
-    norm_bound : float, default 1.0
-        ||U||, the length of all true weights together, >= 0; for "theory".
-    delta : float, default 0.05
-        Probability with which the theory may fail, in (0, 1).
-    approximation_error : float, default 0.0
-        How far from linear the classes may be in every round, >= 0; for "theory". (With it this
-        is Modified Confidit.)
-    diagonal_step : {"residual", "printed"}
-        For the diagonal: the step of the full matrix taken from its diagonal, or the one printed
-        in the paper, each feature by itself.
-    normalize : bool, default False
-        Divide every row by its length.
-    kernel : {"linear", "rbf", "poly"} or callable
-        For ``covariance="kernel"``, as for `Dual`; a callable gets two 1-D rows.
-    kernel_params : dict, optional
-    seed : optional
-        What `numpy.random.default_rng` takes.
+    """One ridge regression a class; the parameters are those of `coactive_fast.Confidit`.
 
     Notes
     -----
-    At the start ``A_i = (1 + alpha)^2 I`` and ``w_i = 0``. A round is:
+    Every matrix is solved with afresh. At the start ``A_i = (1 + alpha)^2 I`` and ``w_i = 0``.
+    A round is:
 
     1. ``v_i = A_i^-1 x``, ``q_i = x.v_i``, ``m_i = w_i.x``.
     2. With projection ``w_i += c_i v_i`` for every class, such that the new ``m_i + alpha`` are
-       the projection of the old ones onto ``{v >= 0, sum v = 1 + alpha}`` with weights q_i.
+       the projection of the old ones onto ``{v >= 0, sum v = 1 + alpha}`` with weights q_i. In
+       the kernel form x joins the rows of every w_i then, but of no A_i.
     3. ``label = argmax_i m_i + eps_i``, ties to the lower one, where ``eps_i^2`` is ``eta q_i``
-       (constant) or ``2 q_i eta_t`` (theory). In round t, with C = 4::
+       (constant), ``2 q_i eta_t`` (theory), or, self-normalised, ``q_i (sqrt(log(det A_i / det
+       (first A_i)) + 2 log(K / delta)) + (1 + alpha) ||u||)^2``. In round t, with C = 4::
 
            eta_t = (1 + alpha)^2 ||U||^2 / 2 + (C / 2) sum_{s < t} q_s / (1 + q_s)
-                   + 9 C log((t + 4) / delta) + C (t - 1) approximation_error
+                   + 9 C log((t + 4) / delta) + C sum_{s < t} error_s
 
-       where q_s is that of the label learned in round s, in its matrix before that round.
+       where q_s is that of the label learned in round s, in its matrix before that round, and
+       error_s the approximation error of round s: a number for all rounds, entry s - 1 of an
+       array (0 beyond its end), or what a callable says of s; it is asked once, as round s ends.
     4. Right: ``beta = 1``. Wrong: ``beta = -1`` with probability ``(1 + alpha) / 2``, else 1. With
        ``alpha = 1`` and for right answers no coin is drawn.
     5. For the class of the label alone: ``A += x x^T``, ``w += A^-1 x (beta - w.x)``.
@@ -67,6 +49,8 @@ class Confidit(MulticlassLearner):
     `choose` does steps 1 to 3 and changes nothing; `learn` does all but the choice. A row that is
     null (in the feature space of the kernel) gets label 0 and only counts as a round.
     `decision_function` and `predict` use the ``w_i.x`` as they are, without projection.
+
+    Differs: no `max_features`, and no `health`.
 
     Examples
     --------
@@ -85,36 +69,23 @@ class Confidit(MulticlassLearner):
 
     _full_information = False
 
-    def __init__(
-        self,
-        n_classes,
-        *,
-        covariance="diagonal",
-        confidence="constant",
-        eta=1.0,
-        alpha=1.0,
-        projection=False,
-        norm_bound=1.0,
-        delta=0.05,
-        approximation_error=0.0,
-        diagonal_step="residual",
-        normalize=False,
-        kernel="linear",
-        kernel_params=None,
-        seed=None,
-    ):
+    def __init__(self, n_classes: SupportsIndex, *,
+                 covariance: Literal["diagonal", "full", "kernel"] = "diagonal",
+                 confidence: Literal["constant", "theory", "selfnormalized"] = "constant",
+                 eta: Real = 1.0, alpha: Real = 1.0, projection: bool = False,
+                 norm_bound: Real = 1.0, delta: Real = 0.05,
+                 approximation_error: ArrayLike | Callable[[int], float] = 0.0,
+                 diagonal_step: Literal["residual", "printed"] = "residual",
+                 normalize: bool = False, kernel: Kernel = "linear",
+                 kernel_params: Mapping[str, Any] | None = None, seed: Seed = None) -> None:
         self.covariance = check.choice("covariance", covariance, COVARIANCES)
-        self.confidence = check.choice("confidence", confidence, ("constant", "theory"))
+        self.confidence = check.choice("confidence", confidence, CONFIDENCES)
         self.eta = check.positive("eta", eta)
         self.alpha = check.within("alpha", alpha, "(-1, 1]")
         self.projection = check.flag("projection", projection)
-        if self.projection and covariance == "kernel":
-            raise ValueError('projection=True is not possible with covariance="kernel"')
         self.norm_bound = check.within("norm_bound", norm_bound, "[0, inf)")
         self.delta = check.within("delta", delta, "(0, 1)")
-        self.approximation_error = check.within(
-            "approximation_error", approximation_error, "[0, inf)"
-        )
+        self.approximation_error = _errors(approximation_error)
         self.diagonal_step = check.choice("diagonal_step", diagonal_step, ("residual", "printed"))
         self.normalize = check.flag("normalize", normalize)
         self.kernel, self.kernel_params = kernel, kernel_params
@@ -124,8 +95,9 @@ class Confidit(MulticlassLearner):
     def _start(self):
         super()._start()
         self._explained = 0.0  # sum of the q / (1 + q) of the labels learned
+        self._told = 0.0  # sum of what a callable said of the rounds so far
 
-    def choose(self, x):
+    def choose(self, x: RowsLike) -> int:
         """The label with the best score plus width; a pure reading.
 
         Examples
@@ -141,7 +113,7 @@ class Confidit(MulticlassLearner):
         m, q = _read(classes, x)
         return int(np.argmax(m + self._widths(q)))
 
-    def learn(self, x, label, correct):
+    def learn(self, x: RowsLike, label: SupportsIndex, correct: bool | np.bool_) -> None:
         """Takes in that `label` was right or wrong for x; the label need not be that of `choose`.
 
         Examples
@@ -154,9 +126,13 @@ class Confidit(MulticlassLearner):
                [0.25]])
         """
         x, label = self._row(x), self._label(label)
-        correct = check.flag("correct", correct)
+        correct = check.answer("correct", correct)
         classes = self._projected(self._before(x), x)
+        told = self._told
+        if callable(self.approximation_error):
+            told += _one_error(self.approximation_error(self.rounds + 1))
         if classes[label].ignores(x):
+            self._told = told
             self._after(x, {})
             return
         rng = self._rng
@@ -170,11 +146,11 @@ class Confidit(MulticlassLearner):
         _, q = classes[label].read(x)
         changed = dict(enumerate(classes))
         changed[label] = classes[label].learned(x, beta)
-        self._rng = rng
+        self._rng, self._told = rng, told
         self._explained += q / (1.0 + q)
         self._after(x, changed)
 
-    def inverse(self, i):
+    def inverse(self, i: SupportsIndex) -> Vector:
         """``A_i^-1``: a matrix, for the diagonal a vector; empty before the first round.
 
         Examples
@@ -192,7 +168,7 @@ class Confidit(MulticlassLearner):
         classes = self._classes or [self._fresh(0)] * self.n_classes
         return classes[i].inverse
 
-    def information(self):
+    def information(self) -> Vector:
         """``log det A_i`` minus its value at the start for every class, shape (K,).
 
         For full and kernel that is the sum of the ``log(1 + q)`` of what the class has learned.
@@ -209,7 +185,7 @@ class Confidit(MulticlassLearner):
         return np.array([one.information for one in classes])
 
     @property
-    def weights(self):
+    def weights(self) -> Vector:
         """One row a class, shape (K, d); (K, 0) before the first round. Not with a kernel.
 
         Examples
@@ -257,15 +233,43 @@ class Confidit(MulticlassLearner):
         """Step 3: the eps_i of the round to come."""
         if self.confidence == "constant":
             return np.sqrt(self.eta * q)
+        if self.confidence == "selfnormalized":
+            chance = math.log(self.n_classes) - math.log(self.delta)
+            noise = np.sqrt(self.information() + 2.0 * chance)
+            return np.sqrt(q) * (noise + (1.0 + self.alpha) * self.norm_bound)
         t = self.rounds + 1
         C = 4.0  # (1 + alpha)^2 at alpha = 1; below that 1 - w.x can still reach 2
         eta_t = (
             (1.0 + self.alpha) ** 2 * self.norm_bound * self.norm_bound / 2.0
             + C / 2.0 * self._explained
             + 9.0 * C * (math.log(t + 4) - math.log(self.delta))
-            + C * (t - 1) * self.approximation_error
+            + C * self._error_so_far()
         )
         return np.sqrt(2.0 * q * eta_t)
+
+    def _error_so_far(self):
+        """The sum of the approximation errors of the rounds learned."""
+        if callable(self.approximation_error):
+            return self._told
+        if np.ndim(self.approximation_error):
+            return math.fsum(self.approximation_error[: self.rounds])
+        return self.rounds * self.approximation_error
+
+
+def _errors(value):
+    """The approximation error as given: a function, a vector of its own, or a float."""
+    if callable(value):
+        return value
+    if check.array("approximation_error", value).ndim == 0:
+        return _one_error(value)
+    errors = check.vector("approximation_error", value).copy()
+    if (errors < 0.0).any():
+        raise ValueError("approximation_error must be >= 0 in every round")
+    return errors
+
+
+def _one_error(value):
+    return check.within("approximation_error", value, "[0, inf)")
 
 
 def _read(classes, x):

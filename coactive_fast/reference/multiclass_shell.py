@@ -5,9 +5,15 @@ a pair of vectors, a ridge regression) that is never changed, only replaced: a l
 for each class, and an update is one assignment at the very end of `learn`.
 """
 
+from __future__ import annotations
+
 import dataclasses
+from typing import SupportsIndex
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coactive_fast._typing import RowsLike, Seed, Vector
 
 from . import _check as check
 from ._ridge import product
@@ -28,9 +34,9 @@ class MulticlassHistory:
         The labels chosen.
     """
 
-    mistakes: np.ndarray
-    explored: np.ndarray
-    choices: np.ndarray
+    mistakes: NDArray[np.bool_]
+    explored: NDArray[np.bool_]
+    choices: NDArray[np.intp]
 
 
 class MulticlassLearner(RowLearner):
@@ -42,7 +48,7 @@ class MulticlassLearner(RowLearner):
 
     _full_information = True
 
-    def __init__(self, n_classes, seed=None):
+    def __init__(self, n_classes: SupportsIndex, seed: Seed = None) -> None:
         self._built_with = check.count("n_classes", n_classes)
         if self._built_with < 2:
             raise ValueError(f"n_classes must be >= 2, got {n_classes}")
@@ -52,7 +58,7 @@ class MulticlassLearner(RowLearner):
         self.n_classes = self._built_with
         self._classes = None
 
-    def add_class(self):
+    def add_class(self) -> int:
         """One class more, as fresh as all were at the start; returns its label.
 
         `reset` takes it away again.
@@ -69,7 +75,7 @@ class MulticlassLearner(RowLearner):
         self.n_classes += 1
         return self.n_classes - 1
 
-    def choose(self, x):
+    def choose(self, x: RowsLike) -> int:
         """The label for x.
 
         Examples
@@ -81,7 +87,7 @@ class MulticlassLearner(RowLearner):
         x = self._row(x)
         return self._exploit(self._before(x), x)
 
-    def decision_function(self, X):
+    def decision_function(self, X: RowsLike) -> Vector:
         """The score of every class for every row of X, an array of shape (n, K).
 
         Examples
@@ -97,7 +103,7 @@ class MulticlassLearner(RowLearner):
             scores[t] = self._margins(self._before(x), x)
         return scores
 
-    def predict(self, X):
+    def predict(self, X: RowsLike) -> NDArray[np.intp]:
         """The labels of pure exploitation: the best score of each row, ties to the lower label.
 
         Examples
@@ -108,7 +114,7 @@ class MulticlassLearner(RowLearner):
         """
         return np.argmax(self.decision_function(X), axis=1)
 
-    def run(self, X, y):
+    def run(self, X: RowsLike, y: ArrayLike) -> MulticlassHistory:
         """Choose and learn, row by row; y holds the right labels.
 
         Returns
@@ -137,7 +143,7 @@ class MulticlassLearner(RowLearner):
         return MulticlassHistory(choices != y, explored, choices)
 
     @property
-    def weights(self):
+    def weights(self) -> Vector:
         """One row a class, shape (K, d); (K, 0) before the first round. A copy.
 
         Examples
@@ -170,7 +176,7 @@ class MulticlassLearner(RowLearner):
         return int(np.argmax(self._margins(classes, x)))
 
     def _label(self, label, name="label"):
-        return check.index(name, label, self.n_classes)
+        return check.label(name, label, self.n_classes)
 
     def _fresh(self, d):
         return np.zeros(d)

@@ -5,7 +5,8 @@ alone. The last three are small strictly convex quadratic programmes and are sol
 primal active-set method: guess which constraints hold with equality, solve that face exactly
 with a dense solve, walk towards its solution until a constraint stops the walk, let go of a
 constraint whose multiplier has the wrong sign. The objective falls along the way, so no guess
-comes back.
+comes back. What the parameters mean say the functions of the same names in
+`coactive_fast.kernels`.
 """
 
 import math
@@ -18,14 +19,6 @@ from . import _check as check
 
 def project_scores(z, q, total):
     """Weighted projection of scores onto ``{v >= 0, sum v = total}``.
-
-    Parameters
-    ----------
-    z : array_like, shape (K,)
-    q : array_like, shape (K,)
-        Weights, > 0.
-    total : float
-        The sum, > 0.
 
     Returns
     -------
@@ -74,14 +67,6 @@ def project_scores(z, q, total):
 
 def project_ball(z, Ainv, radius):
     """Projection onto the Euclidean ball in the norm of A.
-
-    Parameters
-    ----------
-    z : array_like, shape (n,)
-    Ainv : array_like, shape (n, n)
-        Inverse of A, positive definite; the lower triangle is read.
-    radius : float
-        > 0.
 
     Returns
     -------
@@ -133,14 +118,6 @@ def project_ball(z, Ainv, radius):
 def project_simplex(z, Ainv, *, total=1.0):
     """Projection onto ``{w >= 0, sum w = total}`` in the norm of A.
 
-    Parameters
-    ----------
-    z : array_like, shape (n,)
-    Ainv : array_like, shape (n, n)
-        Inverse of A, positive definite; the lower triangle is read.
-    total : float, default 1.0
-        > 0.
-
     Returns
     -------
     ndarray, shape (n,)
@@ -169,14 +146,6 @@ def project_simplex(z, Ainv, *, total=1.0):
 
 def project_box(z, Ainv, lower, upper):
     """Projection onto the box ``lower <= w <= upper`` in the norm of A.
-
-    Parameters
-    ----------
-    z : array_like, shape (n,)
-    Ainv : array_like, shape (n, n)
-        Inverse of A, positive definite; the lower triangle is read.
-    lower, upper : float or array_like, shape (n,)
-        Finite, ``lower <= upper``.
 
     Returns
     -------
@@ -210,14 +179,6 @@ def project_box(z, Ainv, lower, upper):
 
 def project_l1(z, Ainv, radius):
     """Projection onto the L1 ball ``sum |w_i| <= radius`` in the norm of A.
-
-    Parameters
-    ----------
-    z : array_like, shape (n,)
-    Ainv : array_like, shape (n, n)
-        Inverse of A, positive definite; the lower triangle is read.
-    radius : float
-        > 0.
 
     Returns
     -------

@@ -1,16 +1,27 @@
-"""Slow twins of the simulations: literal loops of present, respond, learn."""
+"""Slow twins of the simulations: literal loops of present, respond, learn.
+
+What their parameters mean say the functions of the same names in `coactive_fast`.
+"""
+
+from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any, SupportsIndex
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike, NDArray
+
+from coactive_fast._typing import Real, Seed, Vector
 
 from . import _check as check
 from .coactive_tasks import Items, Ranking, ordering_utility
 from .kernels import row_scores
-from .users import at_work
+from .metrics import evaluate
+from .users import at_work, feedback_from_clicks
 
 
 @dataclass(eq=False)
@@ -25,6 +36,13 @@ class History:
         Of the presented and of the best object.
     regret_per_user : ndarray, shape (users, T), or None
         Items alone; NaN once a user's candidates have run out.
+    feedback_utility : ndarray, shape (T,), or None
+        Of the feedback.
+    gain_per_user : ndarray, shape (users, T), or None
+        Items alone: each user's utility of the feedback less that of the presented item.
+    held_out : dict of str to ndarray, or None
+        By measure: what `metrics.evaluate` says of the held-out data after `held_out_rounds`.
+    held_out_rounds : ndarray of int, or None
 
     Examples
     --------
@@ -35,13 +53,43 @@ class History:
     (array([2., 1.]), array([2., 2.]))
     """
 
-    regret: np.ndarray
-    utility: np.ndarray
-    optimal_utility: np.ndarray
-    regret_per_user: np.ndarray | None
+    regret: Vector
+    utility: Vector
+    optimal_utility: Vector
+    regret_per_user: Vector | None
+    feedback_utility: Vector | None = None
+    gain_per_user: Vector | None = None
+    held_out: dict[str, Vector] | None = None
+    held_out_rounds: NDArray[np.intp] | None = None
+
+    def slack(self, alpha: Real, *, clip: bool = True) -> Vector:
+        """``alpha (U(best) - U(presented)) - (U(feedback) - U(presented))`` where positive.
+
+        Over items each user's own, then the mean over the users still there. Without `clip` the
+        sign is kept.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from coactive_fast import reference
+        >>> h = reference.History(np.array([2.0, 2.0]), np.zeros(2), np.full(2, 2.0), None,
+        ...                       np.array([0.5, 1.5]))
+        >>> h.slack(0.5), h.slack(0.5, clip=False)
+        (array([0.5, 0. ]), array([ 0.5, -0.5]))
+        """
+        alpha, clip = check.fraction("alpha", alpha), check.flag("clip", clip)
+        if self.feedback_utility is None:
+            raise ValueError("feedback_utility is not known, and a slack needs it")
+        if self.regret_per_user is None:
+            slack = alpha * self.regret - (self.feedback_utility - self.utility)
+            return np.maximum(slack, 0.0) if clip else slack
+        if self.gain_per_user is None:
+            raise ValueError("gain_per_user is not known, and a slack over items needs it")
+        slack = alpha * self.regret_per_user - self.gain_per_user
+        return _mean(np.maximum(slack, 0.0) if clip else slack)
 
     @property
-    def cumulative_regret(self):
+    def cumulative_regret(self) -> Vector:
         """The sum of the regret of the first t rounds, for every t.
 
         Examples
@@ -55,7 +103,7 @@ class History:
         return np.cumsum(self.regret)
 
     @property
-    def average_regret(self):
+    def average_regret(self) -> Vector:
         """The mean regret of the first t rounds, for every t.
 
         Examples
@@ -69,27 +117,14 @@ class History:
         return self.cumulative_regret / np.arange(1, len(self.regret) + 1)
 
 
-def simulate(learner, data, user, *, order=None, weights=None, seed=None):
+def simulate(learner: Any, data: Any, user: Any, *,
+             order: ArrayLike | None = None, weights: ArrayLike | None = None,
+             seed: Seed = None, held_out: Any = None, every: SupportsIndex | None = None,
+             measures: Sequence[str] = ("ndcg@10",)) -> History:
     """Let a learner present, a user answer and the learner learn, once for each query of order.
 
-    Parameters
-    ----------
-    learner : a coactive learner
-        Learns; where it stood before is where it starts.
-    data : sequence
-        ``data[i].features`` is the x of query i (rankings: documents x N); users may look at
-        more, such as ``data[i].relevance``.
-    user : object with ``respond(data[i], presented)``
-        A user of `users` goes by the k of the task, whatever its own, and by w* if it has no
-        weights.
-    order : array_like of int, optional
-        Query indices, repeats allowed; None: every query once, in order.
-    weights : array_like, shape (N,), optional
-        w*, by which regret is measured. None: the user's weights where it has some, else
-        ``data.fit_weights()``.
-    seed : optional
-        None: the user's own generator, which moves on. Else the user works on
-        ``default_rng(seed)``.
+    A user with ``clicks`` is presented the first k places of the task, and the learner has
+    `learn_clicks` of them; the feedback is then `feedback_from_clicks`.
 
     Returns
     -------
@@ -116,43 +151,39 @@ def simulate(learner, data, user, *, order=None, weights=None, seed=None):
     weights = check.vector("weights", weights)
     user = at_work(user, getattr(learner.task, "k", None), weights, seed)
 
-    utility, optimal = np.zeros(len(order)), np.zeros(len(order))
+    every = max(len(order), 1) if every is None else check.positive_count("every", every)
+    looks = []
+
+    utility, optimal, feedback = np.zeros((3, len(order)))
     for t, i in enumerate(order):
         query = data[i]
         x = query.features
         best = learner.task.argmax(weights, x)
-        presented = learner.present(x)
-        better = user.respond(query, presented)
-        learner.learn(x, presented, better)
+        if callable(getattr(user, "clicks", None)):
+            presented = learner.present(x, k=learner.task.k)
+            clicked = user.clicks(query, presented)
+            learner.learn_clicks(x, presented, clicked)
+            better = feedback_from_clicks(presented, clicked)
+        else:
+            presented = learner.present(x)
+            better = user.respond(query, presented)
+            learner.learn(x, presented, better)
         utility[t] = _utility(learner.task, weights, x, presented)
         optimal[t] = _utility(learner.task, weights, x, best)
-    return History(optimal - utility, utility, optimal, None)
+        feedback[t] = _utility(learner.task, weights, x, better)
+        if held_out is not None and (t + 1) % every == 0:
+            looks.append(evaluate(learner, held_out, measures=measures))
+    history = History(optimal - utility, utility, optimal, None, feedback)
+    if held_out is not None:
+        history.held_out = {name: np.array([look[name] for look in looks]) for name in measures}
+        history.held_out_rounds = every * np.arange(1, len(looks) + 1)
+    return history
 
 
-def simulate_items(
-    learner, items, weights, user, *, rounds=1500, ratings=None, n_jobs=1, seed=None
-):
+def simulate_items(learner: Any, items: ArrayLike | Items, weights: ArrayLike, user: Any, *,
+                   rounds: SupportsIndex = 1500, ratings: Any = None, n_jobs: SupportsIndex = 1,
+                   seed: Seed = None) -> History:
     """Many users of one catalogue, each with a fresh learner; what was presented or wished leaves.
-
-    Parameters
-    ----------
-    learner : a coactive learner
-        The template: every user gets a reset copy, and it is not changed.
-    items : array_like, shape (n, N), or Items
-        The catalogue.
-    weights : array_like, shape (users, N)
-        Each user's w*.
-    user : object with ``respond(query, presented)``
-        The query has ``candidates``, ``utilities`` and ``ratings``.
-    rounds : int, default 1500
-        A user whose candidates have run out has NaN from there on.
-    ratings : sparse or dense array of shape (users, n), optional
-        Sparse: what is stored was given; dense: what is not NaN was. A rating that was not
-        given is the utility rounded to the nearest of 1 .. 5 (a half to the even one).
-    n_jobs : int, default 1
-        Checked, and without meaning here.
-    seed : optional
-        What the users' own streams derive from; None: the generator of `user`. Neither moves.
 
     Returns
     -------
@@ -182,27 +213,27 @@ def simulate_items(
     given = _given_ratings(ratings, (len(weights), len(table)))
     streams = _streams(user, seed, len(weights))
 
-    utility = np.full((len(weights), rounds), np.nan)
-    optimal = utility.copy()
+    utility, optimal, feedback = np.full((3, len(weights), rounds), np.nan)
     for u, (true, stream) in enumerate(zip(weights, streams, strict=True)):
         utilities = check.finite("the utilities of items", row_scores(table, true))
         rounded = np.clip(np.rint(utilities), 1.0, 5.0)
         fresh = copy.deepcopy(learner)
         fresh.reset()
-        utility[u], optimal[u] = _one_user(
+        utility[u], optimal[u], feedback[u] = _one_user(
             fresh,
             at_work(user, None, None, stream),
             utilities,
             np.where(np.isnan(given[u]), rounded, given[u]),
             rounds,
         )
-    regret = optimal - utility
-    return History(_mean(regret), _mean(utility), _mean(optimal), regret)
+    regret, gain = optimal - utility, feedback - utility
+    means = (_mean(values) for values in (regret, utility, optimal))
+    return History(*means, regret, _mean(feedback), gain)
 
 
 def _one_user(learner, user, utilities, ratings, rounds):
-    """The utility of what was presented, and of the best candidate, in every round."""
-    utility, optimal = np.full(rounds, np.nan), np.full(rounds, np.nan)
+    """The utility of what was presented, of the best candidate and of the feedback, by round."""
+    utility, optimal, feedback = np.full((3, rounds), np.nan)
     left = np.arange(len(utilities))
     for t in range(rounds):
         if left.size == 0:
@@ -218,8 +249,9 @@ def _one_user(learner, user, utilities, ratings, rounds):
         learner.learn(left, presented, better)
         utility[t] = np.mean(utilities[presented])  # a dueling bandit presents two
         optimal[t] = utilities[left].max()
+        feedback[t] = utilities[better]
         left = np.setdiff1d(left, gone)
-    return utility, optimal
+    return utility, optimal, feedback
 
 
 def _utility(task, weights, x, y):

@@ -6,7 +6,8 @@ orderings of all documents. For items it has ``candidates`` (indices of what is 
 ``utilities`` and ``ratings`` of the whole catalogue; presented and better are item indices.
 
 Where a `DuelingBandit` presents two items, the answer is the one the user likes more: by utility
-or by rating, whichever he goes by, the first when they are equal.
+or by rating, whichever he goes by, the first when they are equal. What the users' parameters mean
+say the classes of `coactive_fast.users`.
 
 Examples
 --------
@@ -19,36 +20,46 @@ array([1, 0, 2])
 array([2, 0, 1])
 """
 
+from __future__ import annotations
+
 import copy
+from collections.abc import Set
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coactive_fast._typing import Real, Seed, Vector
 
 from . import _check as check
 from .coactive_tasks import ordering_utility
 from .kernels import row_scores
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 __all__ = [
     "AlphaInformative",
     "Better",
     "Best",
+    "Clicks",
     "ExpectedAlphaInformative",
     "NoisyDepth",
+    "OneHigher",
     "feedback_from_clicks",
 ]
 
 
+PRESETS = {  # by grade, 0 to 2: of a click where the user looks, and of stopping after it
+    "perfect": ((0.0, 0.5, 1.0), (0.0, 0.0, 0.0)),
+    "navigational": ((0.05, 0.5, 0.95), (0.2, 0.5, 0.9)),
+    "informational": ((0.4, 0.7, 0.9), (0.1, 0.3, 0.5)),
+    "random": ((0.4, 0.5, 0.6), (0.5, 0.5, 0.5)),
+}
+
+
 class AlphaInformative:
     """The least effort that closes the share alpha of the gap to the best object.
-
-    Parameters
-    ----------
-    alpha : float
-        In [0, 1].
-    weights : array_like, shape (N,), optional
-        The true weights w*; rankings need them (`simulate` lends its own), item queries carry
-        utilities instead.
-    k : int, default 5
-        How many places of a ranking count.
 
     Notes
     -----
@@ -69,12 +80,13 @@ class AlphaInformative:
     2
     """
 
-    def __init__(self, alpha, *, weights=None, k=5):
+    def __init__(self, alpha: Real, *, weights: ArrayLike | None = None,
+                 k: SupportsIndex = 5) -> None:
         self.alpha = check.fraction("alpha", alpha)
         self.weights = None if weights is None else check.vector("weights", weights).copy()
         self.k = check.positive_count("k", k)
 
-    def respond(self, query, presented):
+    def respond(self, query: Any, presented: Any) -> Any:
         """The improved object.
 
         Examples
@@ -98,13 +110,6 @@ class AlphaInformative:
 class NoisyDepth:
     """Puts the most relevant of the first `depth` documents on top, by their labels.
 
-    Parameters
-    ----------
-    depth : int
-        How far down the user looks; may be below k or above n.
-    k : int, default 5
-        How many documents he moves.
-
     Examples
     --------
     >>> from types import SimpleNamespace
@@ -114,11 +119,11 @@ class NoisyDepth:
     array([1, 2, 0, 3])
     """
 
-    def __init__(self, depth, *, k=5):
+    def __init__(self, depth: SupportsIndex, *, k: SupportsIndex = 5) -> None:
         self.depth = check.positive_count("depth", depth)
         self.k = check.positive_count("k", k)
 
-    def respond(self, query, presented):
+    def respond(self, query: Any, presented: ArrayLike) -> NDArray[np.intp]:
         """The improved ordering; equal labels keep their presented order.
 
         Examples
@@ -140,24 +145,13 @@ class NoisyDepth:
 class ExpectedAlphaInformative:
     """Alpha-informative on average: now and then the answer is an object drawn at random.
 
-    Parameters
-    ----------
-    alpha : float
-        In [0, 1]: the share of the gap that is closed in expectation.
-    weights : array_like, shape (N,), optional
-        The true weights; rankings need them (`simulate` lends its own).
-    base_alpha : float, optional
-        The alpha of the deterministic answer; None: the same alpha.
-    k : int, default 5
-    seed : optional
-        Anything `numpy.random.default_rng` takes; a Generator is copied.
-
     Notes
     -----
     Five objects are drawn uniformly at random (items: with replacement from the candidates;
     rankings: permutations). The deterministic answer, with gain g, is given with probability p,
     else one of the five, whose mean gain is gbar. p is the smallest number in [0, 1] with
-    ``p g + (1 - p) gbar >= alpha (U(best) - U(presented))``.
+    ``p g + (1 - p) gbar >= alpha (U(best) - U(presented))``. The deterministic answer is that of
+    `base_alpha` where there is one.
 
     Examples
     --------
@@ -169,7 +163,8 @@ class ExpectedAlphaInformative:
     [3, 2, 2, 0, 3, 1]
     """
 
-    def __init__(self, alpha, *, weights=None, base_alpha=None, k=5, seed=None):
+    def __init__(self, alpha: Real, *, weights: ArrayLike | None = None,
+                 base_alpha: Real | None = None, k: SupportsIndex = 5, seed: Seed = None) -> None:
         self.alpha = check.fraction("alpha", alpha)
         self.weights = None if weights is None else check.vector("weights", weights).copy()
         self.base_alpha = None if base_alpha is None else check.fraction("base_alpha", base_alpha)
@@ -177,7 +172,7 @@ class ExpectedAlphaInformative:
         self._seed = check.generator("seed", seed)
         self.reset()
 
-    def reset(self):
+    def reset(self) -> Self:
         """Back to the generator of the seed; returns the user.
 
         Examples
@@ -191,7 +186,7 @@ class ExpectedAlphaInformative:
         self.rng = copy.deepcopy(self._seed)
         return self
 
-    def respond(self, query, presented):
+    def respond(self, query: Any, presented: Any) -> Any:
         """The improved object, or one of five drawn at random.
 
         Examples
@@ -242,11 +237,11 @@ class ExpectedAlphaInformative:
 class _Rater:
     """A user of items who goes by ratings and breaks ties at random."""
 
-    def __init__(self, *, seed=None):
+    def __init__(self, *, seed: Seed = None) -> None:
         self._seed = check.generator("seed", seed)
         self.reset()
 
-    def reset(self):
+    def reset(self) -> Self:
         """Back to the generator of the seed; returns the user.
 
         Examples
@@ -260,7 +255,7 @@ class _Rater:
         self.rng = copy.deepcopy(self._seed)
         return self
 
-    def respond(self, query, presented):
+    def respond(self, query: Any, presented: Any) -> int:
         """The item picked; see the class.
 
         Examples
@@ -285,11 +280,6 @@ class _Rater:
 class Better(_Rater):
     """Picks an item rated better, by as little as possible.
 
-    Parameters
-    ----------
-    seed : optional
-        Anything `numpy.random.default_rng` takes; a Generator is copied.
-
     Notes
     -----
     Of the candidates rated strictly higher than the presented item, one with the smallest such
@@ -311,13 +301,26 @@ class Better(_Rater):
         return higher[ratings[higher] == ratings[higher].min()]
 
 
+class OneHigher(_Rater):
+    """Picks an item rated exactly one higher, uniformly at random; if none, the presented one.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from coactive_fast import reference
+    >>> query = SimpleNamespace(candidates=[0, 1, 2, 3], ratings=[2, 5, 3, 4])
+    >>> user = reference.users.OneHigher(seed=0)
+    >>> user.respond(query, 0), user.respond(query, 1)
+    (2, 1)
+    """
+
+    def _allowed(self, candidates, ratings, item):
+        higher = candidates[ratings[candidates] == ratings[item] + 1.0]
+        return higher if higher.size else [item]
+
+
 class Best(_Rater):
     """Picks an item of the highest rating, ties uniformly at random.
-
-    Parameters
-    ----------
-    seed : optional
-        Anything `numpy.random.default_rng` takes; a Generator is copied.
 
     Examples
     --------
@@ -332,16 +335,119 @@ class Best(_Rater):
         return candidates[ratings[candidates] == ratings[candidates].max()]
 
 
-def feedback_from_clicks(presented, clicked):
-    """The ordering that clicks stand for: what was clicked goes to the front.
+class Clicks:
+    """Walks down what is presented and clicks by the documents' grades.
 
-    Parameters
-    ----------
-    presented : array_like of int
-        The ordering shown, best first; may hold the first places alone.
-    clicked : array_like of int, or a set
-        The documents clicked over the whole chain of queries, in click order; a repeated click
-        counts once. A set has no click order: its documents count in increasing order.
+    Notes
+    -----
+    A place is examined always ("perfect"), with probability ``1 / place^eta`` ("position"), or
+    until the user stops ("cascade"): after each click with a probability by the grade. Where a
+    place is examined its document is clicked with a probability by the grade. A preset has both for
+    grades 0, 1, 2; where there are larger ones they are interpolated over 0 .. the largest, which
+    is the query's ``largest_grade`` where it has one, else that of its own documents.
+
+    Draws: one number for each place that the user comes to (below the probability, of being
+    examined and clicked: a click), in a cascade one more after each click (below: stop).
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from coactive_fast import reference
+    >>> query = SimpleNamespace(features=[[0.0]] * 4, relevance=[0, 2, 0, 2])
+    >>> user = reference.users.Clicks("perfect", seed=0)
+    >>> user.clicks(query, [0, 1, 2, 3])
+    array([1, 3])
+    >>> user.respond(query, [0, 1, 2, 3])
+    array([1, 3, 0, 2])
+    """
+
+    def __init__(self, model: Literal["cascade", "position", "perfect"] = "cascade", *,
+                 preset: Literal["perfect", "navigational", "informational", "random",
+                                 None] = None,
+                 click: ArrayLike | None = None, stop: ArrayLike | None = None, eta: Real = 1.0,
+                 seed: Seed = None) -> None:
+        self.model = check.choice("model", model, ("cascade", "position", "perfect"))
+        self.preset = "perfect" if model == "perfect" else "navigational"
+        if preset is not None:
+            self.preset = check.choice("preset", preset, tuple(PRESETS))
+        self.click = None if click is None else check.shares("click", click)
+        self.stop = None if stop is None else check.shares("stop", stop)
+        self.eta = check.real("eta", eta)
+        if self.eta < 0.0:
+            raise ValueError(f"eta must be >= 0, got {self.eta}")
+        self._seed = check.generator("seed", seed)
+        self.reset()
+
+    def reset(self) -> Self:
+        """Back to the generator of the seed; returns the user.
+
+        Examples
+        --------
+        >>> from coactive_fast import reference
+        >>> user = reference.users.Clicks(seed=0)
+        >>> first = user.rng.random()
+        >>> user.reset().rng.random() == first
+        True
+        """
+        self.rng = copy.deepcopy(self._seed)
+        return self
+
+    def clicks(self, query: Any, presented: ArrayLike) -> NDArray[np.intp]:
+        """The documents clicked, in click order.
+
+        Examples
+        --------
+        >>> from types import SimpleNamespace
+        >>> from coactive_fast import reference
+        >>> query = SimpleNamespace(features=[[0.0]] * 2, relevance=[0, 1])
+        >>> user = reference.users.Clicks("perfect", click=[0.0, 1.0], seed=0)
+        >>> user.clicks(query, [1, 0])
+        array([1])
+        """
+        if _is_about_items(query):
+            raise TypeError("query is about items; Clicks answers rankings")
+        grades = check.vector("query.relevance", query.relevance)
+        if (grades < 0.0).any() or (grades != np.rint(grades)).any():
+            raise ValueError("query.relevance must be whole numbers >= 0")
+        presented = check.distinct("presented", presented, grades.size)
+        largest = max(int(grades.max()), int(getattr(query, "largest_grade", 0)))
+        click = self._by_grade("click", self.click, 0, grades, largest)
+        stop = self._by_grade("stop", self.stop, 1, grades, largest)
+        clicked = []
+        for place, document in enumerate(presented.tolist(), start=1):
+            seen = place**-self.eta if self.model == "position" else 1.0
+            if self.rng.random() < seen * click[document]:
+                clicked.append(document)
+                if self.model == "cascade" and self.rng.random() < stop[document]:
+                    break
+        return np.array(clicked, dtype=np.intp)
+
+    def respond(self, query: Any, presented: ArrayLike) -> NDArray[np.intp]:
+        """`feedback_from_clicks` of what was clicked.
+
+        Examples
+        --------
+        >>> from types import SimpleNamespace
+        >>> from coactive_fast import reference
+        >>> query = SimpleNamespace(features=[[0.0]] * 2, relevance=[0, 1])
+        >>> reference.users.Clicks("perfect", click=[0.0, 1.0]).respond(query, [0, 1])
+        array([1, 0])
+        """
+        return feedback_from_clicks(presented, self.clicks(query, presented))
+
+    def _by_grade(self, name, given, part, grades, largest):
+        """Each document's probability, from its grade."""
+        if given is None:
+            known = np.linspace(0.0, max(largest, 2), 3)
+            return np.interp(grades, known, PRESETS[self.preset][part])
+        if largest >= given.size:
+            raise ValueError(f"{name} has {given.size} numbers, one a grade, but there is a grade "
+                             f"{largest}")
+        return given[grades.astype(np.intp)]
+
+
+def feedback_from_clicks(presented: ArrayLike, clicked: ArrayLike | Set[int]) -> NDArray[np.intp]:
+    """The ordering that clicks stand for: what was clicked goes to the front.
 
     Returns
     -------
@@ -368,7 +474,8 @@ def feedback_from_clicks(presented, clicked):
     return np.array(front + elsewhere + rest, dtype=np.intp)
 
 
-def least_walk(utilities, presented, alpha, k):
+def least_walk(utilities: Vector, presented: NDArray[np.intp], alpha: float,
+               k: int) -> NDArray[np.intp]:
     """The ordering at which an alpha-informative user stops walking down `presented`."""
     n = len(presented)
     now = ordering_utility(utilities, presented, k)
@@ -380,7 +487,7 @@ def least_walk(utilities, presented, alpha, k):
     return _on_top(presented, utilities, n, k)  # holds but for rounding, so it is not tested
 
 
-def least_item(candidates, utilities, item, alpha):
+def least_item(candidates: NDArray[np.intp], utilities: Vector, item: int, alpha: float) -> int:
     """The worst candidate that still closes the share alpha of the gap."""
     now, best = utilities[item], utilities[candidates].max()
     if now == best:
@@ -389,7 +496,7 @@ def least_item(candidates, utilities, item, alpha):
     return int(enough[np.argmin(utilities[enough])])
 
 
-def at_work(user, k, weights, seed):
+def at_work(user: Any, k: int | None, weights: Vector | None, seed: Seed) -> Any:
     """The user as one simulation employs it: by the task's k, w*, and the chance it is to use.
 
     A user of this module is copied with k in place of its own and with the weights where it has

@@ -1,5 +1,16 @@
 /* Kernels of cf_ud.h. Included by the unit of each instruction set. */
 
+/* sum of d f^2 in eight lanes; both are zero beyond n */
+CF_INLINE double ud_square(ptrdiff_t n, const double *d, const double *f)
+{
+    vd sum = v_zero();
+    for (ptrdiff_t j = 0; j < n; j += 8) {
+        const vd fj = v_load(f + j);
+        sum = v_fma(v_mul(v_load(d + j), fj), fj, sum);
+    }
+    return v_sum(sum);
+}
+
 static void ud_quad(const cf_triangle *ut, const double *d, const double *x, double *f, double *q)
 {
     const ptrdiff_t n = ut->n;
@@ -7,12 +18,7 @@ static void ud_quad(const cf_triangle *ut, const double *d, const double *x, dou
         f[j] = x[j] + dot(j, cf_triangle_row(ut, j), x);
     for (ptrdiff_t j = n; j < cf_pad(n); j++)
         f[j] = 0.0;
-    vd sum = v_zero();
-    for (ptrdiff_t j = 0; j < n; j += 8) {
-        const vd fj = v_load(f + j);
-        sum = v_fma(v_mul(v_load(d + j), fj), fj, sum);
-    }
-    *q = v_sum(sum);
+    *q = ud_square(n, d, f);
 }
 
 /* One panel of eight rows: multipliers g and l, chunks of columns left of the diagonal. */

@@ -27,10 +27,13 @@
 #include "octet.c"
 #include "postings.c"
 #include "ridge.c"
+#include "many.c"
+#include "clicks.c"
 
 #define CF_TEXT2(x) #x
 #define CF_TEXT(x) CF_TEXT2(x)
 #define CF_ENTRY(type, name, arguments) .name = name,
 const cf_table CF_JOIN(cf_table_, CF_ISA);
 const cf_table CF_JOIN(cf_table_, CF_ISA) = {
-    .isa = CF_TEXT(CF_ISA), .has_fma = CF_HAS_FMA, CF_KERNELS(CF_ENTRY)};
+    .size = sizeof(cf_table), .abi = CF_ABI, .has_fma = CF_HAS_FMA, .isa = CF_TEXT(CF_ISA),
+    CF_KERNELS(CF_ENTRY)};

@@ -76,12 +76,10 @@ void cf_full_solve(const cf_full *self, const cf_table *k, const double *x, doub
 double cf_full_quad(const cf_full *self, const cf_table *k, const double *x, double *scratch)
 {
     double q;
-    if (self->robust) {
-        k->ud_quad(&self->b, self->w, x, scratch, &q);
-        return q;
-    }
-    cf_full_solve(self, k, x, NULL, scratch);
-    return k->dot(self->n, x, scratch);
+    if (!self->robust)
+        return k->quad_row(&self->b, self->w, x, scratch);
+    k->ud_quad(&self->b, self->w, x, scratch, &q);
+    return q;
 }
 
 void cf_full_look(const cf_full *self, const cf_table *k, const double *x, double *scratch,
@@ -312,14 +310,57 @@ void cf_full_accept(cf_full *self, const cf_table *k, const double *x, double c,
     cf_full_note(self, k, x, c, q, scratch);
 }
 
+/* B += what A loses by c x x^T, c < 0; v = B x, the pending term is in B. */
+static void widen(cf_full *self, const cf_table *k, double c, const double *v, double q,
+                  double *scratch)
+{
+    const ptrdiff_t padded = cf_pad(self->n);
+    const double root = sqrt(-c / (1.0 + c * q));
+    double *plus = scratch, *minus = scratch + padded;
+    for (ptrdiff_t i = 0; i < padded; i++) {
+        plus[i] = root * v[i];
+        minus[i] = -plus[i];
+    }
+    k->rank_one_back(&self->b, plus, minus);
+}
+
+/* Nothing is written before the answer is known to be positive definite by its margin. */
+static int downdate(cf_full *self, const cf_table *k, const double *x, double c, double *scratch,
+                    double *q)
+{
+    double *v = scratch, *rest = scratch + cf_pad(self->n);
+    cf_full_look(self, k, x, rest, v, q);
+    const int status = judge_q(*q);
+    const double left = 1.0 + c * *q;
+    if (status != CF_OK)
+        return status;
+    if (!(left >= CF_FULL_MARGIN))
+        return CF_EVALUE;
+    if (self->robust) {
+        double same; /* q, but for rounding */
+        k->ud_quad(&self->b, self->w, x, rest, &same);
+        k->ud_update(&self->b, self->w, c, rest, v);
+    } else {
+        k->rank_one(&self->b, self->w);
+        memset(self->w, 0, (size_t)cf_pad(self->n) * sizeof *self->w);
+        widen(self, k, c, v, *q, rest);
+    }
+    cf_full_note(self, k, x, c, *q, rest);
+    if (left < CF_FULL_COSTLY && !self->robust)
+        renew(self, k, rest);
+    return CF_OK;
+}
+
 /* A += c x x^T where size = x.x is in range. */
 static int update(cf_full *self, const cf_table *k, const double *x, double c, double size,
                   double *scratch, double *q)
 {
     double *v = scratch, *rest = scratch + cf_pad(self->n);
-    const int kind = cf_full_judge(self, x, c, size);
+    const int kind = cf_full_judge(self, x, fabs(c), size);
     if (kind != CF_OK)
         return kind == CF_FULL_NOTHING ? CF_OK : kind;
+    if (c < 0.0)
+        return downdate(self, k, x, c, scratch, q);
     if (self->robust) {
         k->ud_quad(&self->b, self->w, x, v, q);
         if (!(*q <= DBL_MAX))
@@ -352,7 +393,7 @@ static int update_scaled(cf_full *self, const cf_table *k, const double *x, doub
         y[i] = ldexp(x[i], -e);
     c = ldexp(c, 2 * e);
     const double size = k->dot(self->n, y, y), bound = size / self->ridge; /* of q, in 4^e */
-    if (ldexp(bound, 2 * e) < DBL_MIN && c * bound < DBL_EPSILON)
+    if (ldexp(bound, 2 * e) < DBL_MIN && fabs(c) * bound < DBL_EPSILON)
         return CF_OK;
     if (!(ldexp(bound, 2 * e) <= DBL_MAX))
         return CF_ENONFINITE;
@@ -377,14 +418,7 @@ void cf_full_drop(cf_full *self, const cf_table *k, const double *x, const doubl
 {
     if (!(q > 0.0 && q < 1.0))
         return;
-    const ptrdiff_t padded = cf_pad(self->n);
-    const double root = sqrt(1.0 / (1.0 - q));
-    double *plus = scratch, *minus = scratch + padded;
-    for (ptrdiff_t i = 0; i < padded; i++) {
-        plus[i] = root * v[i];
-        minus[i] = -plus[i];
-    }
-    k->rank_one_back(&self->b, plus, minus);
+    widen(self, k, -1.0, v, q, scratch);
     cf_full_note(self, k, x, -1.0, q, scratch);
 }
 
@@ -408,7 +442,110 @@ void cf_full_scale(cf_full *self, const cf_table *k, int half)
     self->logdet += 2.0 * half * (double)self->n * k->log_one(2.0);
 }
 
+/* --- another A --------------------------------------------------------------------------- */
+
+/* log det A of the robust form, whose factors are right at every moment. */
+static double robust_logdet(const cf_full *self, const cf_table *k)
+{
+    double sum = 0.0;
+    for (ptrdiff_t i = 0; i < self->n; i++)
+        sum -= k->log_one(self->w[i]);
+    return sum;
+}
+
+/* U and D of the robust form from A = L L^T: D = 1 / diag(L)^2 and U^T = diag(L) L^-1. */
+static int factor(cf_full *self, const cf_table *k, double *scratch)
+{
+    const ptrdiff_t n = self->n, padded = cf_pad(n);
+    cf_cholesky l = {scratch, scratch + cf_panels_size(n), 0};
+    double *unit = l.inv + padded, *u = unit + padded;
+    empty_block(self, k);
+    if (k->cholesky_factor(&self->a, &l) != CF_OK)
+        return 0;
+    memset(unit, 0, (size_t)padded * sizeof *unit);
+    for (ptrdiff_t j = 0; j < n; j++) {
+        memset(u, 0, (size_t)padded * sizeof *u);
+        unit[j] = 1.0;
+        k->cholesky_forward_from(&l, j / 8 * 8, unit, u);
+        unit[j] = 0.0;
+        self->w[j] = l.inv[j] * l.inv[j];
+        for (ptrdiff_t i = j + 1; i < n; i++)
+            cf_triangle_row(&self->b, i)[j] = u[i] / l.inv[i];
+    }
+    self->logdet = robust_logdet(self, k);
+    self->last_renewal = self->health.updates;
+    self->health.renewals++;
+    return 1;
+}
+
 int cf_full_renew(cf_full *self, const cf_table *k, double *scratch)
 {
-    return renew(self, k, scratch);
+    return self->robust ? factor(self, k, scratch) : renew(self, k, scratch);
+}
+
+int cf_full_place(cf_full *self, const cf_table *k, const double *a, ptrdiff_t ld,
+                  double *scratch)
+{
+    const int64_t n = self->n;
+    for (ptrdiff_t i = 0; i < n; i++)
+        memcpy(cf_triangle_row(&self->a, i), a + i * ld, (size_t)(i + 1) * sizeof *a);
+    if (!cf_full_renew(self, k, scratch))
+        return CF_ENOTPOSITIVE;
+    self->ridge = cf_full_least(self, k);
+    return self->ridge > 0.0 && self->ridge <= DBL_MAX ? CF_OK : CF_ENONFINITE;
+}
+
+/* In the robust form one update for each unit vector: no digit of the small eigenvalues is lost. */
+static void lift_robust(cf_full *self, const cf_table *k, double more, double *scratch)
+{
+    const ptrdiff_t padded = cf_pad(self->n);
+    double *unit = scratch, *f = unit + padded, *rest = f + padded, q;
+    memset(unit, 0, (size_t)padded * sizeof *unit);
+    for (ptrdiff_t i = 0; i < self->n; i++) {
+        unit[i] = 1.0;
+        k->ud_quad(&self->b, self->w, unit, f, &q);
+        k->ud_update(&self->b, self->w, more, f, rest);
+        unit[i] = 0.0;
+    }
+    self->logdet = robust_logdet(self, k);
+    self->last_renewal = self->health.updates;
+    self->health.renewals++;
+}
+
+int cf_full_lift(cf_full *self, const cf_table *k, double more, double *scratch)
+{
+    const ptrdiff_t n = self->n, padded = cf_pad(n);
+    double *before = scratch + cf_panels_size(n) + 12 * padded; /* renew leaves it alone */
+    if (!(more > 0.0 && 1.0 / more <= DBL_MAX)) /* below 2^-1024: it changes no digit */
+        return more >= 0.0 ? CF_OK : CF_ENONFINITE;
+    empty_block(self, k);
+    for (ptrdiff_t i = 0; i < n; i++)
+        if (!(cf_triangle_row(&self->a, i)[i] + more <= 0.5 * DBL_MAX))
+            return CF_ENONFINITE;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        before[i] = cf_triangle_row(&self->a, i)[i];
+        cf_triangle_row(&self->a, i)[i] += more;
+    }
+    if (self->robust) {
+        lift_robust(self, k, more, scratch);
+    } else if (!renew(self, k, scratch)) {
+        for (ptrdiff_t i = 0; i < n; i++)
+            cf_triangle_row(&self->a, i)[i] = before[i];
+        return CF_ENOTPOSITIVE;
+    }
+    self->ridge += more;
+    return CF_OK;
+}
+
+double cf_full_least(const cf_full *self, const cf_table *k)
+{
+    double trace = 0.0;
+    for (ptrdiff_t i = 0; i < self->n; i++) {
+        const double *row = cf_triangle_row(&self->b, i);
+        if (self->robust)
+            trace += self->w[i] * (1.0 + k->dot(i, row, row));
+        else
+            trace += row[i] - self->w[i] * self->w[i];
+    }
+    return 0.5 / trace;
 }

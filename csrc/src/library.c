@@ -1,4 +1,5 @@
 #include "coactive_fast/cf_library.h"
 
 #define CF_ENTRY(type, name, arguments) .name = cf_##name,
-const cf_library cf_functions = {CF_LIBRARY_FUNCTIONS(CF_ENTRY)};
+const cf_library cf_functions = {
+    .size = sizeof(cf_library), .abi = CF_ABI, CF_LIBRARY_FUNCTIONS(CF_ENTRY)};

@@ -234,6 +234,30 @@ static void metrics(const cf_table *k, ptrdiff_t n, int robust)
     MIX(out, n * n);
 }
 
+/* Many rows, forgetting, a downdate and samples. */
+static void pasts(const cf_table *k, ptrdiff_t n, int robust)
+{
+    cf_full m;
+    cf_past past;
+    double *scratch = take_line(cf_full_scratch(n)), *x = take_normal(21 * n), q[21], added;
+    double *y = take_doubles(21 * n), *room = take_line(cf_full_many_scratch(n));
+    const cf_full_rows rows = {21, n, x, NULL};
+    cf_full_init(&m, n, 0.5, robust, k, take_line(cf_full_size(n)));
+    cf_past_init(&past, 0.5);
+    for (ptrdiff_t t = 0; t < 21; t++) {
+        mix_one(cf_past_forget(&past, &m, k, 0.8, scratch, &added));
+        mix_one(cf_past_update(&past, &m, k, x + t * n, t % 4 == 3 ? -0.01 : 1.5, scratch, q));
+        mix_one(q[0] + added);
+    }
+    mix_one(cf_past_logdet(&past, &m, k));
+    mix_one((double)cf_full_quad_many(&m, k, &rows, past.scale, q, room));
+    mix_one((double)cf_full_solve_many(&m, k, &rows, past.scale, y, room));
+    MIX(q, 21);
+    MIX(y, 21 * n);
+    mix_one(cf_full_sample(&m, k, past.scale, 21, x, take_line(cf_full_sample_scratch(n))));
+    MIX(x, 21 * n);
+}
+
 static void rounds(const cf_table *k, ptrdiff_t n)
 {
     const cf_newton step = {0.5, 1.0, 0.8, 0.8};
@@ -348,6 +372,8 @@ static uint64_t checksum(const cf_table *k)
         projections(k, n, 6);
         metrics(k, n, 0);
         metrics(k, n, 1);
+        pasts(k, n, 0);
+        pasts(k, n, 1);
         rounds(k, n);
         regions(k, n);
         release();

@@ -1,4 +1,4 @@
-/* Feedback of simulated users, against slow walks down the whole presented ordering (SPEC 2). */
+/* Feedback of simulated users, against slow walks down the whole ordering shown (DEFINITIONS 2). */
 #include "cf_reference.h"
 
 static ptrdiff_t *take_places(ptrdiff_t n)
@@ -83,8 +83,8 @@ static query make_query(ptrdiff_t n, ptrdiff_t k, double *utility, double *key, 
     return q;
 }
 
-/* SPEC 2, word by word. *entered: the documents below place k that came among the k best when the
- * walk reached them. */
+/* DEFINITIONS 2, word by word. *entered: the documents below place k that came among the k best
+ * when the walk reached them. */
 static ptrdiff_t *walk(const query *q, double alpha, ptrdiff_t *entered)
 {
     ptrdiff_t *first = take_places(q->n);

@@ -1,33 +1,12 @@
 /* The full metric: updates, readings, renewals, repairs, refusals, copies; both forms. */
-#include "cf_reference.h"
-
-typedef struct metric {
-    cf_full full;
-    double *memory, *scratch;
-    wide *a; /* the matrix itself, n x n */
-} metric;
-
-static metric take_metric(const cf_table *k, ptrdiff_t n, double ridge, int robust)
-{
-    metric m;
-    m.memory = take_line(cf_full_size(n));
-    m.scratch = take_doubles(cf_full_scratch(n));
-    m.a = take_wide(n * n);
-    for (ptrdiff_t i = 0; i < n * n; i++)
-        m.a[i] = i / n == i % n ? ridge : 0.0L;
-    cf_full_init(&m.full, n, ridge, robust, k, m.memory);
-    return m;
-}
+#include "cf_metric.h"
 
 /* One update of both; x.A^-1 x as the metric saw it. */
 static double update(const cf_table *k, metric *m, const double *x, double c)
 {
-    const ptrdiff_t n = m->full.n;
     double q = NAN;
     CHECK_INT(cf_full_update(&m->full, k, x, c, m->scratch, &q), CF_OK);
-    for (ptrdiff_t i = 0; i < n; i++)
-        for (ptrdiff_t j = 0; j < n; j++)
-            m->a[i * n + j] += (wide)c * x[i] * x[j];
+    note(m, x, c);
     return q;
 }
 
@@ -69,20 +48,6 @@ static void check_metric(const cf_table *k, const metric *m, double error)
     CHECK_CLOSE(q, xy, 1e-12 * fabs(xy));
     AGREE(k, y, n);
     AGREE(k, &q, 1);
-}
-
-static wide log_determinant(ptrdiff_t n, const wide *a)
-{
-    wide *l = take_wide(n * n), sum = 0.0L;
-    for (ptrdiff_t i = 0; i < n; i++)
-        for (ptrdiff_t j = 0; j <= i; j++) {
-            wide s = a[i * n + j];
-            for (ptrdiff_t c = 0; c < j; c++)
-                s -= l[i * n + c] * l[j * n + c];
-            l[i * n + j] = i == j ? sqrtl(s) : s / l[j * n + j];
-            sum += i == j ? 2.0L * logl(l[i * n + j]) : 0.0L;
-        }
-    return sum;
 }
 
 /* --- the ordinary course --------------------------------------------------------------------- */

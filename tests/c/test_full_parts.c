@@ -1,35 +1,5 @@
 /* The full metric in parts: an update in two halves, a row that leaves, scaling, renewal. */
-#include "cf_reference.h"
-
-typedef struct metric {
-    cf_full full;
-    double *memory, *scratch;
-    wide *a;
-} metric;
-
-static metric take_form(const cf_table *k, ptrdiff_t n, double ridge, int robust)
-{
-    metric m;
-    m.memory = take_line(cf_full_size(n));
-    m.scratch = take_doubles(cf_full_scratch(n));
-    m.a = take_wide(n * n);
-    for (ptrdiff_t i = 0; i < n * n; i++)
-        m.a[i] = i / n == i % n ? ridge : 0.0L;
-    cf_full_init(&m.full, n, ridge, robust, k, m.memory);
-    return m;
-}
-
-static metric take_metric(const cf_table *k, ptrdiff_t n, double ridge)
-{
-    return take_form(k, n, ridge, 0);
-}
-
-static void note(metric *m, const double *x, double c)
-{
-    const ptrdiff_t n = m->full.n;
-    for (ptrdiff_t i = 0; i < n * n; i++)
-        m->a[i] += (wide)c * x[i / n] * x[i % n];
-}
+#include "cf_metric.h"
 
 static void random_updates(const cf_table *k, metric *m, int turns)
 {
@@ -39,19 +9,6 @@ static void random_updates(const cf_table *k, metric *m, int turns)
         CHECK_INT(cf_full_update(&m->full, k, x, 1.5, m->scratch, &q), CF_OK);
         note(m, x, 1.5);
     }
-}
-
-static wide log_determinant(ptrdiff_t n, const wide *from)
-{
-    wide *a = take_wide(n * n), sum = 0.0L;
-    memcpy(a, from, (size_t)(n * n) * sizeof *a);
-    for (ptrdiff_t j = 0; j < n; j++) {
-        sum += logl(a[j * n + j]);
-        for (ptrdiff_t i = j + 1; i < n; i++)
-            for (ptrdiff_t c = n; c-- > j;)
-                a[i * n + c] -= a[i * n + j] / a[j * n + j] * a[j * n + c];
-    }
-    return sum;
 }
 
 /* Matrix, inverse and logdet, relative to the largest entry. */
@@ -81,7 +38,7 @@ TEST_TABLES(two_halves_are_an_update)
 {
     FOR_SIZES(n, 1, 33) {
         CONTEXT("%s n=%td", k->isa, n);
-        metric m = take_metric(k, n, 0.5), h = take_metric(k, n, 0.5);
+        metric m = take_metric(k, n, 0.5, 0), h = take_metric(k, n, 0.5, 0);
         double *x = take_doubles(n), *v = take_doubles(cf_pad(n));
         double *before = take_doubles(n * n), *now = take_doubles(n * n);
         for (int turn = 0; turn < 70; turn++) {
@@ -107,7 +64,7 @@ TEST_TABLES(a_proposal_of_nothing)
 {
     FOR_SIZES(n, 1, 20) {
         CONTEXT("%s n=%td", k->isa, n);
-        metric m = take_metric(k, n, 1.0);
+        metric m = take_metric(k, n, 1.0, 0);
         random_updates(k, &m, 11);
         const double *memory = TAKE_COPY(m.memory, cf_full_size(n));
         const cf_full *state = TAKE_COPY(&m.full, 1);
@@ -130,7 +87,7 @@ TEST_TABLES(a_proposal_of_nothing)
 
 TEST_TABLES(what_an_update_would_be)
 {
-    metric m = take_metric(k, 2, 1e-10);
+    metric m = take_metric(k, 2, 1e-10, 0);
     const double x[2] = {1.0, 0.0};
     CHECK_INT(cf_full_judge(&m.full, x, 1.0, 1.0), CF_OK);
     CHECK_INT(cf_full_judge(&m.full, x, 1.0, 0.0), CF_FULL_NOTHING);
@@ -139,7 +96,7 @@ TEST_TABLES(what_an_update_would_be)
     CHECK_INT(cf_full_judge(&m.full, x, 1.0, 1e300), CF_ENONFINITE);
     CHECK_INT(cf_full_judge(&m.full, x, 1e300, 1.0), CF_ENONFINITE);
     CHECK_INT(cf_full_judge(&m.full, x, 1.0, NAN), CF_ENONFINITE);
-    m = take_metric(k, 2, 1.0);
+    m = take_metric(k, 2, 1.0, 0);
     const double far[2] = {1e154, 0.0};
     CHECK_INT(cf_full_judge(&m.full, far, 0.5, 1e308), CF_OK);
     CHECK_INT(cf_full_judge(&m.full, far, 1.0, 1e308), CF_ENONFINITE); /* half the largest */
@@ -160,7 +117,7 @@ TEST_TABLES(a_row_that_leaves_takes_its_term)
 {
     FOR_SIZES(n, 1, 33) {
         CONTEXT("%s n=%td", k->isa, n);
-        metric m = take_metric(k, n, 1.0);
+        metric m = take_metric(k, n, 1.0, 0);
         random_updates(k, &m, 5 + (int)n % 14);
         double *x = take_normal(n), q;
         CHECK_INT(cf_full_update(&m.full, k, x, 1.0, m.scratch, &q), CF_OK);
@@ -179,7 +136,7 @@ TEST_TABLES(a_window_of_rows)
         for (int window = 1; window <= 31; window += 10) {
             const ptrdiff_t n = sizes[s];
             const int turns = check_count(200, 60);
-            metric m = take_metric(k, n, 1.0);
+            metric m = take_metric(k, n, 1.0, 0);
             double *rows = take_normal(turns * n), q;
             for (int turn = 0; turn < turns; turn++) {
                 CONTEXT("%s n=%td window=%d turn=%d", k->isa, n, window, turn);
@@ -200,7 +157,7 @@ TEST_TABLES(a_window_of_rows)
 TEST_TABLES(a_row_that_was_never_there)
 {
     const ptrdiff_t n = 7;
-    metric m = take_metric(k, n, 1.0);
+    metric m = take_metric(k, n, 1.0, 0);
     double *x = take_normal(n), *v = take_doubles(cf_pad(n)), q;
     CHECK_INT(cf_full_propose(&m.full, k, x, 1.0, m.scratch, v, &q), CF_OK);
     const double *memory = TAKE_COPY(m.memory, cf_full_size(n));
@@ -218,7 +175,7 @@ TEST_TABLES(the_robust_form_in_two_halves)
 {
     FOR_SIZES(n, 1, 33) {
         CONTEXT("%s n=%td", k->isa, n);
-        metric m = take_form(k, n, 0.5, 1), h = take_form(k, n, 0.5, 1);
+        metric m = take_metric(k, n, 0.5, 1), h = take_metric(k, n, 0.5, 1);
         double *x = take_doubles(n), *v = take_doubles(cf_pad(n)), *w = take_doubles(cf_pad(n));
         double q, same, look;
         for (int turn = 0; turn < 40; turn++) {
@@ -244,7 +201,7 @@ TEST_TABLES(a_look_at_the_fast_form)
 {
     FOR_SIZES(n, 1, 20) {
         CONTEXT("%s n=%td", k->isa, n);
-        metric m = take_metric(k, n, 0.5);
+        metric m = take_metric(k, n, 0.5, 0);
         random_updates(k, &m, 21);
         double *x = take_normal(n), *v = take_doubles(cf_pad(n)), *w = take_doubles(cf_pad(n));
         double q, look;
@@ -261,7 +218,7 @@ TEST_TABLES(the_robust_form_scaled)
 {
     FOR_SIZES(n, 1, 20) {
         CONTEXT("%s n=%td", k->isa, n);
-        metric m = take_form(k, n, 0.5, 1);
+        metric m = take_metric(k, n, 0.5, 1);
         random_updates(k, &m, 11);
         cf_full_scale(&m.full, k, -9);
         for (ptrdiff_t i = 0; i < n * n; i++)
@@ -288,7 +245,7 @@ TEST_TABLES(an_infinite_q_is_refused)
     FOR_SIZES(n, 1, 9) {
         for (int robust = 0; robust < 2; robust++) {
             CONTEXT("%s n=%td robust=%d", k->isa, n, robust);
-            metric m = take_form(k, n, 1.0, robust);
+            metric m = take_metric(k, n, 1.0, robust);
             double *x = take_doubles(n), *v = take_doubles(cf_pad(n)), q;
             for (ptrdiff_t i = 0; i < n; i++) {
                 x[i] = 1e70;
@@ -316,7 +273,7 @@ TEST_TABLES(scaling_is_exact)
     FOR_SIZES(n, 1, 20) {
         for (int half = -30; half <= 30; half += 15) {
             CONTEXT("%s n=%td half=%d", k->isa, n, half);
-            metric m = take_metric(k, n, 0.5);
+            metric m = take_metric(k, n, 0.5, 0);
             random_updates(k, &m, 7 + (int)n % 11); /* something is pending */
             double *a = take_doubles(n * n), *b = take_doubles(n * n), *now = take_doubles(n * n);
             cf_full_matrix(&m.full, k, m.scratch, a);
@@ -352,7 +309,7 @@ TEST_TABLES(scaling_far)
     const ptrdiff_t n = 5;
     for (int half = -200; half <= 200; half += 50) {
         CONTEXT("%s half=%d", k->isa, half);
-        metric m = take_metric(k, n, 0.5);
+        metric m = take_metric(k, n, 0.5, 0);
         random_updates(k, &m, 37);
         cf_full_scale(&m.full, k, half);
         for (ptrdiff_t i = 0; i < n * n; i++)
@@ -375,7 +332,7 @@ TEST_TABLES(renewal_on_request)
 {
     FOR_SIZES(n, 1, 33) {
         CONTEXT("%s n=%td", k->isa, n);
-        metric m = take_metric(k, n, 1.0);
+        metric m = take_metric(k, n, 1.0, 0);
         random_updates(k, &m, 13 + (int)n % 7);
         const cf_full_health before = m.full.health;
         memset(m.full.b.data, 0xFF, (size_t)cf_panels_size(n) * sizeof(double));

@@ -68,6 +68,38 @@ TEST_TABLES(every_kernel_is_there)
     CHECK(kernels > 40);
 }
 
+/* Modules that others compiled take an entry by its place. */
+#define PLACE(type, name, arguments)                                                             \
+    CHECK_INT(offsetof(TABLE, name), FIRST + count++ * sizeof(void (*)(void)));
+
+TEST(the_tables_begin_with_size_and_abi_and_have_no_gaps)
+{
+    CHECK_INT(offsetof(cf_table, size), 0);
+    CHECK_INT(offsetof(cf_table, abi), sizeof(size_t));
+    CHECK_INT(offsetof(cf_library, size), 0);
+    CHECK_INT(offsetof(cf_library, abi), sizeof(size_t));
+    CHECK_INT(cf_functions.size, sizeof(cf_library));
+    CHECK_INT(cf_functions.abi, CF_ABI);
+    size_t count = 0;
+#define TABLE cf_table
+#define FIRST (offsetof(cf_table, isa) + sizeof(char *))
+    CF_KERNELS(PLACE)
+    CHECK_INT(sizeof(cf_table), FIRST + count * sizeof(void (*)(void)));
+#undef TABLE
+#undef FIRST
+    count = 0;
+#define TABLE cf_library
+#define FIRST (2 * sizeof(size_t))
+    CF_LIBRARY_FUNCTIONS(PLACE)
+    CHECK_INT(sizeof(cf_library), FIRST + count * sizeof(void (*)(void)));
+}
+
+TEST_TABLES(every_table_says_how_large_it_is)
+{
+    CHECK_INT(k->size, sizeof(cf_table));
+    CHECK_INT(k->abi, CF_ABI);
+}
+
 #define SAME(type, name, arguments) CHECK(cf_functions.name == cf_##name);
 
 TEST(the_library_table_lists_the_functions_themselves) { CF_LIBRARY_FUNCTIONS(SAME) }

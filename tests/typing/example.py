@@ -8,6 +8,7 @@ from typing_extensions import assert_type
 
 import coactive_fast as cf
 from coactive_fast import kernels, metric
+from coactive_fast.filtering import FilteringHistory
 
 Vector = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -35,9 +36,18 @@ assert_type(kernels.exponentiated_weights(x, both_signs=False), Vector)
 assert_type(kernels.exp(x), Vector)
 assert_type(kernels.log(x), Vector)
 
+ridge = cf.RidgeFilter(covariance="kernel", cost_ratio=2, calibrate=True, width=0.5, rule="dgs")
+assert_type(ridge.margins(Ainv), Vector)
+assert_type(ridge.select(Ainv, 1), NDArray[np.intp])
+assert_type(ridge.probability(x), float)
+cf.ProbabilisticRidgeFilter(horizon="anytime", covariance="kernel", window=5)
+assert_type(cf.run_topics(ridge, Ainv, [[True], [False]], labelled=(Ainv, [[True], [False]])),
+            list[FilteringHistory])
+
 # what must not pass: mypy reports an ignore that is not needed
 kernels.inverse_update([[1.0]], [1.0])  # type: ignore[arg-type]
 kernels.inverse_update(Ainv, x, triangle="upper")  # type: ignore[arg-type]
+cf.RidgeFilter(rule="best")  # type: ignore[arg-type]
 kernels.top_k(x, 1.5)  # type: ignore[arg-type]
 metric.Full(2.5)  # type: ignore[arg-type]
 metric.Full(2, precision="slow")  # type: ignore[arg-type]
@@ -63,8 +73,22 @@ assert_type(full.update_many(Ainv, c=[1.0, 2.0]), Vector)
 assert_type(full.health()["worst_residual"], float)
 assert_type(full.n, int)
 
+assert_type(metric.Full.from_matrix(Ainv, 0.5, precision="robust"), metric.Full)
+assert_type(full.quad_many(Ainv), Vector)
+assert_type(full.solve_many([[1.0, 0.0]]), Vector)
+assert_type(full.sample(3, np.random.default_rng(0)), Vector)
+full.forget(0.9)
+full.decay(1)
+full.merge(metric.Full(2))
+full.merge(metric.Diagonal(2))  # type: ignore[arg-type]
+
 diagonal = metric.Diagonal(2)
 assert_type(diagonal.copy(), metric.Diagonal)
+assert_type(diagonal.quad(([0, 1], [0.5, 1.0])), float)
+assert_type(diagonal.quad_many([([0], [0.5]), ([1], [1.0])]), Vector)
+assert_type(diagonal.solve(x), Vector)
+assert_type(diagonal.solve(([0], [0.5]))[1], Vector)
+assert_type(diagonal.sample(3, 0), Vector)
 
 
 def product(a: Vector, b: Vector) -> float:
@@ -91,7 +115,15 @@ confidit.learn(x, 1, True)
 assert_type(confidit.run(Ainv, [0, 1], label_noise=0.1).mistakes, NDArray[np.bool_])
 assert_type(confidit.predict(Ainv), NDArray[np.intp])
 assert_type(confidit.information(), Vector)
+cf.Confidit(3, confidence="selfnormalized", approximation_error=lambda t: 1.0 / t)
 cf.MulticlassAROW(3).learn(x, 1, True)  # type: ignore[call-arg]
+newtron = cf.Newtron(3, covariance="full", norm_bound=2.0)
+newtron.learn(x, 1, True)
+made = cf.data.make_confidit(n_rows=10)
+told = newtron.run(made.features, made.labels, chances=made.chances)
+assert_type(told.cumulative_regret, Vector)
+assert_type(made.regret(told.choices), Vector)
+cf.ONSEG(2, cf.Ball(1.0), delta=0.1, gamma=0.2, feedback="residual")
 cf.Confidit(3, confidence="wide")  # type: ignore[arg-type]
 
 # what a file gives beside its rows follows from what is asked of it
@@ -104,5 +136,21 @@ assert_type(read("rows", multilabel=True, query_id=True)[1:],
 assert_type(read("rows", integer_labels=True)[1:], tuple[Labels])
 assert_type(read("rows", multilabel=True, integer_labels=True)[1:], tuple[list[tuple[int, ...]]])
 assert_type(read("rows", query_id=True, integer_labels=True)[1:], tuple[Labels, Labels])
+
+# sets of the field
+assert_type(cf.data.load_letor("MSLR", fold=2, into="mslr.cf"), cf.data.RankingData)
+assert_type(cf.data.load_rcv1(["train", "test"], "topics").names, tuple[str, ...])
+assert_type(cf.data.load_terms({"books": "a", "music": "b"}).labels, Labels)
+assert_type(cf.data.load_table("table", target="kind").classes, tuple[str, ...] | None)
+assert_type(cf.data.choose_factors([[1.0, 2.0], [2.0, 1.0]]).rank, int)
 assert_type(read("rows", multilabel=True, query_id=True, integer_labels=True)[1:],
             tuple[list[tuple[int, ...]], Labels])
+
+clicks = cf.users.Clicks("position", preset="informational", eta=0.5, seed=1)
+ranker = cf.PDGD(cf.Ranking(k=3), rate=0.2, seed=0)
+ranker.learn_clicks([[0.0], [1.0]], [0, 1], {1})
+assert_type(cf.feedback_from_clicks([0, 1], [1]), NDArray[np.intp])
+assert_type(ranker.scores([[1.0]], average=True), Vector)
+assert_type(cf.PairwisePerceptron(cf.Ranking(), swap=0.1).rng, np.random.Generator)
+cf.users.Clicks("eyes")  # type: ignore[arg-type]
+cf.PDGD(cf.Items([[1.0]]))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-/* P2, the ball projection: minimise ||w - z||_A s.t. ||w|| <= r, given B = A^-1 (SPEC 1).
+/* P2, the ball projection: minimise ||w - z||_A s.t. ||w|| <= r, given B = A^-1 (DEFINITIONS 1).
  *
  * w(lam) = (I + lam B)^-1 z, lam > 0 the root of ||w|| = r. Lanczos on B from z: the Krylov space
  * does not depend on lam, so one run of products serves every lam; after each product the secular

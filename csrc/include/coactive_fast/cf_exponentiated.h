@@ -1,5 +1,6 @@
-/* The exponentiated step in the log domain (SPEC 2): theta += rate * delta, weights from theta.
+/* The exponentiated step in the log domain (DEFINITIONS 2).
  *
+ * theta += rate * delta, weights from theta.
  * signed: w_i = sinh(theta_i) / sum cosh(theta), which is w+ - w- of the doubled form that is
  * never built; else w_i = exp(theta_i) / sum exp(theta). The largest |theta| (theta) is taken
  * out first, so nothing overflows. sinh near zero by its series: small weights keep their digits.

@@ -1,4 +1,4 @@
-/* Feedback of simulated users on a ranking, and the rankings' utilities (SPEC 2).
+/* Feedback of simulated users on a ranking, and the rankings' utilities (DEFINITIONS 2).
  *
  * A presented ordering is given by a key for each document: higher keys stand higher, equal keys
  * in the order of the indices (the learner's scores; or minus the place). Only its first places

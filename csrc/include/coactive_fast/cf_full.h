@@ -19,6 +19,8 @@
 
 #define CF_FULL_DRIFT 1e-8
 #define CF_FULL_NOTHING 1 /* no status of the library: see cf_full_judge */
+#define CF_FULL_MARGIN 1e-6 /* of 1 + c q, below which no downdate is made */
+#define CF_FULL_COSTLY 1e-3 /* of 1 + c q, below which the inverse is made anew after one */
 
 typedef struct cf_full_health {
     int64_t updates;        /* that changed something */
@@ -35,7 +37,7 @@ typedef struct cf_full_health {
  * zero beyond n. All pointers go into one piece of memory that the owner keeps. */
 typedef struct cf_full {
     ptrdiff_t n;
-    double ridge;      /* > 0 */
+    double ridge;      /* > 0: A >= ridge I, what A began with or a bound from cf_full_least */
     int robust;
     cf_triangle b, a;  /* panels */
     float *low;        /* what the sums in a lost to rounding (rank_block) */
@@ -58,11 +60,13 @@ void cf_full_init(cf_full *self, ptrdiff_t n, double ridge, int robust, const cf
 /* The same arrays at another place: after the memory was copied. */
 void cf_full_attach(cf_full *self, double *memory);
 
-/* A += c x x^T, c > 0 finite; *q = x^T A^-1 x from before. x = 0 (or so small that x.x / ridge
+/* A += c x x^T, c finite and not 0; *q = x^T A^-1 x from before. x = 0 (or so small that x.x / ridge
  * underflows and c x.x / ridge is below the last digit): *q = 0, nothing changes. x.x itself may
  * leave the range of a double. CF_ENONFINITE: x is not finite, x.x / ridge or c x.x / ridge would
  * overflow, or A + c x x^T pass half the largest double: nothing changes. CF_ENOTPOSITIVE: q <= 0
- * and no repair was possible: A and its inverse are as before. */
+ * and no repair was possible: A and its inverse are as before. CF_EVALUE: c < 0, and 1 + c q is
+ * below CF_FULL_MARGIN: nothing changes. A downdate (c < 0) goes over the triangle three times;
+ * after one `ridge` is too large: the caller asks cf_full_least. */
 int cf_full_update(cf_full *self, const cf_table *k, const double *x, double c, double *scratch,
                    double *q);
 /* The same in two halves, for a caller that looks at v = A^-1 x before he commits himself: one
@@ -95,12 +99,21 @@ void cf_full_drop(cf_full *self, const cf_table *k, const double *x, const doubl
 /* A *= 4^half, exactly; O(n^2). In the robust form no entry of D grows beyond a bound: of what has
  * been scaled down again and again nothing is left that a reading shows. */
 void cf_full_scale(cf_full *self, const cf_table *k, int half);
-/* The inverse anew from A; 0 where A does not allow it. */
+/* The inverse anew from A; 0 where A does not allow it (the inverse is then as it was). */
 int cf_full_renew(cf_full *self, const cf_table *k, double *scratch);
+/* Another A: the lower triangle of a square, `ld` doubles a row, into what cf_full_init made.
+ * CF_ENOTPOSITIVE or CF_ENONFINITE: it is none, and self is not to be used. O(n^3). */
+int cf_full_place(cf_full *self, const cf_table *k, const double *a, ptrdiff_t ld,
+                  double *scratch);
+/* A += more I, more >= 0, and the inverse anew: O(n^3), in the robust form by n updates.
+ * CF_ENONFINITE, CF_ENOTPOSITIVE: A and its inverse are as before. */
+int cf_full_lift(cf_full *self, const cf_table *k, double more, double *scratch);
+/* A number below all eigenvalues of A: half of 1 / trace(A^-1). O(n), in the robust form O(n^2). */
+double cf_full_least(const cf_full *self, const cf_table *k);
 /* y = A^-1 x; y has cf_pad(n) doubles. Reads only. */
 void cf_full_solve(const cf_full *self, const cf_table *k, const double *x, double *scratch,
                    double *y);
-/* x^T A^-1 x. Reads only. */
+/* x^T A^-1 x: half the work of a solve. Reads only. */
 double cf_full_quad(const cf_full *self, const cf_table *k, const double *x, double *scratch);
 /* v = A^-1 x and q with the bits that cf_full_propose gives; v has cf_pad(n) doubles, scratch two
  * times as many. Reads only. */

@@ -9,7 +9,7 @@
  * v = B x: row by row, v_j += B_ij x_i in the order of the rows i, and the row's own product in
  * eight lanes; so the bits depend neither on the layout nor on the instruction set (with FMA).
  * The rank-one term is B_ij <- fma(-w_i, w_j, B_ij) with w = v sqrt(1 / (1/c + q)): symmetric to
- * the last bit by construction (SPEC: Sherman-Morrison, A <- A + c x x^T).
+ * the last bit by construction (DEFINITIONS, Notation: Sherman-Morrison, A <- A + c x x^T).
  *
  * Cost: symv 2 fma an element and one read of the triangle; rank_one 1 fma, one read and write;
  * rank_one_symv both in one pass: 3 fma, one read and write; rank_block 1 fma a row and element.

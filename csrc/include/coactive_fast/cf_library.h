@@ -7,12 +7,16 @@
 #ifndef CF_LIBRARY_H
 #define CF_LIBRARY_H
 #include "cf_ball.h"
+#include "cf_clicks.h"
+#include "cf_diag.h"
 #include "cf_faces.h"
 #include "cf_feedback.h"
 #include "cf_full.h"
+#include "cf_full_many.h"
 #include "cf_loss.h"
 #include "cf_newton.h"
 #include "cf_normals.h"
+#include "cf_past.h"
 #include "cf_postings.h"
 #include "cf_region.h"
 #include "cf_ridge.h"
@@ -20,7 +24,8 @@
 #include "cf_table.h"
 #include "cf_text.h"
 
-/* F(function): listed under its own name without cf_ */
+/* F(return type, name, (arguments)): a function under its own name without cf_. New ones are added
+ * at the end and nothing is moved: see cf_table.h. */
 #define CF_LIBRARY_FUNCTIONS(F)                                                                  \
     F(void *, alloc, (size_t count, size_t size))                                                \
     F(void *, alloc_zero, (size_t count, size_t size))                                           \
@@ -113,10 +118,49 @@
     F(void, roll_call, (cf_roll * self, ptrdiff_t n, uint64_t *memory))                          \
     F(void, roll_strike, (cf_roll * self, ptrdiff_t p))                                          \
     F(ptrdiff_t, roll_below, (const cf_roll *self, ptrdiff_t p))                                 \
-    F(ptrdiff_t, roll_find, (const cf_roll *self, ptrdiff_t m))
+    F(ptrdiff_t, roll_find, (const cf_roll *self, ptrdiff_t m))                                  \
+    F(int, full_lift, (cf_full * self, const cf_table *k, double more, double *scratch))         \
+    F(double, full_least, (const cf_full *self, const cf_table *k))                              \
+    F(ptrdiff_t, full_many_scratch, (ptrdiff_t n))                                               \
+    F(ptrdiff_t, full_quad_many, (const cf_full *self, const cf_table *k, const cf_full_rows *x, \
+                                  double scale, double *q, double *scratch))                     \
+    F(ptrdiff_t, full_solve_many, (const cf_full *self, const cf_table *k,                       \
+                                   const cf_full_rows *x, double scale, double *y,               \
+                                   double *scratch))                                             \
+    F(ptrdiff_t, full_sample_scratch, (ptrdiff_t n))                                             \
+    F(int, full_sample, (const cf_full *self, const cf_table *k, double scale, ptrdiff_t count,  \
+                         double *z, double *scratch))                                            \
+    F(void, past_init, (cf_past * self, double ridge))                                           \
+    F(int64_t, past_period, (const cf_table *k, ptrdiff_t n, double f))                          \
+    F(int, past_renews, (const cf_past *self, const cf_table *k, ptrdiff_t n, double f))         \
+    F(int, past_forget, (cf_past * self, cf_full *full, const cf_table *k, double f,             \
+                         double *scratch, double *added))                                        \
+    F(int, past_decay, (cf_past * self, cf_full *full, const cf_table *k, double f,              \
+                        double *scratch, double *added))                                         \
+    F(void, past_weights, (const cf_past *self, const cf_full *full, const cf_table *k,          \
+                           double added, double *w, double *scratch))                            \
+    F(int, past_update, (cf_past * self, cf_full *full, const cf_table *k, const double *x,      \
+                         double c, double *scratch, double *q))                                  \
+    F(int, past_place, (cf_past * self, cf_full *full, const cf_table *k, const double *a,       \
+                        ptrdiff_t ld, double ridge, double *scratch))                            \
+    F(double, past_logdet, (const cf_past *self, const cf_full *full, const cf_table *k))        \
+    F(double, diag_quad, (const cf_diag *self, const cf_table *k, const cf_row *x,               \
+                          double *scratch))                                                      \
+    F(void, diag_solve, (const cf_diag *self, const cf_table *k, const cf_row *x, double *y,     \
+                         double *scratch))                                                       \
+    F(int, diag_update, (cf_diag * self, const cf_table *k, const cf_row *x, double c,           \
+                         double *scratch, double *q))                                            \
+    F(void, diag_mark, (cf_diag * self, double *mark))                                           \
+    F(void, diag_forget, (cf_diag * self, double f))                                             \
+    F(void, diag_entries, (const cf_diag *self, double *out))                                    \
+    F(ptrdiff_t, click_preferences, (const cf_table *k, ptrdiff_t n, ptrdiff_t drawn,            \
+                                     const double *score, const ptrdiff_t *ranking, ptrdiff_t m, \
+                                     const ptrdiff_t *clicked, double *weight, double *scratch))
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_library {
+    size_t size; /* sizeof(cf_library) and CF_ABI where the library was compiled */
+    int abi;
     CF_LIBRARY_FUNCTIONS(CF_FIELD)
 } cf_library;
 #undef CF_FIELD

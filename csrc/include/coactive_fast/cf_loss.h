@@ -1,4 +1,4 @@
-/* Losses of one prediction m = x.z and its label y (SPEC 5), and their derivatives in m.
+/* Losses of one prediction m = x.z and its label y (DEFINITIONS 5), and their derivatives in m.
  *
  * squared (m - y)^2 / 2; logistic log(1 + exp(-y m)), written so that neither a large nor a small
  * y m loses digits or overflows; return: m itself, as the loss -m. exp and log are our own.

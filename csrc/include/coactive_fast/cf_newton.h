@@ -1,5 +1,5 @@
-/* A Newton round on the ball, all or nothing: A += c x x^T, w <- P2(w + gain A^-1 x) (SPEC 2, 4,
- * 5).
+/* A Newton round on the ball, all or nothing: A += c x x^T, w <- P2(w + gain A^-1 x).
+ * DEFINITIONS 2, 4, 5.
  *
  * A is the full metric (its fast form); A^-1 x is of the new A, and the projection on
  * ||w|| <= radius is in the norm of the new A. The update is proposed, the step and its projection

@@ -1,4 +1,4 @@
-/* Rankings: scores of a query's documents, and the feature map of an ordering (SPEC 2).
+/* Rankings: scores of a query's documents, and the feature map of an ordering (DEFINITIONS 2).
  *
  * scores[i] = x_i . w, each row by the same operations as `dot`, so that equal rows get equal
  * scores to the bit wherever they stand; rows float64 or float32, sums float64. Memory is asked

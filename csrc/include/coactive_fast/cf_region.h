@@ -1,4 +1,4 @@
-/* Feasible sets: ball, simplex, box, L1 ball, and what a learner does within them (SPEC 5).
+/* Feasible sets: ball, simplex, box, L1 ball, and what a learner does within them (DEFINITIONS 5).
  *
  * A simplex is x >= floor, sum (x - floor) = total: with floor = gamma/n and total = 1 - gamma the
  * probability simplex shrunk by gamma around its centre.

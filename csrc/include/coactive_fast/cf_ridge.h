@@ -1,4 +1,4 @@
-/* Ridge regression on a diagonal: A = diag(a), a > 0, and weights w (SPEC 3 and 4).
+/* Ridge regression on a diagonal: A = diag(a), a > 0, and weights w (DEFINITIONS 3 and 4).
  *
  * Dense rows and sparse ones (ascending features, each once) give the same bits: a term goes into
  * the lane of its feature, whatever form the row has, and a term that is zero changes no sum.

@@ -1,6 +1,6 @@
-/* P1, the score projection: minimise 1/2 sum (v_i - z_i)^2 / q_i  s.t.  v >= 0, sum v = s.
+/* DEFINITIONS P1, score projection: minimise 1/2 sum (v_i - z_i)^2 / q_i  s.t.  v >= 0, sum v = s.
  *
- * v_i = max(0, z_i + lam q_i), lam the root of the increasing piecewise linear sum = s (SPEC 1).
+ * v_i = max(0, z_i + lam q_i), lam the root of the increasing piecewise linear sum = s.
  * Every subset S of the entries bounds the root from above by (s - sum_S z) / sum_S q. Newton
  * from an upper bound only decreases, and an entry once dropped never returns, so candidates
  * are compacted as it goes; it stops when the count does, never by a tolerance. From

@@ -3,10 +3,22 @@
  * Each subject header lists its kernels as K(return type, name, (arguments)); the table has one
  * pointer for each, in the order of the lists. The variants differ in speed only: all that have
  * FMA give the same bits.
+ *
+ * Compiled code of others calls by place. So kernels are only ever added BEHIND all others; none is
+ * taken out, moved or given other arguments, nor is a struct that they take changed. A list that
+ * has been released is closed. To add kernels:
+ *   - in the subject's header put them into a new list, below what stands there: for cf_dense.h
+ *     #define CF_DENSE_KERNELS_2(K) ...; a new subject begins with CF_NAME_KERNELS(K);
+ *   - below, make that list the last line of CF_KERNELS;
+ *   - python tests/test_package_table.py > tests/table_entries.txt, which must only add lines.
+ * Cython's declarations follow by themselves (csrc/table_pxd.py). Functions of the library go to the
+ * end of its one list (cf_library.h). Only where nothing else helps is CF_ABI raised, which makes
+ * every user rebuild; the lists may then be put in order.
  */
 #ifndef CF_TABLE_H
 #define CF_TABLE_H
 #include "cf_cholesky.h"
+#include "cf_clicks.h"
 #include "cf_dense.h"
 #include "cf_diagonal.h"
 #include "cf_elementary.h"
@@ -14,6 +26,7 @@
 #include "cf_gram.h"
 #include "cf_inverse.h"
 #include "cf_lines.h"
+#include "cf_many.h"
 #include "cf_memory.h"
 #include "cf_octet.h"
 #include "cf_postings.h"
@@ -24,6 +37,9 @@
 #include "cf_status.h"
 #include "cf_top_k.h"
 #include "cf_ud.h"
+
+/* The number of what both tables and the structs they take look like. */
+#define CF_ABI 1
 
 #define CF_KERNELS(K)                                                                            \
     CF_DENSE_KERNELS(K)                                                                          \
@@ -41,12 +57,16 @@
     CF_RIDGE_KERNELS(K)                                                                          \
     CF_ROW_KERNELS(K)                                                                            \
     CF_LINES_KERNELS(K)                                                                          \
-    CF_OCTET_KERNELS(K)
+    CF_OCTET_KERNELS(K)                                                                          \
+    CF_MANY_KERNELS(K)                                                                           \
+    CF_CLICKS_KERNELS(K)
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_table {
-    const char *isa; /* "baseline", "v3", "v4" */
+    size_t size;     /* sizeof(cf_table) and CF_ABI where the library was compiled; a module */
+    int abi;         /* compiled for the same ABI and at most this size may use the table */
     int has_fma;     /* 1: the bits that every variant with FMA gives */
+    const char *isa; /* "baseline", "v3", "v4" */
     CF_KERNELS(CF_FIELD)
 } cf_table;
 #undef CF_FIELD

@@ -1,4 +1,4 @@
-/* Top-k: the k best of n scores, best first, ties to the lower index (SPEC P4).
+/* Top-k: the k best of n scores, best first, ties to the lower index (DEFINITIONS P4).
  *
  * One vector compare a chunk against the k-th best so far; only chunks that hold a candidate are
  * looked at entry by entry. k <= CF_TOP_K_SMALL: an insertion list, no scratch. Beyond: candidates

@@ -1,9 +1,0 @@
-from typing import Any, Literal, overload
-
-__all__ = ["get_include", "show_config"]
-
-def get_include() -> str: ...
-@overload
-def show_config(mode: Literal["stdout"] = "stdout") -> None: ...
-@overload
-def show_config(mode: Literal["dicts"]) -> dict[str, Any]: ...

@@ -1,0 +1,116 @@
+"""Dictionaries of numbers by name, and DataFrames, as rows of features."""
+
+import struct
+import threading
+
+import numpy as np
+import scipy.sparse
+
+
+class Row:
+    """One scipy row that is filled again and again; its width doubles as features come, or is
+    the most that may come from the start (`fixed`).
+
+    Its arrays are longer than what is in them: a row ends where `indptr` says. The names of the
+    row before are kept, for in most streams they are those of this one.
+    """
+
+    def __init__(self, most, fixed=False):
+        self.most, self.fixed, self.width, self.names = most, fixed, 0, None
+        self.lock = threading.Lock()  # of the row and of all that is numbered
+        self.make_room(16)
+
+    def __reduce__(self):
+        return Row, (self.most, self.fixed)  # there is nothing in it
+
+    def make_room(self, entries):
+        self.values, self.places = np.zeros(entries), np.zeros(entries, dtype=np.int32)
+        self.ends = np.zeros(2, dtype=np.int32)
+        self.width, self.names = 0, None
+
+    def of(self, x, features, grow):
+        """The dictionary as a row. Names that are new get the next numbers, or are left out."""
+        entries = len(x)
+        if entries > len(self.values):
+            self.make_room(2 * entries)
+        # a format costs less than an array, and takes nothing but numbers
+        struct.pack_into(f"{entries}d", self.values, 0, *x.values())
+        names = list(x)
+        if names != self.names:
+            self.names = None
+            try:
+                self.place(names, features)
+            except KeyError:
+                if not grow:
+                    return self.of({name: x[name] for name in names if name in features},
+                                   features, False)
+                self.number(names, features)
+                self.place(names, features)
+            self.names = names
+        if len(features) > self.width or self.width == 0:
+            self.widen(len(features))
+        return self.row
+
+    def place(self, names, features):
+        struct.pack_into(f"{len(names)}i", self.places, 0, *map(features.__getitem__, names))
+        self.ends[1] = len(names)
+
+    def number(self, names, features):
+        """Gives names that are new the next numbers."""
+        new = [name for name in names if name not in features]
+        if len(features) + len(new) > self.most:
+            raise ValueError(f"x brings feature {new[-1]!r}: there are {len(features)} already, "
+                             f"of at most {self.most} (max_features)")
+        for name in new:
+            features[name] = len(features)
+
+    def widen(self, n_features):
+        self.width = min(self.most, max(64, 1 << n_features.bit_length()))
+        if self.fixed:
+            self.width = self.most
+        self.row = scipy.sparse.csr_matrix((1, self.width))
+        self.row.data, self.row.indices, self.row.indptr = self.values, self.places, self.ends
+
+    def table(self, X, features, grow):
+        """A DataFrame as CSR rows of all its columns, or of those that are known."""
+        if not hasattr(X, "columns"):
+            raise TypeError(f"X must be a pandas DataFrame, got {type(X).__name__}")
+        names = list(X.columns)
+        if len(set(names)) < len(names):
+            raise ValueError("X must have no two columns of one name")
+        values = _numbers_of(X)
+        if grow:
+            self.number(names, features)
+        columns = sorted((features[name], i) for i, name in enumerate(names) if name in features)
+        if len(features) > self.width or self.width == 0:
+            self.widen(len(features))
+        places = np.array([place for place, _ in columns], dtype=np.int64)
+        entries = values[:, [i for _, i in columns]].ravel()
+        ends = np.arange(len(X) + 1) * len(columns)
+        return scipy.sparse.csr_matrix((entries, np.tile(places, len(X)), ends),
+                                       shape=(len(X), self.width))
+
+
+def _numbers_of(X):
+    """The values of a DataFrame, where all are finite numbers."""
+    for name, kind in X.dtypes.items():
+        if getattr(kind, "kind", "O") not in "fiub":
+            raise TypeError(f"X must hold real numbers, got {kind} in column {name!r}")
+    values = X.to_numpy(dtype=np.float64, na_value=np.nan)
+    finite = np.isfinite(values).all(axis=0)
+    if not finite.all():
+        raise ValueError(f"X must be finite, it is not in column {X.columns[finite.argmin()]!r}")
+    return values
+
+
+def check_values(x):
+    """Refuses what is no dictionary of finite numbers, by the name of the feature."""
+    if not hasattr(x, "values"):
+        raise TypeError(f"x must be a dictionary of numbers by name, got {type(x).__name__}")
+    for name, value in x.items():
+        try:
+            packed, = struct.unpack("d", struct.pack("d", value))
+        except (struct.error, OverflowError, TypeError):
+            raise TypeError(f"x must hold real numbers, got {value!r} as {name!r}") from None
+        if not np.isfinite(packed):
+            raise ValueError(f"x must be finite, got {value!r} as {name!r}")

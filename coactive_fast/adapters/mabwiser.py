@@ -1,0 +1,293 @@
+"""`ArmBandit` behind the interface of MABWiser; that package itself is not needed.
+
+A program that has ``from mabwiser.mab import MAB, LearningPolicy`` takes both from here instead.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+import coactive_fast as cf
+from coactive_fast.learner._check import count, number, switch
+
+__all__ = ["MAB", "LearningPolicy"]
+
+
+class LearningPolicy:
+    """The contextual policies of MABWiser that are regressions, by their own names.
+
+    Examples
+    --------
+    >>> from coactive_fast.adapters.mabwiser import LearningPolicy
+    >>> LearningPolicy.LinUCB(alpha=1.25)
+    LinUCB(alpha=1.25, l2_lambda=1.0, scale=False)
+    """
+
+    class LinUCB(NamedTuple):
+        """The largest estimate plus alpha times its spread."""
+
+        alpha: float = 1.0
+        l2_lambda: float = 1.0
+        scale: bool = False
+
+    class LinTS(NamedTuple):
+        """The largest estimate by weights drawn from N(w, alpha^2 A^-1)."""
+
+        alpha: float = 1.0
+        l2_lambda: float = 1.0
+        scale: bool = False
+
+    class LinGreedy(NamedTuple):
+        """The largest estimate, with probability epsilon any arm."""
+
+        epsilon: float = 0.1
+        l2_lambda: float = 1.0
+        scale: bool = False
+
+
+class MAB:
+    """Arms of any hashable kind, each with a regression on the contexts.
+
+    Parameters
+    ----------
+    arms : list
+        Distinct and hashable.
+    learning_policy : LinUCB, LinTS or LinGreedy, or an ArmBandit
+        One of `LearningPolicy` here or of MABWiser's own; or an `ArmBandit` of this package with
+        any parameters, as a pattern: it is cloned, never changed. ``scale=True`` is refused:
+        scale the contexts before.
+    neighborhood_policy : None
+        There is none here.
+    seed : int, default 123456
+        Of what is drawn (a pattern has its own).
+    n_jobs, backend
+        Taken and not used: nothing here runs in other processes.
+
+    Attributes
+    ----------
+    arms : list
+    learning_policy
+        As given.
+    bandit : ArmBandit
+        The one that learned; a number for each arm, those of removed arms included.
+
+    Notes
+    -----
+    What MABWiser solves for again at each call is kept up here, so `partial_fit` and `predict`
+    cost what a row costs. Ties go to the arm that came first. `predict_expectations` gives LinUCB's
+    bounds as MABWiser does; of LinTS, LinGreedy and any other pattern the estimates themselves,
+    without chance (with a logistic link their sigmoid).
+
+    Contexts of `fit` and `predict` may be lists, arrays, scipy.sparse, DataFrames. Where there are
+    none each decision is learned with the one feature 1.0.
+
+    Examples
+    --------
+    >>> from coactive_fast.adapters.mabwiser import MAB, LearningPolicy
+    >>> mab = MAB(["red", "blue"], LearningPolicy.LinUCB(alpha=0.5))
+    >>> mab.fit(["red", "blue", "red"], [1.0, 0.0, 1.0], [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> mab.predict([[1.0, 0.0], [0.5, 0.5]])
+    ['red', 'red']
+    """
+
+    def __init__(self, arms, learning_policy, neighborhood_policy=None, seed=123456, n_jobs=1,
+                 backend=None):
+        if not isinstance(arms, list) or not arms:
+            raise TypeError("arms must be a list with at least one arm")
+        for arm in arms:
+            _check_arm(arm)
+        if len(set(arms)) < len(arms):
+            raise ValueError("arms must be distinct")
+        if neighborhood_policy is not None:
+            raise ValueError("neighborhood_policy must be None: there is none here")
+        count("n_jobs", abs(n_jobs) if isinstance(n_jobs, int) else n_jobs, least=1)
+        self.arms, self.learning_policy, self.seed = list(arms), learning_policy, seed
+        self._words = _words(learning_policy, seed)
+        self.bandit = self._make(len(arms))
+        self._numbers = {arm: i for i, arm in enumerate(arms)}
+        self._decided, self._fitted = set(), False
+
+    def fit(self, decisions, rewards, contexts=None):
+        """Learns afresh from what was decided, the rewards, and the contexts.
+
+        Parameters
+        ----------
+        decisions : sequence of arms, length n
+        rewards : sequence of float, length n
+        contexts : array_like or sparse, shape (n, d), optional
+        """
+        bandit = self._make(len(self.arms))
+        numbers = {arm: i for i, arm in enumerate(self.arms)}
+        self._learn(bandit, numbers, decisions, rewards, contexts)
+        self.bandit, self._numbers, self._fitted = bandit, numbers, True
+        self._decided = set(_listed("decisions", decisions))
+
+    def partial_fit(self, decisions, rewards, contexts=None):
+        """Goes on learning; at first it is `fit`.
+
+        Parameters
+        ----------
+        decisions, rewards, contexts
+            As of `fit`. Where a row is refused those before it are learned.
+        """
+        if not self._fitted:
+            return self.fit(decisions, rewards, contexts)
+        self._learn(self.bandit, self._numbers, decisions, rewards, contexts)
+        self._decided |= set(_listed("decisions", decisions))
+
+    def predict(self, contexts=None):
+        """The arm for each context: a list, or an arm where there is one context.
+
+        Parameters
+        ----------
+        contexts : array_like or sparse, shape (n, d), optional
+
+        Returns
+        -------
+        arm or list of arms
+        """
+        return self._answers(contexts, self._predict)
+
+    def predict_expectations(self, contexts=None):
+        """``{arm: expectation}`` for each context: a list, or a dict where there is one context.
+
+        Parameters
+        ----------
+        contexts : array_like or sparse, shape (n, d), optional
+
+        Returns
+        -------
+        dict or list of dicts
+        """
+        return self._answers(contexts, self._expect)
+
+    def add_arm(self, arm, binarizer=None):
+        """One arm more, of which nothing is known.
+
+        Parameters
+        ----------
+        arm : hashable
+        binarizer : None
+            There is none here.
+        """
+        _check_arm(arm)
+        if binarizer is not None:
+            raise ValueError("binarizer must be None: none of these policies has one")
+        if arm in self._numbers:
+            raise ValueError(f"arm must be new, and {arm!r} is there")
+        self._numbers[arm] = self.bandit.add_arm()
+        self.arms.append(arm)
+
+    def remove_arm(self, arm):
+        """An arm less.
+
+        Parameters
+        ----------
+        arm : hashable
+        """
+        if arm not in self._numbers:
+            raise ValueError(f"arm must be one of {self.arms}, got {arm!r}")
+        if len(self.arms) == 1:
+            raise ValueError(f"arm must leave another one, and {arm!r} is the last")
+        self.arms.remove(arm)
+        self._decided.discard(arm)
+        del self._numbers[arm]
+
+    @property
+    def cold_arms(self):
+        """The arms that no decision was for."""
+        return [arm for arm in self.arms if arm not in self._decided]
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _make(self, n_arms):
+        """A fresh bandit."""
+        if self._words is None:
+            return self.learning_policy.clone().set_params(n_arms=n_arms)
+        return cf.ArmBandit(n_arms, **self._words)
+
+    def _learn(self, bandit, numbers, decisions, rewards, contexts):
+        """All rows, after all that can be checked before was."""
+        decisions = _listed("decisions", decisions)
+        rewards = [number("rewards", one) for one in _listed("rewards", rewards)]
+        if len(rewards) != len(decisions):
+            raise ValueError(f"rewards must have length {len(decisions)} as decisions, got "
+                             f"{len(rewards)}")
+        rows = _rows(contexts, len(decisions))
+        for decision in decisions:
+            if decision not in numbers:
+                raise ValueError(f"decisions must be arms of {list(numbers)}, got {decision!r}")
+        for row, decision, reward in zip(rows, decisions, rewards, strict=True):
+            bandit.learn(row, numbers[decision], reward)
+
+    def _answers(self, contexts, answer):
+        if not self._fitted:
+            raise RuntimeError("fit must be called before")
+        arms = {i: arm for arm, i in self._numbers.items()}
+        found = [answer(row, arms) for row in _rows(contexts, None)]
+        return found[0] if len(found) == 1 else found
+
+    def _predict(self, row, arms):
+        allowed = np.zeros(self.bandit.n_arms, dtype=bool)
+        allowed[list(arms)] = True
+        return arms[self.bandit.choose(row, allowed=allowed)]
+
+    def _expect(self, row, arms):
+        means, widths = self.bandit.scores(row)
+        if self.bandit.link == "logistic":
+            means = 1.0 / (1.0 + np.exp(-means))
+        elif self.bandit.explore == "ucb" and self.bandit.width != "theory":
+            means = means + self.bandit.width * widths
+        return {arm: float(means[i]) for i, arm in arms.items()}
+
+
+def _words(policy, seed):
+    """A policy as parameters of `ArmBandit`; None where it is one."""
+    if isinstance(policy, cf.ArmBandit):
+        return None
+    name = type(policy).__name__
+    if name not in ("LinUCB", "LinTS", "LinGreedy"):
+        raise TypeError("learning_policy must be LinUCB, LinTS or LinGreedy of LearningPolicy, or "
+                        f"an ArmBandit, got {policy!r}")
+    if switch("scale", policy.scale):
+        raise ValueError("scale must be False: scale the contexts before")
+    words = {"ridge": number("l2_lambda", policy.l2_lambda, above=0.0), "seed": seed}
+    if name == "LinGreedy":
+        # a floor is below 1; where every choice is by chance, greedy has no say left
+        words["explore"], epsilon = "greedy", number("epsilon", policy.epsilon, least=0.0, most=1.0)
+        words["floor"] = min(epsilon, np.nextafter(1.0, 0.0))
+    else:
+        words["explore"] = "ucb" if name == "LinUCB" else "thompson"
+        words["width"] = number("alpha", policy.alpha, least=0.0)
+    return words
+
+
+def _check_arm(arm):
+    if arm is None or arm != arm or arm in (float("inf"), float("-inf")):
+        raise ValueError(f"arms must be hashable and neither None, NaN nor infinite, got {arm!r}")
+    hash(arm)
+
+
+def _listed(name, values):
+    """A sequence, a 1-D array or a Series as a list of Python objects."""
+    values = values.tolist() if hasattr(values, "tolist") else values
+    if not isinstance(values, (list, tuple)):
+        raise TypeError(f"{name} must be a list, an array or a Series, got "
+                        f"{type(values).__name__}")
+    return list(values)
+
+
+def _rows(contexts, n):
+    """The contexts one by one; n, where it is known, is how many there must be."""
+    if contexts is None:
+        return [np.ones(1)] * (1 if n is None else n)
+    if hasattr(contexts, "tocsr"):
+        contexts = contexts.tocsr()
+    else:
+        contexts = np.asarray(contexts)
+        if contexts.ndim != 2:
+            raise TypeError(f"contexts must have 2 dimensions, got {contexts.ndim}")
+    if n is not None and contexts.shape[0] != n:
+        raise ValueError(f"contexts must have {n} rows as decisions, got {contexts.shape[0]}")
+    return [contexts[i] if isinstance(contexts, np.ndarray) else contexts[i:i + 1]
+            for i in range(contexts.shape[0])]

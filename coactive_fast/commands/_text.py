@@ -1,0 +1,236 @@
+"""Rows from plain text: a JSON object a line, its words hashed and weighted by TF-IDF.
+
+A word's column is scikit-learn's hash of it, so that no vocabulary is kept and any stream has the
+same columns. A document's weights are those of its `TfidfTransformer` with ``sublinear_tf``: for a
+word that occurs tf times in it and in df of N documents,
+
+    (1 + ln tf) (1 + ln((1 + N) / (1 + df))),
+
+and the row has length 1. That class wants to see all documents before it weights one; here N and
+df count the documents so far, this one among them, so a stream is gone through once and no row is
+made with the help of what comes later. They are kept in the model's file, and go on with it; who
+only asks the model weights with what they were when it was saved.
+"""
+
+import json
+import math
+
+import numpy as np
+import scipy.sparse
+
+from coactive_fast.learner._extras import require
+
+from . import Trouble, _rows, _streams
+
+COLUMNS = 1 << 18  # where nobody says how many
+PIECE = 1 << 16  # bytes of text that are read at once, at most
+KIND = "text"
+TOKENS = r"(?u)\b\w\w+\b"  # two letters, digits or underscores and more
+
+
+class Words:
+    """How text becomes a row: the settings, and in how many documents each column has occurred.
+
+    `df` holds counts of at most `documents`, one a column.
+    """
+
+    def __init__(self, columns, fields):
+        self.columns, self.fields = columns, fields
+        self.documents, self.df = 0, np.zeros(columns, dtype=np.int64)
+        text = require("sklearn.feature_extraction.text", "sklearn", "--text")
+        self.hashing = text.HashingVectorizer(
+            n_features=columns, lowercase=True, token_pattern=TOKENS, alternate_sign=False,
+            norm=None)
+
+    def copy(self):
+        other = Words(self.columns, self.fields)
+        other.documents, other.df = self.documents, self.df.copy()
+        return other
+
+    @property
+    def settings(self):
+        return {"kind": KIND, "columns": self.columns, "lowercase": True, "tokens": TOKENS,
+                "weights": "sublinear tf, smooth idf, length 1"}
+
+    def rows(self, texts, count):
+        """A CSR row a text; with `count` each is one more document."""
+        X = scipy.sparse.csr_matrix(self.hashing.transform(texts))
+        X.sort_indices()
+        for begin, end in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+            places, tf = X.indices[begin:end], X.data[begin:end]
+            if count:
+                self.documents += 1
+                self.df[places] += 1
+            weight = ((1.0 + np.log(tf))
+                      * (1.0 + np.log((1.0 + self.documents) / (1.0 + self.df[places]))))
+            X.data[begin:end] = weight / np.sqrt(weight @ weight) if len(weight) else weight
+        return X
+
+    def told(self, classes):
+        """For `_store.save`: plain data and arrays."""
+        places = np.flatnonzero(self.df)
+        return ({**self.settings, "fields": list(self.fields), "documents": self.documents,
+                 "classes": list(classes)}, {"places": places, "df": self.df[places]})
+
+    @classmethod
+    def of(cls, beside, path):
+        """What `told` told, and the classes; trouble where this version reads text in another
+        way, or where the file is damaged."""
+        head, arrays = beside
+        try:
+            words = cls(int(head["columns"]), tuple(map(str, head["fields"])))
+            other = {name: head[name] for name in words.settings}
+            classes = [str(name) for name in head["classes"]]
+            places, df = arrays["places"], arrays["df"]
+            words.documents = int(head["documents"])
+            if not (places.shape == df.shape and places.dtype.kind == df.dtype.kind == "i"
+                    and np.all((0 < df) & (df <= words.documents)) and np.all(np.diff(places) > 0)):
+                raise ValueError("its counts of words do not go together")
+            words.df[places] = df
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise Trouble(f"{path}: how it reads text is damaged: {error}") from error
+        for name, value in words.settings.items():
+            if other[name] != value:
+                raise Trouble(f"{path} was trained on text with {name} = {other[name]!r}, and this "
+                              f"version makes rows with {value!r}: train it again")
+        return words, classes
+
+
+def fields_of(option):
+    """``--text title,body``: the fields whose strings are the text, one behind the other."""
+    fields = tuple(name.strip() for name in option.split(","))
+    if not all(fields) or len(set(fields)) < len(fields):
+        raise Trouble(f"--text {option}: expected names of fields, with commas between")
+    return fields
+
+
+class TextRows(_rows.Rows):
+    """The documents of a file or of standard input, as `_rows.Rows`.
+
+    Parameters
+    ----------
+    path : str
+    words : Words
+        As they are before the first document.
+    label : str, optional
+        The field of the label or of the list of labels; None: they are not looked at, and the
+        documents are not counted.
+    classes : list of str
+        Names of labels that are known already, by their numbers.
+    most : int, optional
+        No more classes than these.
+    single : str, optional
+        As in `Rows`.
+
+    Names of labels get numbers in the order in which they come. A file has names or numbers, not
+    both.
+    """
+
+    def __init__(self, path, words, *, label=None, classes=(), most=None, single=None):
+        if _streams.kind_of(path) == "converted":
+            raise Trouble(f"{path} is a converted file, and text is wanted")
+        self.path, self.name, self.unit = path, _streams.name_of(path), "line"
+        self.columns, self.single, self.kept = words.columns, single, None
+        self.start, self.label, self.most = words, label, most
+        self.words, self.numbers = words, {name: i for i, name in enumerate(classes)}
+        self.named = True if self.numbers else None
+
+    @property
+    def classes(self):
+        """The names of the labels, by their numbers; none where labels are numbers."""
+        return list(self.numbers)
+
+    def told(self):
+        """What goes into the model's file."""
+        return self.words.told(self.classes if self.named else [])
+
+    def number_of(self, relevant):
+        """The number of the label that --relevant names."""
+        if relevant is None or isinstance(relevant, float) and not self.named:
+            return relevant
+        name = f"{relevant:.10g}" if isinstance(relevant, float) else relevant
+        return float(self.numbers.setdefault(name, len(self.numbers)))
+
+    def _parsed(self):
+        self.words = self.start.copy() if self.label is not None else self.start
+        number = 0
+        with _streams.source(self.path) as file:
+            for lines in _blocks(file):
+                texts, labels, places = [], [], []
+                for line in lines:
+                    number += 1
+                    if number == 1:
+                        line = line.removeprefix(_streams.BOM)
+                    if line and not line.isspace():
+                        self._take(line, f"{self.name}: line {number}", texts, labels)
+                        places.append(number)
+                if texts:
+                    yield self._checked(self._piece(texts, labels, places))
+
+    def _take(self, line, where, texts, labels):
+        try:
+            found = json.loads(line.decode())
+        except (ValueError, RecursionError) as error:
+            raise Trouble(f"{where}: expected a JSON object: {error}") from None
+        if not isinstance(found, dict):
+            raise Trouble(f"{where}: expected a JSON object, got {found!r:.60}")
+        parts = [found.get(name) for name in self.start.fields]
+        for name, part in zip(self.start.fields, parts, strict=True):
+            if not isinstance(part, str):
+                raise Trouble(f"{where}: field {name!r}: expected a string, got {part!r:.60} "
+                              "(--text FIELD names others)")
+        text = "\n".join(parts)
+        if not text.isascii() and any("\ud800" <= mark <= "\udfff" for mark in text):
+            raise Trouble(f"{where}: the text holds half of a character (a lone surrogate)")
+        texts.append(text)
+        labels.append(self._labels(found, where) if self.label is not None else [0.0])
+
+    def _labels(self, found, where):
+        where = f"{where}: field {self.label!r}"
+        if self.label not in found:
+            raise Trouble(f"{where}: there is none (--label FIELD names another)")
+        given = found[self.label]
+        return [self._label(one, where) for one in (given if isinstance(given, list) else [given])]
+
+    def _label(self, one, where):
+        named = isinstance(one, str)
+        if not (one.isprintable() if named else _is_number(one)):
+            raise Trouble(f"{where}: expected a number, a name in one line, or a list of these, "
+                          f"got {one!r:.60}")
+        if self.named is None:
+            self.named = named
+        elif self.named != named:
+            raise Trouble(f"{where}: expected a {'name' if self.named else 'number'}, as before, "
+                          f"got {one!r:.60}")
+        if not named:
+            return float(one)
+        if one not in self.numbers and self.most is not None and len(self.numbers) >= self.most:
+            raise Trouble(f"{where}: {one!r:.60} is none of the model's classes: "
+                          f"{', '.join(self.classes)[:200]}")
+        return float(self.numbers.setdefault(one, len(self.numbers)))
+
+    def _piece(self, texts, labels, places):
+        X = self.words.rows(texts, count=self.label is not None)
+        counts = np.array([len(own) for own in labels])
+        ends = None if (counts == 1).all() else np.cumsum(counts)
+        flat = np.array([label for own in labels for label in own], dtype=np.float64)
+        return _rows.Piece(X, flat, ends, np.array(places))
+
+
+def _is_number(one):
+    """Whether it is a finite number, or true or false."""
+    try:
+        return isinstance(one, (bool, int, float)) and math.isfinite(one)
+    except OverflowError:
+        return False
+
+
+def _blocks(file):
+    """Lists of whole lines, as many as there are to be had at once."""
+    rest, buffer = b"", bytearray(PIECE)
+    while got := file.readinto(buffer):
+        *lines, rest = (rest + buffer[:got]).split(b"\n")
+        if lines:
+            yield lines
+    if rest:
+        yield [rest]

@@ -1,0 +1,187 @@
+"""Plain tables: a row a line, numbers and one column of labels."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from coactive_fast._typing import Source, Vector
+from coactive_fast.learner import _check as parameter
+
+from . import _check
+from ._fields import MISSING, Columns, checked_delimiter, cut, finite, number
+from ._open import opened_lines
+from ._svmlight import load_svmlight
+
+
+class Table(NamedTuple):
+    """A table of numbers, and the column that is told apart.
+
+    Attributes
+    ----------
+    X : ndarray, shape (rows, columns)
+    y : ndarray of float64, or of int64 for classes; None where no target was asked for
+    names : tuple of str
+        Of the columns of X: those of the first line, else "0", "1", ... by their place in the file.
+    classes : tuple of str or None
+        Where the target is words: y holds places in it, from 0, in the order of the alphabet.
+    """
+
+    X: Vector
+    y: NDArray[Any] | None
+    names: tuple[str, ...]
+    classes: tuple[str, ...] | None
+
+
+def load_table(path: Source, *, target: int | str | None = -1, drop: Sequence[int | str] = (),
+               delimiter: str | None = None, missing: str = "refuse",
+               dtype: DTypeLike = np.float64) -> Table:
+    """Read a plain table: CSV, or numbers with blanks between.
+
+    So come the robot arms of the kin family (Delve, 1996; 8 numbers and the distance, which is the
+    last), frames of vowels (Vocal Joystick, 2006; numbers and the vowel), and most sets of the UCI
+    repository.
+
+    Parameters
+    ----------
+    path : str, os.PathLike or binary file object
+        Text in UTF-8, a row a line; blank lines are skipped. The first line holds names if a field
+        of it, other than the target or what is dropped, is neither a number nor missing. Packed
+        files (gzip, bzip2, xz) are told by their first bytes.
+    target : int, str or None, default=-1
+        The column of labels, by its place (negative: from the right) or its name. None: there is
+        none.
+    drop : sequence of int or str, default=()
+        Columns that are left out, as numbers of rows and dates.
+    delimiter : {",", ";", "\\\\t", " "}, optional
+        Between the fields; " " means any blanks. None: the first line tells.
+    missing : {"refuse", "drop"}, default="refuse"
+        What becomes of a row with a field that is empty, ``?``, ``NA`` or ``nan``: an error, or
+        the row is left out.
+    dtype : float32 or float64, default=float64
+        Of X.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    ValueError
+        With the file, the line and the column of what is wrong.
+
+    Examples
+    --------
+    >>> import io
+    >>> from coactive_fast import data
+    >>> table = data.load_table(io.BytesIO(b"speed,size,kind\\n1.5,2,ship\\n3,4,boat\\n"))
+    >>> table.X, table.y, table.names, table.classes
+    (array([[1.5, 2. ],
+           [3. , 4. ]]), array([1, 0]), ('speed', 'size'), ('boat', 'ship'))
+    >>> data.load_table(io.BytesIO(b"7 1 2\\n8 3 4\\n"), drop=[0]).y
+    array([2., 4.])
+    """
+    dtype = _check.float_dtype("dtype", dtype)
+    parameter.choice("missing", missing, ("refuse", "drop"))
+    delimiter = checked_delimiter(delimiter)
+    with opened_lines(path) as (lines, name):
+        rows = cut(lines, delimiter)
+        try:
+            at, first = next(rows)
+        except StopIteration:
+            raise ValueError(f"{name} holds no rows") from None
+        plan = Columns(first, target, drop, name)
+        values = array("d")
+        labels: list[str] = []
+        if not plan.header:
+            _take(plan, first, f"{name}: line {at}", missing, values, labels)
+        for at, fields in rows:
+            _take(plan, fields, f"{name}: line {at}", missing, values, labels)
+    if not labels:
+        raise ValueError(f"{name} holds no rows")
+    with np.errstate(over="ignore"):  # told as an error
+        X = np.frombuffer(values).astype(dtype).reshape(len(labels), len(plan.features))
+    _check.finite(f"{name}: the rows as {dtype}", X)
+    y, classes = (None, None) if plan.target is None else _labels(labels)
+    return Table(X, y, plan.names, classes)
+
+
+def _take(plan, fields, where, missing, values, labels):
+    """One row into the arrays, all of it or nothing."""
+    if len(fields) != plan.width:
+        raise ValueError(f"{where}: expected {plan.width} fields, got {len(fields)}")
+    wanted = plan.features if plan.target is None else [*plan.features, plan.target]
+    lacking = next((i for i in wanted if fields[i] in MISSING), None)
+    if lacking is not None:
+        if missing == "drop":
+            return
+        raise ValueError(f"{where}: {plan.called(lacking)}: nothing there, got {fields[lacking]!r} "
+                         "(missing='drop' leaves such rows out)")
+    row = [finite(fields[i], where, plan.called(i)) for i in plan.features]
+    values.extend(row)
+    labels.append("" if plan.target is None else fields[plan.target])
+
+
+def _labels(labels):
+    """(y, classes) of the target's fields."""
+    numbers = [number(label) for label in labels]
+    if all(value is not None and np.isfinite(value) for value in numbers):
+        return np.array(numbers), None
+    classes, y = np.unique(labels, return_inverse=True)
+    return y.astype(np.int64), tuple(classes.tolist())
+
+
+def load_breast_cancer(path: Source) -> tuple[Vector, NDArray[np.int64]]:
+    """Read the Wisconsin breast cancer set (original), 683 rows of 9 features and no gaps.
+
+    Either form: that of the UCI repository (``number,9 features,2 or 4``; 16 of its 699 rows have a
+    ``?`` and are left out) or that of the LIBSVM page (``2 1:number 2:feature ...``). The patient's
+    number is dropped in both.
+
+    W. H. Wolberg, O. L. Mangasarian, Multisurface method of pattern separation, 1990.
+
+    Parameters
+    ----------
+    path : str, os.PathLike or binary file object that can seek
+
+    Returns
+    -------
+    X : ndarray of float64, shape (rows, 9)
+    y : ndarray of int64
+        1 for malignant, -1 for benign.
+
+    Examples
+    --------
+    >>> import io
+    >>> from coactive_fast import data
+    >>> text = b"10,5,1,1,1,2,1,3,1,1,2\\n11,8,7,5,10,7,9,5,5,4,4\\n12,1,1,1,1,2,?,3,1,1,2\\n"
+    >>> X, y = data.load_breast_cancer(io.BytesIO(text))
+    >>> X.shape, y
+    ((2, 9), array([-1,  1]))
+    """
+    if _is_svmlight(path):
+        rows, labels = load_svmlight(path, n_features=10)
+        X, column = rows.toarray()[:, 1:], "label"
+    else:
+        X, told, *_ = load_table(path, drop=[0], missing="drop", delimiter=",")
+        labels, column = np.asarray(told), "column 11"
+    name = repr(path)
+    if X.shape[1] != 9:
+        raise ValueError(f"{name}: expected 11 columns, got {X.shape[1] + 2}")
+    bad = np.flatnonzero((labels != 2) & (labels != 4))
+    if bad.size:
+        raise ValueError(f"{name}: row {bad[0] + 1} of those without gaps: {column}: expected 2 or "
+                         f"4, got {labels[bad[0]]:g}")
+    return X, np.where(labels == 4, 1, -1)
+
+
+def _is_svmlight(path):
+    with opened_lines(path) as (lines, _):
+        first = next((line for _, line in lines), "")
+    if hasattr(path, "seek"):
+        path.seek(0)
+    return ":" in first

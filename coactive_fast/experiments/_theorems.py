@@ -1,0 +1,220 @@
+"""What the experiments on theorems share: regret beside its bound, over the rounds.
+
+Both are cumulative. A theorem speaks of every run ("sure"), of a run with some probability
+("chance"), or of the mean over runs ("mean"), and is judged as what it is. How regret grows is
+judged by its exponent over the last tenfold of rounds, beside that of the bound: a constant that
+is too large hides nothing there.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import _judge
+from ._plan import Curve, Finding, Plot, Table
+
+POINTS = 20  # a tenfold of rounds
+LOGARITHM = 0.25 * np.log(10.0)  # between adding as much in a tenfold, 0, and √10 times, twice this
+
+
+@dataclass(frozen=True)
+class Case:
+    """Runs of one setting: regret and bound after these rounds, each (runs, points).
+
+    `ratio` is each run's largest regret / bound of all its rounds, not only of those shown;
+    `idle` what a round costs who never learns, the mean over runs.
+    """
+
+    label: str
+    rounds: np.ndarray
+    regret: np.ndarray
+    bound: np.ndarray
+    ratio: np.ndarray
+    idle: float = np.inf
+    same_runs: bool = True  # False: of each number of rounds other runs
+
+    @classmethod
+    def of(cls, label, rounds, found):
+        """Of results of `told`, one a run."""
+        stacked = {name: np.array([one[name] for one in found])
+                   for name in ("regret", "bound", "ratio", "idle")}
+        return cls(label, rounds, stacked["regret"], stacked["bound"], stacked["ratio"],
+                   float(stacked["idle"].mean()))
+
+    @classmethod
+    def of_lengths(cls, label, lengths, found):
+        """Of results of `told` by length: the theorem is about the last round of each."""
+        ends = {name: np.array([[one[name][-1] for one in runs] for runs in found]).T
+                for name in ("regret", "bound")}
+        ratio = np.array([[one["ratio"] for one in runs] for runs in found]).ravel()
+        idle = float(np.mean([[one["idle"] for one in runs] for runs in found]))
+        return cls(label, np.array(lengths), ends["regret"], ends["bound"], ratio, idle, False)
+
+    def growth(self):
+        """What the last tenfold of rounds multiplies regret and bound by: their logarithms."""
+        tenth = int(np.searchsorted(self.rounds, self.rounds[-1] // 10))
+        return [_judge.log_ratio(values[:, -1], values[:, tenth], self.same_runs)
+                for values in (self.regret, self.bound)]
+
+    def steps(self):
+        """What the last tenfold of rounds adds to the regret, by what the one before added.
+
+        The logarithm, an estimate over the runs.
+        """
+        last = self.rounds[-1]
+        end, tenth, hundredth = (self.regret[:, np.searchsorted(self.rounds, t)]
+                                 for t in (last, last // 10, last // 100))
+        return _judge.log_ratio(end - tenth, tenth - hundredth)
+
+    def useful(self):
+        """The first round shown from which on the bound is less than never to learn costs."""
+        above = np.flatnonzero(self.bound.mean(0) >= self.idle * self.rounds)
+        after = above[-1] + 1 if above.size else 0
+        return int(self.rounds[after]) if after < len(self.rounds) else None
+
+
+def shown(total):
+    """Rounds (from 1) of `total`, evenly spaced in the logarithm, with a tenth
+    and a hundredth of all."""
+    count = int(np.ceil(POINTS * np.log10(total))) + 1
+    even = np.rint(np.geomspace(1, total, count))
+    return np.unique(np.r_[even, max(total // 10, 1), max(total // 100, 1)]).astype(np.int64)
+
+
+def told(regret, bound, idle=np.inf):
+    """What a task hands on of a run: `regret` of each round, `bound` up to each."""
+    total, bound = np.cumsum(regret), np.broadcast_to(bound, np.shape(regret))
+    at = shown(len(total)) - 1
+    ratio = np.divide(total, bound, out=np.where(total > bound, np.inf, 0.0), where=bound > 0.0)
+    return {"regret": total[at], "bound": bound[at], "ratio": ratio.max(), "idle": idle}
+
+
+def several(found):
+    """The same of several settings that one task has played."""
+    return {name: np.array([one[name] for one in found]) for name in found[0]}
+
+
+def parts(found, i):
+    """Setting i of results of `several`."""
+    return [{name: one[name][i] for name in ("regret", "bound", "ratio", "idle")} for one in found]
+
+
+# --- what is shown ------------------------------------------------------------------------------
+
+
+def plot(name, title, cases, story=False):
+    """Each regret, its bound dashed; what is 0 has no place on these axes."""
+    curves = []
+    for case in cases:
+        regret = Curve.of_runs(case.label, case.rounds, case.regret)
+        seen = regret.mean > 0.0
+        if seen.any():
+            curves.append(Curve(case.label, case.rounds[seen], regret.mean[seen],
+                                None if regret.error is None else regret.error[seen]))
+        curves.append(Curve(f"bound, {case.label}", case.rounds, case.bound.mean(0),
+                            bound=bool(seen.any())))
+    return Plot(name, f"{title} (dashed: the bound)", "round", "cumulative regret", curves,
+                log="xy", story=story)
+
+
+def table(name, title, cases, note=""):
+    rows = []
+    for case in cases:
+        for t in powers(case.rounds):
+            at = int(np.searchsorted(case.rounds, t))
+            regret, bound = case.regret[:, at], case.bound[:, at].mean()
+            rows.append([case.label, int(t), regret.mean(), error(regret), regret.max(), bound,
+                         regret.mean() / bound])
+    return Table(name, title, ["setting", "rounds", "mean regret", "standard error", "largest",
+                               "bound", "mean / bound"], rows, note)
+
+
+def powers(rounds):
+    """Those of ten from 100 on, and the last."""
+    tens = 10 ** np.arange(2, int(np.log10(rounds[-1])) + 1)
+    return np.unique(np.r_[tens[np.isin(tens, rounds)], rounds[-1]])
+
+
+def error(values):
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+
+
+# --- what is found ------------------------------------------------------------------------------
+
+
+def under(theorem, cases, plot, kind="sure", chance=0.0, reason="", main=""):
+    """That the regret stays below the bound, as the theorem means it."""
+    if kind == "mean":
+        return Finding(
+            f"The expected regret stays below the bound of {theorem}.",
+            f"mean regret / bound: {max(largest_mean(c) for c in cases):.3g} at the most; "
+            f"{worth(cases)}",
+            _judge.every(below_on_average(c) for c in cases), reason,
+            "In each setting the mean regret over the runs is below the bound at every round "
+            "shown.", plot, main=main)
+    text = (f"largest regret / bound of {sum(len(c.ratio) for c in cases)} runs and all rounds: "
+            + ", ".join(f"{c.label}: {c.ratio.max():.3g}" for c in cases) + f"; {worth(cases)}")
+    rule = "The regret is below the bound at every round of every run."
+    if kind == "chance":
+        rule = (f"In each setting less than {chance:g} of the runs, by an exact binomial "
+                "interval, have more regret than the bound at any round.")
+    return Finding(
+        f"The regret stays below the bound of {theorem} at every round of every run."
+        if kind == "sure" else
+        f"The regret stays below the bound of {theorem} with probability {1.0 - chance:g}, in all "
+        "rounds at once.",
+        text, _judge.every(_judge.stays_under(c.ratio, chance) for c in cases), reason, rule, plot,
+        main=main)
+
+
+def largest_mean(case):
+    return float(np.max(case.regret.mean(0) / case.bound.mean(0)))
+
+
+def below_on_average(case):
+    return _judge.every(_judge.below(_judge.mean(gap)) for gap in (case.regret - case.bound).T)
+
+
+def worth(cases):
+    """From when on the bounds say something: they are below the cost of never learning."""
+    begins = [(c.label, c.useful()) for c in cases]
+    told_ = [f"{label} from round {t:,}" for label, t in begins if t is not None]
+    never = [label for label, t in begins if t is None]
+    told_ += [f"{', '.join(never)} in no run of this length"] if never else []
+    return "the bound is below what it costs never to learn: " + "; ".join(told_)
+
+
+def slower(theorem, cases, plot, reason="", main=""):
+    """That regret grows no faster than its bound."""
+    grown = [case.growth() for case in cases]
+    return Finding(
+        f"The regret grows no faster than the bound of {theorem}.",
+        "exponent over the last tenfold of rounds: " + ", ".join(
+            f"{case.label}: {exponent(regret)} (bound {exponent(bound, False)})"
+            for case, (regret, bound) in zip(cases, grown, strict=True)),
+        _judge.every(_judge.below(regret.minus(bound)) for regret, bound in grown), reason,
+        "In each setting the last tenfold of rounds multiplies the mean regret by less than it "
+        "multiplies the bound.", plot, main=main)
+
+
+def logarithmic(theorem, cases, plot, reason="", main=""):
+    """That regret grows like a logarithm: a sum with a constant, so not judged by exponents."""
+    steps = [case.steps() for case in cases]
+    return Finding(
+        f"The regret grows like a logarithm ({theorem}).",
+        "the last tenfold of rounds adds, by what the one before added: " + ", ".join(
+            f"{case.label}: {step.times}" for case, step in zip(cases, steps, strict=True))
+        + "; exponent over the last tenfold: " + ", ".join(
+            f"{case.label}: {exponent(case.growth()[0])}" for case in cases),
+        _judge.every(_judge.below(step, LOGARITHM) for step in steps), reason,
+        f"In each setting the last tenfold of rounds adds less than {np.exp(LOGARITHM):.2f} times "
+        "what the one before added to the mean regret (a logarithm 1, a square root 3.16).", plot,
+        main=main)
+
+
+def exponent(log, with_error=True):
+    """Of what grows by this logarithm in a tenfold, and its standard error."""
+    if not np.isfinite(log.value):
+        return "none"
+    text = f"{log.value / np.log(10.0):.3f}"
+    return text + (f" ± {log.error / np.log(10.0):.2g}" if with_error and log.error > 0.0 else "")

@@ -1,0 +1,179 @@
+"""Rankings learned online from clicks, beyond the papers: NDCG of held-out queries against rounds.
+
+Each learner of rankings meets three users of the cascade model, for five folds and some seeds; the
+documents of every query are shuffled first, since their order tells of their grades. The
+Perceptron learns from the raw clicks, as nobody should: with noisy clicks it can end below a random
+order.
+"""
+
+import functools
+import warnings
+
+import numpy as np
+from scipy.special import stdtrit
+
+import coactive_fast as cf
+
+from . import _sets
+from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task
+
+K, MEASURE, FOLDS = 10, "ndcg@10", 5
+LEARNERS = {
+    "PDGD": cf.PDGD,
+    "pair swaps (3PR)": cf.PairwisePerceptron,
+    "dueling bandit": cf.DuelingBandit,
+    "Perceptron on raw clicks": cf.PreferencePerceptron,
+}
+USERS = ("perfect", "navigational", "informational")  # presets of a cascade
+EXAMPLE = tuple(f"lightgbm_lambdarank/{part}.txt" for part in ("train", "test"))
+WEB, OTHER = "web search", "LightGBM's example"
+
+
+@functools.lru_cache(maxsize=2)
+def example(sets):
+    """LightGBM's ranking example, training and test queries; None where it is not in the folder."""
+    try:
+        train, test = (cf.data.RankingData.from_svmlight(sets.file(name), n_features=300)
+                       for name in EXAMPLE)
+    except FileNotFoundError:
+        return None
+    return train, test
+
+
+def parts(sets, place, fold):
+    """The queries to learn from and those held out: three folds and the one after the next."""
+    if place == OTHER:
+        return example(sets)
+    data = _sets.web_search(sets)
+    folds = np.array_split(np.arange(len(data)), FOLDS)
+    train = np.concatenate([folds[(fold + i) % FOLDS] for i in range(3)])
+    return data.take(train), data.take(folds[(fold + 4) % FOLDS])
+
+
+def shuffled(data, rng):
+    """The same queries, the documents of each in a random order."""
+    places = np.concatenate([begin + rng.permutation(end - begin) for begin, end in
+                             zip(data.offsets[:-1], data.offsets[1:], strict=True)])
+    return cf.data.RankingData(data.features[places], data.relevance[places], data.offsets)
+
+
+def runs(sets, place, learner, user, fold, seeds, rounds, every, seed):
+    """Held-out NDCG of some runs: of random orders, and after each `every` rounds."""
+    start, curves, average = [], [], []
+    for number in range(seeds):
+        rng = np.random.default_rng([seed, fold, number])
+        train, test = (shuffled(part, rng) for part in parts(sets, place, fold))
+        chance = {} if learner.startswith("Perceptron") else {"seed": rng.spawn(1)[0]}
+        played = LEARNERS[learner](cf.Ranking(k=K), **chance)
+        start.append(cf.metrics.evaluate(played, test, measures=(MEASURE,))[MEASURE])
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*raw clicks")
+            history = cf.simulate(played, train, cf.users.Clicks("cascade", preset=user, seed=rng),
+                                  order=rng.integers(0, len(train), rounds),
+                                  weights=np.zeros(train.dimension), held_out=test, every=every,
+                                  measures=(MEASURE,))
+        curves.append(history.held_out[MEASURE])
+        final = cf.metrics.evaluate(played, test, measures=(MEASURE,), average=True)
+        average.append(final[MEASURE])
+    return {"start": start, "curve": curves, "average": average,
+            "rounds": history.held_out_rounds}
+
+
+def play(setting):
+    places = {WEB: range(setting["folds"])}
+    if setting.sets.real and example(setting.sets) is not None:
+        places[OTHER] = range(1)
+    cases = [(place, learner, user) for place in places for learner in LEARNERS for user in USERS]
+    common = {"seeds": setting["seeds"], "rounds": setting["rounds"], "every": setting["every"],
+              "seed": setting.seed}
+    found = yield [Task(runs, {"place": place, "learner": learner, "user": user, "fold": fold,
+                               **common})
+                   for place, learner, user in cases for fold in places[place]]
+    found, results = iter(found), {}
+    for place, learner, user in cases:
+        folds = [next(found) for _ in places[place]]
+        results[place, learner, user] = {
+            name: np.concatenate([fold[name] for fold in folds])
+            for name in ("start", "curve", "average")} | {"rounds": folds[0]["rounds"]}
+    return Outcome(
+        plots=[plot(results, place, user) for place in places for user in USERS],
+        tables=[table(results, place, len(results[place, "PDGD", USERS[0]]["start"]))
+                for place in places],
+        findings=[finding for place in places for finding in judge(results, place)],
+        parameters={"k": K, "folds": FOLDS, "users": list(USERS)})
+
+
+def plot(results, place, user):
+    curves = []
+    for learner in LEARNERS:
+        run = results[place, learner, user]
+        curve = np.column_stack([run["start"], run["curve"]])
+        curves.append(Curve.of_runs(learner, np.append(0, run["rounds"]), curve))
+    name = f"{'web' if place == WEB else 'example'}-{user}"
+    return Plot(name, f"{place}, {user} clicks", "rounds", "NDCG@10, held out", curves)
+
+
+def table(results, place, count):
+    rows = [["random order", *3 * [float(results[place, "PDGD", USERS[0]]["start"].mean())],
+             *3 * [None]]]
+    for learner in LEARNERS:
+        mine = [results[place, learner, user] for user in USERS]
+        rows.append([learner, *(float(run["curve"][:, -1].mean()) for run in mine),
+                     *(float(run["curve"][:, -1].min()) for run in mine)])
+        rows.append([f"{learner}, mean weights", *(float(run["average"].mean()) for run in mine),
+                     *(float(run["average"].min()) for run in mine)])
+    columns = ["learner", *USERS, *(f"worst, {user}" for user in USERS)]
+    name = "web" if place == WEB else "example"
+    return Table(name, f"NDCG@10 at the end, {place}", columns, rows,
+                 note=f"Mean, and the worst, of {count} runs; documents shuffled.")
+
+
+# --- what is seen -------------------------------------------------------------------------------
+
+
+def judge(results, place):
+    def ends(learner, user):
+        return results[place, learner, user]["curve"][:, -1]
+
+    for user in USERS:
+        yield difference(f"PDGD ends above the Perceptron on raw clicks ({place}, {user}).",
+                         ends("PDGD", user), ends("Perceptron on raw clicks", user))
+        yield difference(f"So do pair swaps ({place}, {user}).",
+                         ends("pair swaps (3PR)", user), ends("Perceptron on raw clicks", user))
+    for learner in LEARNERS:
+        yield failures(results, place, learner)
+
+
+def difference(says, better, worse):
+    """By the 95 % interval of the difference of the same runs."""
+    gap = better - worse
+    if len(gap) < 2:
+        return Finding(says, f"{better.mean():.3f} against {worse.mean():.3f}", None,
+                       "One run tells nothing of the others.")
+    half = stdtrit(len(gap) - 1, 0.975) * gap.std(ddof=1) / np.sqrt(len(gap))
+    holds = None if abs(gap.mean()) <= half else bool(gap.mean() > 0.0)
+    return Finding(says, f"{better.mean():.3f} against {worse.mean():.3f}, "
+                   f"{gap.mean():+.3f} ± {half:.3f}", holds,
+                   "By the 95 % interval of the difference, run by run.")
+
+
+def failures(results, place, learner):
+    """How many runs end below their own random order, and why that is so."""
+    found = {user: results[place, learner, user] for user in USERS}
+    lost = {user: int((run["curve"][:, -1] < run["start"]).sum()) for user, run in found.items()}
+    count = len(found[USERS[0]]["start"])
+    why = "What is shown is drawn, so clicks compare documents, not places."
+    if learner.startswith("Perceptron"):
+        why = ("Raw clicks favour what stood on top, so the learner is taught its own ranking: "
+               "which one that is, is left to the first rounds.")
+    return Finding(f"{learner}: no run ends below its own random order ({place}).",
+                   f"of {count} runs each: "
+                   + ", ".join(f"{user} {n}" for user, n in lost.items()),
+                   not any(lost.values()), why)
+
+
+EXPERIMENTS = [Experiment(
+    "clicks-online", "Rankings learned online from clicks (beyond the papers)", "coactive",
+    "beyond the papers", "MQ2008, LightGBM's example", play, files=_sets.PARTS,
+    quick={"folds": 2, "seeds": 1, "rounds": 2000, "every": 200},
+    full={"folds": 5, "seeds": 5, "rounds": 10000, "every": 500}, cost=(1, 12))]

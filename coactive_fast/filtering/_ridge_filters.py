@@ -1,0 +1,420 @@
+"""The filters by ridge regression: thin classes over the engine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Literal, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._typing import Kernel, Real, RowsLike, Vector
+from ..kernels import top_k
+from ..learner._chance import Chance
+from ..learner._check import choice, count, number, switch
+from ..learner._random import make_generator
+from ..metric._single import (
+    BallRidge,
+    BudgetRidge,
+    DiagonalRidge,
+    DualBall,
+    DualRidge,
+    FullRidge,
+    WindowRidge,
+)
+from ._engine import FilterEngine
+from ._filters import FEEDBACK, Filter
+from ._policy import Rule
+
+COVARIANCES = ("full", "diagonal", "kernel")
+RULES = ("paper", "ucb", "bbq", "dgs")
+MOST = 2**62  # a window or a budget that nothing reaches
+
+
+class _RidgeFilter(Filter):
+    """What both ridge filters can tell of rows without a round."""
+
+    def margins(self, X: RowsLike) -> Vector:
+        """The margin of every row of X; changes nothing.
+
+        One pass over the rows. In the kernel form the factor is read once for many of them; each
+        gets the bits that `margin` gives it.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.RidgeFilter()
+        >>> learner.learn([1.0, 0.0], True)
+        >>> learner.margins([[1.0, 0.0], [0.0, 1.0]]).round(3)
+        array([0.333, 0.   ])
+        """
+        return self._engine.margins(X)
+
+    def select(self, X: RowsLike, k: SupportsIndex) -> NDArray[np.intp]:
+        """The k rows of largest margin, best first, ties to the lower index.
+
+        For rows that come as a batch of which k labels can be paid. It counts no round; learn what
+        was labelled by `learn`.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse matrix of shape (n, d)
+        k : int
+            At least 0; more than n gives n.
+
+        Returns
+        -------
+        ndarray of intp, shape (min(k, n),)
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.RidgeFilter()
+        >>> learner.learn([1.0, 0.0], True)
+        >>> learner.select([[0.0, 1.0], [1.0, 0.0], [0.0, 0.5]], 2)
+        array([1, 0])
+        """
+        k = count("k", k)
+        return top_k(self.margins(X), k)
+
+    def probability(self, x: RowsLike) -> float:
+        """How probable it is that x is relevant.
+
+        ``(1 + margin) / 2`` clipped to [0, 1]. With `calibrate`, once something was learned, the
+        isotonic fit of the labels learned on the margins that they had just before: linear between
+        its knots, constant beyond.
+
+        Parameters
+        ----------
+        x : array_like of shape (d,) or scipy.sparse row
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.RidgeFilter()
+        >>> learner.learn([1.0, 0.0], True)
+        >>> round(learner.probability([1.0, 0.0]), 3)
+        0.667
+        """
+        return self._engine.probability(x)
+
+
+class RidgeFilter(_RidgeFilter):
+    """RIDGE-FIL and RIDGE-FULL: the margin of a ridge regression against a falling threshold.
+
+    ``A = I + sum x x^T`` and ``b = sum y x`` over what was learned (y = 1 for relevant, else -1),
+    ``q = x^T A^-1 x``. The margin takes x itself into the matrix: ``b^T A^-1 x / (1 + q)``. The
+    paper's rule forwards where it is at least ``tau - sqrt(threshold_scale ln t / N)``, and always
+    while N, the number learned, is 0; tau is 0 unless a `cost_ratio` is given.
+
+    Parameters
+    ----------
+    threshold_scale : float, default 5.0
+        At least 0; the paper's 5 is a tuned value.
+    covariance : {"full", "diagonal", "kernel"}
+        What is kept of A: all of it; its diagonal (the margin is then ``w.x / (1 + q)`` with
+        ``w += (x / a) (y - w.x) / (1 + q)``); or the factor of the Gram matrix of what was
+        learned, which needs no d x d matrix: the form for text.
+    feedback : {"forwarded", "full"}
+        "full": `run` learns every label, and the threshold is tau (RIDGE-FULL).
+    forget : float, default 1.0
+        f in (0, 1], for full and diagonal: what is known fades before each example, the
+        regulariser stays. Full: ``A = rho I + M``, ``M <- f M``, ``b <- f b`` and ``rho <- f rho``,
+        but 1 where N is a multiple of ``m = max(1, min(d, floor(ln 2 / -ln f)))``. Diagonal:
+        ``a <- f a + 1 - f`` in all coordinates, w as it is.
+    window : int, optional
+        For full and kernel: only the last `window` examples learned count.
+    cost_ratio : float, default 1.0
+        rho > 0, the cost of a needless forward over that of a missed relevant row. The margin
+        estimates 2 p - 1, and a forward is worth its cost where p exceeds rho / (1 + rho): so
+        ``tau = (rho - 1) / (rho + 1)``. 1 is the paper.
+    calibrate : bool, default False
+        Whether `probability` is fitted to the labels seen (16 bytes an example).
+    rule : {"paper", "ucb", "bbq", "dgs"}
+        What is forwarded besides what has a margin of tau or more, by what is known of x instead
+        of N alone; see Notes.
+    delta : float, default 0.05
+        Of the rules "ucb" and "dgs", in (0, 1).
+    width : float or "theory", default "theory"
+        Of the rules "ucb" and "dgs": how many of its widths w.x may be below tau. On unit rows of
+        many features those of the theory forward everything; from 0.05 on a number is usable, if
+        it is above tau: else what nothing is known of is not forwarded.
+    power : float, default 0.5
+        Of the rule "bbq", at least 0.
+    floor : float, default 0.0
+        A share in [0, 1]: as long as nothing relevant was learned (since the floor is asked for),
+        rows are forwarded too while N is below so much of the rounds. Without it a filter with a
+        high tau or a small `threshold_scale` may have learned a few rows that are not relevant
+        and forward nothing ever after.
+    kernel : {"linear", "rbf", "poly"} or callable
+        With covariance="kernel". A callable gets two 1-D rows and `kernel_params` as keywords; a
+        learner that has one cannot be saved.
+    kernel_params : dict, optional
+        gamma (default 1 / d), coef0 (1), degree (3), as in scikit-learn.
+    budget : int, optional
+        With covariance="kernel": at most so many examples are kept; the others count through
+        their projection on the span of those (approximate linear dependence). The sum of what
+        that leaves out is `approximation_error`.
+    tolerance : float, default 1e-2
+        With a budget: an example is kept where its squared distance from that span exceeds
+        ``tolerance * k(x, x)``.
+
+    Notes
+    -----
+    The other rules, with ``q = x^T A^-1 x`` and the round t:
+
+    - "ucb" forwards where ``w.x + c sqrt(q) >= tau``, ``c = sqrt(ln det A + 2 ln(1 / delta)) + 1``
+      (the width of Abbasi-Yadkori, Pal and Szepesvari, "Improved algorithms for linear stochastic
+      bandits", 2011) or `width`.
+    - "dgs" (Dekel, Gentile and Sridharan, "Selective sampling and active learning from single and
+      multiple teachers", 2012) likewise with ``c^2 = 1 + 4 r + 36 ln(t / delta)``, r the sum of
+      ``q / (1 + q)`` over what was learned by this rule, or ``c = width sqrt(ln(1 + t))``. Before
+      an example is learned w moves to ``|w.x| <= 1`` in the norm of A. What is forwarded for its
+      margin alone is learned too: its label is there.
+    - "bbq" (Cesa-Bianchi, Gentile and Orabona, "Robust bounds for classification via selective
+      sampling", 2009) forwards where the margin is at least tau or ``q / (1 + q) > t^-power``.
+
+    `threshold` is that of the margin ("paper", "bbq") or of ``(w.x - tau) / sqrt(q)``.
+
+    N examples kept, d features, one row of m entries not zero:
+
+    ===========  ==============================  ==========================================
+    covariance   memory                          a round
+    ===========  ==============================  ==========================================
+    full         14 d^2 bytes (window: + 8 W d,  one pass over 4 d^2 bytes
+                 forgetting: + 10 d^2)
+    diagonal     40 d bytes                      O(m)
+    kernel       4 N^2 bytes, and 32 bytes for   one pass over 4 N^2 bytes, in `run` one
+                 each entry kept                 pass for 48 rows
+    budget B     18 B^2 bytes                    one pass over 8 B^2 bytes
+    ===========  ==============================  ==========================================
+
+    The memory of the kernel form grows with what is learned. It is looked at before it is taken:
+    a `MemoryError` names the bytes. Rows are kept sparse where they are sparse, with an index
+    from features to rows (32 bytes a feature), so that a linear kernel costs what the query's
+    features are found in.
+
+    The ridge is 1, and rows are taken to be of a length near 1. Of longer ones the full form loses
+    as many digits as the largest ``x.x`` has before the point, until it has seen d of them; the
+    kernel form refuses to learn where k(x, x) reaches 2^44. The diagonal form loses none. A full
+    form that forgets makes its inverse anew, O(d^3), where rho becomes 1: once in m examples.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> learner = cf.RidgeFilter()
+    >>> learner.learn([1.0, 0.0], False)
+    >>> round(learner.margin([1.0, 0.0]), 12)
+    -0.333333333333
+    """
+
+    _shaping = ("covariance", "window", "calibrate", "kernel", "kernel_params", "budget",
+                "tolerance")
+
+    def __init__(self, *, threshold_scale: Real = 5.0,
+                 covariance: Literal["full", "diagonal", "kernel"] = "full",
+                 feedback: Literal["forwarded", "full"] = "forwarded", forget: Real = 1.0,
+                 window: SupportsIndex | None = None, cost_ratio: Real = 1.0,
+                 calibrate: bool = False, rule: Literal["paper", "ucb", "bbq", "dgs"] = "paper",
+                 delta: Real = 0.05, width: Real | Literal["theory"] = "theory",
+                 power: Real = 0.5, floor: Real = 0.0, kernel: Kernel = "linear",
+                 kernel_params: Mapping[str, Any] | None = None,
+                 budget: SupportsIndex | None = None, tolerance: Real = 1e-2) -> None:
+        self._begin(threshold_scale=threshold_scale, covariance=covariance, feedback=feedback,
+                    forget=forget, window=window, cost_ratio=cost_ratio, calibrate=calibrate,
+                    rule=rule, delta=delta, width=width, power=power, floor=floor, kernel=kernel,
+                    kernel_params=kernel_params, budget=budget, tolerance=tolerance)
+
+    @property
+    def approximation_error(self) -> float:
+        """With a budget: the sum of the squared distances of what was learned, each as it came,
+        from the span of what was kept; 0 without."""
+        return self._engine.approximation_error
+
+    def _build(self, given):
+        full = choice("feedback", given["feedback"], FEEDBACK) == "full"
+        rule = choice("rule", given["rule"], RULES)
+        width = given["width"]
+        if rule != "paper" and full:
+            raise ValueError(f"rule={rule!r} has no meaning with feedback=\"full\": nothing is "
+                             "held back")
+        kind = "sign" if full else "falling" if rule == "paper" else rule
+        settings = {
+            "tau": cost_threshold(given["cost_ratio"]),
+            "delta": number("delta", given["delta"], above=0.0),
+            "scale": number("threshold_scale", given["threshold_scale"], least=0.0),
+            "width": -1.0 if _is(width, "theory") else number("width", width, least=0.0),
+            "power": number("power", given["power"], least=0.0),
+            "floor": number("floor", given["floor"], least=0.0, most=1.0)}
+        if settings["delta"] >= 1.0:
+            raise ValueError(f"delta must be in (0, 1), got {settings['delta']}")
+        return FilterEngine(_ridge_model(given), Rule(kind, **settings), None,
+                            switch("calibrate", given["calibrate"]))
+
+
+def cost_threshold(cost_ratio):
+    """The margin at which a forward is worth its cost: 2 p - 1 at p = rho / (1 + rho)."""
+    rho = number("cost_ratio", cost_ratio, above=0.0)
+    return (rho - 1.0) / (rho + 1.0)
+
+
+def _ridge_model(given):
+    """What makes the model that the parameters ask for, all of them checked."""
+    covariance, forget, window = _form(given)
+    budget = given["budget"]
+    budget = 0 if budget is None else min(count("budget", budget, least=1), MOST)
+    tolerance = number("tolerance", given["tolerance"], least=0.0)
+    kernel, params = given["kernel"], given["kernel_params"]
+    if budget and covariance != "kernel":
+        raise ValueError(f"budget has no meaning with covariance={covariance!r}")
+    if window and budget:
+        raise ValueError("window and budget exclude each other")
+    if covariance == "kernel":
+        if budget:
+            return _checked(partial(BudgetRidge, kernel, params, 1.0, budget, tolerance))
+        return _checked(partial(DualRidge, kernel, params, 1.0, window))
+    if covariance == "diagonal":
+        return partial(DiagonalRidge, 1.0, forget, False)
+    return partial(WindowRidge, 1.0, window) if window else partial(FullRidge, 1.0, forget)
+
+
+def _form(given):
+    """covariance, forget and window (0: none), which must go together, and with the kernel."""
+    covariance = choice("covariance", given["covariance"], COVARIANCES)
+    forget = number("forget", given["forget"], above=0.0, most=1.0)
+    window = given["window"]
+    window = 0 if window is None else min(count("window", window, least=1), MOST)
+    kernel = given["kernel"]
+    if forget < 1.0 and covariance == "kernel":
+        raise ValueError('forget < 1 is not possible with covariance="kernel": use a window')
+    if window and covariance == "diagonal":
+        raise ValueError('window is not possible with covariance="diagonal": use forget')
+    if window and forget < 1.0:
+        raise ValueError("forget and window exclude each other")
+    if covariance != "kernel" and (not _is(kernel, "linear") or given["kernel_params"]):
+        raise ValueError(f"kernel and kernel_params have no meaning with covariance={covariance!r}")
+    return covariance, forget, window
+
+
+def _is(value, word):
+    """Whether a parameter is this word; arrays are not asked."""
+    return isinstance(value, str) and value == word
+
+
+def _checked(make):
+    make()  # raises where the kernel and its parameters are not right
+    return make
+
+
+class ProbabilisticRidgeFilter(_RidgeFilter):
+    """P-RIDGE-FIL: forwards by the sign of a margin, and by chance where that is negative.
+
+    The margin is ``w.x``. What is learned moves ``A <- A + x x^T`` and ``w <- w + A^-1 x (y -
+    w.x)`` with the new A; then w is projected onto the unit ball in the norm of the new A.
+
+    Parameters
+    ----------
+    a : float, default 1.0
+        ``A = a I`` at the start.
+    explore : float, optional
+        p, the probability to forward what the margin is against, in [0, 1].
+    horizon : int or "anytime", optional
+        n, the number of rounds, where it is known: ``p = (1 + n^-1/2) n^-1/2 / 2``; "anytime":
+        the same with the round t for n, 1/2 at the most. One of `explore` and `horizon` must be
+        given.
+    covariance : {"full", "diagonal", "kernel"}
+        The diagonal form takes ``w += (x / a) (y - w.x) / (1 + q)`` with the a from before. The
+        kernel form keeps w in the unit ball of the span of the rows learned.
+    forget : float, default 1.0
+        As in `RidgeFilter`, with ``b = A w``: where the regulariser is renewed w becomes
+        ``A_f^-1 f A w``.
+    window : int, optional
+        For full and kernel: the filter is what it would be that had learned only the last
+        `window` examples, in their order and projected after each.
+    cost_ratio : float, default 1.0
+        As in `RidgeFilter`: all is forwarded from the margin tau on, by chance below.
+    calibrate : bool, default False
+        As in `RidgeFilter`.
+    kernel, kernel_params
+        As in `RidgeFilter`.
+    seed : optional
+        Anything `numpy.random.default_rng` takes; a Generator is copied. A coin is drawn where
+        the margin is below tau, and only there.
+
+    Notes
+    -----
+    The paper's bound on the regret (Theorem 3) is for ``||x|| = ||u|| = 1`` and the p of a known
+    horizon.
+
+    Full: 14 d^2 bytes (24 d^2 with forgetting, 28 d^2 with a window), a step one pass over 4 d^2
+    bytes, some more where the projection is active. Diagonal: 40 d bytes, a step O(d). Kernel:
+    4 N^2 bytes and 32 for each entry kept, 2 kB for each example, a step O(N^2); where the
+    projection is active some 5 to 30 times as much, by Lanczos on the factor, and more the smaller
+    a is. A window of W examples costs, once it is full, all their steps at each example: O(W d^2),
+    kernel O(W^3), because what a projection has taken away cannot be told from what the oldest
+    example brought.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> learner = cf.ProbabilisticRidgeFilter(explore=0.1, seed=0)
+    >>> learner.learn([1.0, 0.0], False)
+    >>> learner.margin([1.0, 0.0])
+    -0.5
+    """
+
+    _shaping = ("a", "covariance", "window", "calibrate", "kernel", "kernel_params")
+
+    def __init__(self, *, a: Real = 1.0, explore: Real | None = None,
+                 horizon: SupportsIndex | Literal["anytime"] | None = None,
+                 covariance: Literal["full", "diagonal", "kernel"] = "full", forget: Real = 1.0,
+                 window: SupportsIndex | None = None, cost_ratio: Real = 1.0,
+                 calibrate: bool = False, kernel: Kernel = "linear",
+                 kernel_params: Mapping[str, Any] | None = None, seed: Any = None) -> None:
+        self._begin(a=a, explore=explore, horizon=horizon, covariance=covariance, forget=forget,
+                    window=window, cost_ratio=cost_ratio, calibrate=calibrate, kernel=kernel,
+                    kernel_params=kernel_params, seed=seed)
+
+    def _build(self, given):
+        a = number("a", given["a"], above=0.0)
+        if math.isinf(1.0 / a):
+            raise ValueError(f"a must have a finite inverse, got {a}")
+        covariance, forget, window = _form(given)
+        if covariance == "kernel":
+            kernel, params = given["kernel"], given["kernel_params"]
+            make = _checked(partial(DualBall, kernel, params, a, window))
+        elif covariance == "diagonal":
+            make = partial(DiagonalRidge, a, forget, True)
+        else:
+            make = partial(BallRidge, a, forget, window)
+        rule = Rule("coin", explore=_coin(given), tau=cost_threshold(given["cost_ratio"]))
+        return FilterEngine(make, rule, Chance(make_generator(given["seed"])),
+                            switch("calibrate", given["calibrate"]))
+
+
+def _coin(given):
+    """p of the coin; below 0: that of each round."""
+    explore, horizon = given["explore"], given["horizon"]
+    if (explore is None) == (horizon is None):
+        raise ValueError("give one of explore and horizon")
+    if horizon is None:
+        return number("explore", explore, least=0.0, most=1.0)
+    if isinstance(horizon, str):
+        choice("horizon", horizon, ("anytime",))
+        return -1.0
+    n = count("horizon", horizon, least=1)
+    return 0.5 * (1.0 + n**-0.5) * n**-0.5

@@ -1,0 +1,114 @@
+# Rows kept for a kernel, the kernel's values of a new row with them, and the dual matrix
+# M = ridge I + G over them as the growing factor of cf_cholesky.h.
+
+cimport cython
+cimport numpy as np
+from libc.stdint cimport int64_t
+
+from coactive_fast._table cimport cf_cholesky, cf_postings, cf_row
+from coactive_fast.learner._state cimport State
+from coactive_fast.rows._rows cimport Forms
+
+cdef enum Form:
+    UNDECIDED = 0
+    DENSE = 1
+    SPARSE = 2
+
+
+@cython.final
+cdef class Errors:
+    # What was raised where a status is all that can be handed on, until `raise_own` raises it.
+    # By thread: two readings may fail at once, each in its own way.
+    cdef dict raised
+
+    cdef void keep(self, object error) noexcept
+    cdef int raise_own(self) except -1
+
+
+cdef class Kept:
+    # Invariants. n rows, the oldest first, of d features each; form is decided when the first one
+    # comes, by what it holds (not by how it was given). Dense: rows `lead` ... of `dense`.
+    # Sparse: row s has the entries begin[lead + s] ... of index and value (no zeros), its square,
+    # and its postings. Rows before `lead` have left; their place is used again when room ends.
+    cdef readonly object kernel
+    cdef dict params
+    cdef int kind
+    cdef double gamma, coef0, degree
+    cdef Py_ssize_t d          # 0: not known
+    cdef Py_ssize_t n
+    cdef Form form
+    cdef Py_ssize_t lead, room
+    cdef double *dense
+    cdef ptrdiff_t *begin
+    cdef double *square
+    cdef int64_t *index
+    cdef double *value
+    cdef Py_ssize_t entries
+    cdef cf_postings lists
+    cdef list rows             # of a callable kernel: read-only vectors
+    cdef object coming         # the one that `append` will put there
+    cdef Errors errors         # of a callable kernel
+
+    cdef bint callable(self) noexcept nogil
+    cdef bint wants_dense(self) noexcept nogil
+    cdef int own(self, const cf_row *x, double *out) noexcept nogil
+    cdef int values(self, const cf_row *x, Forms forms, Py_ssize_t first,
+                    double *out) noexcept nogil
+    cdef bint has_room(self, const cf_row *x, Forms forms) noexcept nogil
+    cdef int make_room(self, const cf_row *x, Forms forms) except -1
+    cdef void append(self, const cf_row *x, Forms forms) noexcept nogil
+    cdef void drop_first(self) noexcept nogil
+    cdef int raise_error(self) except -1
+    cdef dict state(self)
+    # The reverse of `state`, into an object that keeps nothing yet.
+    cdef int restore(self, State state) except -1
+
+    cdef Form form_of(self, const cf_row *x, Forms forms) noexcept nogil
+    cdef double scale(self, const cf_row *x) noexcept nogil
+    cdef int ask(self, const cf_row *x, Py_ssize_t first, bint own, double *out) noexcept
+    cdef int grow_rows(self, Form form, Py_ssize_t room) except -1
+    cdef int grow_entries(self, Py_ssize_t more) except -1
+    cdef int grow_lists(self, Forms forms) except -1
+    cdef void move_down(self) noexcept
+    cdef void give_back(self) noexcept
+    cdef int take_row(self, const cf_row *x, Forms forms) except -1
+
+
+cdef class Gram:
+    # Invariants: `factor` is that of ridge I + G over all rows of `kept`, in their order; it
+    # points to memory owned here with room for `room` rows.
+    cdef Kept kept
+    cdef readonly double ridge
+    cdef cf_cholesky factor
+    cdef Py_ssize_t room
+
+    # Doubles that a vector u of this many rows takes, some more rows included.
+    cdef inline Py_ssize_t length(self) noexcept nogil:
+        return ((self.factor.n + 7) & ~<Py_ssize_t>7) + 8
+
+    # What the kernel values of the rows are multiplied by before the solve: here nothing.
+    cdef void weigh(self, double *values) noexcept nogil
+    # u = L^-1 k in place of the kernel's values k, with zeros behind it; u has length() doubles.
+    cdef void solve_values(self, double *u) noexcept nogil
+    # The same with k(x, x), the values being computed here. A status.
+    cdef int solve(self, const cf_row *x, Forms forms, double *u, double *own) noexcept nogil
+    # x in the forms that the rows kept ask for; before the others. Needs the GIL only to grow.
+    cdef int fit(self, const cf_row *x, Forms forms) except -1
+    cdef void gather(self, const cf_row *x, Forms forms) noexcept nogil
+    cdef bint has_room(self, const cf_row *x, Forms forms) noexcept nogil
+    cdef int make_room(self, const cf_row *x, Forms forms) except -1
+    cdef int grow(self) except -1  # room for one more, of the factor alone
+    cdef int take_room(self, Py_ssize_t room) except -1
+    # x as the last row, (u, pivot) as the factor's; after has_room or make_room for this x.
+    cdef void append(self, const cf_row *x, Forms forms, const double *u,
+                     double pivot) noexcept nogil
+    # The oldest row leaves; scratch has 3 length() doubles.
+    cdef void drop_first(self, double *scratch) noexcept nogil
+    # log det M - n log(ridge of the rows), from the pivots
+    cdef double logdet(self) noexcept nogil
+    cdef dict state(self)
+    # The reverse of `state`, into an object that keeps nothing yet.
+    cdef int restore(self, State state) except -1
+    # The factor alone, for who keeps the rows elsewhere: `kept` is then empty.
+    cdef np.ndarray factor_told(self)
+    cdef int restore_factor(self, State state, Py_ssize_t n) except -1

@@ -1,0 +1,523 @@
+"""The regression of learners from rewards; see _regression.pxd."""
+
+import numpy
+
+cimport numpy as np
+from libc.float cimport DBL_MAX, DBL_MIN
+from libc.math cimport INFINITY, fabs, sqrt
+from libc.stddef cimport ptrdiff_t, size_t
+from libc.string cimport memcpy, memset
+
+from coactive_fast._arrays cimport data_of, new_doubles, refuse
+from coactive_fast._table cimport (
+    CF_ENOMEM, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_OK, cf_full, cf_get_library, cf_get_table,
+    cf_library, cf_pad, cf_panels_size, cf_row, cf_table, cf_triangle, cf_triangle_row,
+)
+from coactive_fast.learner._engine cimport Model
+from coactive_fast.learner._state cimport vector_of
+from coactive_fast.metric._single cimport Single
+from coactive_fast.rows._rows cimport DOUBLES, SPARSE, Scratch, place_of
+
+np.import_array()
+
+cdef const cf_table *K = cf_get_table()
+cdef const cf_library *L = cf_get_library()
+
+cdef enum:
+    BLOCK = 8        # rows that share one reading of the matrix
+    FEW = 16         # actions up to which all widths are worked out
+
+cdef double MOST = 1e290   # of |m|, where nothing else tells that a row is beyond the range
+cdef double SAFE = 1.0 + 1e-3  # a bound must hold for what is computed, with rounding and drift
+
+
+cdef Py_ssize_t contraction(Crossed by, Py_ssize_t n) noexcept nogil:
+    """Doubles that `contract` takes."""
+    return cf_panels_size(n) + (n + 2) * cf_pad(n) if by.p else 0
+
+
+cdef int read_means(Rows X, const double *w, Scratch s, double *m) noexcept nogil:
+    cdef Py_ssize_t t
+    for t in range(X.n):
+        if X.kind == DOUBLES:
+            m[t] = K.dot(X.d, w, <const double *>(X.value + t * X.row_step))
+        elif X.at(t, s.buffer, &s.row):
+            m[t] = K.ridge_dot(&s.row, w)
+        else:
+            return CF_ENOMEM
+        if not fabs(m[t]) <= MOST:
+            return CF_ENONFINITE
+    return CF_OK
+
+
+cdef int read_squares(Rows X, Scratch s, double *square) noexcept nogil:
+    cdef Py_ssize_t t
+    cdef const double *x
+    for t in range(X.n):
+        if X.kind == DOUBLES:
+            x = <const double *>(X.value + t * X.row_step)
+            square[t] = K.dot(X.d, x, x)
+        elif X.at(t, s.buffer, &s.row):
+            square[t] = K.ridge_square(&s.row)
+        else:
+            return CF_ENOMEM
+    return CF_OK
+
+
+cdef void lay_out(Rows X, Py_ssize_t t, Scratch s, double *to) noexcept nogil:
+    """Row t, written out; it was read before."""
+    cdef Py_ssize_t e
+    X.at(t, s.buffer, &s.row)
+    if s.row.i32 == NULL and s.row.i64 == NULL:
+        memcpy(to, s.row.value, <size_t>X.d * sizeof(double))
+        return
+    memset(to, 0, <size_t>X.d * sizeof(double))
+    for e in range(s.row.nnz):
+        to[place_of(&s.row, e)] = s.row.value[e]
+
+
+cdef double frobenius(const cf_triangle *b) noexcept nogil:
+    """A bound on the largest eigenvalue of B, and of B - u u^T."""
+    cdef double sum = 0.0
+    cdef const double *row
+    cdef Py_ssize_t i
+    for i in range(b.n):
+        row = cf_triangle_row(b, i)
+        sum += 2.0 * K.dot(i, row, row) + row[i] * row[i]
+    return sqrt(sum)
+
+
+cdef double largest(Py_ssize_t n, const double *w) noexcept nogil:
+    cdef double most = 0.0
+    cdef Py_ssize_t i
+    for i in range(n):
+        most = max(most, fabs(w[i]))
+    return most
+
+
+cdef void add_to(Py_ssize_t n, double width, const double *w, Py_ssize_t known,
+                 double *z) noexcept nogil:
+    """z <- w + width z, w = 0 beyond what is known."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        z[i] = (w[i] if i < known else 0.0) + width * z[i]
+
+
+# --- all of A ---------------------------------------------------------------------------------
+
+
+cdef class FullForm(FullRidge):
+    """With all of A. Many rows cost n d^2 / 2, one reading of the triangle for eight of them; a
+    context is contracted out of A^-1 first, (p + 1)^2 d^2 / 2, and each row costs its own square.
+
+    Parameters
+    ----------
+    ridge, forget
+        As for `FullRidge`.
+    logistic : bool
+        The link.
+    """
+
+    def __init__(self, double ridge, double forget, bint logistic):
+        FullRidge.__init__(self, ridge, forget)
+        self.logistic = logistic
+
+    # --- reading ------------------------------------------------------------------------------
+
+    cdef int verdict(self, Py_ssize_t n, const double *x, double q) noexcept nogil:
+        """What a q that is not > 0 and finite means."""
+        cdef double size = K.dot(n, x, x) / self.ridge
+        if not (size <= DBL_MAX and q - q == 0.0):
+            return CF_ENONFINITE
+        return CF_ENOTPOSITIVE if size >= DBL_MIN or q < 0.0 else CF_OK
+
+    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
+        """Half the work of `read`, which also leaves A^-1 x."""
+        cdef const double *x = s.forms.whole(&s.row)
+        cdef int status = CF_OK
+        m[0] = K.dot(self.d, self.w, x)
+        if q == NULL:
+            s.forms.clear(&s.row)
+            return CF_OK if fabs(m[0]) <= MOST else CF_ENONFINITE
+        q[0] = L.full_quad(&self.metric.core, K, x, s.v) / self.past.scale
+        if not (q[0] > 0.0 and q[0] <= DBL_MAX):
+            status = self.verdict(self.d, x, q[0])
+        s.forms.clear(&s.row)
+        return status if m[0] - m[0] == 0.0 else CF_ENONFINITE
+
+    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
+        cdef Py_ssize_t n = X.d, padded = cf_pad(n)
+        s.buffer.fit(X.most)
+        return s.fit(1, contraction(by, n) + 3 * BLOCK * padded)
+
+    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
+        cdef cf_full core = self.metric.core
+        cdef const double *w = self.w
+        cdef double *edges = s.v
+        cdef double *block
+        cdef Py_ssize_t n = X.d, t = 0, count, l
+        cdef int status = CF_OK
+        if by.p:
+            w = self.contract(by, n, s.v, &core)
+            edges += contraction(by, n)
+        status = read_means(X, w, s, m)
+        if status != CF_OK or q == NULL:
+            return status
+        block = edges + BLOCK * cf_pad(n)
+        K.quad_edges(&core.b, edges)
+        while t < X.n and status == CF_OK:
+            count = min(<Py_ssize_t>BLOCK, X.n - t)
+            if X.kind == DOUBLES and X.row_step % 8 == 0:
+                status = self.read_block(&core, edges, <const double *>(X.value + t * X.row_step),
+                                         X.row_step // 8, count, block, q + t)
+            else:
+                for l in range(count):
+                    lay_out(X, t + l, s, block + l * cf_pad(n))
+                status = self.read_block(&core, edges, block, cf_pad(n), count,
+                                         block + BLOCK * cf_pad(n), q + t)
+            t += count
+        return status
+
+    cdef int read_block(self, const cf_full *core, const double *edges, const double *x,
+                        Py_ssize_t stride, Py_ssize_t count, double *rest,
+                        double *q) noexcept nogil:
+        """q of up to BLOCK rows, each with the bits that it gets alone."""
+        cdef Py_ssize_t l
+        cdef int status
+        K.quad_rows(&core.b, edges, core.w, count, x, stride, q, rest)
+        for l in range(count):
+            q[l] /= self.past.scale
+            if not (q[l] > 0.0 and q[l] <= DBL_MAX):
+                status = self.verdict(core.n, x + l * stride, q[l])
+                if status != CF_OK:
+                    return status
+        return CF_OK
+
+    cdef int read_upper(self, Rows X, Crossed by, Scratch s, double width, const char *left,
+                        double *m, double *q, double *z) noexcept nogil:
+        """The widths only of rows that can still win: q <= x.x ||A^-1|| bounds the score. Those of
+        the eight highest bounds are looked at first, then, in order, all others whose bound
+        reaches the best so far. q holds the bounds, and z is -inf where no width was needed."""
+        cdef cf_full core = self.metric.core
+        cdef const double *w = self.w
+        cdef double *edges = s.v
+        cdef Py_ssize_t n = X.d, i = 0, t, count = BLOCK
+        cdef ptrdiff_t some[BLOCK]
+        cdef double norm, best = -INFINITY
+        cdef int status
+        if X.n <= FEW:
+            return Single.read_upper(self, X, by, s, width, left, m, q, z)
+        norm = 1.0 / core.ridge
+        if by.p:
+            w = self.contract(by, n, s.v, &core)
+            edges += contraction(by, n)
+            norm = INFINITY
+        status = read_means(X, w, s, m)
+        if status == CF_OK:
+            status = read_squares(X, s, q)
+        if status != CF_OK:
+            return status
+        norm = SAFE * width * sqrt(min(norm, frobenius(&core.b)) / self.past.scale)
+        for t in range(X.n):
+            q[t] = m[t] + norm * sqrt(q[t]) if left[t] else -INFINITY
+            z[t] = -INFINITY
+            if not q[t] < INFINITY:
+                return Single.read_upper(self, X, by, s, width, left, m, q, z)
+        K.quad_edges(&core.b, edges)
+        K.top_k(X.n, q, count, some, NULL)
+        while count and status == CF_OK:
+            status = self.read_some(&core, edges, X, some, count, s, width, m, q, z)
+            for t in range(count):
+                if left[some[t]]:
+                    best = max(best, z[some[t]])
+            count = 0
+            while i < X.n and count < BLOCK:
+                if q[i] >= best and z[i] == -INFINITY:
+                    some[count] = i
+                    count += 1
+                i += 1
+        return status
+
+    cdef int read_some(self, const cf_full *core, const double *edges, Rows X,
+                       const ptrdiff_t *some, Py_ssize_t count, Scratch s, double width,
+                       const double *m, const double *bound, double *z) noexcept nogil:
+        """The scores of some rows."""
+        cdef double *block = s.v + (edges - s.v) + BLOCK * cf_pad(core.n)
+        cdef double q[BLOCK]
+        cdef Py_ssize_t l
+        cdef int status
+        for l in range(count):
+            lay_out(X, some[l], s, block + l * cf_pad(core.n))
+        status = self.read_block(core, edges, block, cf_pad(core.n), count,
+                                 block + BLOCK * cf_pad(core.n), q)
+        for l in range(count):
+            z[some[l]] = m[some[l]] + width * sqrt(q[l])
+        return status
+
+    cdef const double *contract(self, Crossed by, Py_ssize_t n, double *room,
+                                cf_full *out) noexcept nogil:
+        """The metric of rows of n features under this context, in the room; the weights.
+
+        A^-1 = B - u u^T. Of B the blocks on the diagonal go into the triangle of `out`, the others,
+        which are there once, into a square whose two halves are then added to it; u and w are
+        contracted likewise, and u is the pending term of `out`.
+        """
+        cdef Py_ssize_t padded = cf_pad(n), i, j, row, block
+        cdef double *u = room + cf_panels_size(n)
+        cdef double *w = u + padded
+        cdef double *square = w + padded
+        cdef double *to
+        cdef const double *b
+        cdef double ci, cj
+        out.n, out.b.n, out.b.ld, out.b.data, out.w, out.robust = n, n, 0, room, u, 0
+        memset(room, 0, <size_t>contraction(by, n) * sizeof(double))
+        for i in range(by.p + 1):
+            ci = 1.0 if i == 0 else by.c[i - 1]
+            K.axpy(n, ci, self.metric.core.w + i * n, u)
+            K.axpy(n, ci, self.w + i * n, w)
+            for row in range(n):
+                b = cf_triangle_row(&self.metric.core.b, i * n + row)
+                K.axpy(row + 1, ci * ci, b + i * n, cf_triangle_row(&out.b, row))
+                for j in range(i):
+                    cj = 1.0 if j == 0 else by.c[j - 1]
+                    K.axpy(n, ci * cj, b + j * n, square + row * padded)
+        for row in range(n):
+            to = cf_triangle_row(&out.b, row)
+            for j in range(row + 1):
+                to[j] += square[row * padded + j] + square[j * padded + row]
+        return w
+
+    cdef double reach(self) noexcept nogil:
+        return largest(self.d, self.w)
+
+    cdef Py_ssize_t drawn_room(self) noexcept:
+        return L.full_sample_scratch(self.d)
+
+    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
+        cdef int status = L.full_sample(&self.metric.core, K, self.past.scale, 1, z, s.v)
+        add_to(n, width, self.w, n, z)
+        return status
+
+    cdef int repair(self, Scratch s) noexcept nogil:
+        if L.full_repair(&self.metric.core, K, self.work):
+            return CF_OK
+        return CF_ENOTPOSITIVE
+
+    # --- the past -----------------------------------------------------------------------------
+
+    cdef int decay(self, double f) except -1:
+        cdef double added
+        cdef int status = L.past_decay(&self.past, &self.metric.core, K, f, self.work, &added)
+        if status != CF_OK:
+            refuse(status, "A after the decay")
+        L.past_weights(&self.past, &self.metric.core, K, added, self.w, self.work)
+        return 0
+
+    cdef int merge(self, Single other) except -1:
+        """A_1 + A_2 - ridge I, and w from A_1 w_1 + A_2 w_2; O(d^3)."""
+        cdef FullForm o = <FullForm?>other
+        cdef np.ndarray A = self.whole(), theirs = o.whole(), target = numpy.zeros(self.d)
+        cdef Py_ssize_t i
+        cdef int status
+        cdef FullForm sum = FullForm(self.ridge, self.forget, self.logistic)
+        for i in range(self.d):
+            data_of(target)[i] = (K.dot(self.d, data_of(A) + i * self.d, self.w)
+                                  + K.dot(self.d, data_of(theirs) + i * self.d, o.w))
+        A = A + theirs
+        (<object>A)[numpy.diag_indices(self.d)] -= self.ridge
+        sum.know(self.d)
+        status = L.past_place(&sum.past, &sum.metric.core, K, data_of(A), self.d, self.ridge,
+                              sum.work)
+        if status != CF_OK:
+            refuse(status, "the sum of both A")
+        sum.metric.core.ridge, sum.past.lowered = self.ridge, 0
+        memcpy(sum.w_next, data_of(target), <size_t>self.d * sizeof(double))
+        L.full_solve(&sum.metric.core, K, sum.w_next, sum.work, sum.w)
+        if not K.all_finite(self.d, sum.w):
+            raise ValueError("other is too far off: the weights of both together are not finite")
+        self.memory, sum.memory = sum.memory, self.memory
+        self.w, self.w_next, self.v, self.unit, self.work = (
+            sum.w, sum.w_next, sum.v, sum.unit, sum.work)
+        self.metric, self.past = sum.metric, sum.past
+        self.learned += o.learned
+        return 0
+
+    cdef np.ndarray whole(self):
+        """A."""
+        cdef np.ndarray out = self.metric.matrix()
+        return out * self.past.scale
+
+    # --- what users may see -------------------------------------------------------------------
+
+    cdef np_weights(self):
+        return vector_of(self.w, self.d)
+
+    cdef np_inverse(self, Py_ssize_t i):
+        return self.metric.inverse() / self.past.scale
+
+    cdef dict health(self):
+        return dict(self.metric.core.health)
+
+
+# --- the diagonal -----------------------------------------------------------------------------
+
+
+cdef class DiagonalForm(DiagonalRidge):
+    """With the diagonal of A: O(entries) a row, times p + 1 with a context. Rows may become wider.
+
+    Parameters
+    ----------
+    ridge, forget
+        As for `DiagonalRidge`.
+    logistic : bool
+        The link.
+    """
+
+    def __init__(self, double ridge, double forget, bint logistic):
+        DiagonalRidge.__init__(self, ridge, forget, False)
+        self.logistic = logistic
+        self.lazy = forget < 1.0
+
+    cdef int know(self, Py_ssize_t n) except -1:
+        cdef Py_ssize_t room = n, i
+        cdef double *a
+        if n > self.held:
+            if self.d and self.most:
+                room = max(n, min(self.most, self.held + self.held // 2))
+            a = new_doubles(5, room, f"a diagonal of {room} features")
+            for i in range(self.d, room):
+                a[i] = 0.0 if self.lazy else self.ridge
+            if self.d:
+                memcpy(a, self.a, <size_t>self.d * sizeof(double))
+                memcpy(a + room, self.w, <size_t>self.d * sizeof(double))
+            L.free(self.a)
+            self.a, self.w, self.a_next, self.w_next = a, a + room, a + 2 * room, a + 3 * room
+            self.room, self.held = a + 4 * room, room
+        self.d = max(self.d, n)
+        return 0
+
+    cdef void shrink(self, Py_ssize_t d) noexcept:
+        self.d = d
+
+    cdef int adopt(self, Model other) except -1:
+        cdef Py_ssize_t i
+        DiagonalRidge.adopt(self, other)
+        for i in range(self.d, self.held):  # what is fresh depends on how it is kept
+            self.a[i] = 0.0 if self.lazy else self.ridge
+        return 0
+
+    # --- reading ------------------------------------------------------------------------------
+
+    cdef int read_row(self, const cf_row *x, double *room, double *m, double *q) noexcept nogil:
+        """Features beyond those known are as all were at the start: weight 0, a = ridge."""
+        cdef cf_row known = x[0]
+        cdef Py_ssize_t e
+        cdef double beyond = 0.0
+        if x.n > self.d:
+            while known.nnz and place_of(x, known.nnz - 1) >= self.d:
+                known.nnz -= 1
+            known.n = self.d
+            for e in range(known.nnz, x.nnz):
+                beyond += x.value[e] * x.value[e] / self.ridge
+        m[0] = K.ridge_dot(&known, self.w)
+        if q == NULL:
+            return CF_OK if fabs(m[0]) <= MOST else CF_ENONFINITE
+        q[0] = K.ridge_quad(&known, self.now(&known, self.scale, room)) + beyond
+        return CF_OK if m[0] - m[0] == 0.0 and q[0] - q[0] == 0.0 else CF_ENONFINITE
+
+    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
+        return self.read_row(&s.row, s.v, m, q)
+
+    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
+        cdef Py_ssize_t size = cf_pad(self.d) if self.lazy else 0
+        s.buffer.fit(X.most)
+        return s.fit(1, size + (2 * cf_pad(X.d) if by.p and X.kind != SPARSE else 0))
+
+    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
+        cdef double *a = s.v + (cf_pad(self.d) if self.lazy else 0)
+        cdef double *w = a + cf_pad(X.d)
+        cdef bint dense = X.kind != SPARSE
+        cdef Py_ssize_t t
+        cdef int status = CF_OK
+        if by.p and dense:
+            self.contract(by, X.d, a, w)
+        for t in range(X.n):
+            if not X.at(t, s.buffer, &s.row):
+                return CF_ENOMEM
+            if by.p == 0:
+                status = self.read_row(&s.row, s.v, m + t, NULL if q == NULL else q + t)
+            elif dense:
+                m[t] = K.ridge_dot(&s.row, w)
+                if q != NULL:
+                    q[t] = K.ridge_quad(&s.row, a)
+            else:
+                self.read_crossed(&s.row, by, m + t, NULL if q == NULL else q + t)
+            if not (status == CF_OK and m[t] - m[t] == 0.0
+                    and (q == NULL or q[t] - q[t] == 0.0)):
+                return CF_ENONFINITE
+        return CF_OK
+
+    cdef void contract(self, Crossed by, Py_ssize_t n, double *a, double *w) noexcept nogil:
+        """The diagonal and the weights of rows of n features under this context."""
+        cdef Py_ssize_t i, j
+        cdef double sum, c
+        memset(w, 0, <size_t>n * sizeof(double))
+        for i in range(by.p + 1):
+            K.axpy(n, 1.0 if i == 0 else by.c[i - 1], self.w + i * n, w)
+        for j in range(n):
+            sum = 1.0 / self.entry(j)
+            for i in range(by.p):
+                c = by.c[i]
+                sum += c * c / self.entry((i + 1) * n + j)
+            a[j] = 1.0 / sum
+
+    cdef double entry(self, Py_ssize_t i) noexcept nogil:
+        """a_i."""
+        return self.ridge + self.scale * self.a[i] if self.lazy else self.a[i]
+
+    cdef void read_crossed(self, const cf_row *x, Crossed by, double *m,
+                           double *q) noexcept nogil:
+        cdef Py_ssize_t e, i, place
+        cdef double v, mean = 0.0, square = 0.0
+        for i in range(by.p + 1):
+            for e in range(x.nnz):
+                place = i * x.n + place_of(x, e)
+                v = x.value[e] if i == 0 else x.value[e] * by.c[i - 1]
+                mean += v * self.w[place]
+                square += v * v / self.entry(place)
+        m[0] = mean
+        if q != NULL:
+            q[0] = square
+
+    cdef double reach(self) noexcept nogil:
+        return largest(self.d, self.w)
+
+    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(n):
+            z[i] /= sqrt(self.entry(i) if i < self.d else self.ridge)
+        add_to(n, width, self.w, self.d, z)
+        return CF_OK
+
+    # --- the past -----------------------------------------------------------------------------
+
+    cdef int decay(self, double f) except -1:
+        cdef Py_ssize_t i
+        if self.lazy:
+            self.fade(f * self.scale)
+            return 0
+        for i in range(self.d):
+            self.a[i] = f * self.a[i] + (1.0 - f) * self.ridge
+        return 0
+
+    # --- what users may see -------------------------------------------------------------------
+
+    cdef np_weights(self):
+        return vector_of(self.w, self.d)
+
+    cdef np_inverse(self, Py_ssize_t i):
+        cdef np.ndarray out = vector_of(self.a, self.d)
+        cdef Py_ssize_t f
+        for f in range(self.d):
+            data_of(out)[f] = 1.0 / self.entry(f)
+        return out

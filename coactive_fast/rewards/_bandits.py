@@ -1,0 +1,446 @@
+"""The bandits: thin classes over the engine."""
+
+from __future__ import annotations
+
+from typing import Literal, SupportsIndex, TypeAlias
+
+from numpy.typing import ArrayLike
+
+from .._typing import Real, RowsLike, Seed, Vector
+from ..learner._chance import Chance
+from ..learner._check import choice, count, number
+from ..learner._random import make_generator
+from ._engine import ArmCalls, ArmEngine, LinearCalls, LinearEngine
+from ._history import BanditHistory, Decision
+from ._policy import Rule
+from ._ridge import MOST, Covariance, Link, RewardLearner, inverse_of, regression
+
+Explore: TypeAlias = Literal["ucb", "thompson", "squarecb", "greedy"]
+EXPLORE = ("ucb", "thompson", "squarecb", "greedy")
+
+
+class Bandit(RewardLearner):
+    """What both bandits have in common: the rules of choice, and decisions that wait."""
+
+    last_history: BanditHistory | None
+    explore: Explore
+    width: Real | Literal["theory"]
+    link: Link
+    covariance: Covariance
+    ridge: Real
+    forget: Real
+    floor: Real
+    scale: Real
+    power: Real
+    noise: Real
+    norm_bound: Real
+    delta: Real
+    max_pending: SupportsIndex
+    max_features: SupportsIndex | None
+    seed: Seed
+    _alike: tuple[str, ...] = ("seed",)
+
+    def _build(self, parameters):
+        given = dict(parameters)
+        arms = count("n_arms", given.pop("n_arms", 1), least=1, most=MOST)
+        contexts = count("context_features", given.pop("context_features", 0), most=MOST)
+        pending = count("max_pending", given.pop("max_pending"), least=1, most=MOST)
+        chance = Chance(make_generator(given.pop("seed")))
+        named = {name: given.pop(name)
+                 for name in ("link", "covariance", "ridge", "forget", "max_features")}
+        fresh, words = regression(**named)
+        rule = _rule(**given, **named)
+        words |= {"modest": given["width"] == "theory", "max_pending": pending}
+        if "n_arms" in parameters:
+            return ArmEngine(fresh(arms), chance, rule, **words)
+        if contexts and named["max_features"] is not None:
+            raise ValueError("max_features and context_features exclude each other")
+        return LinearEngine(fresh(1), chance, rule, context_features=contexts, **words)
+
+    # --- decisions --------------------------------------------------------------------------
+
+    def reward(self, id: SupportsIndex, r: Real, *, weight: Real = 1.0) -> None:
+        """Learns the reward of a pending decision, and forgets the decision.
+
+        Parameters
+        ----------
+        id : int
+            Of a `Decision`.
+        r : float
+        weight : float, default 1.0
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> bandit = cf.LinearBandit()
+        >>> first = bandit.decide([[1.0], [2.0]])
+        >>> bandit.reward(first.id, 5.0)
+        >>> bandit.weights, bandit.pending
+        (array([2.]), 0)
+        """
+        self._engine.reward(id, r, weight)
+
+    def drop(self, id: SupportsIndex) -> None:
+        """Forgets a pending decision.
+
+        Parameters
+        ----------
+        id : int
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> bandit = cf.LinearBandit()
+        >>> bandit.drop(bandit.decide([[1.0]]).id)
+        >>> bandit.pending
+        0
+        """
+        self._engine.drop(id)
+
+    @property
+    def pending(self) -> int:
+        """How many decisions wait for their reward."""
+        return self._engine.pending
+
+    @property
+    def expired(self) -> int:
+        """How many decisions were dropped because more than `max_pending` waited."""
+        return self._engine.expired
+
+
+def _rule(explore, width, link, covariance, ridge, forget, floor, scale, power, noise, norm_bound,
+          delta, max_features):
+    explore = choice("explore", explore, EXPLORE)
+    if isinstance(width, str):
+        choice("width", width, ("theory",))
+        for name, value, wanted in (("explore", explore, "ucb"), ("link", link, "identity"),
+                                    ("covariance", covariance, "full"), ("forget", forget, 1.0)):
+            if value != wanted:
+                raise ValueError(f'width="theory" needs {name}={wanted!r}, got {value!r}')
+        width = None
+    else:
+        width = number("width", width, least=0.0)
+    floor, delta = number("floor", floor, least=0.0), number("delta", delta, above=0.0)
+    for name, value in (("floor", floor), ("delta", delta)):
+        if value >= 1.0:
+            raise ValueError(f"{name} must be < 1, got {value}")
+    return Rule(explore, width, link=link, ridge=float(ridge), delta=delta, floor=floor,
+                noise=number("noise", noise, least=0.0),
+                norm_bound=number("norm_bound", norm_bound, least=0.0),
+                scale=number("scale", scale, least=0.0), power=number("power", power, least=0.0))
+
+
+class LinearBandit(Bandit, LinearCalls):
+    """Chooses among actions that are rows of features; one regression serves them all.
+
+    Parameters
+    ----------
+    explore : {"ucb", "thompson", "squarecb", "greedy"}, default "ucb"
+        With ``m = w.x`` and ``q = x^T A^-1 x`` of each action, ties to the lower index:
+        "ucb" takes the largest ``m + width sqrt(q)``;
+        "thompson" the largest ``v.x``, one draw ``v ~ N(w, width^2 A^-1)`` a round;
+        "squarecb" action a with probability ``1 / (n + gamma (mu_best - mu_a))`` and the best one
+        with the rest, ``gamma = scale t^power``, t the number of the round, mu = m or, with the
+        logistic link, ``sigma(m)``;
+        "greedy" the largest m.
+    width : float or "theory", default 1.0
+        "theory": ``noise sqrt(log det A - d log ridge + 2 log(1 / delta)) + sqrt(ridge)
+        norm_bound``; for ucb, the identity link, the full covariance, without forgetting, and
+        weights of at most 1.
+    link, covariance, ridge, forget, max_features
+        Those of `OnlineRidge`, which is what learns.
+    floor : float, default 0.0
+        With this probability the choice is uniform instead: a log of it can be evaluated.
+    context_features : int, default 0
+        What is learned on is then ``(1, c_1, ..., c_p) (x) a`` for an action a in the context c,
+        which every call is given. It is never built for all actions: once a round the context is
+        contracted out of A^-1 and w.
+    scale, power : float, default 10.0 and 0.5
+        Of "squarecb".
+    noise, norm_bound, delta : float, default 1.0, 1.0 and 0.05
+        Of ``width="theory"``: the reward's standard deviation, a bound on the length of the true
+        weights, and how likely the widths may fail.
+    max_pending : int, default 10,000
+        How many decisions may wait for their reward; beyond them the oldest is dropped.
+    seed : optional
+        What `numpy.random.default_rng` takes.
+
+    References
+    ----------
+    Lihong Li, Wei Chu, John Langford, Robert E. Schapire: A Contextual-Bandit Approach to
+    Personalized News Article Recommendation, 2010.
+    Yasin Abbasi-Yadkori, David Pal, Csaba Szepesvari: Improved Algorithms for Linear Stochastic
+    Bandits, 2011.
+    Shipra Agrawal, Navin Goyal: Thompson Sampling for Contextual Bandits with Linear Payoffs, 2013.
+    Dylan J. Foster, Alexander Rakhlin: Beyond UCB: Optimal and Efficient Contextual Bandits with
+    Regression Oracles, 2020.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> bandit = cf.LinearBandit()
+    >>> bandit.learn([1.0, 0.0], 4.0)
+    >>> bandit.choose([[0.0, 1.0], [1.0, 0.0]])
+    1
+    """
+
+    context_features: SupportsIndex
+    _shaping = (*Bandit._shaping, "context_features")
+
+    def __init__(self, *, explore: Explore = "ucb", width: Real | Literal["theory"] = 1.0,
+                 link: Link = "identity", covariance: Covariance = "full", ridge: Real = 1.0,
+                 forget: Real = 1.0, floor: Real = 0.0, context_features: SupportsIndex = 0,
+                 scale: Real = 10.0,
+                 power: Real = 0.5, noise: Real = 1.0, norm_bound: Real = 1.0, delta: Real = 0.05,
+                 max_pending: SupportsIndex = 10_000, max_features: SupportsIndex | None = None,
+                 seed: Seed = None) -> None:
+        self._begin(explore=explore, width=width, link=link, covariance=covariance, ridge=ridge,
+                    forget=forget, floor=floor, context_features=context_features, scale=scale,
+                    power=power, noise=noise, norm_bound=norm_bound, delta=delta,
+                    max_pending=max_pending, max_features=max_features, seed=seed)
+
+    def scores(self, X: RowsLike, *,
+               context: ArrayLike | None = None) -> tuple[Vector, Vector]:
+        """``(means, widths)``: m and ``sqrt(q)`` of every row.
+
+        Parameters
+        ----------
+        X, context
+            As for `choose`.
+
+        Returns
+        -------
+        tuple of two ndarrays of float64, shape (n,)
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> cf.LinearBandit().scores([[1.0], [3.0]])
+        (array([0., 0.]), array([1., 3.]))
+        """
+        return self._engine.scores(X, context)
+
+    def probabilities(self, X: RowsLike, *, allowed: ArrayLike | None = None,
+                      context: ArrayLike | None = None,
+                      samples: SupportsIndex | None = None) -> Vector:
+        """With which `choose` would choose each row.
+
+        Parameters
+        ----------
+        X, allowed, context
+            As for `choose`.
+        samples : int, optional
+            For "thompson", whose law has no closed form: the frequencies of so many draws of a
+            generator spawned for it; what is chosen afterwards stays the same.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> cf.LinearBandit(floor=0.5).probabilities([[1.0], [3.0]])
+        array([0.25, 0.75])
+        """
+        return self._engine.probabilities(X, allowed, context, samples)
+
+    def decide(self, X: RowsLike, *, allowed: ArrayLike | None = None,
+               context: ArrayLike | None = None,
+               samples: SupportsIndex | None = None) -> Decision:
+        """`choose`, remembered until the reward comes.
+
+        Parameters
+        ----------
+        X, allowed, context, samples
+            As for `probabilities`.
+
+        Returns
+        -------
+        Decision
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> bandit = cf.LinearBandit()
+        >>> bandit.decide([[1.0], [3.0]]), bandit.pending
+        (Decision(id=0, action=1, probability=1.0), 1)
+        """
+        return self._engine.decide(X, allowed, context, samples)
+
+    def choose_pair(self, X: RowsLike) -> tuple[int, int]:
+        """Two rows to be compared: that of the largest m, and the one that may best beat it.
+
+        The second is the largest ``m_b + width sqrt(d^T A^-1 d)``, ``d = x_b - x_first``, among
+        the others. For the logistic link; `explore` and `floor` play no part.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d) or scipy.sparse matrix
+            At least two rows.
+
+        Returns
+        -------
+        tuple of two ints
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> cf.LinearBandit(link="logistic").choose_pair([[1.0], [0.0], [4.0]])
+        (0, 2)
+        """
+        return self._engine.choose_pair(X)
+
+    def learn_pair(self, x_first: RowsLike, x_second: RowsLike, first_won: bool) -> None:
+        """The logistic step on ``x_first - x_second`` towards 1 or 0.
+
+        Parameters
+        ----------
+        x_first, x_second : array_like of shape (d,) or scipy.sparse row
+        first_won : bool
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> bandit = cf.LinearBandit(link="logistic")
+        >>> bandit.learn_pair([2.0], [0.0], True)
+        >>> bandit.weights
+        array([0.5])
+        """
+        self._engine.learn_pair(x_first, x_second, first_won)
+
+    def inverse(self) -> Vector:
+        """``A^-1``, a copy: shape (d, d), or (d,) for the diagonal; empty before the first round.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> cf.LinearBandit().inverse().shape
+        (0, 0)
+        """
+        return inverse_of(self, 0)
+
+    @property
+    def weights(self) -> Vector:
+        """w, a copy; empty before the first round."""
+        return self._engine.tell("weights")[0]
+
+
+class ArmBandit(Bandit, ArmCalls):
+    """Chooses among arms that know nothing of each other: a regression each, one row a round.
+
+    Parameters
+    ----------
+    n_arms : int
+        At least 1; `add_arm` adds more.
+    explore, width, link, covariance, ridge, forget, floor, scale, power, noise, norm_bound, delta,
+    max_pending, max_features, seed
+        Those of `LinearBandit`, with the m and q of the row in each arm. "theory" takes
+        ``delta / n_arms`` and each arm's own determinant; "thompson" draws for every arm.
+        Forgetting touches the arm that learns.
+
+    References
+    ----------
+    Lihong Li, Wei Chu, John Langford, Robert E. Schapire: A Contextual-Bandit Approach to
+    Personalized News Article Recommendation, 2010.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> bandit = cf.ArmBandit(2)
+    >>> bandit.learn([1.0], 1, 4.0)
+    >>> bandit.choose([1.0])
+    1
+    """
+
+    _shaping = (*Bandit._shaping, "n_arms")
+    _alike = (*Bandit._alike, "n_arms")  # how many there are now is what counts
+
+    def __init__(self, n_arms: SupportsIndex, *, explore: Explore = "ucb",
+                 width: Real | Literal["theory"] = 1.0,
+                 link: Link = "identity", covariance: Covariance = "full", ridge: Real = 1.0,
+                 forget: Real = 1.0, floor: Real = 0.0, scale: Real = 10.0,
+                 power: Real = 0.5, noise: Real = 1.0, norm_bound: Real = 1.0, delta: Real = 0.05,
+                 max_pending: SupportsIndex = 10_000, max_features: SupportsIndex | None = None,
+                 seed: Seed = None) -> None:
+        self._begin(n_arms=n_arms, explore=explore, width=width, link=link, covariance=covariance,
+                    ridge=ridge, forget=forget, floor=floor, scale=scale, power=power, noise=noise,
+                    norm_bound=norm_bound, delta=delta, max_pending=max_pending,
+                    max_features=max_features, seed=seed)
+
+    def scores(self, x: RowsLike) -> tuple[Vector, Vector]:
+        """``(means, widths)``: m and ``sqrt(q)`` of x in every arm.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> cf.ArmBandit(2).scores([3.0])
+        (array([0., 0.]), array([3., 3.]))
+        """
+        return self._engine.scores(x, None)
+
+    def probabilities(self, x: RowsLike, *, allowed: ArrayLike | None = None,
+                      samples: SupportsIndex | None = None) -> Vector:
+        """With which `choose` would choose each arm; see `LinearBandit.probabilities`.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> cf.ArmBandit(2, explore="squarecb").probabilities([3.0])
+        array([0.5, 0.5])
+        """
+        return self._engine.probabilities(x, allowed, None, samples)
+
+    def decide(self, x: RowsLike, *, allowed: ArrayLike | None = None,
+               samples: SupportsIndex | None = None) -> Decision:
+        """`choose`, remembered until the reward comes.
+
+        Returns
+        -------
+        Decision
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> cf.ArmBandit(2).decide([1.0], allowed=[False, True])
+        Decision(id=0, action=1, probability=1.0)
+        """
+        return self._engine.decide(x, allowed, None, samples)
+
+    def add_arm(self) -> int:
+        """One arm more, as fresh as all were at the start; `reset` takes it away again.
+
+        Returns
+        -------
+        int
+            Its index.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> bandit = cf.ArmBandit(2)
+        >>> bandit.add_arm(), bandit.n_arms
+        (2, 3)
+        """
+        return self._engine.widen()
+
+    def inverse(self, arm: SupportsIndex) -> Vector:
+        """``A^-1`` of an arm, a copy: see `LinearBandit.inverse`.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> cf.ArmBandit(3).inverse(2).shape
+        (0, 0)
+        """
+        return inverse_of(self, arm)
+
+    @property
+    def n_arms(self) -> int:
+        """How many arms there are now."""
+        return self._engine.answers
+
+    @property
+    def weights(self) -> Vector:
+        """w of each arm, a copy of shape (n_arms, d); (n_arms, 0) before the first round."""
+        return self._engine.tell("weights")

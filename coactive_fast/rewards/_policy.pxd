@@ -1,0 +1,114 @@
+# How a bandit decides, and the regressions it learns by (DEFINITIONS 6).
+
+cimport cython
+from cpython.object cimport PyObject
+from libc.stddef cimport size_t
+from libc.stdint cimport int64_t
+from libc.string cimport memset
+from numpy.random cimport bitgen_t
+
+from coactive_fast._table cimport cf_row
+from coactive_fast.learner._chance cimport Chance
+from coactive_fast.learner._engine cimport Model
+from coactive_fast.metric._single cimport Crossed, Single
+from coactive_fast.rows._rows cimport RowBuffer, Rows, Scratch
+
+cdef enum Kind:
+    UCB
+    THOMPSON
+    SQUARECB
+    GREEDY
+
+
+cdef class Rule
+
+
+@cython.final
+cdef class Choice:
+    # What is offered in one round, and what is found out about it: n actions, of which `left` tells
+    # the count of them that may be chosen. m, q, the scores z and the probabilities p have one
+    # number each. Owned by one thread.
+    cdef Py_ssize_t n, count, room
+    cdef Py_ssize_t d          # features that the learner will know after a decision
+    cdef bint arms             # the row is in the scratch; else the actions are `rows`
+    cdef bint scored           # z is known, m and q are not
+    cdef double *m
+    cdef double *q
+    cdef double *z
+    cdef double *p
+    cdef char *left
+    cdef double *drawn         # d numbers
+    cdef Py_ssize_t drawn_room
+    cdef Rows rows
+    cdef Crossed by
+    cdef object context        # keeps by.c alive
+
+    cdef int fit(self, Py_ssize_t n) except -1
+    cdef int fit_draws(self, Py_ssize_t d) except -1
+    cdef int allow(self, object allowed) except -1
+    cdef inline void allow_all(self) noexcept nogil:
+        memset(self.left, 1, <size_t>self.n)
+        self.count = self.n
+    # The first of the largest numbers among what is left.
+    cdef Py_ssize_t best(self, const double *numbers) noexcept nogil
+
+
+@cython.final
+cdef class Regressions(Model):
+    # k regressions that know nothing of each other: one an arm, or one for all actions. Invariants:
+    # at[i] is the regression i, as which `forms` keeps it alive; d is what rows have that were
+    # learned or decided on, and each form either has memory for as many or is fresh. A reading
+    # leaves m and q of each in s.m and s.q; learning works with s.m[0] and s.q[0] alone.
+    cdef object fresh          # () -> a regression that knows nothing
+    cdef double ridge
+    cdef list forms
+    cdef PyObject **at
+
+    cdef Single form(self, Py_ssize_t i)
+    cdef int take_forms(self, list forms) except -1
+    cdef void drop_refused(self) noexcept
+    cdef int decay(self, double f) except -1
+    cdef int merge(self, Regressions other) except -1
+    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil
+    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1
+    # For a run, in which nothing may be known at first: for `read_rows` and `root`.
+    cdef int fit_known(self, Rows X, Crossed by, Scratch s) except -1
+    cdef int read_upper(self, Rows X, Crossed by, Scratch s, double width,
+                        Choice at) noexcept nogil
+    # z <- w + width F z with F F^T = A^-1 of the first regression, for rows of n features; after
+    # fit_drawn. `reach`: the largest |w_i|.
+    cdef double reach(self) noexcept nogil
+    cdef int fit_drawn(self, Scratch s) except -1
+    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil
+    cdef int read_all(self, Scratch s, bint widths) noexcept nogil
+    cdef int read_offer(self, Scratch s, Choice at, Rows rows, Rule rule,
+                        bint widths) noexcept nogil
+
+
+@cython.final
+cdef class Rule:
+    # Never changed: another rule replaces it.
+    cdef Kind kind
+    cdef bint theory, logistic
+    cdef double width, noise, norm_bound, doubt, ridge, floor, scale, power
+
+    cdef bint draws(self) noexcept nogil
+    cdef double bonus(self, Regressions model, Py_ssize_t i) noexcept nogil
+    # The scores from m and q; thompson draws. A status.
+    cdef int score(self, Regressions model, Scratch s, Choice at, Chance chance) noexcept nogil
+    cdef int draw(self, Regressions model, Scratch s, Choice at, Chance chance) noexcept nogil
+    cdef int within(self, Regressions model, Choice at, Rows X, Scratch s) noexcept nogil
+    cdef int products(self, Choice at, Rows X, Scratch s) noexcept nogil
+    cdef double gamma(self, int64_t learned) noexcept nogil
+    cdef void squarecb(self, Choice at, double gamma) noexcept nogil
+    cdef double mean(self, double m) noexcept nogil
+    # The action for one place.
+    cdef Py_ssize_t place(self, Choice at, int64_t learned, bitgen_t *bits) noexcept nogil
+    cdef double *compared(self, Choice at) noexcept nogil
+    # With which probability `place` gives each action, into p, or one of them; not for thompson.
+    cdef void law(self, Choice at, int64_t learned) noexcept nogil
+    cdef double probability(self, Choice at, int64_t learned, Py_ssize_t i) noexcept nogil
+
+
+# (1, c) (x) row in the buffer, which has room for it, in place of the row; whether it is finite.
+cdef bint crossed(cf_row *row, Crossed by, RowBuffer buffer) noexcept nogil

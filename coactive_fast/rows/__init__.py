@@ -1,0 +1,1 @@
+"""The one door for rows and labels, and the one scratch of a round."""

@@ -1,0 +1,155 @@
+# The one door for rows: one row or many, dense or sparse, as they lie in the caller's memory where
+# that is possible. Masked arrays are refused, and index arrays that lie.
+
+cimport cython
+cimport numpy as np
+from libc.stdint cimport int32_t, int64_t
+from numpy.random cimport bitgen_t
+
+from coactive_fast._table cimport cf_row
+
+
+cdef class RowBuffer:
+    # What a row is gathered into where it cannot be read in place: float32, strides, a sparse row
+    # out of order. One for each thread that is at work. `held` keeps the caller's arrays alive.
+    cdef double *value
+    cdef int64_t *place
+    cdef Py_ssize_t room
+    cdef object held, held_places
+
+    cdef int fit(self, Py_ssize_t entries) except -1
+    cdef inline void let_go(self) noexcept:
+        if self.held is not None:
+            self.held = self.held_places = None
+
+
+cdef enum Kind:
+    DOUBLES        # rows of float64, contiguous
+    GATHERED       # dense rows of float64 or float32 with any strides
+    SPARSE         # CSR
+
+
+cdef class Rows:
+    # Rows that were checked: finite, places in range. Owned by the caller and not copied.
+    cdef Py_ssize_t n          # how many
+    cdef Py_ssize_t d          # features
+    cdef Py_ssize_t most       # entries of the longest row
+    cdef Kind kind
+    cdef bint floats           # values are float32
+    cdef bint ordered          # all places strictly ascending
+    cdef bint wide, wide_ends  # int64
+    cdef const char *value
+    cdef Py_ssize_t row_step, column_step   # bytes
+    cdef const char *place
+    cdef const char *ends
+    cdef tuple held
+
+    cdef int take_dense(self, np.ndarray a, str name) except -1
+    cdef int take_sparse(self, object X, str name) except -1
+    cdef int check_values(self, str name, object data) except -1
+    cdef int check_places(self, str name) except -1
+    cdef bint in_order(self, RowBuffer buffer, cf_row *row) noexcept nogil
+    cdef inline Py_ssize_t end(self, Py_ssize_t t) noexcept nogil:
+        if self.wide_ends:
+            return (<const int64_t *>self.ends)[t]
+        return (<const int32_t *>self.ends)[t]
+
+    # The row t into `row`; the buffer must fit `most` entries. False: repeated places add up to
+    # more than a float64 holds (never after rows_of, which has tried them all).
+    cdef bint at(self, Py_ssize_t t, RowBuffer buffer, cf_row *row) noexcept nogil
+
+    # Sparse: the places of row t as they lie, in whatever order; row.value is not set.
+    cdef inline void places(self, Py_ssize_t t, cf_row *row) noexcept nogil:
+        cdef Py_ssize_t begin = self.end(t)
+        row.n, row.nnz = self.d, self.end(t + 1) - begin
+        row.i32, row.i64 = NULL, NULL
+        if self.wide:
+            row.i64 = <const int64_t *>self.place + begin
+        else:
+            row.i32 = <const int32_t *>self.place + begin
+
+
+# A table of rows: two dimensions or anything with __array__, scipy.sparse of any format.
+cdef Rows rows_of(object X, str name)
+# The same into rows that were used before, and are not to be used where this raises.
+cdef int fill_rows(Rows rows, object X, str name) except -1
+
+# One row: a vector, a table of one row, a scipy.sparse row, or a pair (indices, values), which has
+# `width` features or, with open_end, as many as it needs beyond that. Returns CF_ROW_NULL where
+# all its values are 0, else CF_ROW_GOOD. What `row` points at lives until buffer.let_go(), and no
+# longer than the caller's own hold of x.
+cdef int row_of(object x, str name, RowBuffer buffer, cf_row *row, Py_ssize_t width=*,
+                bint open_end=*) except -1
+
+# A table written out, for those who want every zero.
+cpdef np.ndarray table_of(object X, str name)
+
+# The row with all its zeros: sparse ones become dense, in the buffer, which must fit row.n.
+cdef void write_out(cf_row *row, RowBuffer buffer) noexcept nogil
+
+cdef inline Py_ssize_t place_of(const cf_row *row, Py_ssize_t e) noexcept nogil:
+    """The feature of entry e."""
+    return row.i32[e] if row.i32 != NULL else row.i64[e] if row.i64 != NULL else e
+
+
+# The one scratch of a round: the row as it is read, what a reading leaves, and what the next call
+# may use again.
+
+@cython.final
+cdef class Forms:
+    # A row in another form: written out, or its entries that are not zero. Owned by who reads.
+    cdef double *dense         # `wide` doubles, all zero between two uses
+    cdef Py_ssize_t wide
+    cdef int64_t *index        # `room` entries
+    cdef double *value
+    cdef Py_ssize_t room
+    cdef Py_ssize_t nnz        # of the row gathered last
+
+    cdef int fit(self, const cf_row *x, bint dense) except -1
+    cdef const double *whole(self, const cf_row *x) noexcept nogil
+    cdef void clear(self, const cf_row *x) noexcept nogil
+    cdef void gather(self, const cf_row *x) noexcept nogil
+
+
+@cython.final
+cdef class Scratch:
+    # Scratch of one thread. Invariant: m, q, c have cf_pad(k) doubles each and v has `v_room`, all
+    # owned here.
+    cdef RowBuffer buffer      # of the row
+    cdef RowBuffer view        # of a row in another form: written out, or wider than the state
+    cdef RowBuffer scaled      # of its values where they are scaled: the row itself stays
+    cdef Forms forms
+    cdef cf_row row            # in the form that is read
+    cdef cf_row given          # as it came, and whether it was null: what `row` begins with
+    cdef bint given_null
+    cdef double weight         # of the example, where a family has weights
+    cdef bint fresh            # nothing in here is known of the row: a look comes first
+    cdef int64_t taken         # how often memory was taken, and Python ran
+    cdef bint null             # no feature of the row differs from 0, as a form sees it
+    cdef cf_row *next          # in a run the places of the row that comes next, else NULL
+    cdef Py_ssize_t lanes, v_room
+    cdef double *m             # scores w_i.x; after a projection those of the projected w
+    cdef double *q             # x^T A_i^-1 x
+    cdef double *c             # of a projection: w_i += c_i A_i^-1 x
+    cdef double *z             # room for k values, and for project_labels
+    cdef double *v             # A_i^-1 x, or what else a model wants room for
+    cdef double own            # k(x, x) of a kernel
+    cdef Py_ssize_t exploit    # the first of the best scores
+    cdef Py_ssize_t label      # the choice
+    cdef bitgen_t *bits        # where coins come from; of the engine
+    # The key of what was read last, for the call that follows: a copy of the row, the number of
+    # examples learned, and the engine's stamp. No part of any state.
+    cdef RowBuffer last
+    cdef cf_row known          # points into `last`
+    cdef int64_t known_round, known_stamp
+    cdef bint known_null
+
+    cdef int fit(self, Py_ssize_t k, Py_ssize_t doubles) except -1
+    # Room for any row of `rows`, as which `row` is to be fitted by what reads it.
+    cdef int expect(self, Rows rows) except -1
+    # Row t of rows, which were expected; CF_OK or CF_ENOMEM.
+    cdef int take_from(self, Rows rows, Py_ssize_t t) noexcept nogil
+    cdef int remember(self, const cf_row *row, int64_t round, int64_t stamp) except -1
+    cdef bint knows(self, const cf_row *row, int64_t round, int64_t stamp) noexcept
+    cdef inline void forget(self) noexcept:
+        self.known_round = -1

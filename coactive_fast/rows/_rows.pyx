@@ -1,0 +1,581 @@
+"""The one door for rows; see _rows.pxd.
+
+A plain float64 vector costs two compares and one pass; a scipy.sparse CSR row four attributes of
+its instance and one pass over places and values; scipy itself is not called. Other sparse formats
+are converted by scipy, which trusts their index arrays: those are looked at before (_formats.py).
+_scratch.pxi has the scratch of a round.
+"""
+
+import numpy
+
+cimport numpy as np
+from libc.stddef cimport size_t
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport qsort
+from libc.string cimport memcmp, memcpy, memset
+
+from coactive_fast._arrays cimport (
+    as_rows, data_of, has_plain_rows, is_plain_vector, is_sparse, new_doubles, plain,
+    refuse_non_finite, take_scratch,
+)
+from coactive_fast._table cimport (
+    CF_ENOMEM, CF_OK, CF_ROW_BAD, CF_ROW_GOOD, CF_ROW_NULL, cf_get_library, cf_get_table, cf_library, cf_pad, cf_row,
+    cf_scores_scratch, cf_table,
+)
+
+from coactive_fast._memory import refuse_beyond_limit
+from coactive_fast.rows._formats import as_csr
+
+np.import_array()
+
+cdef const cf_table *K = cf_get_table()
+cdef const cf_library *L = cf_get_library()
+
+cdef extern from *:
+    """
+    /* one dimension, contiguous, native, aligned: what kind of numbers, or 0 for what needs work */
+    #define CF_DOUBLES 1
+    #define CF_FLOATS 2
+    #define CF_INT32 3
+    #define CF_INT64 4
+    static int cf_list_kind(PyObject *o)
+    {
+        if (!PyArray_CheckExact(o))
+            return 0;
+        PyArrayObject *a = (PyArrayObject *)o;
+        if (PyArray_NDIM(a) != 1 || !PyArray_ISCARRAY_RO(a))
+            return 0;
+        if (PyArray_TYPE(a) == NPY_DOUBLE)
+            return CF_DOUBLES;
+        if (PyArray_TYPE(a) == NPY_FLOAT)
+            return CF_FLOATS;
+        if (!PyArray_ISSIGNED(a) || !PyArray_ISINTEGER(a))
+            return 0;
+        return PyArray_ITEMSIZE(a) == 4 ? CF_INT32 : PyArray_ITEMSIZE(a) == 8 ? CF_INT64 : 0;
+    }
+    """
+    int list_kind "cf_list_kind" (object o)
+    enum:
+        CF_DOUBLES
+        CF_FLOATS
+        CF_INT32
+        CF_INT64
+
+cdef type csr_type = None   # the classes of the last CSR rows: scipy has a matrix and an array
+cdef type csr_other = None
+
+
+# --- small parts ------------------------------------------------------------------------------
+
+
+cdef class RowBuffer:
+    def __dealloc__(self):
+        L.free(self.value)
+        L.free(self.place)
+
+    cdef int fit(self, Py_ssize_t entries) except -1:
+        """Room for so many entries, and eight doubles more for whole vectors."""
+        cdef double *value
+        if entries + 8 <= self.room:
+            return 0
+        entries += 8 + entries // 2
+        value = <double *>take_scratch(entries, sizeof(double))
+        try:
+            place = <int64_t *>take_scratch(entries, sizeof(int64_t))
+        except MemoryError:
+            L.free(value)
+            raise
+        L.free(self.value)
+        L.free(self.place)
+        self.value, self.place, self.room = value, place, entries
+        return 0
+
+
+cdef int64_t MOST_PLACES = 0x7fffffffffffffff  # a row of so many features has no last one
+
+cdef enum:
+    FEW_ENTRIES = 128  # that are put in order one by one
+
+
+cdef struct Entry:
+    int64_t place
+    ptrdiff_t order
+    double value
+
+
+cdef int by_place(const void *a, const void *b) noexcept nogil:
+    """Entries of one feature stay in their order: their sum must not depend on the sort."""
+    cdef const Entry *x = <const Entry *>a
+    cdef const Entry *y = <const Entry *>b
+    if x.place != y.place:
+        return -1 if x.place < y.place else 1
+    return -1 if x.order < y.order else 1
+
+
+cdef Py_ssize_t put_in_order(Py_ssize_t n, int64_t *place, double *value) noexcept nogil:
+    """Ascending, entries of one feature added up; how many are left, or -1 without memory."""
+    cdef Py_ssize_t e, left = -1
+    if n <= FEW_ENTRIES:
+        insert_all(n, place, value)
+    elif not sort_all(n, place, value):
+        return -1
+    for e in range(n):
+        if left >= 0 and place[left] == place[e]:
+            value[left] += value[e]
+        else:
+            left += 1
+            place[left], value[left] = place[e], value[e]
+    return left + 1
+
+
+cdef void insert_all(Py_ssize_t n, int64_t *place, double *value) noexcept nogil:
+    """A few entries, or many that are nearly in order: no calls, no memory."""
+    cdef Py_ssize_t e, at
+    cdef int64_t p
+    cdef double v
+    for e in range(1, n):
+        p, v, at = place[e], value[e], e
+        while at > 0 and place[at - 1] > p:
+            place[at], value[at] = place[at - 1], value[at - 1]
+            at -= 1
+        place[at], value[at] = p, v
+
+
+cdef bint sort_all(Py_ssize_t n, int64_t *place, double *value) noexcept nogil:
+    """0 without memory."""
+    cdef Py_ssize_t e
+    cdef Entry *entries = <Entry *>L.alloc(<size_t>n + 1, sizeof(Entry))
+    if entries == NULL:
+        return 0
+    for e in range(n):
+        entries[e].place, entries[e].order, entries[e].value = place[e], e, value[e]
+    qsort(entries, <size_t>n, sizeof(Entry), by_place)
+    for e in range(n):
+        place[e], value[e] = entries[e].place, entries[e].value
+    L.free(entries)
+    return 1
+
+
+cdef void write_out(cf_row *row, RowBuffer buffer) noexcept nogil:
+    cdef Py_ssize_t e
+    cdef double *out = buffer.value
+    cdef double value
+    if row.i32 == NULL and row.i64 == NULL:
+        return
+    if row.value == out:  # spread from behind: a place is never before its entry
+        memset(out + row.nnz, 0, <size_t>(row.n - row.nnz) * sizeof(double))
+        for e in range(row.nnz - 1, -1, -1):
+            value, out[e] = out[e], 0.0
+            out[place_of(row, e)] = value
+    else:
+        memset(out, 0, <size_t>row.n * sizeof(double))
+        for e in range(row.nnz):
+            out[place_of(row, e)] = row.value[e]
+    row.value, row.i32, row.i64, row.nnz = out, NULL, NULL, row.n
+
+
+cdef np.ndarray floating(object value, str name):
+    """An array of float64 or float32 in native order, of any strides and dimensions."""
+    given = <object>plain(value, name)
+    if given.dtype.char in "fd" and given.dtype.isnative and given.flags.aligned:
+        return <np.ndarray>given
+    with numpy.errstate(over="ignore"):  # a long double beyond float64 becomes infinite
+        return <np.ndarray>given.astype(numpy.float64)
+
+
+cdef bint is_pair(object x):
+    """``(indices, values)``: a tuple of two sequences."""
+    if type(x) is not tuple or len(<tuple>x) != 2:
+        return False
+    if list_kind((<tuple>x)[0]) and list_kind((<tuple>x)[1]):
+        return True
+    return hasattr(x[0], "__len__") and hasattr(x[1], "__len__")
+
+
+# --- one row ----------------------------------------------------------------------------------
+
+
+cdef int row_of(object x, str name, RowBuffer buffer, cf_row *row, Py_ssize_t width=0,
+                bint open_end=False) except -1:
+    cdef int answer
+    if is_plain_vector(x):
+        row.n = row.nnz = np.PyArray_DIM(<np.ndarray>x, 0)
+        row.value = data_of(<np.ndarray>x)
+        row.i32, row.i64 = NULL, NULL
+    elif type(x) is csr_type or type(x) is csr_other:
+        sparse_row(x, name, buffer, row)
+    elif is_pair(x):
+        pair_row(<tuple>x, name, buffer, row, width, open_end)
+    else:
+        other_row(x, name, buffer, row)
+    if row.n == 0:
+        raise ValueError(f"{name} must have at least one feature")
+    answer = K.row_check(row.nnz, row.value)
+    if answer == CF_ROW_BAD:
+        refuse_values(row, name)
+    return answer
+
+
+cdef int refuse_values(const cf_row *row, str name) except -1:
+    cdef Py_ssize_t e
+    for e in range(row.nnz):
+        if not row.value[e] - row.value[e] == 0.0:
+            raise ValueError(f"{name} must be finite, got {row.value[e]} at index "
+                             f"{place_of(row, e)}")
+    return 0
+
+
+cdef int sparse_row(object x, str name, RowBuffer buffer, cf_row *row) except -1:
+    """A CSR matrix or array of one row, read in place where it is in order."""
+    cdef object data = x.data, places = x.indices, ends = x.indptr, shape = x._shape
+    cdef int kind = list_kind(data), width = list_kind(places), order
+    cdef Py_ssize_t begin, end
+    cdef const char *at
+    if (kind not in (CF_DOUBLES, CF_FLOATS) or width not in (CF_INT32, CF_INT64)
+            or list_kind(ends) not in (CF_INT32, CF_INT64)):
+        data, places, ends = plain_csr(x, name)
+        kind, width = CF_DOUBLES, CF_INT64
+    if type(shape) is not tuple or len(<tuple>shape) > 2 or (len(<tuple>shape) == 2
+                                                             and shape[0] != 1):
+        raise ValueError(f"{name} must be one row, got shape {x.shape}")
+    if np.PyArray_DIM(<np.ndarray>ends, 0) != 2:
+        raise ValueError(f"{name} has an indptr that does not go with one row")
+    row.n = shape[len(<tuple>shape) - 1]
+    begin, end = number_at(<np.ndarray>ends, 0), number_at(<np.ndarray>ends, 1)
+    if not (0 <= begin <= end <= np.PyArray_DIM(<np.ndarray>places, 0)
+            and end <= np.PyArray_DIM(<np.ndarray>data, 0)):
+        raise ValueError(f"{name} has an indptr that does not go with its entries")
+    buffer.held, buffer.held_places = data, places
+    row.nnz = end - begin
+    at = <const char *>np.PyArray_DATA(<np.ndarray>places)
+    row.i32, row.i64 = NULL, NULL
+    if width == CF_INT32:
+        row.i32 = <const int32_t *>at + begin
+        order = K.row_places32(row.nnz, row.i32, row.n)
+    else:
+        row.i64 = <const int64_t *>at + begin
+        order = K.row_places64(row.nnz, row.i64, row.n)
+    if order == CF_ROW_BAD:
+        raise ValueError(f"{name} has a column index outside 0 ... {row.n - 1}")
+    row.value = data_of(<np.ndarray>data) + begin
+    if kind == CF_FLOATS:
+        buffer.fit(row.nnz)
+        gather(row.nnz, <const char *>np.PyArray_DATA(<np.ndarray>data) + 4 * begin, 4, True,
+               buffer.value)
+        row.value = buffer.value
+    if order != CF_ROW_GOOD:
+        order_row(buffer, row)
+    return 0
+
+
+cdef int pair_row(tuple pair, str name, RowBuffer buffer, cf_row *row, Py_ssize_t width,
+                  bint open_end) except -1:
+    """``(indices, values)``, whose width is that of what is known, or (open_end) as they need;
+    read in place where both are plain."""
+    cdef object places = pair[0], values = pair[1]
+    cdef int wide = list_kind(places), order
+    cdef Py_ssize_t e, last = -1
+    if list_kind(values) != CF_DOUBLES or wide not in (CF_INT32, CF_INT64):
+        places, values = plain_pair(pair, name)
+        wide = CF_INT64
+    row.nnz = np.PyArray_DIM(<np.ndarray>values, 0)
+    if row.nnz != np.PyArray_DIM(<np.ndarray>places, 0):
+        raise ValueError(f"{name} must be (indices, values), two sequences of one length, got "
+                         f"shapes {places.shape} and {values.shape}")
+    row.i32, row.i64 = NULL, NULL
+    if wide == CF_INT32:
+        row.i32 = <const int32_t *>np.PyArray_DATA(<np.ndarray>places)
+    else:
+        row.i64 = <const int64_t *>np.PyArray_DATA(<np.ndarray>places)
+    for e in range(row.nnz if open_end else 0):
+        last = max(last, place_of(row, e))
+    if last == MOST_PLACES:
+        raise ValueError(f"{name} has an index that is too large, {last}")
+    row.n = max(width, last + 1)
+    if row.n <= 0:
+        raise ValueError(f"{name} as (indices, values) does not tell how many features there "
+                         "are: the first row must be a vector or a sparse row")
+    buffer.held, buffer.held_places = values, places
+    row.value = data_of(<np.ndarray>values)
+    if wide == CF_INT32:
+        order = K.row_places32(row.nnz, row.i32, row.n)
+    else:
+        order = K.row_places64(row.nnz, row.i64, row.n)
+    if order == CF_ROW_BAD:
+        raise ValueError(f"{name} has an index outside 0 ... {row.n - 1}")
+    if order != CF_ROW_GOOD:
+        order_row(buffer, row)
+    return 0
+
+
+cdef tuple plain_pair(tuple pair, str name):
+    """The indices as int64 and the values as float64, one-dimensional and contiguous."""
+    values = <object>floating(pair[1], f"the values of {name}")
+    places = <object>plain(pair[0], f"the indices of {name}")
+    if places.size == 0:
+        places = places.astype(numpy.int64)
+    if places.dtype.kind not in "iu":
+        raise TypeError(f"the indices of {name} must be integers, got dtype {places.dtype}")
+    if places.dtype.kind == "u" and places.size and places.max() > MOST_PLACES:
+        raise ValueError(f"{name} has an index that is too large, {places.max()}")
+    if places.ndim != 1 or values.ndim != 1:
+        raise ValueError(f"{name} must be (indices, values), two sequences of one length, got "
+                         f"shapes {places.shape} and {values.shape}")
+    return (numpy.ascontiguousarray(places, dtype=numpy.int64),
+            numpy.ascontiguousarray(values, dtype=numpy.float64))
+
+
+cdef int order_row(RowBuffer buffer, cf_row *row) except -1:
+    cdef Py_ssize_t n = row.nnz
+    buffer.fit(n)
+    if not into_order(buffer, row):
+        raise MemoryError(f"{n} entries to sort")
+    return 0
+
+
+cdef bint into_order(RowBuffer buffer, cf_row *row) noexcept nogil:
+    """The same row in the buffer, which has the room, strictly ascending; False: no memory."""
+    cdef Py_ssize_t e, n = row.nnz
+    for e in range(n):
+        buffer.place[e] = place_of(row, e)
+    if row.value != buffer.value:
+        memcpy(buffer.value, row.value, <size_t>n * sizeof(double))
+    n = put_in_order(n, buffer.place, buffer.value)
+    row.value, row.i64, row.i32, row.nnz = buffer.value, buffer.place, NULL, n
+    return n >= 0
+
+
+cdef inline Py_ssize_t number_at(np.ndarray a, Py_ssize_t i) noexcept:
+    if np.PyArray_ITEMSIZE(a) == 8:
+        return (<const int64_t *>np.PyArray_DATA(a))[i]
+    return (<const int32_t *>np.PyArray_DATA(a))[i]
+
+
+cdef tuple plain_csr(object x, str name):
+    """data, indices and indptr of a CSR as float64 and int64."""
+    data = numpy.ascontiguousarray(floating(x.data, name), dtype=numpy.float64)
+    for part in (x.indices, x.indptr):
+        if numpy.asarray(part).dtype.kind not in "iu":
+            raise TypeError(f"{name} must have integers as indices, got dtype {part.dtype}")
+    return (data, numpy.ascontiguousarray(x.indices, dtype=numpy.int64),
+            numpy.ascontiguousarray(x.indptr, dtype=numpy.int64))
+
+
+cdef int other_row(object x, str name, RowBuffer buffer, cf_row *row) except -1:
+    """Whatever is neither a plain vector nor a CSR of a class seen before."""
+    global csr_type, csr_other
+    cdef np.ndarray a
+    if is_sparse(x):
+        if len(x.shape) > 2 or (len(x.shape) == 2 and x.shape[0] != 1):
+            raise ValueError(f"{name} must be one row, got shape {x.shape}")
+        x = as_csr(x, name)
+        sparse_row(x, name, buffer, row)
+        if type(x) is not csr_type:
+            csr_type, csr_other = type(x), csr_type
+        return 0
+    a = floating(x, name)
+    if np.PyArray_NDIM(a) == 2 and np.PyArray_DIM(a, 0) == 1:
+        a = <np.ndarray>a[0]
+    if np.PyArray_NDIM(a) != 1:
+        raise ValueError(f"{name} must be one row, got shape {(<object>a).shape}")
+    row.n = row.nnz = np.PyArray_DIM(a, 0)
+    row.i32, row.i64 = NULL, NULL
+    buffer.fit(row.n)
+    row.value = buffer.value
+    gather(row.n, <const char *>np.PyArray_DATA(a), np.PyArray_STRIDE(a, 0),
+           np.PyArray_TYPE(a) == np.NPY_FLOAT, buffer.value)
+    return 0
+
+
+cdef void gather(Py_ssize_t n, const char *at, Py_ssize_t step, bint floats,
+                 double *out) noexcept nogil:
+    cdef Py_ssize_t e
+    if floats:
+        for e in range(n):
+            out[e] = (<const float *>(at + e * step))[0]
+    else:
+        for e in range(n):
+            out[e] = (<const double *>(at + e * step))[0]
+
+
+# --- many rows --------------------------------------------------------------------------------
+
+
+cdef Rows rows_of(object X, str name):
+    cdef Rows rows = Rows()
+    fill_rows(rows, X, name)
+    return rows
+
+
+cdef int fill_rows(Rows rows, object X, str name) except -1:
+    cdef np.ndarray a
+    if is_sparse(X):
+        if len(X.shape) != 2:
+            raise ValueError(f"{name} must have 2 dimensions, got shape {X.shape}")
+        rows.take_sparse(as_csr(X, name), name)
+    else:
+        a = floating(X, name)
+        if np.PyArray_NDIM(a) != 2:
+            raise ValueError(f"{name} must have 2 dimensions, got shape {(<object>a).shape}")
+        rows.take_dense(a, name)
+    if rows.d == 0:
+        raise ValueError(f"{name} must have at least one feature")
+    return 0
+
+
+cdef class Rows:
+    cdef int take_dense(self, np.ndarray a, str name) except -1:
+        cdef Py_ssize_t t
+        cdef const double *at
+        self.n, self.d = np.PyArray_DIM(a, 0), np.PyArray_DIM(a, 1)
+        self.most, self.place, self.ends = self.d, NULL, NULL
+        self.floats = np.PyArray_TYPE(a) == np.NPY_FLOAT
+        self.value = <const char *>np.PyArray_DATA(a)
+        self.row_step, self.column_step = np.PyArray_STRIDE(a, 0), np.PyArray_STRIDE(a, 1)
+        whole = self.column_step == 8 or self.d <= 1
+        self.kind = DOUBLES if whole and not self.floats else GATHERED
+        self.held = (a,)
+        if self.kind == DOUBLES and self.row_step == 8 * self.d:
+            if not K.all_finite(self.n * self.d, <const double *>self.value):
+                refuse_non_finite(a, name)
+            return 0
+        if self.kind == DOUBLES:
+            for t in range(self.n):
+                at = <const double *>(self.value + t * self.row_step)
+                if K.row_check(self.d, at) == CF_ROW_BAD:
+                    refuse_non_finite(a, name)
+            return 0
+        step = max(1, (1 << 16) // max(self.d, 1))
+        for t in range(0, self.n, step):
+            if not numpy.isfinite(a[t:t + step]).all():
+                refuse_non_finite(a, name)
+        return 0
+
+    cdef int take_sparse(self, object X, str name) except -1:
+        cdef object data = X.data, places = X.indices, ends = X.indptr
+        cdef int kind = list_kind(data), width = list_kind(places), ends_width = list_kind(ends)
+        if (kind not in (CF_DOUBLES, CF_FLOATS) or width not in (CF_INT32, CF_INT64)
+                or ends_width not in (CF_INT32, CF_INT64)):
+            data, places, ends = plain_csr(X, name)
+            kind, width, ends_width = CF_DOUBLES, CF_INT64, CF_INT64
+        self.n, self.d = X.shape
+        self.kind, self.floats = SPARSE, kind == CF_FLOATS
+        self.wide, self.wide_ends = width == CF_INT64, ends_width == CF_INT64
+        self.held = (data, places, ends)
+        self.value = <const char *>np.PyArray_DATA(<np.ndarray>data)
+        self.place = <const char *>np.PyArray_DATA(<np.ndarray>places)
+        self.ends = <const char *>np.PyArray_DATA(<np.ndarray>ends)
+        if np.PyArray_DIM(<np.ndarray>ends, 0) != self.n + 1:
+            raise ValueError(f"{name} has an indptr that does not go with {self.n} rows")
+        self.check_places(name)
+        if self.end(self.n) > min(np.PyArray_DIM(<np.ndarray>data, 0),
+                                  np.PyArray_DIM(<np.ndarray>places, 0)):
+            raise ValueError(f"{name} has an indptr that does not go with its entries")
+        return self.check_values(name, data)
+
+    cdef int check_places(self, str name) except -1:
+        """Row ends ascend, places are in range; notes whether they are in order everywhere."""
+        cdef Py_ssize_t t, begin, end = self.end(0), size = 8 if self.wide else 4, total
+        cdef int answer = CF_ROW_GOOD
+        cdef const char *at
+        total = len(self.held[1])
+        self.ordered = True
+        self.most = 0
+        for t in range(self.n):
+            begin, end = end, self.end(t + 1)
+            if not 0 <= begin <= end <= total:
+                raise ValueError(f"{name} has an indptr that does not go with its entries")
+            at = self.place + begin * size
+            if self.wide:
+                answer = K.row_places64(end - begin, <const int64_t *>at, self.d)
+            else:
+                answer = K.row_places32(end - begin, <const int32_t *>at, self.d)
+            if answer == CF_ROW_BAD:
+                raise ValueError(f"{name} has a column index outside 0 ... {self.d - 1}, "
+                                 f"in row {t}")
+            self.ordered = self.ordered and answer == CF_ROW_GOOD
+            self.most = max(self.most, end - begin)
+        return 0
+
+    cdef int check_values(self, str name, object data) except -1:
+        cdef Py_ssize_t t, begin = self.end(0), n = self.end(self.n) - begin
+        cdef RowBuffer buffer
+        cdef cf_row row
+        if self.floats:
+            good = K.all_finite_f32(n, <const float *>self.value + begin)
+        else:
+            good = K.all_finite(n, <const double *>self.value + begin)
+        if not good:
+            part = <np.ndarray>data[begin:begin + n]
+            refuse_non_finite(part, name)
+        if not self.ordered:
+            buffer = RowBuffer()
+            buffer.fit(self.most)
+            for t in range(self.n):
+                if not self.at(t, buffer, &row):
+                    raise ValueError(f"{name} has repeated entries in row {t} whose sum "
+                                     "overflows")
+        return 0
+
+    cdef bint at(self, Py_ssize_t t, RowBuffer buffer, cf_row *row) noexcept nogil:
+        cdef const char *at = self.value
+        cdef Py_ssize_t size = 4 if self.floats else 8
+        row.n = row.nnz = self.d
+        row.i32, row.i64 = NULL, NULL
+        if self.kind == DOUBLES:
+            row.value = <const double *>(at + t * self.row_step)
+            return True
+        if self.kind == SPARSE:
+            self.places(t, row)
+            at += self.end(t) * size
+            row.value = <const double *>at
+            if self.floats:
+                row.value = buffer.value
+                gather(row.nnz, at, size, True, buffer.value)
+            return self.ordered or self.in_order(buffer, row)
+        row.value = buffer.value
+        gather(self.d, at + t * self.row_step, self.column_step, self.floats, buffer.value)
+        return True
+
+    cdef bint in_order(self, RowBuffer buffer, cf_row *row) noexcept nogil:
+        """The row itself where its places ascend, else sorted in the buffer."""
+        cdef int order
+        if self.wide:
+            order = K.row_places64(row.nnz, row.i64, row.n)
+        else:
+            order = K.row_places32(row.nnz, row.i32, row.n)
+        return order == CF_ROW_GOOD or (into_order(buffer, row)
+                                        and K.row_check(row.nnz, row.value) != CF_ROW_BAD)
+
+
+cpdef np.ndarray table_of(object X, str name):
+    """All rows written out: float64 or float32 with contiguous rows; a dense one is not looked at
+    for NaN."""
+    cdef Rows rows
+    cdef RowBuffer buffer
+    cdef np.ndarray out
+    cdef cf_row row
+    cdef Py_ssize_t t
+    if has_plain_rows(X, 1):
+        return <np.ndarray>X
+    if not is_sparse(X):
+        return as_rows(X, name)
+    rows = rows_of(X, name)
+    buffer = RowBuffer()
+    buffer.fit(rows.d)
+    out = <np.ndarray>numpy.empty((rows.n, rows.d))
+    for t in range(rows.n):
+        rows.at(t, buffer, &row)
+        write_out(&row, buffer)
+        memcpy(data_of(out) + t * rows.d, row.value, <size_t>rows.d * sizeof(double))
+    return out
+
+
+def table(X, str name):
+    """`table_of` for Python modules, looked at for NaN: a table of finite numbers."""
+    cdef np.ndarray found = table_of(X, name)
+    refuse_non_finite(found, name)
+    return found
+
+
+include "_scratch.pxi"

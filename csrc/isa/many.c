@@ -1,0 +1,335 @@
+/* Kernels of cf_many.h. Included by the unit of each instruction set. */
+
+/* What goes through the rows together: chunks of columns by rows x, as many accumulators as there
+ * are registers. The order of the operations on each does not depend on it. */
+#if defined(CF_LANES_V4)
+#define CF_MANY_CHUNKS 2
+#define CF_MANY_SIDES 8
+#define CF_MANY_ROWS 8
+#define CF_MANY_CROSS 2 /* rows x with CF_MANY_ROWS rows of the triangle */
+#else
+#define CF_MANY_CHUNKS 1
+#define CF_MANY_SIDES 4
+#define CF_MANY_ROWS 2
+#define CF_MANY_CROSS 2
+#endif
+
+/* Row r of a diagonal block as it counts in x^T B x: to the left of the diagonal whole, on it a
+ * half, nothing above it. */
+CF_INLINE vd edge_row(const double *place, ptrdiff_t r)
+{
+    const vd a = v_keep(vm_first(r + 1), v_load(place));
+    return v_blend(vm_first(r), a, v_mul(a, v_set1(0.5)));
+}
+
+/* --- one row ---------------------------------------------------------------------------------- */
+
+static double quad_row(const cf_triangle *b, const double *w, const double *x, double *t)
+{
+    vd q = v_zero(), s = v_zero();
+    for (ptrdiff_t at = 0; at < b->n; at += 8) {
+        const ptrdiff_t m = b->n - at < 8 ? b->n - at : 8, stride = at + 8;
+        const double *row = cf_triangle_row(b, at);
+        vd sum = v_zero();
+        if (m == 8) {
+            for (ptrdiff_t off = 0; off < at; off += 8) {
+                vd tc = v_load(t + off);
+                for (ptrdiff_t r = 0; r < 8; r++)
+                    tc = v_fma(v_load(row + r * stride + off), v_set1(x[at + r]), tc);
+                v_store(t + off, tc);
+            }
+        } else {
+            for (ptrdiff_t off = 0; off < at; off += 8) {
+                vd tc = v_load(t + off);
+                for (ptrdiff_t r = 0; r < m; r++)
+                    tc = v_fma(v_load(row + r * stride + off), v_set1(x[at + r]), tc);
+                v_store(t + off, tc);
+            }
+        }
+        for (ptrdiff_t r = 0; r < m; r++)
+            sum = v_fma(edge_row(row + r * stride + at, r), v_set1(x[at + r]), sum);
+        v_store(t + at, sum);
+    }
+    for (ptrdiff_t at = 0; at < b->n; at += 8) {
+        const vd xc = b->n - at < 8 ? v_loadn(x + at, b->n - at) : v_load(x + at);
+        q = v_fma(v_load(t + at), xc, q);
+        s = v_fma(v_load(w + at), xc, s);
+    }
+    const double wx = v_sum(s);
+    return s_fnma(wx, wx, 2.0 * v_sum(q));
+}
+
+/* --- many rows -------------------------------------------------------------------------------- */
+
+static void quad_edges(const cf_triangle *b, double *edges)
+{
+    for (ptrdiff_t at = 0; at < b->n; at += 8) {
+        const double *row = cf_triangle_row(b, at);
+        for (ptrdiff_t r = 0; r < 8; r++) /* rows beyond n have their memory, too */
+            v_store(edges + 8 * (at + r), edge_row(row + r * (at + 8) + at, r));
+    }
+}
+
+/* Rows x, eight of them: where there are fewer, the last one stands in for the others, and what
+ * comes of them is dropped. */
+typedef struct abreast {
+    ptrdiff_t n, m;
+    const double *x[8];
+    double *y; /* entry i of all of them at 8 i: what is loaded once in all lanes */
+} abreast;
+
+CF_INLINE abreast abreast_of(ptrdiff_t n, ptrdiff_t m, const double *x, ptrdiff_t stride,
+                             double *y)
+{
+    abreast p = {.n = n, .m = m, .y = y};
+    for (ptrdiff_t l = 0; l < 8; l++)
+        p.x[l] = x + (l < m ? l : m - 1) * stride;
+    return p;
+}
+
+/* Eight columns of them into y, and w.x lane by lane into s (w NULL: not). */
+CF_INLINE void side_by_side(const abreast *p, ptrdiff_t at, ptrdiff_t width, const double *w,
+                            vd *s)
+{
+    vd r[8];
+    for (int l = 0; l < 8; l++)
+        r[l] = width == 8 ? v_load(p->x[l] + at) : v_loadn(p->x[l] + at, width);
+    for (int l = 0; w && l < 8; l++)
+        s[l] = v_fma(v_load(w + at), r[l], s[l]);
+    v_transpose8(r);
+    for (int l = 0; l < 8; l++)
+        v_store(p->y + 8 * (at + l), r[l]);
+}
+
+CF_INLINE void all_side_by_side(const abreast *p, const double *w, vd *s)
+{
+    ptrdiff_t at = 0;
+    for (; at + 8 <= p->n; at += 8)
+        side_by_side(p, at, 8, w, s);
+    if (at < p->n)
+        side_by_side(p, at, p->n - at, w, s);
+}
+
+/* What some chunks of columns gather for some rows x. */
+typedef struct tile {
+    vd of[2][CF_MANY_SIDES]; /* CF_MANY_CHUNKS of them */
+} tile;
+
+/* Rows of one panel, `chunks` chunks of columns from `row` on (a constant at every call), with the
+ * rows x side by side in y. `edge` (NULL: none) stands in for the last chunk. */
+CF_INLINE void tile_add(tile *t, const double *row, ptrdiff_t stride, ptrdiff_t rows, int chunks,
+                        const double *edge, const double *y)
+{
+    for (ptrdiff_t r = 0; r < rows; r++) {
+        vd a[2];
+        for (int c = 0; c < chunks; c++)
+            a[c] = v_load(edge && c + 1 == chunks ? edge + 8 * r : row + r * stride + 8 * c);
+        for (int s = 0; s < CF_MANY_SIDES; s++) {
+            const vd ys = v_set1(y[8 * r + s]);
+            for (int c = 0; c < chunks; c++)
+                t->of[c][s] = v_fma(a[c], ys, t->of[c][s]);
+        }
+    }
+}
+
+/* The rows of the diagonal block of chunk c: the chunks before c have whole columns there. */
+CF_INLINE void tile_edge(tile *t, const cf_triangle *b, ptrdiff_t at, int c, const double *edges,
+                         const double *y)
+{
+    const ptrdiff_t i = at + 8 * c, rows = b->n - i < 8 ? b->n - i : 8;
+    tile_add(t, cf_triangle_row(b, i) + at, i + 8, rows, c + 1, edges + 8 * i, y + 8 * i);
+}
+
+/* The rows below the diagonal blocks of all chunks. */
+CF_INLINE void tile_below(tile *t, const cf_triangle *b, ptrdiff_t at, int chunks, const double *y)
+{
+    ptrdiff_t i = at + 8 * chunks;
+    for (; i + 8 <= b->n; i += 8)
+        tile_add(t, cf_triangle_row(b, i) + at, i + 8, 8, chunks, NULL, y + 8 * i);
+    if (i < b->n)
+        tile_add(t, cf_triangle_row(b, i) + at, i + 8, b->n - i, chunks, NULL, y + 8 * i);
+}
+
+/* Some chunks of columns of x^T B x for the rows x from l on, added to q lane by lane; the last
+ * chunk has `width` columns. */
+CF_INLINE void quad_columns(const cf_triangle *b, const double *edges, const abreast *p,
+                            ptrdiff_t at, int chunks, ptrdiff_t width, int l, vd *q)
+{
+    tile t;
+    for (int c = 0; c < chunks; c++)
+        for (int i = 0; i < CF_MANY_SIDES; i++)
+            t.of[c][i] = v_zero();
+    tile_edge(&t, b, at, 0, edges, p->y + l);
+    if (chunks > 1)
+        tile_edge(&t, b, at, 1, edges, p->y + l);
+    tile_below(&t, b, at, chunks, p->y + l);
+    for (int i = 0; i < CF_MANY_SIDES; i++) {
+        const double *x = p->x[l + i] + at;
+        vd sum = q[l + i];
+        for (int c = 0; c < chunks; c++)
+            sum = v_fma(t.of[c][i], c + 1 < chunks ? v_load(x + 8 * c) : v_loadn(x + 8 * c, width),
+                        sum);
+        q[l + i] = sum;
+    }
+}
+
+static void quad_rows(const cf_triangle *b, const double *edges, const double *w, ptrdiff_t m,
+                      const double *x, ptrdiff_t stride, double *q, double *scratch)
+{
+    const ptrdiff_t n = b->n;
+    const abreast p = abreast_of(n, m, x, stride, scratch);
+    vd sum[8], term[8];
+    for (int l = 0; l < 8; l++)
+        sum[l] = term[l] = v_zero();
+    all_side_by_side(&p, w, term);
+    for (int l = 0; l < m; l += CF_MANY_SIDES) {
+        ptrdiff_t at = 0;
+        for (; at + 8 * CF_MANY_CHUNKS < n + 8; at += 8 * CF_MANY_CHUNKS) {
+            const ptrdiff_t width = n - at - 8 * (CF_MANY_CHUNKS - 1);
+            quad_columns(b, edges, &p, at, CF_MANY_CHUNKS, width < 8 ? width : 8, l, sum);
+        }
+        for (; at < n; at += 8)
+            quad_columns(b, edges, &p, at, 1, n - at < 8 ? n - at : 8, l, sum);
+    }
+    const vd wx = v_sum8(term), s = v_sum8(sum);
+    v_storen(q, v_fnma(wx, wx, v_add(s, s)), m);
+}
+
+static void symv_edges(const cf_triangle *b, double *edges)
+{
+    const ptrdiff_t padded = cf_pad(b->n);
+    for (ptrdiff_t at = 0; at < b->n; at += 8) {
+        const double *row = cf_triangle_row(b, at);
+        for (ptrdiff_t r = 0; r < 8; r++) {
+            const vd a = v_load(row + r * (at + 8) + at);
+            v_store(edges + 8 * (at + r), v_keep(vm_first(r + 1), a));
+            v_store(edges + 8 * (padded + at + r), v_keep(vm_first(r), a));
+        }
+    }
+}
+
+/* The products of CF_MANY_ROWS rows of a panel with CF_MANY_CROSS rows x, up to the diagonal;
+ * the last chunk has `width` columns. */
+CF_INLINE void cross(const double *row, const double *edge, ptrdiff_t at, const double *const *x,
+                     ptrdiff_t width, vd *s)
+{
+    vd t[CF_MANY_CROSS][CF_MANY_ROWS];
+    for (int l = 0; l < CF_MANY_CROSS; l++)
+        for (int r = 0; r < CF_MANY_ROWS; r++)
+            t[l][r] = v_zero();
+    for (ptrdiff_t off = 0; off < at; off += 8) {
+        vd xc[CF_MANY_CROSS];
+        for (int l = 0; l < CF_MANY_CROSS; l++)
+            xc[l] = v_load(x[l] + off);
+        for (int r = 0; r < CF_MANY_ROWS; r++) {
+            const vd a = v_load(row + r * (at + 8) + off);
+            for (int l = 0; l < CF_MANY_CROSS; l++)
+                t[l][r] = v_fma(a, xc[l], t[l][r]);
+        }
+    }
+    for (int l = 0; l < CF_MANY_CROSS; l++) {
+        const vd xc = v_loadn(x[l] + at, width);
+        for (int r = 0; r < CF_MANY_ROWS; r++)
+            s[8 * l + r] = v_fma(v_load(edge + 8 * r), xc, t[l][r]);
+    }
+}
+
+/* What every entry of v has from its own row: left of the diagonal and on it. */
+CF_INLINE void own_rows(const cf_triangle *b, const double *edges, const abreast *p, double *v,
+                        ptrdiff_t apart)
+{
+    for (ptrdiff_t at = 0; at < b->n; at += 8) {
+        const ptrdiff_t rows = b->n - at < 8 ? b->n - at : 8;
+        const double *row = cf_triangle_row(b, at);
+        for (int l = 0; l < p->m; l += CF_MANY_CROSS) {
+            vd s[8 * CF_MANY_CROSS];
+            for (int r = 0; r < 8; r += CF_MANY_ROWS) /* a panel has the memory of eight rows */
+                cross(row + r * (at + 8), edges + 8 * (at + r), at, p->x + l, rows,
+                      s + r);
+            for (int i = 0; i < CF_MANY_CROSS && l + i < p->m; i++)
+                v_storen(v + (l + i) * apart + at, v_sum8(s + 8 * i), rows);
+        }
+    }
+}
+
+/* The own part of a chunk of v joins what the block's other rows gave to it. */
+CF_INLINE void tile_join(tile *t, int c, const abreast *p, int l, const double *v,
+                         ptrdiff_t apart, ptrdiff_t width)
+{
+    for (int i = 0; i < CF_MANY_SIDES; i++) {
+        const double *own = v + (l + i < p->m ? l + i : l) * apart;
+        t->of[c][i] = v_add(v_loadn(own, width), t->of[c][i]);
+    }
+}
+
+/* The rest of some chunks of columns of v, the last of `width` columns: what the rows of their own
+ * blocks give, and then, in the order of the rows, those below. */
+CF_INLINE void symv_columns(const cf_triangle *b, const double *edges, const abreast *p,
+                            ptrdiff_t at, int chunks, ptrdiff_t width, int l, double *v,
+                            ptrdiff_t apart)
+{
+    tile t;
+    for (int c = 0; c < chunks; c++)
+        for (int i = 0; i < CF_MANY_SIDES; i++)
+            t.of[c][i] = v_zero();
+    tile_edge(&t, b, at, 0, edges, p->y + l);
+    tile_join(&t, 0, p, l, v + at, apart, chunks > 1 ? 8 : width);
+    if (chunks > 1) {
+        tile_edge(&t, b, at, 1, edges, p->y + l);
+        tile_join(&t, 1, p, l, v + at + 8, apart, width);
+    }
+    tile_below(&t, b, at, chunks, p->y + l);
+    for (int i = 0; i < CF_MANY_SIDES && l + i < p->m; i++)
+        for (int c = 0; c < chunks; c++)
+            v_storen(v + (l + i) * apart + at + 8 * c, t.of[c][i], c + 1 < chunks ? 8 : width);
+}
+
+static void symv_rows(const cf_triangle *b, const double *edges, ptrdiff_t m, const double *x,
+                      ptrdiff_t stride, double *v, ptrdiff_t apart, double *scratch)
+{
+    const ptrdiff_t n = b->n;
+    const abreast p = abreast_of(n, m, x, stride, scratch);
+    const double *inside = edges + 8 * cf_pad(n);
+    own_rows(b, edges, &p, v, apart);
+    all_side_by_side(&p, NULL, NULL);
+    for (int l = 0; l < m; l += CF_MANY_SIDES) {
+        ptrdiff_t at = 0;
+        for (; at + 8 * CF_MANY_CHUNKS < n + 8; at += 8 * CF_MANY_CHUNKS) {
+            const ptrdiff_t width = n - at - 8 * (CF_MANY_CHUNKS - 1);
+            symv_columns(b, inside, &p, at, CF_MANY_CHUNKS, width < 8 ? width : 8, l, v, apart);
+        }
+        for (; at < n; at += 8)
+            symv_columns(b, inside, &p, at, 1, n - at < 8 ? n - at : 8, l, v, apart);
+    }
+}
+
+/* --- the factored form ------------------------------------------------------------------------ */
+
+static void ud_quad_rows(const cf_triangle *ut, const double *d, ptrdiff_t m, const double *x,
+                         ptrdiff_t stride, double *f, double *q)
+{
+    const ptrdiff_t n = ut->n, padded = cf_pad(n);
+    for (ptrdiff_t j = 0; j < padded; j++) {
+        const double *row = j < n ? cf_triangle_row(ut, j) : NULL;
+        for (ptrdiff_t l = 0; l < m; l++)
+            f[l * padded + j] = row ? x[l * stride + j] + dot(j, row, x + l * stride) : 0.0;
+    }
+    for (ptrdiff_t l = 0; l < m; l++)
+        q[l] = ud_square(n, d, f + l * padded);
+}
+
+static void ud_solve_rows(const cf_triangle *ut, const double *d, ptrdiff_t m, const double *x,
+                          ptrdiff_t stride, double *f, double *v, ptrdiff_t apart)
+{
+    const ptrdiff_t n = ut->n, padded = cf_pad(n);
+    double q[CF_ABREAST];
+    ud_quad_rows(ut, d, m, x, stride, f, q);
+    for (ptrdiff_t j = 0; j < n; j++) {
+        const double *row = cf_triangle_row(ut, j);
+        for (ptrdiff_t l = 0; l < m; l++) {
+            const double g = d[j] * f[l * padded + j];
+            v[l * apart + j] = g;
+            axpy(j, g, row, v + l * apart);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+"""The python blocks of README and docs/filters.md run and give what the comments behind the lines
+say."""
+
+import ast
+import io
+import re
+import tokenize
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+README, FILTERS = ROOT / "README.md", ROOT / "docs" / "filters.md"
+FENCE = re.compile(r"^(?:<!-- (?P<mark>[^\n]*) -->\n)?```(?P<kind>\w*)\n(?P<text>.*?)^```$",
+                   re.MULTILINE | re.DOTALL)
+
+
+def fences(page=README):
+    """(marker or None, language, text) of each fenced block."""
+    text = page.read_text(encoding="utf-8")
+    return [(m["mark"], m["kind"], m["text"]) for m in FENCE.finditer(text)]
+
+
+BLOCKS = [text for mark, kind, text in [*fences(), *fences(FILTERS)]
+          if kind == "python" and mark is None]
+
+
+def comments(source):
+    """The comment behind the code of each line."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return {t.start[0]: t.string.lstrip("# ") for t in tokens if t.type == tokenize.COMMENT}
+
+
+@pytest.mark.parametrize("source", BLOCKS, ids=lambda s: s.strip().splitlines()[-1][:30])
+def test_python_block(source, tmp_path, monkeypatch):
+    """The value of an expression, where it has one, is what its comment says."""
+    monkeypatch.chdir(tmp_path)
+    names, said, compared = {}, comments(source), 0
+    for statement in ast.parse(source).body:
+        text, comment = ast.get_source_segment(source, statement), said.get(statement.end_lineno)
+        if not isinstance(statement, ast.Expr):
+            exec(text, names)
+            continue
+        value = eval(text, names)
+        if value is not None:
+            assert repr(value).replace("np.True_", "True") == comment, text
+            compared += 1
+    assert compared >= 1
+
+
+def test_commands():
+    """The two commands stand alone, one line each, and use the pytest script (see there)."""
+    commands = {mark: text for mark, _, text in fences() if mark and mark.startswith("command")}
+    assert set(commands) == {"command: install", "command: test"}
+    for text in commands.values():
+        assert text.count("\n") == 1 and text.startswith("python3 -m venv ")
+    assert commands["command: install"].rstrip().endswith("/bin/coactive-fast reproduce")
+    assert commands["command: test"].rstrip().endswith("/bin/pytest tests")
+
+
+def test_kept_short():
+    lines = README.read_text(encoding="utf-8").splitlines()
+    assert len(lines) < 450
+    assert not [n for n, line in enumerate(lines, 1) if len(line) > 105]
