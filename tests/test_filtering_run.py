@@ -168,18 +168,18 @@ def test_interrupted_run_stops_at_a_round(name, d, tiles, rng):
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signals here")
 def test_a_signal_ends_a_run(rng):
     X, y = dense(rng, 4000, 50)
+    X, y = np.tile(X, (20, 1)), np.tile(y, 20)
     learner = cf.RidgeFilter(feedback="full")
-    done = threading.Event()
 
-    def play():
-        while not done.is_set():
-            learner.run(np.tile(X, (20, 1)), np.tile(y, 20))
+    def once_it_runs(done, total):
+        if done and not signal.getitimer(signal.ITIMER_REAL)[0]:
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
 
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
         with pytest.raises(KeyboardInterrupt):
-            play()
+            while True:
+                learner.run(X, y, progress=once_it_runs)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)

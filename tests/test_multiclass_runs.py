@@ -113,12 +113,16 @@ def test_a_row_that_fails_ends_the_run_before_it(name, rng):
 def test_ctrl_c(arguments, rng):
     X, y = stream(rng, T=1000, d=40)
     learner = cf.Confidit(3, **arguments)
+
+    def once_it_runs(done, total):
+        if done and not signal.getitimer(signal.ITIMER_REAL)[0]:
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+
     old = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.2)
         begin = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
-            learner.run(X, y, epochs=100_000)
+            learner.run(X, y, epochs=100_000, progress=once_it_runs)
         assert time.monotonic() - begin < 30.0
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
