@@ -65,6 +65,7 @@ from .multiclass import (
 )
 from .rewards import (
     ArmBandit,
+    Catalogue,
     Decision,
     LinearBandit,
     LinearRewards,
@@ -79,6 +80,7 @@ __all__ = [
     "Ball",
     "Banditron",
     "Box",
+    "Catalogue",
     "Confidit",
     "ConvexPreferencePerceptron",
     "CustomPreferencePerceptron",

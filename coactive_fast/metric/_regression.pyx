@@ -15,7 +15,7 @@ from coactive_fast._table cimport (
 )
 from coactive_fast.learner._engine cimport Model
 from coactive_fast.learner._state cimport vector_of
-from coactive_fast.metric._single cimport Single
+from coactive_fast.metric._single cimport Past, Single
 from coactive_fast.rows._rows cimport DOUBLES, SPARSE, Scratch, place_of
 
 np.import_array()
@@ -28,6 +28,7 @@ cdef enum:
     FEW = 16         # actions up to which all widths are worked out
 
 cdef double MOST = 1e290   # of |m|, where nothing else tells that a row is beyond the range
+cdef double WATCHED = 1e-6  # the drift up to which the inverse is taken for that of A
 cdef double SAFE = 1.0 + 1e-3  # a bound must hold for what is computed, with rounding and drift
 
 
@@ -287,6 +288,49 @@ cdef class FullForm(FullRidge):
                 to[j] += square[row * padded + j] + square[j * padded + row]
         return w
 
+    # --- bounds that outlive a round -----------------------------------------------------------
+
+    cdef bint steady(self) noexcept nogil:
+        return (self.forget == 1.0 and not self.metric.core.robust
+                and self.metric.core.health.last_residual <= WATCHED)
+
+    cdef double widest(self) noexcept nogil:
+        return 1.0 / (self.metric.core.ridge * self.past.scale)
+
+    cdef void tell_past(self, Past *out) noexcept nogil:
+        cdef const cf_full *core = &self.metric.core
+        out.updates, out.renewals = core.health.updates, core.health.renewals
+        out.failures = core.health.repairs + core.health.failed
+        out.term, out.scale = core.w, self.past.scale
+
+    cdef const double *means(self) noexcept nogil:
+        return self.w
+
+    cdef int fit_lengths(self, Scratch s) except -1:
+        return s.fit(1, (2 * BLOCK + 1) * cf_pad(self.d))
+
+    cdef void lengths(self, const double *u, Py_ssize_t count, Scratch s,
+                      double *out) noexcept nogil:
+        """From A as it is kept: its triangle, and the examples that are not in it yet. What the
+        sums have lost is a share of the trace that is allowed for."""
+        cdef const cf_full *core = &self.metric.core
+        cdef Py_ssize_t padded = cf_pad(self.d), i, l
+        cdef double *nothing = s.v + 2 * BLOCK * padded
+        cdef double trace = 0.0, m
+        cdef const double *x
+        memset(nothing, 0, <size_t>padded * sizeof(double))
+        K.quad_edges(&core.a, s.v)
+        K.quad_rows(&core.a, s.v, nothing, count, u, padded, out, s.v + BLOCK * padded)
+        for i in range(self.d):
+            trace += cf_triangle_row(&core.a, i)[i]
+        for l in range(count):
+            x = u + l * padded
+            out[l] += 1e-14 * self.d * trace * K.dot(self.d, x, x)
+            for i in range(core.pending):
+                m = K.dot(self.d, core.block + i * padded, x)
+                out[l] += core.weight[i] * m * m
+            out[l] *= (1.0 + 1e-9) * self.past.scale
+
     cdef double reach(self) noexcept nogil:
         return largest(self.d, self.w)
 
@@ -488,6 +532,21 @@ cdef class DiagonalForm(DiagonalRidge):
         m[0] = mean
         if q != NULL:
             q[0] = square
+
+    cdef bint steady(self) noexcept nogil:
+        return self.forget == 1.0
+
+    cdef const double *means(self) noexcept nogil:
+        return self.w
+
+    cdef void lengths(self, const double *u, Py_ssize_t count, Scratch s,
+                      double *out) noexcept nogil:
+        cdef Py_ssize_t i, l
+        for l in range(count):
+            out[l] = 0.0
+            for i in range(self.d):
+                out[l] += self.entry(i) * u[l * cf_pad(self.d) + i] * u[l * cf_pad(self.d) + i]
+            out[l] *= 1.0 + 1e-9
 
     cdef double reach(self) noexcept nogil:
         return largest(self.d, self.w)

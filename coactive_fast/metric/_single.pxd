@@ -19,6 +19,15 @@ cdef struct Crossed:
     const double *c
 
 
+# What has happened to A^-1. Two of these tell whether it is but one update further.
+cdef struct Past:
+    int64_t updates            # by c x x^T, c > 0
+    int64_t renewals           # A^-1 made anew from A
+    int64_t failures           # it was damaged, or A did not allow a renewal
+    const double *term         # NULL, or t of the last update: q fell by (x.t)^2 / scale
+    double scale
+
+
 cdef class Single(Ridges):
     # What has one answer; d = 0: no dimension yet and no memory.
     cdef double forget             # 1, or what the past is multiplied by at each example
@@ -51,6 +60,16 @@ cdef class Single(Ridges):
     # z <- w + width F z with F F^T = A^-1, for rows of n features.
     cdef double reach(self) noexcept nogil                     # the largest |w_i|
     cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil
+    # For bounds that outlive a round (rewards/_catalogue.pyx): whether q of every row only falls as
+    # examples are taken, and is right but for a share of 1e-4 at most; what no eigenvalue of A^-1
+    # exceeds; u^T A u of up to eight vectors, cf_pad(d) doubles apart, rounded up.
+    cdef bint steady(self) noexcept nogil
+    cdef double widest(self) noexcept nogil
+    cdef void tell_past(self, Past *out) noexcept nogil
+    cdef const double *means(self) noexcept nogil
+    cdef int fit_lengths(self, Scratch s) except -1
+    cdef void lengths(self, const double *u, Py_ssize_t count, Scratch s,
+                      double *out) noexcept nogil
     cdef int decay(self, double f) except -1                   # the past weighs f times as much
     cdef int merge(self, Single other) except -1               # what both have seen
     cdef void shrink(self, Py_ssize_t d) noexcept              # features that were refused go

@@ -128,6 +128,26 @@ cdef class Single(Ridges):
     cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
         return CF_EVALUE
 
+    cdef bint steady(self) noexcept nogil:
+        return False
+
+    cdef double widest(self) noexcept nogil:
+        return 1.0 / self.ridge
+
+    cdef void tell_past(self, Past *out) noexcept nogil:
+        out.updates, out.renewals, out.failures = self.learned, 0, 0
+        out.term, out.scale = NULL, 1.0
+
+    cdef const double *means(self) noexcept nogil:
+        return NULL
+
+    cdef int fit_lengths(self, Scratch s) except -1:
+        return 0
+
+    cdef void lengths(self, const double *u, Py_ssize_t count, Scratch s,
+                      double *out) noexcept nogil:
+        pass
+
     cdef int decay(self, double f) except -1:
         raise NotImplementedError
 

@@ -1,0 +1,237 @@
+/* Kernels of cf_catalogue.h. Included by the unit of each instruction set. */
+
+/* How many rows go abreast: four accumulators each, as many as there are registers. */
+#if defined(CF_LANES_V4)
+#define CF_CATALOGUE_ROWS 4
+#else
+#define CF_CATALOGUE_ROWS 2
+#endif
+
+/* Eight rows' products with y, or (own, a constant) with themselves, each as `dot` makes it. */
+#define CF_EIGHT(name, type, load, loadn)                                                        \
+    CF_INLINE void name##_some(ptrdiff_t n, const type *const *x, const double *y, int own, vd *s) \
+    {                                                                                            \
+        vd a[CF_CATALOGUE_ROWS][4];                                                              \
+        ptrdiff_t i = 0;                                                                         \
+        for (int r = 0; r < CF_CATALOGUE_ROWS; r++)                                              \
+            for (int c = 0; c < 4; c++)                                                          \
+                a[r][c] = v_zero();                                                              \
+        for (; i + 32 <= n; i += 32)                                                             \
+            for (int c = 0; c < 4; c++) {                                                        \
+                const vd other = own ? v_zero() : v_load(y + i + 8 * c);                         \
+                for (int r = 0; r < CF_CATALOGUE_ROWS; r++) {                                    \
+                    const vd row = load(x[r] + i + 8 * c);                                       \
+                    a[r][c] = v_fma(row, own ? row : other, a[r][c]);                            \
+                }                                                                                \
+            }                                                                                    \
+        const ptrdiff_t left = n - i, tail = left & 7;                                           \
+        for (int c = 0; c < 3; c++)                                                              \
+            if (left >= 8 * c + 8) {                                                             \
+                const vd other = own ? v_zero() : v_load(y + i + 8 * c);                         \
+                for (int r = 0; r < CF_CATALOGUE_ROWS; r++) {                                    \
+                    const vd row = load(x[r] + i + 8 * c);                                       \
+                    a[r][c] = v_fma(row, own ? row : other, a[r][c]);                            \
+                }                                                                                \
+            }                                                                                    \
+        if (tail) {                                                                              \
+            const vd other = own ? v_zero() : v_loadn(y + n - tail, tail);                       \
+            for (int r = 0; r < CF_CATALOGUE_ROWS; r++) {                                        \
+                const vd row = loadn(x[r] + n - tail, tail);                                     \
+                a[r][3] = v_fma(row, own ? row : other, a[r][3]);                                \
+            }                                                                                    \
+        }                                                                                        \
+        for (int r = 0; r < CF_CATALOGUE_ROWS; r++)                                              \
+            s[r] = v_add(v_add(a[r][0], a[r][1]), v_add(a[r][2], a[r][3]));                      \
+    }                                                                                            \
+    CF_INLINE vd name(ptrdiff_t n, const type *const *x, const double *y, int own)               \
+    {                                                                                            \
+        vd s[8];                                                                                 \
+        for (int r = 0; r < 8; r += CF_CATALOGUE_ROWS)                                           \
+            name##_some(n, x + r, y, own, s + r);                                                \
+        return v_sum8(s);                                                                        \
+    }
+CF_EIGHT(eight_dots, double, v_load, v_loadn)
+CF_EIGHT(eight_dots_f32, float, v_load_f32, v_loadn_f32)
+#undef CF_EIGHT
+
+#define CF_ROWS_DOT(name, type, eight, own)                                                      \
+    CF_INLINE void name##_all(ptrdiff_t n, ptrdiff_t m, const type *x, ptrdiff_t stride,         \
+                              const double *y, double *out)                                      \
+    {                                                                                            \
+        for (ptrdiff_t t = 0; t < m; t += 8) {                                                   \
+            const ptrdiff_t some = m - t < 8 ? m - t : 8;                                        \
+            const type *row[8];                                                                  \
+            for (int l = 0; l < 8; l++)                                                          \
+                row[l] = x + (t + (l < some ? l : 0)) * stride;                                  \
+            v_storen(out + t, eight(n, row, y, own), some);                                      \
+        }                                                                                        \
+    }
+CF_ROWS_DOT(rows_dot, double, eight_dots, 0)
+CF_ROWS_DOT(rows_dot_f32, float, eight_dots_f32, 0)
+CF_ROWS_DOT(rows_square, double, eight_dots, 1)
+CF_ROWS_DOT(rows_square_f32, float, eight_dots_f32, 1)
+#undef CF_ROWS_DOT
+
+static void rows_dot(ptrdiff_t n, ptrdiff_t m, const double *x, ptrdiff_t stride, const double *y,
+                     double *out)
+{
+    rows_dot_all(n, m, x, stride, y, out);
+}
+
+static void rows_dot_f32(ptrdiff_t n, ptrdiff_t m, const float *x, ptrdiff_t stride,
+                         const double *y, double *out)
+{
+    rows_dot_f32_all(n, m, x, stride, y, out);
+}
+
+static void rows_square(ptrdiff_t n, ptrdiff_t m, const double *x, ptrdiff_t stride, double *out)
+{
+    rows_square_all(n, m, x, stride, NULL, out);
+}
+
+static void rows_square_f32(ptrdiff_t n, ptrdiff_t m, const float *x, ptrdiff_t stride,
+                            double *out)
+{
+    rows_square_f32_all(n, m, x, stride, NULL, out);
+}
+
+/* --- bounds in float32 ------------------------------------------------------------------------ */
+
+/* Errors of a sum and a product in float32, with room to spare. */
+#define CF_UP 3e-7f
+
+/* Bit i: byte i of 64 is not 0; each is 0 or 1. */
+CF_INLINE uint64_t bits_of(const uint8_t *flag)
+{
+    uint64_t bits = 0;
+    for (int g = 0; g < 8; g++) {
+        uint64_t eight;
+        memcpy(&eight, flag + 8 * g, 8);
+        bits |= (eight * 0x0102040810204080u >> 56) << (8 * g);
+    }
+    return bits;
+}
+
+static ptrdiff_t catalogue_scan(ptrdiff_t n, const float *top, const float *radius,
+                                const int32_t *slot, const float *table, float least,
+                                int32_t *open)
+{
+    ptrdiff_t found = 0;
+    for (ptrdiff_t b = 0; b < n; b += 64) {
+        const ptrdiff_t m = n - b < 64 ? n - b : 64;
+        uint8_t flag[64] = {0};
+        for (ptrdiff_t i = 0; i < m; i++)
+            flag[i] = !(top[b + i] + radius[b + i] * table[slot[b + i]] < least);
+        for (uint64_t bits = bits_of(flag); bits; bits &= bits - 1)
+            open[found++] = (int32_t)(b + __builtin_ctzll(bits));
+    }
+    return found;
+}
+
+static uint64_t catalogue_open(const float *m, const float *r, const int32_t *slot,
+                               const float *table, float more, float least, float *top,
+                               float *radius)
+{
+    float bound[64], most = m[0], widest = 0.0f;
+    uint8_t flag[64];
+    for (int i = 0; i < 64; i++) {
+        bound[i] = m[i] + r[i] * table[slot[i] & (CF_STALE - 1)];
+        flag[i] = !(bound[i] + r[i] * more < least);
+    }
+    for (int i = 0; i < 64; i++) {
+        most = bound[i] > most ? bound[i] : most;
+        widest = r[i] > widest ? r[i] : widest;
+    }
+    *top = most + CF_UP * (most < 0.0f ? -most : most);
+    *radius = widest;
+    return bits_of(flag);
+}
+
+/* --- a look ----------------------------------------------------------------------------------- */
+
+/* Never below what it was, as float32. */
+CF_INLINE void store_up(float *to, vd v, vd more)
+{
+    const vd most = v_set1(FLT_MAX);
+    const vd up = v_add(v, v_fma(v_abs(v), v_set1(2e-7), v_add(more, v_set1(FLT_MIN))));
+    v_store_f32(to, v_max(v_min(up, most), v_sub(v_zero(), most)));
+}
+
+/* Up to eight rows of a block, gathered. */
+typedef struct eight_rows {
+    int count, at[8];
+    int32_t from;  /* the oldest slot whose terms are wanted */
+    double r[8], slot[8];
+} eight_rows;
+
+#define CF_CATALOGUE_LOOK(name, type, eight)                                                     \
+    CF_INLINE vd name##_less(const cf_look *how, const type *const *row, const eight_rows *g,    \
+                             double size)                                                        \
+    { /* q by the terms that came after each row's slot */                                       \
+        const vd r = v_load(g->r), slot = v_load(g->slot), off = v_set1(how->drop * size);       \
+        vd q = v_mul(r, r);                                                                      \
+        for (int32_t s = g->from + 1; s <= how->slot; s++) {                                     \
+            const double *term = how->terms + (s & (CF_CATALOGUE_TERMS - 1)) * how->apart;       \
+            const vd x = v_max(v_sub(v_abs(eight(how->n, row, term, 0)), off), v_zero());        \
+            q = v_sub(q, v_keep(v_lt(slot, v_set1((double)s)), v_mul(x, x)));                    \
+        }                                                                                        \
+        return v_add(v_max(q, v_zero()),                                                         \
+                     v_set1((how->slot - g->from + 1) * how->rest * size * size));               \
+    }                                                                                            \
+    CF_INLINE uint64_t name##_eight(const cf_look *how, const type *x, ptrdiff_t stride,         \
+                                    eight_rows *g, double size, float *m, float *r,              \
+                                    int32_t *slot)                                               \
+    {                                                                                            \
+        const type *row[8];                                                                      \
+        float mean[8], spread[8];                                                                \
+        uint64_t afresh = 0;                                                                     \
+        for (int l = 0; l < 8; l++) {                                                            \
+            const int i = g->at[l < g->count ? l : 0];                                           \
+            row[l] = x + i * stride;                                                             \
+            g->r[l] = r[i];                                                                      \
+            g->slot[l] = slot[i];                                                                \
+        }                                                                                        \
+        const vd now = eight(how->n, row, how->w, 0), best = v_set1(how->best);                  \
+        const unsigned near = vm_bits(v_ge(v_fma(v_load(g->r), v_set1(how->reach), now), best)); \
+        unsigned known = 0, reached = 0;                                                         \
+        store_up(mean, now, v_set1(how->blur * size));                                           \
+        g->from = how->slot;                                                                     \
+        for (int l = 0; l < g->count; l++)                                                       \
+            if (near >> l & 1 && g->slot[l] < CF_STALE && g->slot[l] >= how->oldest) {           \
+                known |= 1u << l;                                                                \
+                g->from = g->slot[l] < g->from ? (int32_t)g->slot[l] : g->from;                  \
+            }                                                                                    \
+        if (known) {                                                                             \
+            const vd root = v_sqrt(name##_less(how, row, g, size));                              \
+            reached = vm_bits(v_ge(v_fma(v_mul(root, v_set1(1.0 + 1e-12)), v_set1(how->width), now), best)); \
+            store_up(spread, root, v_zero());                                                    \
+        }                                                                                        \
+        for (int l = 0; l < g->count; l++) {                                                     \
+            const int i = g->at[l];                                                              \
+            m[i] = mean[l];                                                                      \
+            if (known >> l & 1) {                                                                \
+                r[i] = spread[l] < r[i] ? spread[l] : r[i];                                      \
+                slot[i] = how->slot;                                                             \
+            } else {                                                                             \
+                slot[i] = how->slot | CF_STALE;                                                  \
+            }                                                                                    \
+            if ((near & ~known) >> l & 1 || (known & reached) >> l & 1)                          \
+                afresh |= (uint64_t)1 << i;                                                      \
+        }                                                                                        \
+        return afresh;                                                                           \
+    }                                                                                            \
+    static uint64_t name(const cf_look *how, const type *x, ptrdiff_t stride, uint64_t which,    \
+                         double size, float *m, float *r, int32_t *slot)                         \
+    {                                                                                            \
+        uint64_t afresh = 0;                                                                     \
+        eight_rows g;                                                                            \
+        while (which) {                                                                          \
+            for (g.count = 0; g.count < 8 && which; which &= which - 1)                          \
+                g.at[g.count++] = __builtin_ctzll(which);                                        \
+            afresh |= name##_eight(how, x, stride, &g, size, m, r, slot);                        \
+        }                                                                                        \
+        return afresh;                                                                           \
+    }
+CF_CATALOGUE_LOOK(catalogue_look, double, eight_dots)
+CF_CATALOGUE_LOOK(catalogue_look_f32, float, eight_dots_f32)
+#undef CF_CATALOGUE_LOOK
