@@ -170,13 +170,14 @@ cdef class Bounds:
         cdef double *term
         cdef double share
         cdef Py_ssize_t j
-        cdef int32_t now
+        cdef int32_t now, bit
         cdef int id = 0
         if self.checks == CHECKS:
             self.restart(model, past, width)
         if self.slots == CF_CATALOGUE_SLOTS:
             self.rebase()
         now = self.slots
+        bit = 1 << (now & (CF_CATALOGUE_TERMS - 1))
         self.slots += 1
         self.now = now
         self.time += 1
@@ -188,15 +189,18 @@ cdef class Bounds:
         memset(self.check_w + id * self.padded, 0, <size_t>self.padded * sizeof(double))
         if w != NULL:
             memcpy(self.check_w + id * self.padded, w, <size_t>self.d * sizeof(double))
-        term = self.terms + (now & (CF_CATALOGUE_TERMS - 1)) * self.padded
-        memset(term, 0, <size_t>self.padded * sizeof(double))
-        if past.renewals != self.renewals or past.updates > self.updates + 1 or (
-                past.updates != self.updates and past.term == NULL):
+        self.idle |= bit
+        self.renewed &= ~bit
+        if past.updates > self.updates + 1 or (past.updates != self.updates and past.term == NULL):
             self.oldest = now
+        elif past.renewals != self.renewals:  # its term is gone; q has fallen all the same
+            self.renewed |= bit
         elif past.updates != self.updates:
+            term = self.terms + (now & (CF_CATALOGUE_TERMS - 1)) * self.padded
             share = sqrt(1.0 / past.scale)
             for j in range(self.d):
                 term[j] = share * past.term[j]
+            self.idle &= ~bit
         self.oldest = max(self.oldest, now - CHAIN)
         if not self.tight:
             self.oldest = max(self.oldest, 1)
@@ -393,7 +397,8 @@ cdef class Bounds:
         how.blur = 4.0 * unit * sqrt(K.dot(self.d, w, w))
         how.drop = 2.0 * unit * sqrt(self.norm)
         how.rest = 16.0 * unit * sqrt(<double>self.d) * self.norm
-        how.slot, how.oldest = self.now, self.oldest
+        how.drift = 2.1 * DRIFT
+        how.slot, how.oldest, how.idle, how.renewed = self.now, self.oldest, self.idle, self.renewed
 
     cdef int scan(self, Regressions model, Rule rule, Scratch s, double width) noexcept nogil:
         """All rows whose bounds reach."""

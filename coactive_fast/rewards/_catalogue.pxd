@@ -61,6 +61,7 @@ cdef class Bounds:
     cdef float *row_table
     cdef float *block_table
     cdef double *terms         # by what q fell in the last slots
+    cdef int32_t idle, renewed # as cf_look has them
     cdef double near           # the distance by which rows are looked at before they must be
     # Checks: past weights, thinned out with age; `order` has their places, the oldest first.
     cdef int64_t time

@@ -50,6 +50,50 @@
             name##_some(n, x + r, y, own, s + r);                                                \
         return v_sum8(s);                                                                        \
     }
+/* The same with y and z at once, of rows that are read but once. */
+#define CF_EIGHT_TWO(name, type, load, loadn)                                                    \
+    CF_INLINE vd name(ptrdiff_t n, const type *const *x, const double *y, const double *z,       \
+                      vd *second)                                                                \
+    {                                                                                            \
+        vd s[8], t[8];                                                                           \
+        for (int r = 0; r < 8; r += CF_CATALOGUE_ROWS / 2) {                                     \
+            vd a[CF_CATALOGUE_ROWS / 2][4], b[CF_CATALOGUE_ROWS / 2][4];                         \
+            ptrdiff_t i = 0;                                                                     \
+            for (int k = 0; k < CF_CATALOGUE_ROWS / 2; k++)                                      \
+                for (int c = 0; c < 4; c++)                                                      \
+                    a[k][c] = b[k][c] = v_zero();                                                \
+            for (; i < n; i += 32) {                                                             \
+                const ptrdiff_t left = n - i < 32 ? n - i : 32, tail = left & 7;                 \
+                for (int c = 0; c < 4; c++)                                                      \
+                    if (left >= 8 * c + 8) {                                                     \
+                        const vd u = v_load(y + i + 8 * c), v = v_load(z + i + 8 * c);           \
+                        for (int k = 0; k < CF_CATALOGUE_ROWS / 2; k++) {                        \
+                            const vd row = load(x[r + k] + i + 8 * c);                           \
+                            a[k][c] = v_fma(row, u, a[k][c]);                                    \
+                            b[k][c] = v_fma(row, v, b[k][c]);                                    \
+                        }                                                                        \
+                    }                                                                            \
+                if (tail) {                                                                      \
+                    const vd u = v_loadn(y + n - tail, tail), v = v_loadn(z + n - tail, tail);   \
+                    for (int k = 0; k < CF_CATALOGUE_ROWS / 2; k++) {                            \
+                        const vd row = loadn(x[r + k] + n - tail, tail);                         \
+                        a[k][3] = v_fma(row, u, a[k][3]);                                        \
+                        b[k][3] = v_fma(row, v, b[k][3]);                                        \
+                    }                                                                            \
+                }                                                                                \
+            }                                                                                    \
+            for (int k = 0; k < CF_CATALOGUE_ROWS / 2; k++) {                                    \
+                s[r + k] = v_add(v_add(a[k][0], a[k][1]), v_add(a[k][2], a[k][3]));              \
+                t[r + k] = v_add(v_add(b[k][0], b[k][1]), v_add(b[k][2], b[k][3]));              \
+            }                                                                                    \
+        }                                                                                        \
+        *second = v_sum8(t);                                                                     \
+        return v_sum8(s);                                                                        \
+    }
+CF_EIGHT_TWO(eight_two, double, v_load, v_loadn)
+CF_EIGHT_TWO(eight_two_f32, float, v_load_f32, v_loadn_f32)
+#undef CF_EIGHT_TWO
+
 CF_EIGHT(eight_dots, double, v_load, v_loadn)
 CF_EIGHT(eight_dots_f32, float, v_load_f32, v_loadn_f32)
 #undef CF_EIGHT
@@ -164,16 +208,22 @@ typedef struct eight_rows {
     double r[8], slot[8];
 } eight_rows;
 
-#define CF_CATALOGUE_LOOK(name, type, eight)                                                     \
+#define CF_CATALOGUE_LOOK(name, type, eight, two)                                                \
     CF_INLINE vd name##_less(const cf_look *how, const type *const *row, const eight_rows *g,    \
-                             double size)                                                        \
+                             double size, const vd *last)                                        \
     { /* q by the terms that came after each row's slot */                                       \
         const vd r = v_load(g->r), slot = v_load(g->slot), off = v_set1(how->drop * size);       \
         vd q = v_mul(r, r);                                                                      \
         for (int32_t s = g->from + 1; s <= how->slot; s++) {                                     \
-            const double *term = how->terms + (s & (CF_CATALOGUE_TERMS - 1)) * how->apart;       \
-            const vd x = v_max(v_sub(v_abs(eight(how->n, row, term, 0)), off), v_zero());        \
-            q = v_sub(q, v_keep(v_lt(slot, v_set1((double)s)), v_mul(x, x)));                    \
+            const ptrdiff_t at = s & (CF_CATALOGUE_TERMS - 1);                                   \
+            const vm older = v_lt(slot, v_set1((double)s));                                      \
+            if (how->renewed >> at & 1)                                                          \
+                q = v_fma(q, v_keep(older, v_set1(how->drift)), q);                              \
+            if (how->idle >> at & 1)                                                             \
+                continue;                                                                        \
+            const vd product = last ? *last : eight(how->n, row, how->terms + at * how->apart, 0); \
+            const vd x = v_max(v_sub(v_abs(product), off), v_zero());                            \
+            q = v_sub(q, v_keep(older, v_mul(x, x)));                                            \
         }                                                                                        \
         return v_add(v_max(q, v_zero()),                                                         \
                      v_set1((how->slot - g->from + 1) * how->rest * size * size));               \
@@ -191,7 +241,15 @@ typedef struct eight_rows {
             g->r[l] = r[i];                                                                      \
             g->slot[l] = slot[i];                                                                \
         }                                                                                        \
-        const vd now = eight(how->n, row, how->w, 0), best = v_set1(how->best);                  \
+        /* most often in the first rounds: all were looked at in the round before */             \
+        const ptrdiff_t newest = how->slot & (CF_CATALOGUE_TERMS - 1);                           \
+        int young = how->slot > how->oldest && !(how->idle >> newest & 1);                       \
+        for (int l = 0; l < 8; l++)                                                              \
+            young &= g->slot[l] == how->slot - 1;                                                \
+        const vd best = v_set1(how->best);                                                       \
+        vd last = v_zero();                                                                      \
+        const vd now = young ? two(how->n, row, how->w, how->terms + newest * how->apart, &last) \
+                             : eight(how->n, row, how->w, 0);                                    \
         const unsigned near = vm_bits(v_ge(v_fma(v_load(g->r), v_set1(how->reach), now), best)); \
         unsigned known = 0, reached = 0;                                                         \
         store_up(mean, now, v_set1(how->blur * size));                                           \
@@ -202,7 +260,7 @@ typedef struct eight_rows {
                 g->from = g->slot[l] < g->from ? (int32_t)g->slot[l] : g->from;                  \
             }                                                                                    \
         if (known) {                                                                             \
-            const vd root = v_sqrt(name##_less(how, row, g, size));                              \
+            const vd root = v_sqrt(name##_less(how, row, g, size, young ? &last : NULL));                            \
             reached = vm_bits(v_ge(v_fma(v_mul(root, v_set1(1.0 + 1e-12)), v_set1(how->width), now), best)); \
             store_up(spread, root, v_zero());                                                    \
         }                                                                                        \
@@ -232,6 +290,6 @@ typedef struct eight_rows {
         }                                                                                        \
         return afresh;                                                                           \
     }
-CF_CATALOGUE_LOOK(catalogue_look, double, eight_dots)
-CF_CATALOGUE_LOOK(catalogue_look_f32, float, eight_dots_f32)
+CF_CATALOGUE_LOOK(catalogue_look, double, eight_dots, eight_two)
+CF_CATALOGUE_LOOK(catalogue_look_f32, float, eight_dots_f32, eight_two_f32)
 #undef CF_CATALOGUE_LOOK

@@ -20,7 +20,7 @@
 #define CF_STALE 1073741824    /* 2^30, a flag in a slot */
 
 /* What a look at rows goes by. q of a row of slot s is r^2 less (x.t)^2 for the terms t of all later
- * slots; where these are not all known (s < oldest), or r is stale, the row is scored afresh. */
+ * slots (rounded up); where these are not all known (s < oldest), or r is stale, the row is scored afresh. */
 typedef struct cf_look {
     ptrdiff_t n;         /* features */
     const double *w;     /* the weights now */
@@ -32,7 +32,10 @@ typedef struct cf_look {
     double blur;         /* what m may be off by, for |x| = 1; */
     double drop;         /* what x.t may be, */
     double rest;         /* and what q may be, for one term */
+    double drift;        /* the share of q that a renewed inverse may differ by */
     int32_t slot, oldest;
+    int32_t idle;        /* bit s % CF_CATALOGUE_TERMS: the term of slot s is 0; */
+    int32_t renewed;     /* the inverse was renewed before slot s */
 } cf_look;
 
 #define CF_CATALOGUE_KERNELS(K)                                                                  \
