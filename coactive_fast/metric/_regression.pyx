@@ -306,30 +306,37 @@ cdef class FullForm(FullRidge):
     cdef const double *means(self) noexcept nogil:
         return self.w
 
-    cdef int fit_lengths(self, Scratch s) except -1:
-        return s.fit(1, (2 * BLOCK + 1) * cf_pad(self.d))
+    cdef Py_ssize_t matrix_room(self) noexcept:
+        return cf_panels_size(self.d) + 8
 
-    cdef void lengths(self, const double *u, Py_ssize_t count, Scratch s,
-                      double *out) noexcept nogil:
-        """From A as it is kept: its triangle, and the examples that are not in it yet. What the
-        sums have lost is a share of the trace that is allowed for."""
+    cdef int fit_matrix(self, Scratch s) except -1:
+        return s.fit(1, cf_panels_size(self.d) + 2 * cf_pad(self.d))
+
+    cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil:
+        """The triangle, with the examples that are not in it yet; behind it what its sums and
+        products may have lost of u^T A u, for |u| = 1: a share of the trace."""
         cdef const cf_full *core = &self.metric.core
-        cdef Py_ssize_t padded = cf_pad(self.d), i, l
-        cdef double *nothing = s.v + 2 * BLOCK * padded
-        cdef double trace = 0.0, m
-        cdef const double *x
-        memset(nothing, 0, <size_t>padded * sizeof(double))
-        K.quad_edges(&core.a, s.v)
-        K.quad_rows(&core.a, s.v, nothing, count, u, padded, out, s.v + BLOCK * padded)
+        cdef cf_triangle a = core.a
+        cdef Py_ssize_t size = cf_panels_size(self.d), i
+        cdef double trace = 0.0
+        a.data = to
+        memcpy(to, core.a.data, <size_t>size * sizeof(double))
+        if core.pending:
+            memset(s.v, 0, <size_t>size * sizeof(float))
+            K.rank_block(&a, <float *>s.v, core.pending, core.block, cf_pad(self.d), core.weight)
         for i in range(self.d):
-            trace += cf_triangle_row(&core.a, i)[i]
-        for l in range(count):
-            x = u + l * padded
-            out[l] += 1e-14 * self.d * trace * K.dot(self.d, x, x)
-            for i in range(core.pending):
-                m = K.dot(self.d, core.block + i * padded, x)
-                out[l] += core.weight[i] * m * m
-            out[l] *= (1.0 + 1e-9) * self.past.scale
+            trace += cf_triangle_row(&a, i)[i]
+        to[size] = 1e-14 * self.d * trace
+
+    cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil:
+        cdef cf_triangle a = self.metric.core.a
+        cdef double *nothing = s.v
+        cdef double out
+        a.data = <double *>matrix
+        memset(nothing, 0, <size_t>cf_pad(self.d) * sizeof(double))
+        out = K.quad_row(&a, nothing, u, s.v + cf_pad(self.d))
+        out += matrix[cf_panels_size(self.d)] * K.dot(self.d, u, u)
+        return (1.0 + 1e-9) * self.past.scale * out
 
     cdef double reach(self) noexcept nogil:
         return largest(self.d, self.w)
@@ -539,14 +546,17 @@ cdef class DiagonalForm(DiagonalRidge):
     cdef const double *means(self) noexcept nogil:
         return self.w
 
-    cdef void lengths(self, const double *u, Py_ssize_t count, Scratch s,
-                      double *out) noexcept nogil:
-        cdef Py_ssize_t i, l
-        for l in range(count):
-            out[l] = 0.0
-            for i in range(self.d):
-                out[l] += self.entry(i) * u[l * cf_pad(self.d) + i] * u[l * cf_pad(self.d) + i]
-            out[l] *= 1.0 + 1e-9
+    cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(self.d):
+            to[i] = self.entry(i)
+
+    cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil:
+        cdef double out = 0.0
+        cdef Py_ssize_t i
+        for i in range(self.d):
+            out += matrix[i] * u[i] * u[i]
+        return (1.0 + 1e-9) * out
 
     cdef double reach(self) noexcept nogil:
         return largest(self.d, self.w)

@@ -62,14 +62,15 @@ cdef class Single(Ridges):
     cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil
     # For bounds that outlive a round (rewards/_catalogue.pyx): whether q of every row only falls as
     # examples are taken, and is right but for a share of 1e-4 at most; what no eigenvalue of A^-1
-    # exceeds; u^T A u of up to eight vectors, cf_pad(d) doubles apart, rounded up.
+    # exceeds; a copy of A (`matrix_room` doubles on a CF_LINE), and by it u^T A u, rounded up.
     cdef bint steady(self) noexcept nogil
     cdef double widest(self) noexcept nogil
     cdef void tell_past(self, Past *out) noexcept nogil
     cdef const double *means(self) noexcept nogil
-    cdef int fit_lengths(self, Scratch s) except -1
-    cdef void lengths(self, const double *u, Py_ssize_t count, Scratch s,
-                      double *out) noexcept nogil
+    cdef Py_ssize_t matrix_room(self) noexcept
+    cdef int fit_matrix(self, Scratch s) except -1
+    cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil
+    cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil
     cdef int decay(self, double f) except -1                   # the past weighs f times as much
     cdef int merge(self, Single other) except -1               # what both have seen
     cdef void shrink(self, Py_ssize_t d) noexcept              # features that were refused go

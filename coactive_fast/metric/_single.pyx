@@ -141,12 +141,17 @@ cdef class Single(Ridges):
     cdef const double *means(self) noexcept nogil:
         return NULL
 
-    cdef int fit_lengths(self, Scratch s) except -1:
+    cdef Py_ssize_t matrix_room(self) noexcept:
+        return self.d
+
+    cdef int fit_matrix(self, Scratch s) except -1:
         return 0
 
-    cdef void lengths(self, const double *u, Py_ssize_t count, Scratch s,
-                      double *out) noexcept nogil:
+    cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil:
         pass
+
+    cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil:
+        return 0.0
 
     cdef int decay(self, double f) except -1:
         raise NotImplementedError

@@ -1,11 +1,9 @@
 # The bounds of a catalogue, and the choice by them: part of _catalogue.pyx.
 #
-# What holds. By the inequality of Cauchy and Schwarz in the norm of any A_t >= A_s,
-#     m_t = x.w_t <= m_s + sqrt(q_t) ||w_t - w_s||_{A_t},      q_t <= q_s <= r^2,
-# and likewise over two steps, s to j (as seen from any later A) and j to t. So with a table
-# F[s] = width + ||w_t - w_s||, or its sum by way of a check, m_s + r F[s] bounds the score of t. The
-# norm is that of the present A: one matrix for all distances. The width may be another one in each
-# round.
+# What holds. By the inequality of Cauchy and Schwarz in the norm of A_s,
+#     m_t = x.w_t <= m_s + sqrt(q_s) ||w_t - w_s||_{A_s},      q_t <= q_s <= r^2,
+# and likewise over two steps, s to j and j to t. So with F[s] = width + ||w_t - w_s||, or the sum by
+# way of a check j, m_s + r F[s] bounds the score of t. The width may be another one in each round.
 # Rounding. q of the inverse as it is kept is that of A but for DRIFT (`steady`; the watch of the
 # engine allows 1e-8), in which the table is rounded up; what products lose goes into m and r when a
 # row is looked at (blur, drop, rest; n is the number of features):
@@ -14,8 +12,12 @@
 cdef double DRIFT = 1e-4
 cdef double UNIT = 2.0 ** -53
 cdef double FAR = 1e24     # distances beyond this are not for float32
-cdef int CHAIN = 12        # past rounds whose terms are worth their products
-cdef double LATER = 0.125  # of the rounds so far: rows that would be reached within are looked at now
+cdef int CHAIN = int(__import__('os').environ.get('PT5', '12'))        # past rounds whose terms are worth their products
+import os as _os
+cdef double PT0 = float(_os.environ.get('PT0', '1')), PT1 = float(_os.environ.get('PT1', '1')), PT2 = float(_os.environ.get('PT2', '1'))
+cdef double LATER = float(_os.environ.get('PT3', '.125'))
+cdef int BASE = int(_os.environ.get('PT4', '16'))
+cdef double LATER2 = 0.125  # of the rounds so far: rows that would be reached within are looked at now
 
 cdef enum:
     AHEAD = 16             # open blocks whose rows are asked for together
@@ -142,6 +144,7 @@ cdef class Bounds:
         self.slots, self.now, self.oldest = 1, 0, 0
         self.off[0], self.ref[0], self.width_at[0] = 0.0, 0, width
         self.checks, self.order[0], self.check_time[0], self.distance[0] = 1, 0, 0, 0.0
+        self.bare[0] = True
         memset(self.check_w, 0, <size_t>self.padded * sizeof(double))
         self.updates, self.renewals = past.updates, past.renewals
         self.seeded = self.next_seed = 0
@@ -189,6 +192,8 @@ cdef class Bounds:
         memset(self.check_w + id * self.padded, 0, <size_t>self.padded * sizeof(double))
         if w != NULL:
             memcpy(self.check_w + id * self.padded, w, <size_t>self.d * sizeof(double))
+            (<Single>model.at[0]).keep_matrix(self.check_a[id], s)
+        self.bare[id] = w == NULL
         self.idle |= bit
         self.renewed &= ~bit
         if past.updates > self.updates + 1 or (past.updates != self.updates and past.term == NULL):
@@ -206,51 +211,54 @@ cdef class Bounds:
             self.oldest = max(self.oldest, 1)
 
     cdef int free_check(self) noexcept nogil:
-        """A check that is not in use; thinning leaves some."""
-        cdef int i, id
-        for id in range(CHECKS):
-            for i in range(self.checks):
-                if self.order[i] == id:
-                    break
-            else:
-                return id
-        return 0
+        """A check that is not in use, or -1."""
+        cdef bint used[CHECKS]
+        cdef int i
+        memset(used, 0, sizeof(used))
+        for i in range(self.checks):
+            used[self.order[i]] = True
+        for i in range(CHECKS):
+            if not used[i]:
+                return i
+        return -1
+
+    cdef double apart_from(self, Regressions model, Scratch s, int id,
+                           const double *w) noexcept nogil:
+        """How far weights are from those of a check, in the norm of its A; before anything was
+        learned that is ridge I."""
+        cdef const double *u = self.check_w + id * self.padded
+        cdef double length
+        cdef Py_ssize_t j
+        for j in range(self.d):
+            self.apart[j] = w[j] - u[j]
+        if self.bare[id]:
+            length = K.dot(self.d, self.apart, self.apart) / self.norm
+        else:
+            length = (<Single>model.at[0]).length(self.check_a[id], self.apart, s)
+        return sqrt(max(length, 0.0)) * (1.0 + 1e-9)
 
     cdef bint measure(self, Regressions model, Scratch s) noexcept nogil:
-        """How far the weights have moved since each check, in the norm of A."""
-        cdef const double *w = (<Single>model.at[0]).means() if model.d else NULL
-        cdef double out[8]
-        cdef double *u
-        cdef Py_ssize_t i, j, l, count
-        if w == NULL:
-            for i in range(self.checks):
-                self.distance[self.order[i]] = 0.0
-            return True
-        for i in range(0, self.checks, 8):
-            count = min(self.checks - i, <Py_ssize_t>8)
-            for l in range(count):
-                u = self.check_w + self.order[i + l] * self.padded
-                for j in range(self.d):
-                    self.apart[l * self.padded + j] = w[j] - u[j]
-            (<Single>model.at[0]).lengths(self.apart, count, s, out)
-            for l in range(count):
-                if not out[l] <= FAR * FAR:
-                    return False
-                self.distance[self.order[i + l]] = sqrt(max(out[l], 0.0)) * (1.0 + 1e-9)
+        """How far the weights have moved since each check."""
+        cdef const double *w = self.check_w + self.ref[self.now] * self.padded
+        cdef int i, id
+        for i in range(self.checks):
+            id = self.order[i]
+            self.distance[id] = self.apart_from(model, s, id, w)
+            if not self.distance[id] <= FAR:
+                return False
         return True
 
     cdef void thin(self, Regressions model, Scratch s) noexcept nogil:
-        """A check of time 2^l (odd) is kept for 16 2^l rounds; its slots then go by way of the next
+        """A check of time 2^l (odd) is kept for `base` 2^l rounds; its slots then go by way of the next
         one of level l + 2 or higher."""
         cdef int i, j, l, kept = 0, id, next
         cdef int32_t t
-        cdef double out[8]
         cdef float more
         for i in range(self.checks):
             id = self.order[i]
             l = level(self.check_time[id])
             next = -1
-            if l < 40 and self.time - self.check_time[id] > <int64_t>16 << l and model.d:
+            if l < 40 and self.time - self.check_time[id] > <int64_t>self.base << l and model.d:
                 j = i + 1
                 while j < self.checks and level(self.check_time[self.order[j]]) < l + 2:
                     j += 1
@@ -260,11 +268,7 @@ cdef class Bounds:
                 self.order[kept] = id
                 kept += 1
                 continue
-            for t in range(self.d):
-                self.apart[t] = (self.check_w[next * self.padded + t]
-                                 - self.check_w[id * self.padded + t])
-            (<Single>model.at[0]).lengths(self.apart, 1, s, out)
-            more = up(sqrt(max(out[0], 0.0)) * (1.0 + 1e-6))
+            more = up(self.apart_from(model, s, id, self.check_w + next * self.padded))
             for t in range(self.slots):
                 if self.ref[t] == id:
                     self.off[t], self.ref[t] = up(<double>self.off[t] + more), next
@@ -393,7 +397,7 @@ cdef class Bounds:
         cdef const double *w = self.check_w + self.ref[self.now] * self.padded
         cdef double unit = (self.d + 16) * UNIT
         how.n, how.w, how.terms, how.apart = self.d, w, self.terms, self.padded
-        how.width, how.reach = width, width + self.near
+        how.width, how.reach, how.afresh = width, width + PT1 * self.near, width + PT2 * self.near
         how.blur = 4.0 * unit * sqrt(K.dot(self.d, w, w))
         how.drop = 2.0 * unit * sqrt(self.norm)
         how.rest = 16.0 * unit * sqrt(<double>self.d) * self.norm
@@ -419,7 +423,7 @@ cdef class Bounds:
                 b = self.open[i + l]
                 which[l] = K.catalogue_open(self.m + b * BLOCK, self.r + b * BLOCK,
                                             self.slot + b * BLOCK, self.row_table,
-                                            <float>self.near, least, self.top + b, self.radius + b)
+                                            <float>(PT0 * self.near), least, self.top + b, self.radius + b)
                 self.seen[b] = self.now
                 if self.top[b] < least:
                     which[l] = 0

@@ -70,7 +70,11 @@ cdef class Bounds:
     cdef int order[CHECKS]
     cdef double distance[CHECKS]
     cdef double *check_w
-    cdef double *apart         # 8 vectors
+    cdef double *check_a[CHECKS]  # A, of those that are not bare
+    cdef bint bare[CHECKS]     # A is at least I / norm, and more is not known
+    cdef Py_ssize_t matrix_room
+    cdef int base              # rounds that the last check is kept for
+    cdef double *apart
     # What a choice finds, the best first; and rows that are scored first in the next one.
     cdef Py_ssize_t found, places
     cdef double *score
@@ -95,6 +99,8 @@ cdef class Bounds:
     cdef void next_slot(self, Regressions model, Scratch s, const Past *past,
                         double width) noexcept nogil
     cdef int free_check(self) noexcept nogil
+    cdef double apart_from(self, Regressions model, Scratch s, int id,
+                           const double *w) noexcept nogil
     cdef bint measure(self, Regressions model, Scratch s) noexcept nogil
     cdef void thin(self, Regressions model, Scratch s) noexcept nogil
     cdef void tabulate(self, double width) noexcept nogil
@@ -151,5 +157,6 @@ cdef class Catalogue(Bounds):
     cdef int fit_bounds(self, Py_ssize_t used, Py_ssize_t room, str what) except -1
     # Memory for a choice of k rows, with the lock held.
     cdef int fit_choice(self, Regressions model, Scratch s, Py_ssize_t k) except -1
+    cdef int fit_check(self, Py_ssize_t room) except -1
     # v: what `sweep` finds over all blocks, by several threads where there are to be.
     cdef int64_t largest_product(self, const double *v, double *z, double *best) except? -2

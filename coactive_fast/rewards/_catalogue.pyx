@@ -150,6 +150,7 @@ cdef class Catalogue(Bounds):
         self.some.row_step, self.some.column_step = 8 * self.padded, 8
 
     def __dealloc__(self):
+        cdef int id
         L.free(self.block)
         L.free(self.length)
         L.free(self.m)
@@ -166,6 +167,8 @@ cdef class Catalogue(Bounds):
         L.free(self.block_table)
         L.free(self.terms)
         L.free(self.check_w)
+        for id in range(CHECKS):
+            L.free(self.check_a[id])
         L.free(self.apart)
         L.free(self.score)
         L.free(self.index)
@@ -428,7 +431,8 @@ cdef class Catalogue(Bounds):
         alone.p, alone.c = 0, NULL
         model.fit_rows(self.some, alone, s)
         if model.d:
-            model.form(0).fit_lengths(s)
+            model.form(0).fit_matrix(s)
+            self.fit_check(model.form(0).matrix_room())
         if k > self.places_room:
             self.places_room, self.found = 0, 0
             enlarge(<void **>&self.score, sizeof(double), 0, k, what)
@@ -445,9 +449,28 @@ cdef class Catalogue(Bounds):
         enlarge(<void **>&self.block_table, sizeof(float), 0, CF_CATALOGUE_SLOTS, what)
         enlarge(<void **>&self.terms, self.padded * sizeof(double), 0, CF_CATALOGUE_TERMS, what)
         enlarge(<void **>&self.check_w, self.padded * sizeof(double), 0, CHECKS, what)
-        enlarge(<void **>&self.apart, self.padded * sizeof(double), 0, 8, what)
-        memset(self.apart, 0, 8 * self.padded * sizeof(double))
+        enlarge(<void **>&self.apart, self.padded * sizeof(double), 0, 1, what)
+        memset(self.apart, 0, <size_t>self.padded * sizeof(double))
         self.begun = True
+        return 0
+
+    cdef int fit_check(self, Py_ssize_t room) except -1:
+        """Memory for the matrix of the check to come, which a restart may put into place 1. There
+        are as many as cost a sixteenth of a pass over the rows."""
+        cdef int id, free
+        if room != self.matrix_room:
+            self.era = 0
+            for id in range(CHECKS):
+                L.free(self.check_a[id])
+                self.check_a[id] = NULL
+            self.matrix_room = room
+        free = self.free_check()
+        for id in (1, 1 if free < 0 else free):
+            if self.check_a[id] == NULL:
+                enlarge(<void **>&self.check_a[id], sizeof(double), 0, room, "A of a check")
+        self.base = BASE
+        while self.base > 2 and 6 * self.base * 8 * self.d > self.n:
+            self.base //= 2
         return 0
 
     # --- one pass -----------------------------------------------------------------------------

@@ -251,6 +251,8 @@ typedef struct eight_rows {
         const vd now = young ? two(how->n, row, how->w, how->terms + newest * how->apart, &last) \
                              : eight(how->n, row, how->w, 0);                                    \
         const unsigned near = vm_bits(v_ge(v_fma(v_load(g->r), v_set1(how->reach), now), best)); \
+        const unsigned wanted =                                                                  \
+            vm_bits(v_ge(v_fma(v_load(g->r), v_set1(how->afresh), now), best));                  \
         unsigned known = 0, reached = 0;                                                         \
         store_up(mean, now, v_set1(how->blur * size));                                           \
         g->from = how->slot;                                                                     \
@@ -260,8 +262,9 @@ typedef struct eight_rows {
                 g->from = g->slot[l] < g->from ? (int32_t)g->slot[l] : g->from;                  \
             }                                                                                    \
         if (known) {                                                                             \
-            const vd root = v_sqrt(name##_less(how, row, g, size, young ? &last : NULL));                            \
-            reached = vm_bits(v_ge(v_fma(v_mul(root, v_set1(1.0 + 1e-12)), v_set1(how->width), now), best)); \
+            const vd root = v_sqrt(name##_less(how, row, g, size, young ? &last : NULL));        \
+            const vd most = v_fma(root, v_set1(how->width * (1.0 + 1e-12)), now);                \
+            reached = vm_bits(v_ge(most, best));                                                 \
             store_up(spread, root, v_zero());                                                    \
         }                                                                                        \
         for (int l = 0; l < g->count; l++) {                                                     \
@@ -273,7 +276,7 @@ typedef struct eight_rows {
             } else {                                                                             \
                 slot[i] = how->slot | CF_STALE;                                                  \
             }                                                                                    \
-            if ((near & ~known) >> l & 1 || (known & reached) >> l & 1)                          \
+            if (((wanted & ~known) | (known & reached)) >> l & 1)                                \
                 afresh |= (uint64_t)1 << i;                                                      \
         }                                                                                        \
         return afresh;                                                                           \

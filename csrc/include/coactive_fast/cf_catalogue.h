@@ -28,7 +28,8 @@ typedef struct cf_look {
     ptrdiff_t apart;
     double best;         /* the score to reach */
     double width;
-    double reach;        /* q is corrected where m + r reach >= best */
+    double reach;        /* q is corrected where m + r reach >= best, */
+    double afresh;       /* and where that cannot be, made afresh where m + r afresh >= best */
     double blur;         /* what m may be off by, for |x| = 1; */
     double drop;         /* what x.t may be, */
     double rest;         /* and what q may be, for one term */
