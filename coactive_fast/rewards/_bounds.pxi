@@ -12,12 +12,9 @@
 cdef double DRIFT = 1e-4
 cdef double UNIT = 2.0 ** -53
 cdef double FAR = 1e24     # distances beyond this are not for float32
-cdef int CHAIN = int(__import__('os').environ.get('PT5', '12'))        # past rounds whose terms are worth their products
-import os as _os
-cdef double PT0 = float(_os.environ.get('PT0', '1')), PT1 = float(_os.environ.get('PT1', '1')), PT2 = float(_os.environ.get('PT2', '1'))
-cdef double LATER = float(_os.environ.get('PT3', '.125'))
-cdef int BASE = int(_os.environ.get('PT4', '16'))
-cdef double LATER2 = 0.125  # of the rounds so far: rows that would be reached within are looked at now
+cdef double LATER = 0.125  # of the rounds so far: rows to be reached by then are looked at now
+cdef int CHAIN = 12        # past rounds whose terms are worth their products
+cdef int BASE = 16         # rounds that the weights of each are kept for, at the least
 
 cdef enum:
     AHEAD = 16             # open blocks whose rows are asked for together
@@ -397,7 +394,7 @@ cdef class Bounds:
         cdef const double *w = self.check_w + self.ref[self.now] * self.padded
         cdef double unit = (self.d + 16) * UNIT
         how.n, how.w, how.terms, how.apart = self.d, w, self.terms, self.padded
-        how.width, how.reach, how.afresh = width, width + PT1 * self.near, width + PT2 * self.near
+        how.width, how.afresh = width, width + self.near
         how.blur = 4.0 * unit * sqrt(K.dot(self.d, w, w))
         how.drop = 2.0 * unit * sqrt(self.norm)
         how.rest = 16.0 * unit * sqrt(<double>self.d) * self.norm
@@ -423,7 +420,7 @@ cdef class Bounds:
                 b = self.open[i + l]
                 which[l] = K.catalogue_open(self.m + b * BLOCK, self.r + b * BLOCK,
                                             self.slot + b * BLOCK, self.row_table,
-                                            <float>(PT0 * self.near), least, self.top + b, self.radius + b)
+                                            <float>self.near, least, self.top + b, self.radius + b)
                 self.seen[b] = self.now
                 if self.top[b] < least:
                     which[l] = 0
@@ -442,7 +439,7 @@ cdef class Bounds:
         """These rows are wanted soon."""
         cdef Py_ssize_t size = self.d * (4 if self.floats else 8), j
         cdef const char *x
-        if which == <uint64_t>-1:  # the machine sees that itself
+        if cf_count_bits(which) > BLOCK // 2:  # the machine sees that itself
             return
         while which:
             x = self.row_at(b * BLOCK + cf_first_bit(which))

@@ -459,7 +459,7 @@ cdef class Catalogue(Bounds):
         are as many as cost a sixteenth of a pass over the rows."""
         cdef int id, free
         if room != self.matrix_room:
-            self.era = 0
+            self.era = self.era if self.matrix_room == 0 else 0
             for id in range(CHECKS):
                 L.free(self.check_a[id])
                 self.check_a[id] = NULL

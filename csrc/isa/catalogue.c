@@ -214,16 +214,31 @@ typedef struct eight_rows {
     { /* q by the terms that came after each row's slot */                                       \
         const vd r = v_load(g->r), slot = v_load(g->slot), off = v_set1(how->drop * size);       \
         vd q = v_mul(r, r);                                                                      \
-        for (int32_t s = g->from + 1; s <= how->slot; s++) {                                     \
-            const ptrdiff_t at = s & (CF_CATALOGUE_TERMS - 1);                                   \
+int32_t s = g->from + 1;                                                                 \
+        while (s <= how->slot) {                                                                 \
+            const ptrdiff_t at = s & (CF_CATALOGUE_TERMS - 1), next = (s + 1) & (CF_CATALOGUE_TERMS - 1);\
+            const double *term = how->terms + at * how->apart;                                   \
+            const int pair = s < how->slot && !((how->idle | how->renewed) >> next & 1);         \
             const vm older = v_lt(slot, v_set1((double)s));                                      \
+            vd product = v_zero(), other = v_zero();                                             \
             if (how->renewed >> at & 1)                                                          \
                 q = v_fma(q, v_keep(older, v_set1(how->drift)), q);                              \
+            s++;                                                                                 \
             if (how->idle >> at & 1)                                                             \
                 continue;                                                                        \
-            const vd product = last ? *last : eight(how->n, row, how->terms + at * how->apart, 0); \
-            const vd x = v_max(v_sub(v_abs(product), off), v_zero());                            \
-            q = v_sub(q, v_keep(older, v_mul(x, x)));                                            \
+            if (last)                                                                            \
+                product = *last;                                                                 \
+            else if (pair)                                                                       \
+                product = two(how->n, row, term, how->terms + next * how->apart, &other);        \
+            else                                                                                 \
+                product = eight(how->n, row, term, 0);                                           \
+            product = v_max(v_sub(v_abs(product), off), v_zero());                               \
+            q = v_sub(q, v_keep(older, v_mul(product, product)));                                \
+            if (pair) {                                                                          \
+                const vm older_yet = v_lt(slot, v_set1((double)s++));                            \
+                other = v_max(v_sub(v_abs(other), off), v_zero());                               \
+                q = v_sub(q, v_keep(older_yet, v_mul(other, other)));                            \
+            }                                                                                    \
         }                                                                                        \
         return v_add(v_max(q, v_zero()),                                                         \
                      v_set1((how->slot - g->from + 1) * how->rest * size * size));               \
@@ -250,14 +265,13 @@ typedef struct eight_rows {
         vd last = v_zero();                                                                      \
         const vd now = young ? two(how->n, row, how->w, how->terms + newest * how->apart, &last) \
                              : eight(how->n, row, how->w, 0);                                    \
-        const unsigned near = vm_bits(v_ge(v_fma(v_load(g->r), v_set1(how->reach), now), best)); \
         const unsigned wanted =                                                                  \
             vm_bits(v_ge(v_fma(v_load(g->r), v_set1(how->afresh), now), best));                  \
         unsigned known = 0, reached = 0;                                                         \
         store_up(mean, now, v_set1(how->blur * size));                                           \
         g->from = how->slot;                                                                     \
         for (int l = 0; l < g->count; l++)                                                       \
-            if (near >> l & 1 && g->slot[l] < CF_STALE && g->slot[l] >= how->oldest) {           \
+            if (g->slot[l] < CF_STALE && g->slot[l] >= how->oldest) {                            \
                 known |= 1u << l;                                                                \
                 g->from = g->slot[l] < g->from ? (int32_t)g->slot[l] : g->from;                  \
             }                                                                                    \

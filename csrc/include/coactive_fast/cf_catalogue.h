@@ -20,7 +20,7 @@
 #define CF_STALE 1073741824    /* 2^30, a flag in a slot */
 
 /* What a look at rows goes by. q of a row of slot s is r^2 less (x.t)^2 for the terms t of all later
- * slots (rounded up); where these are not all known (s < oldest), or r is stale, the row is scored afresh. */
+ * slots; where these are not all known (s < oldest), or r is stale, r stays. */
 typedef struct cf_look {
     ptrdiff_t n;         /* features */
     const double *w;     /* the weights now */
@@ -28,8 +28,7 @@ typedef struct cf_look {
     ptrdiff_t apart;
     double best;         /* the score to reach */
     double width;
-    double reach;        /* q is corrected where m + r reach >= best, */
-    double afresh;       /* and where that cannot be, made afresh where m + r afresh >= best */
+    double afresh;       /* q is to be made afresh where m + r afresh >= best */
     double blur;         /* what m may be off by, for |x| = 1; */
     double drop;         /* what x.t may be, */
     double rest;         /* and what q may be, for one term */
