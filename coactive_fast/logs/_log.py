@@ -71,8 +71,8 @@ class BanditLog:
     """
 
     def __init__(self, features: RowsLike, offsets: ArrayLike, chosen: ArrayLike,
-                 reward: ArrayLike, probability: ArrayLike, context: RowsLike | None = None,
-                 groups: ArrayLike | None = None, *, feature_names: Sequence[str] | None = None,
+                 reward: ArrayLike, probability: ArrayLike, *, context: RowsLike | None = None,
+                 groups: ArrayLike | None = None, feature_names: Sequence[str] | None = None,
                  context_names: Sequence[str] | None = None) -> None:
         features = _rows("features", features)
         offsets = _check.offsets("offsets", offsets, features.shape[0], "actions", "round",
