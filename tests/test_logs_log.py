@@ -1,14 +1,20 @@
 """`BanditLog`: what it keeps, what it refuses; folds by the hash of a group."""
 
+import doctest
+import importlib
+
 import numpy as np
 import pytest
 import scipy.sparse
 from logs_cases import arrays, log_of, sparse
 from row_cases import sparse_forms
+from test_package_import import python
 
 import coactive_fast as cf
 from coactive_fast.logs import BanditLog
 from coactive_fast.logs._folds import folds_of
+
+twin = cf.reference.logs
 
 
 @pytest.fixture
@@ -128,7 +134,7 @@ def test_names_without_a_context():
 
 def test_the_hash_is_the_one_of_its_authors():
     """SplitMix64's first outputs for the seeds 0 and 1234567; FNV-1a of "" is its basis."""
-    fold_of = cf.reference.logs.fold_of
+    fold_of = twin.fold_of
     assert fold_of(0, 2**64) == 0xE220A8397B1DCDAF
     assert fold_of(1234567, 2**64) == 6457827717110365317
     assert fold_of("a", 2**64) == fold_of(0xAF63DC4C8601EC8C, 2**64)
@@ -143,7 +149,7 @@ def test_the_hash_is_the_one_of_its_authors():
 def test_folds_are_those_of_the_twin(given, groups, folds):
     log = log_of(given, groups=groups)
     each = range(20) if groups is None else log.groups.tolist()
-    expected = [cf.reference.logs.fold_of(group, folds) for group in each]
+    expected = [twin.fold_of(group, folds) for group in each]
     assert folds_of(log, folds).tolist() == expected
 
 
@@ -152,3 +158,27 @@ def test_folds_are_even(rng):
     for groups in (None, [f"session-{i}" for i in range(3000)]):
         sizes = np.bincount(folds_of(log_of(given, groups=groups), 3))
         assert abs(sizes - 1000).max() < 120
+
+
+# --- the docstrings -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["logs._log", "logs._evaluate", "logs._replay", "reference.logs",
+                                  "reference.logs_replay"])
+def test_examples_in_the_docstrings(name):
+    outcome = doctest.testmod(importlib.import_module(f"coactive_fast.{name}"))
+    assert outcome.attempted > 0 and outcome.failed == 0
+
+
+def test_everything_public_has_an_example():
+    for name in cf.logs.__all__:
+        assert ">>>" in getattr(cf.logs, name).__doc__, name
+    for module in (cf.logs, twin):
+        assert set(module.__all__) <= set(dir(module))
+
+
+def test_loaded_when_asked_for(tmp_path):
+    code = ("import sys, coactive_fast as cf; assert 'coactive_fast.logs' not in sys.modules\n"
+            "print(cf.logs.BanditLog.__name__, 'logs' in dir(cf))")
+    done = python(code, cwd=tmp_path)
+    assert done.stdout.split() == ["BanditLog", "True"], done.stderr
