@@ -1,4 +1,4 @@
-"""The pages in docs/ and README.md: links, sections that the code points to, rooms, glossary."""
+"""The pages in docs/, README.md and CONTRIBUTING.md: links, sections that the code points to, rooms, glossary."""
 
 import re
 from itertools import chain
@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "coactive_fast"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 KINDS = {".py", ".pyi", ".pyx", ".pxd", ".pxi", ".h", ".c"}
