@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-ALONE = [README, ROOT / "docs" / "examples.md", ROOT / "docs" / "filters.md"]  # block by block
+ALONE = [README, *(ROOT / "docs" / f"{name}.md" for name in ("examples", "filters", "dropin"))]
 FENCE = re.compile(r"^(?:<!-- (?P<mark>[^\n]*) -->\n)?```(?P<kind>\w*)\n(?P<text>.*?)^```$",
                    re.MULTILINE | re.DOTALL)
 

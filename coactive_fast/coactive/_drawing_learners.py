@@ -74,7 +74,7 @@ class DuelingBandit(DrawingLearner):
 
     See Also
     --------
-    PDGD : learns faster from the same clicks.
+    PDGD : Learns faster from the same clicks.
 
     References
     ----------
@@ -186,7 +186,7 @@ class PairwisePerceptron(DrawingLearner):
 
     See Also
     --------
-    PDGD : draws the whole ranking; learns faster.
+    PDGD : Draws the whole ranking; learns faster.
 
     References
     ----------
@@ -241,7 +241,7 @@ class PDGD(DrawingLearner):
 
     See Also
     --------
-    PairwisePerceptron : what is shown stays near the best known ranking.
+    PairwisePerceptron : What is shown stays near the best known ranking.
 
     References
     ----------

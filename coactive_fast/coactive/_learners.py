@@ -175,8 +175,8 @@ class PreferencePerceptron(CoactiveLearner):
 
     See Also
     --------
-    SecondOrderPreferencePerceptron : fewer rounds, O(N^2) each.
-    PDGD : for clicks, which mislead this one.
+    SecondOrderPreferencePerceptron : Fewer rounds, O(N^2) each.
+    PDGD : For clicks, which mislead this one.
 
     References
     ----------
@@ -248,7 +248,7 @@ class ExponentiatedPreferencePerceptron(CoactiveLearner):
 
     See Also
     --------
-    PreferencePerceptron : additive steps.
+    PreferencePerceptron : Additive steps.
 
     References
     ----------
@@ -337,7 +337,7 @@ class ConvexPreferencePerceptron(BoundedLearner):
 
     See Also
     --------
-    SecondOrderPreferencePerceptron : for strongly convex losses.
+    SecondOrderPreferencePerceptron : For strongly convex losses.
 
     References
     ----------
@@ -454,7 +454,7 @@ class CustomPreferencePerceptron(CoactiveLearner):
 
     See Also
     --------
-    PreferencePerceptron : the rule ``w + Delta``, compiled.
+    PreferencePerceptron : The rule ``w + Delta``, compiled.
 
     References
     ----------

@@ -45,7 +45,7 @@ class RankingSVM(CoactiveLearner):
 
     See Also
     --------
-    PreferencePerceptron : a fraction of the time.
+    PreferencePerceptron : A fraction of the time.
 
     References
     ----------

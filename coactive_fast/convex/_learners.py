@@ -111,7 +111,7 @@ class ONSEG(_Sphere):
     See Also
     --------
     OGDEG : O(d) a round.
-    ONS : where gradients can be had.
+    ONS : Where gradients can be had.
 
     Notes
     -----
@@ -220,8 +220,8 @@ class OGDEG(_Sphere):
 
     See Also
     --------
-    ONSEG : steps of Newton's kind.
-    OGD : where gradients can be had.
+    ONSEG : Steps of Newton's kind.
+    OGD : Where gradients can be had.
 
     Notes
     -----
@@ -298,7 +298,7 @@ class DikinFTRL(BanditLearner):
 
     See Also
     --------
-    ONSEG : steps of Newton's kind.
+    ONSEG : Steps of Newton's kind.
 
     Notes
     -----
@@ -376,7 +376,7 @@ class ONS(GradientLearner):
 
     See Also
     --------
-    ONSEG : from loss values alone.
+    ONSEG : From loss values alone.
     OGD : O(d) a round.
 
     Notes
@@ -437,8 +437,8 @@ class OGD(GradientLearner):
 
     See Also
     --------
-    OGDEG : from loss values alone.
-    ONS : for exp-concave losses.
+    OGDEG : From loss values alone.
+    ONS : For exp-concave losses.
 
     Notes
     -----

@@ -157,7 +157,7 @@ class SimpleFilter(Filter):
 
     See Also
     --------
-    RidgeFilter : looks at the features.
+    RidgeFilter : Looks at the features.
 
     References
     ----------
@@ -190,8 +190,8 @@ class PerceptronFilter(Filter):
 
     See Also
     --------
-    AppleTasting : with a chance to learn from what it would hold back.
-    RidgeFilter : second order.
+    AppleTasting : With a chance to learn from what it would hold back.
+    RidgeFilter : Second order.
 
     References
     ----------

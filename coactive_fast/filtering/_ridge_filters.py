@@ -175,8 +175,8 @@ class RidgeFilter(_RidgeFilter):
 
     See Also
     --------
-    ProbabilisticRidgeFilter : explores by chance; its regret is bounded.
-    run_topics : many filters over one stream.
+    ProbabilisticRidgeFilter : Explores by chance; its regret is bounded.
+    run_topics : Many filters over one stream.
 
     Notes
     -----
@@ -376,7 +376,7 @@ class ProbabilisticRidgeFilter(_RidgeFilter):
 
     See Also
     --------
-    RidgeFilter : explores by a threshold that falls.
+    RidgeFilter : Explores by a threshold that falls.
 
     Notes
     -----

@@ -40,7 +40,7 @@ class AppleTasting(Filter):
 
     See Also
     --------
-    RidgeFilter : explores by its threshold, not by chance.
+    RidgeFilter : Explores by its threshold, not by chance.
 
     Notes
     -----

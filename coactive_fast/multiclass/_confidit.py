@@ -68,7 +68,7 @@ class Confidit(_Spread, MulticlassLearner, ToldRightOrWrong):
     See Also
     --------
     Banditron : O(d) memory a class, explores by chance.
-    MulticlassAROW : where the label itself is seen.
+    MulticlassAROW : Where the label itself is seen.
 
     Notes
     -----

@@ -199,7 +199,7 @@ class Banditron(MulticlassLearner, ToldRightOrWrong):
 
     See Also
     --------
-    Confidit : explores by confidence, not by chance.
+    Confidit : Explores by confidence, not by chance.
 
     Notes
     -----
@@ -261,7 +261,7 @@ class Newtron(MulticlassLearner, ToldRightOrWrong):
 
     See Also
     --------
-    Confidit : explores by confidence; as a rule a fraction of the time.
+    Confidit : Explores by confidence; as a rule a fraction of the time.
 
     Notes
     -----
@@ -344,8 +344,8 @@ class MulticlassPerceptron(MulticlassLearner, ToldTheLabel):
 
     See Also
     --------
-    MulticlassAROW : second order; fewer mistakes.
-    Banditron : needs no labels.
+    MulticlassAROW : Second order; fewer mistakes.
+    Banditron : Needs no labels.
 
     References
     ----------
@@ -435,7 +435,7 @@ class MulticlassSecondOrderPerceptron(_Spread, MulticlassLearner, ToldTheLabel):
 
     See Also
     --------
-    MulticlassAROW : a second order with confidence in each class.
+    MulticlassAROW : A second order with confidence in each class.
 
     References
     ----------
@@ -487,7 +487,7 @@ class MulticlassAROW(_Spread, MulticlassLearner, ToldTheLabel):
 
     See Also
     --------
-    Confidit : where only right or wrong is seen.
+    Confidit : Where only right or wrong is seen.
 
     References
     ----------

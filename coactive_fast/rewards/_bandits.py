@@ -167,8 +167,8 @@ class LinearBandit(Bandit, LinearCalls):
 
     See Also
     --------
-    ArmBandit : fixed arms, a regression each.
-    OnlineRidge : the regression alone.
+    ArmBandit : Fixed arms, a regression each.
+    OnlineRidge : The regression alone.
 
     References
     ----------
@@ -346,8 +346,8 @@ class ArmBandit(Bandit, ArmCalls):
 
     See Also
     --------
-    LinearBandit : actions with features, one regression.
-    Confidit : where the reward is right or wrong.
+    LinearBandit : Actions with features, one regression.
+    Confidit : Where the reward is right or wrong.
 
     References
     ----------

@@ -143,7 +143,7 @@ class OnlineRidge(RewardLearner, RegressionCalls):
 
     See Also
     --------
-    LinearBandit : chooses by it.
+    LinearBandit : Chooses by it.
 
     Notes
     -----
