@@ -61,9 +61,13 @@ cdef class Single(Ridges):
     cdef double reach(self) noexcept nogil                     # the largest |w_i|
     cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil
     # For bounds that outlive a round (rewards/_catalogue.pyx): whether q of every row only falls as
-    # examples are taken, and is right but for a share of 1e-4 at most; what no eigenvalue of A^-1
-    # exceeds; a copy of A (`matrix_room` doubles on a CF_LINE), and by it u^T A u, rounded up.
+    # examples are taken, but for what the inverse is off from that of A; by what share that is at
+    # the most, as measured now (O(d^3)), and by how much the share may grow in an example; what no
+    # eigenvalue of A^-1 exceeds; a copy of A (`matrix_room` doubles on a CF_LINE), and by it
+    # u^T A u, rounded up.
     cdef bint steady(self) noexcept nogil
+    cdef double drift(self, Scratch s) noexcept nogil
+    cdef double drift_to_come(self) noexcept nogil
     cdef double widest(self) noexcept nogil
     cdef void tell_past(self, Past *out) noexcept nogil
     cdef const double *means(self) noexcept nogil

@@ -131,6 +131,12 @@ cdef class Single(Ridges):
     cdef bint steady(self) noexcept nogil:
         return False
 
+    cdef double drift(self, Scratch s) noexcept nogil:
+        return 0.0
+
+    cdef double drift_to_come(self) noexcept nogil:
+        return 0.0
+
     cdef double widest(self) noexcept nogil:
         return 1.0 / self.ridge
 

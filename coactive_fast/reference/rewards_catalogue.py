@@ -56,7 +56,8 @@ class Catalogue:
         >>> reference.Catalogue([[1.0], [2.0]]).add([[5.0]])
         array([2])
         """
-        rows = _rows(rows, "rows").astype(self.rows.dtype)
+        with np.errstate(over="ignore"):
+            rows = _rows(rows, "rows").astype(self.rows.dtype)
         if rows.shape[1] != self.rows.shape[1]:
             raise ValueError(f"rows must have {self.rows.shape[1]} features, got {rows.shape[1]}")
         check.finite("rows", rows)

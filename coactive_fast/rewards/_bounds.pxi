@@ -4,9 +4,10 @@
 #     m_t = x.w_t <= m_s + sqrt(q_s) ||w_t - w_s||_{A_s},      q_t <= q_s <= r^2,
 # and likewise over two steps, s to j and j to t. So with F[s] = width + ||w_t - w_s||, or the sum by
 # way of a check j, m_s + r F[s] bounds the score of t. The width may be another one in each round.
-# Rounding. q of the inverse as it is kept is that of A but for DRIFT (`steady`; the watch of the
-# engine allows 1e-8), in which the table is rounded up; what products lose goes into m and r when a
-# row is looked at (blur, drop, rest; n is the number of features):
+# Rounding. q of the inverse as it is kept is that of A but for a share, which is measured as often as
+# it may have grown beyond DRIFT / 5; by DRIFT the tables are rounded up. Where it cannot be held that
+# small all rows are passed over instead. What products lose goes into m and r when a row is looked at
+# (blur, drop, rest; n is the number of features):
 #     |fl(x.w) - x.w| <= (n + 16) u |x| |w|,   |fl(q) - q| <= 4 (n + 16) u sqrt(n) |x|^2 ||A^-1||.
 
 cdef double DRIFT = 1e-4
@@ -118,6 +119,9 @@ cdef class Bounds:
             self.era = era
         elif model.learned == self.learned and width == self.width:
             return CF_OK
+        if not self.right(model, &past, s):
+            self.era = 0
+            return NOT_THIS_WAY
         self.next_slot(model, s, &past, width)
         self.learned, self.width = model.learned, width
         self.updates, self.renewals, self.failures = past.updates, past.renewals, past.failures
@@ -127,6 +131,17 @@ cdef class Bounds:
         self.thin(model, s)
         self.tabulate(width)
         return CF_OK
+
+    cdef bint right(self, Regressions model, const Past *past, Scratch s) noexcept nogil:
+        """Whether the inverse is near enough that of A."""
+        if model.d == 0:
+            self.drift = 0.0
+            return True
+        self.drift += ((<Single>model.at[0]).drift_to_come()
+                       * <double>(past.updates - self.updates))
+        if past.renewals != self.renewals or not self.drift <= 0.2 * DRIFT:
+            self.drift = (<Single>model.at[0]).drift(s)
+        return self.drift <= 0.2 * DRIFT
 
     cdef void restart(self, Regressions model, const Past *past, double width) noexcept nogil:
         """Nothing is known but lengths: as if all rows had been looked at when w was 0, with q as
@@ -143,7 +158,9 @@ cdef class Bounds:
         self.checks, self.order[0], self.check_time[0], self.distance[0] = 1, 0, 0, 0.0
         self.bare[0] = True
         memset(self.check_w, 0, <size_t>self.padded * sizeof(double))
-        self.updates, self.renewals = past.updates, past.renewals
+        self.updates, self.renewals, self.drift = past.updates, past.renewals, INFINITY
+        if self.tight:
+            self.drift = 0.0
         self.seeded = self.next_seed = 0
         self.found = 0
         for b in range(self.blocks):
@@ -568,31 +585,3 @@ cdef class Bounds:
                     to[j] = (<const float *>x)[j]
             else:
                 memcpy(to, x, <size_t>self.d * sizeof(double))
-
-    # --- one pass -----------------------------------------------------------------------------
-
-    cdef void sweep(self, const double *v, Py_ssize_t begin, Py_ssize_t end, double *z,
-                    double *best, int64_t *index) noexcept nogil:
-        """The products with v of the rows of some blocks: the largest, and where, among those that
-        may be chosen; where z is given, all of them into it."""
-        cdef double out[BLOCK]
-        cdef uint64_t which
-        cdef const Block *block
-        cdef Py_ssize_t b
-        cdef int i, count
-        best[0], index[0] = -INFINITY, -1
-        for b in range(begin, end):
-            block = self.block + b
-            which = self.left(b) if z == NULL else <uint64_t>-1
-            if block.held == 0 or which == 0:
-                continue
-            if self.floats:
-                K.rows_dot_f32(self.d, block.held, <const float *>block.base, block.stride, v, out)
-            else:
-                K.rows_dot(self.d, block.held, <const double *>block.base, block.stride, v, out)
-            if z != NULL:
-                memcpy(z + block.first, out, <size_t>block.held * sizeof(double))
-                continue
-            for i in range(block.held):
-                if out[i] > best[0] and which >> i & 1:
-                    best[0], index[0] = out[i], block.first + i

@@ -44,6 +44,7 @@ cdef class Bounds:
     cdef int64_t era, learned
     cdef int64_t updates, renewals, failures
     cdef double width, norm    # the last width; what A^-1 never exceeded
+    cdef double drift          # the share of q that the inverse may be off by
     cdef bint tight            # all that was learned is known: q of slot 0 is not only a bound
     cdef float *m
     cdef float *r
@@ -94,6 +95,7 @@ cdef class Bounds:
     cdef const char *row_at(self, int64_t place) noexcept nogil
     cdef bint vouched(self, Regressions model, double width) noexcept nogil
     cdef int follow(self, int64_t era, Regressions model, Scratch s, double width) noexcept nogil
+    cdef bint right(self, Regressions model, const Past *past, Scratch s) noexcept nogil
     cdef void restart(self, Regressions model, const Past *past, double width) noexcept nogil
     cdef void fill_from(self, Py_ssize_t b, Py_ssize_t i) noexcept nogil
     cdef void next_slot(self, Regressions model, Scratch s, const Past *past,
@@ -127,10 +129,6 @@ cdef class Bounds:
     cdef int score_some(self, const int64_t *places, Py_ssize_t count, Regressions model,
                         Rule rule, Scratch s, double width) noexcept nogil
     cdef void lay_out(self, const int64_t *places, Py_ssize_t count) noexcept nogil
-    # The largest x.v among the rows that may be chosen, of some blocks, and its index (-1: none
-    # may); all of them into z where that is given.
-    cdef void sweep(self, const double *v, Py_ssize_t begin, Py_ssize_t end, double *z,
-                    double *best, int64_t *index) noexcept nogil
 
 
 cdef class Catalogue(Bounds):
@@ -157,6 +155,10 @@ cdef class Catalogue(Bounds):
     cdef int fit_bounds(self, Py_ssize_t used, Py_ssize_t room, str what) except -1
     # Memory for a choice of k rows, with the lock held.
     cdef int fit_choice(self, Regressions model, Scratch s, Py_ssize_t k) except -1
+    # The largest x.v among the rows that may be chosen, of some blocks, and its index (-1: none
+    # may); all of them into z where that is given.
+    cdef void sweep(self, const double *v, Py_ssize_t begin, Py_ssize_t end, double *z,
+                    double *best, int64_t *index) noexcept nogil
     cdef int fit_check(self, Py_ssize_t room) except -1
-    # v: what `sweep` finds over all blocks, by several threads where there are to be.
+    # What `sweep` finds over all blocks, by several threads where there are to be.
     cdef int64_t largest_product(self, const double *v, double *z, double *best) except? -2

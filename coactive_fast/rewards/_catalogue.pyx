@@ -475,6 +475,32 @@ cdef class Catalogue(Bounds):
 
     # --- one pass -----------------------------------------------------------------------------
 
+    cdef void sweep(self, const double *v, Py_ssize_t begin, Py_ssize_t end, double *z,
+                    double *best, int64_t *index) noexcept nogil:
+        """The products with v of the rows of some blocks: the largest, and where, among those that
+        may be chosen; where z is given, all of them into it."""
+        cdef double out[BLOCK]
+        cdef uint64_t which
+        cdef const Block *block
+        cdef Py_ssize_t b
+        cdef int i, count
+        best[0], index[0] = -INFINITY, -1
+        for b in range(begin, end):
+            block = self.block + b
+            which = self.left(b) if z == NULL else <uint64_t>-1
+            if block.held == 0 or which == 0:
+                continue
+            if self.floats:
+                K.rows_dot_f32(self.d, block.held, <const float *>block.base, block.stride, v, out)
+            else:
+                K.rows_dot(self.d, block.held, <const double *>block.base, block.stride, v, out)
+            if z != NULL:
+                memcpy(z + block.first, out, <size_t>block.held * sizeof(double))
+                continue
+            for i in range(block.held):
+                if out[i] > best[0] and which >> i & 1:
+                    best[0], index[0] = out[i], block.first + i
+
     cdef int64_t largest_product(self, const double *v, double *z, double *best) except? -2:
         cdef Py_ssize_t jobs = min(self.jobs, max(self.blocks // 64, 1)), i
         cdef int64_t index, found = -1
@@ -504,7 +530,7 @@ cdef class Catalogue(Bounds):
 cdef class Part:
     """A thread's part of a pass, which lives as long as the call."""
 
-    cdef Bounds of_whom
+    cdef Catalogue of_whom
     cdef const double *v
     cdef double *z
     cdef Py_ssize_t begin, end
@@ -512,7 +538,7 @@ cdef class Part:
     cdef int64_t index
 
     @staticmethod
-    cdef Part of(Bounds items, const double *v, double *z, Py_ssize_t begin, Py_ssize_t end):
+    cdef Part of(Catalogue items, const double *v, double *z, Py_ssize_t begin, Py_ssize_t end):
         cdef Part out = Part()
         out.of_whom, out.v, out.z, out.begin, out.end = items, v, z, begin, end
         return out
