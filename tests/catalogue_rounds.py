@@ -3,8 +3,9 @@
     python tests/catalogue_rounds.py --rounds 1000000 [--seed 0] [--seconds 0] [--most 3000]
 
 Small and middle catalogues of every kind of rows below, learners of every kind that goes by bounds,
-with what may happen between two choices. Two learners of one seed learn the same; the first difference ends the script with what led to it. tests/test_rewards_catalogue.py plays a
-few of these streams.
+with what may happen between two choices. Two learners of one seed learn the same; the first
+difference ends the script with what led to it. tests/test_rewards_catalogue.py plays a few of
+these streams.
 """
 
 import argparse
@@ -65,6 +66,7 @@ class Stream:
         self.noise = 10.0 ** rng.integers(-4, 1)
         self.eventful = rng.random() < 0.5
         self.batch = rng.random() < 0.2
+        self.over = False  # the matrix is beyond repair: this learner takes no more
         self.told = f"seed {seed}: {self.kind}, {self.X.shape} {self.X.dtype}, {self.arguments}"
 
     def happen(self):
@@ -104,12 +106,18 @@ class Stream:
             mask = rng.random(len(allowed)) < rng.choice([0.1, 0.9])
             if (mask & allowed).any():
                 words["allowed"], allowed = mask, mask & allowed
+        try:
+            expected = self.plain.choose(self.X, **{**words, "allowed": allowed})
+        except ValueError as error:
+            self.over = "beyond repair" in str(error)
+            return self.over
         got = self.bandit.choose(self.items, **words)
-        expected = self.plain.choose(self.X, **{**words, "allowed": allowed})
         if not np.array_equal(got, expected):
             print(self.told, words.get("k"), got, expected, self.bandit.rounds, file=sys.stderr)
             return False
         for _ in range(int(rng.integers(0, 30)) if self.batch else 1):
+            if self.over:
+                break
             self.learn(np.atleast_1d(got)[0])
         return True
 
@@ -120,7 +128,12 @@ class Stream:
         if self.bandit.link == "logistic":
             y = float(np.clip(y, 0.0, 1.0))
         weight = 1.0 if rng.random() < 0.8 else float(rng.uniform(0.1, 1.0))
-        self.both("learn", x, y, weight=weight)
+        try:
+            self.both("learn", x, y, weight=weight)
+        except ValueError as error:
+            self.over = "beyond repair" in str(error)
+            if not self.over:
+                raise
 
 
 def main():
@@ -139,6 +152,8 @@ def main():
             if not stream.round():
                 raise SystemExit(f"another choice after {done} rounds")
             done += 1
+            if stream.over:
+                break
         seed += 1
     print(f"{done} rounds of {seed - given.seed} streams: all choices agree")
 

@@ -6,5 +6,5 @@ from ._history import BanditHistory, Decision, RegressionHistory
 from ._ridge import OnlineRidge
 from ._simulation import LinearRewards, RewardTable, simulate_bandit
 
-__all__ = ["ArmBandit", "BanditHistory", "Catalogue", "Decision", "LinearBandit", "LinearRewards", "OnlineRidge",
-           "RegressionHistory", "RewardTable", "simulate_bandit"]
+__all__ = ["ArmBandit", "BanditHistory", "Catalogue", "Decision", "LinearBandit", "LinearRewards",
+           "OnlineRidge", "RegressionHistory", "RewardTable", "simulate_bandit"]

@@ -2,12 +2,12 @@
 #
 # What holds. By the inequality of Cauchy and Schwarz in the norm of A_s,
 #     m_t = x.w_t <= m_s + sqrt(q_s) ||w_t - w_s||_{A_s},      q_t <= q_s <= r^2,
-# and likewise over two steps, s to j and j to t. So with F[s] = width + ||w_t - w_s||, or the sum by
-# way of a check j, m_s + r F[s] bounds the score of t. The width may be another one in each round.
-# Rounding. q of the inverse as it is kept is that of A but for a share, which is measured as often as
-# it may have grown beyond DRIFT / 5; by DRIFT the tables are rounded up. Where it cannot be held that
-# small all rows are passed over instead. What products lose goes into m and r when a row is looked at
-# (blur, drop, rest; n is the number of features):
+# and likewise over two steps, s to j and j to t. So with F[s] = width + ||w_t - w_s||, or the sum
+# by way of a check j, m_s + r F[s] bounds the score of t. The width may change in each round.
+# Rounding. q of the inverse as it is kept is that of A but for a share, which is measured as often
+# as it may have grown beyond DRIFT / 5; by DRIFT the tables are rounded up. Where it cannot be held
+# that small all rows are passed over instead. What products lose goes into m and r when a row is
+# looked at (blur, drop, rest; n is the number of features):
 #     |fl(x.w) - x.w| <= (n + 16) u |x| |w|,   |fl(q) - q| <= 4 (n + 16) u sqrt(n) |x|^2 ||A^-1||.
 
 cdef double DRIFT = 1e-4
@@ -263,8 +263,8 @@ cdef class Bounds:
         return True
 
     cdef void thin(self, Regressions model, Scratch s) noexcept nogil:
-        """A check of time 2^l (odd) is kept for `base` 2^l rounds; its slots then go by way of the next
-        one of level l + 2 or higher."""
+        """A check of time 2^l (odd) is kept for `base` 2^l rounds; its slots then go by way of the
+        next one of level l + 2 or higher."""
         cdef int i, j, l, kept = 0, id, next
         cdef int32_t t
         cdef float more

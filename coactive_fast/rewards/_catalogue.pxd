@@ -139,7 +139,7 @@ cdef class Catalogue(Bounds):
     cdef bint owned            # the last array is our own
     cdef bint begun            # there is memory for the bounds
     cdef Py_ssize_t n, living, room, places_room
-    cdef readonly Py_ssize_t jobs
+    cdef Py_ssize_t jobs
 
     cdef int take(self, np.ndarray rows, Py_ssize_t n, Py_ssize_t first_block) except -1
     cdef void squares(self, const char *x, Py_ssize_t stride, Py_ssize_t count,

@@ -1,6 +1,7 @@
 """Fixed rows to choose among; see _catalogue.pxd.
 
-In here is what a user sees, and the rows; _bounds.pxi has the bounds and the choice by them.
+In here is what a user sees, the rows, and a pass over all of them; _bounds.pxi has the bounds and
+the choice by them.
 """
 
 import threading
@@ -83,7 +84,7 @@ cdef class Catalogue(Bounds):
     `reset`, or another learner, start it afresh, which costs a pass and changes no choice.
 
     Rows of float32 and float64 stay where they are, also those of a read-only `numpy.memmap`, and
-    must not be changed; other kinds, and columns that are not contiguous, are copied as float64.
+    must not be changed; where a row is not contiguous all are copied, other kinds as float64.
     Nothing of a catalogue is saved with a learner. Any number of threads may choose over one
     catalogue; they take turns.
 

@@ -1,8 +1,8 @@
 # Choices among the rows of a catalogue: part of _engine.pyx.
 #
-# ucb and greedy go by the catalogue's bounds where they can; thompson is one pass over the rows; all
-# else has m and q of all rows, as `choose(X)` has. The catalogue's lock is taken after the engine's
-# and the generator's.
+# ucb and greedy go by the catalogue's bounds where they can; thompson is one pass over the rows;
+# all else has m and q of all rows, as `choose(X)` has. The catalogue's lock is taken after the
+# engine's; the generator's, where one draws, after both.
 
 cdef enum:
     SLATE = 4096       # places up to which the bounds are gone by

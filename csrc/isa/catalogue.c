@@ -216,7 +216,8 @@ typedef struct eight_rows {
         vd q = v_mul(r, r);                                                                      \
 int32_t s = g->from + 1;                                                                 \
         while (s <= how->slot) {                                                                 \
-            const ptrdiff_t at = s & (CF_CATALOGUE_TERMS - 1), next = (s + 1) & (CF_CATALOGUE_TERMS - 1);\
+            const ptrdiff_t at = s & (CF_CATALOGUE_TERMS - 1);                                   \
+            const ptrdiff_t next = (s + 1) & (CF_CATALOGUE_TERMS - 1);                           \
             const double *term = how->terms + at * how->apart;                                   \
             const int pair = s < how->slot && !((how->idle | how->renewed) >> next & 1);         \
             const vm older = v_lt(slot, v_set1((double)s));                                      \

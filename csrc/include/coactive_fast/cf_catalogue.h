@@ -1,8 +1,8 @@
-/* Choices among millions of fixed rows, most of which are not looked at (DEFINITIONS 6, Catalogue).
+/* Choices among millions of fixed rows, most of which are not looked at (DEFINITIONS 6).
  *
- * Of each row of a block of CF_CATALOGUE_BLOCK are kept, in float32 and rounded up: m, its mean when
- * it was last looked at, r >= sqrt(q) from then or before, and the slot of that look (CF_STALE: r is
- * older than m). A table says of each slot by how much its bounds have grown:
+ * Of each row of a block of CF_CATALOGUE_BLOCK are kept, in float32 and rounded up: m, its mean
+ * when it was last looked at, r >= sqrt(q) from then or before, and the slot of that look (CF_STALE:
+ * r is older than m). A table says of each slot by how much its bounds have grown:
  *   m + r table[slot]  >=  the score of the row now.
  * The bounds decide nothing but where to look, and all of it errs upwards.
  *
@@ -19,8 +19,8 @@
 #define CF_CATALOGUE_SLOTS 4096
 #define CF_STALE 1073741824    /* 2^30, a flag in a slot */
 
-/* What a look at rows goes by. q of a row of slot s is r^2 less (x.t)^2 for the terms t of all later
- * slots; where these are not all known (s < oldest), or r is stale, r stays. */
+/* What a look at rows goes by. q of a row of slot s is r^2 less (x.t)^2 for the terms t of all
+ * later slots; where these are not all known (s < oldest), or r is stale, r stays. */
 typedef struct cf_look {
     ptrdiff_t n;         /* features */
     const double *w;     /* the weights now */
@@ -49,8 +49,8 @@ typedef struct cf_look {
                           double *out))                                                          \
     K(void, rows_square_f32, (ptrdiff_t n, ptrdiff_t m, const float *x, ptrdiff_t stride,        \
                               double *out))                                                      \
-    /* The blocks b with top[b] + radius[b] table[slot[b]] >= least, in order, into `open`, which   \
-       has room for all n; how many. */                                                          \
+    /* The blocks b with top[b] + radius[b] table[slot[b]] >= least, in order, into `open`,      \
+       which has room for all n; how many. */                                                    \
     K(ptrdiff_t, catalogue_scan, (ptrdiff_t n, const float *top, const float *radius,            \
                                   const int32_t *slot, const float *table, float least,          \
                                   int32_t *open))                                                \
@@ -59,8 +59,8 @@ typedef struct cf_look {
     K(uint64_t, catalogue_open, (const float *m, const float *r, const int32_t *slot,            \
                                  const float *table, float more, float least, float *top,        \
                                  float *radius))                                                 \
-    /* The rows `which` of a block, none of which is longer than `size`: m, r and slot anew; those  \
-       that must be scored afresh, to know whether they reach the best or what q is. */          \
+    /* The rows `which` of a block, none of which is longer than `size`: m, r and slot anew;     \
+       those that must be scored afresh, to know whether they reach the best or what q is. */    \
     K(uint64_t, catalogue_look, (const cf_look *how, const double *x, ptrdiff_t stride,          \
                                  uint64_t which, double size, float *m, float *r,                \
                                  int32_t *slot))                                                 \
