@@ -433,6 +433,8 @@ cdef class Bounds:
         while i < n:
             count = min(n - i, <Py_ssize_t>AHEAD)
             least = self.least()
+            for l in range(i + count, min(i + count + AHEAD, n)):
+                self.fetch_bounds(self.open[l])
             for l in range(count):
                 b = self.open[i + l]
                 which[l] = K.catalogue_open(self.m + b * BLOCK, self.r + b * BLOCK,
@@ -451,6 +453,14 @@ cdef class Bounds:
                         return status
             i += count
         return status
+
+    cdef void fetch_bounds(self, Py_ssize_t b) noexcept nogil:
+        """Those of a block are wanted soon."""
+        cdef Py_ssize_t t
+        for t in range(b * BLOCK, (b + 1) * BLOCK, 16):
+            cf_prefetch(self.m + t)
+            cf_prefetch(self.r + t)
+            cf_prefetch(self.slot + t)
 
     cdef void fetch(self, Py_ssize_t b, uint64_t which) noexcept nogil:
         """These rows are wanted soon."""

@@ -117,6 +117,7 @@ cdef class Bounds:
     cdef float least(self) noexcept nogil
     cdef void describe(self, Regressions model, double width, cf_look *how) noexcept nogil
     cdef int scan(self, Regressions model, Rule rule, Scratch s, double width) noexcept nogil
+    cdef void fetch_bounds(self, Py_ssize_t b) noexcept nogil
     cdef void fetch(self, Py_ssize_t b, uint64_t which) noexcept nogil
     cdef int look(self, Py_ssize_t b, uint64_t which, cf_look *how, Regressions model, Rule rule,
                   Scratch s, double width) noexcept nogil
