@@ -13,7 +13,8 @@
 cdef double DRIFT = 1e-4
 cdef double UNIT = 2.0 ** -53
 cdef double FAR = 1e24     # distances beyond this are not for float32
-cdef double LATER = 0.125  # of the rounds so far: rows to be reached by then are looked at now
+cdef double LATER = 0.125  # of the rounds so far: rows to be reached by then are looked at now,
+cdef double LATEST = 0.5   # more of them the more rounds there were: it is rarely wanted then
 cdef int CHAIN = 12        # past rounds whose terms are worth their products
 cdef int BASE = 16         # rounds that the weights of each are kept for, at the least
 
@@ -291,7 +292,8 @@ cdef class Bounds:
     cdef void tabulate(self, double width) noexcept nogil:
         """What the bounds of each slot have grown by: of a row, and of a block."""
         cdef int32_t t
-        cdef double d, late = self.time - max(LATER * self.time, 8.0)
+        cdef double share = min(LATEST, max(LATER, self.time / 4000.0))
+        cdef double d, late = self.time - max(share * self.time, 8.0)
         cdef int i
         for t in range(self.slots):
             d = <double>self.off[t] + self.distance[self.ref[t]]
