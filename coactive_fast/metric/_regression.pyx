@@ -29,6 +29,7 @@ cdef enum:
 
 cdef double MOST = 1e290   # of |m|, where nothing else tells that a row is beyond the range
 cdef double SAFE = 1.0 + 1e-3  # a bound must hold for what is computed, with rounding and drift
+cdef double TINY = 1e-300      # so much of x.x may be lost to underflow
 
 
 cdef Py_ssize_t contraction(Crossed by, Py_ssize_t n) noexcept nogil:
@@ -145,6 +146,9 @@ cdef class FullForm(FullRidge):
         s.forms.clear(&s.row)
         return status if m[0] - m[0] == 0.0 else CF_ENONFINITE
 
+    cdef double widest(self, double square) noexcept nogil:
+        return SAFE * sqrt((square + TINY) / self.metric.core.ridge / self.past.scale)
+
     cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
         cdef Py_ssize_t n = X.d, padded = cf_pad(n)
         s.buffer.fit(X.most)
@@ -219,7 +223,7 @@ cdef class FullForm(FullRidge):
             return status
         norm = SAFE * width * sqrt(min(norm, frobenius(&core.b)) / self.past.scale)
         for t in range(X.n):
-            q[t] = m[t] + norm * sqrt(q[t]) if left[t] else -INFINITY
+            q[t] = m[t] + norm * sqrt(q[t] + TINY) if left[t] else -INFINITY
             z[t] = -INFINITY
             if not q[t] < INFINITY:
                 return Single.read_upper(self, X, by, s, width, left, m, q, z)

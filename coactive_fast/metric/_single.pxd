@@ -42,6 +42,8 @@ cdef class Single(Ridges):
     # that was fitted (many rows: by fit_rows), of m and q; CF_ENOTPOSITIVE: the inverse is damaged.
     # q NULL: m alone.
     cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil
+    # What sqrt(q) of a row with this x.x cannot exceed, without a look at A; infinite: not known.
+    cdef double widest(self, double square) noexcept nogil
     cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1
     cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil
     # z = m + width sqrt(q) of those that `left` names, or -inf where it cannot be the largest.

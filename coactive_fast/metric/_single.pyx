@@ -8,7 +8,7 @@ on the ball.
 import numpy
 
 cimport numpy as np
-from libc.math cimport fabs, ldexp, sqrt
+from libc.math cimport INFINITY, fabs, ldexp, sqrt
 from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy, memset
@@ -103,6 +103,9 @@ cdef class Single(Ridges):
 
     cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
         return CF_EVALUE
+
+    cdef double widest(self, double square) noexcept nogil:
+        return INFINITY
 
     cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
         raise NotImplementedError

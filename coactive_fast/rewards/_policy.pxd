@@ -81,6 +81,7 @@ cdef class Regressions(Model):
     cdef int fit_drawn(self, Scratch s) except -1
     cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil
     cdef int read_all(self, Scratch s, bint widths) noexcept nogil
+    cdef bint read_arms(self, Scratch s, Choice at, Rule rule) noexcept nogil
     cdef int read_offer(self, Scratch s, Choice at, Rows rows, Rule rule,
                         bint widths) noexcept nogil
 

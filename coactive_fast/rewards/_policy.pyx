@@ -4,7 +4,7 @@ import numpy
 
 cimport numpy as np
 from libc.float cimport DBL_MAX
-from libc.math cimport fabs, sqrt
+from libc.math cimport INFINITY, fabs, sqrt
 from libc.stddef cimport ptrdiff_t
 from libc.string cimport memcpy, memset
 
@@ -409,6 +409,9 @@ cdef class Regressions(Model):
         cdef int status
         at.scored = False
         if at.arms:
+            if rule.kind == UCB and not widths and self.read_arms(s, at, rule):
+                at.scored = True
+                return CF_OK
             widths = widths or rule.kind == UCB or rule.kind == THOMPSON
             status = self.read_all(s, widths)
             memcpy(at.m, s.m, <size_t>self.k * sizeof(double))
@@ -422,6 +425,31 @@ cdef class Regressions(Model):
         if rule.kind == THOMPSON:
             return CF_OK
         return self.read_rows(rows, at.by, s, at.m, NULL)
+
+    cdef bint read_arms(self, Scratch s, Choice at, Rule rule) noexcept nogil:
+        """z alone, as far as it can be the largest: q <= x.x ||A^-1|| bounds the score of an arm,
+        and the arms are read from the highest bound on, until none reaches the best. False: all
+        are to be read, since nothing bounds them or something is not as it should be."""
+        cdef double *bound = at.p
+        cdef double square = K.dot(s.row.nnz, s.row.value, s.row.value), best = -INFINITY, q
+        cdef ptrdiff_t i
+        if self.d == 0 or s.null:
+            return False
+        for i in range(self.k):
+            bound[i] = rule.bonus(self, i) * (<Single>self.at[i]).widest(square)
+            if not (bound[i] < INFINITY
+                    and (<Single>self.at[i]).read_one(s, at.m + i, NULL) == CF_OK):
+                return False
+            bound[i] = at.m[i] + bound[i] if at.left[i] else -INFINITY
+            at.z[i] = -INFINITY
+        while True:
+            K.top_k(self.k, bound, 1, &i, NULL)
+            if bound[i] == -INFINITY or bound[i] < best:
+                return True
+            if (<Single>self.at[i]).read_one(s, at.m + i, &q) != CF_OK:
+                return False
+            at.z[i] = at.m[i] + rule.bonus(self, i) * sqrt(q)
+            best, bound[i] = max(best, at.z[i]), -INFINITY
 
     cdef int look(self, Scratch s) noexcept nogil:
         return self.read(s)
