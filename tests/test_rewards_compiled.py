@@ -102,3 +102,20 @@ def test_forms_of_tables(covariance, context_features):
         np.testing.assert_allclose(same_m, m, rtol=1e-13, atol=1e-15)
         np.testing.assert_allclose(same_widths, widths, rtol=1e-13)
         assert bandit.choose(other, **words) == bandit.choose(X, **words)
+
+
+def test_the_range_of_a_draw_in_every_form():
+    """By all rows together where that tells it, else row by row: the same draws, the same refusal."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((300, 3))
+    for size in (1.0, 1e153, 1e156):  # at 1e153 all squares together overflow, at 1e156 each does
+        rows = X * size
+        answers = []
+        for form in (rows, np.repeat(rows, 2, axis=0)[::2], scipy.sparse.csr_matrix(rows)):
+            bandit = cf.LinearBandit(explore="thompson", covariance="full", seed=7)
+            if size > 1e155:
+                with pytest.raises(ValueError, match="X"):
+                    bandit.choose(form)
+                form = X
+            answers.append(bandit.choose(form))
+        assert len(set(answers)) == 1

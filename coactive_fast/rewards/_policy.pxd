@@ -99,6 +99,8 @@ cdef class Rule:
     cdef int score(self, Regressions model, Scratch s, Choice at, Chance chance) noexcept nogil
     cdef int draw(self, Regressions model, Scratch s, Choice at, Chance chance) noexcept nogil
     cdef int within(self, Regressions model, Choice at, Rows X, Scratch s) noexcept nogil
+    cdef bint inside(self, Regressions model, Choice at, double whole,
+                     double square) noexcept nogil
     cdef int products(self, Choice at, Rows X, Scratch s) noexcept nogil
     cdef double gamma(self, int64_t learned) noexcept nogil
     cdef void squarecb(self, Choice at, double gamma) noexcept nogil
