@@ -283,13 +283,15 @@ cdef class FullRidge(Single):
 
     cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
         cdef const double *x = s.forms.whole(&s.row)
-        cdef cf_past before = self.past
-        cdef cf_full core = self.metric.core
-        cdef size_t size = <size_t>L.full_size(self.d) * sizeof(double)
+        cdef cf_past before
+        cdef cf_full core
+        cdef size_t size = 0
         cdef double m = s.m[0]
         cdef int status = CF_OK
         cdef bint fades = self.forget < 1.0 and self.learned, saves = False
         if fades:
+            before, core = self.past, self.metric.core
+            size = <size_t>L.full_size(self.d) * sizeof(double)
             self.past.count = self.learned
             saves = self.touches_metric()
             if saves:

@@ -50,8 +50,8 @@ cdef class Regressions(Model):
         cdef Py_ssize_t i
         cdef Single form
         for i in range(self.k):
-            form = self.form(i)
-            if form.d > self.d:
+            if (<Single>self.at[i]).d > self.d:
+                form = self.form(i)
                 if self.d == 0:
                     form = self.fresh()
                     self.forms[i] = form
@@ -69,8 +69,7 @@ cdef class Regressions(Model):
         return self.take_forms([*self.forms, *more])
 
     cdef int fit(self, Scratch s) except -1:
-        cdef Py_ssize_t i
-        self.form(0).fit(s)
+        (<Single>self.at[0]).fit(s)
         return s.fit(self.k, 0)
 
     cdef int make_room(self, Scratch s) except -1:
