@@ -1,8 +1,11 @@
 """What the compiled bandits leave out, and in which form they read: the choice stays the same."""
 
+import copy
+
 import numpy as np
 import pytest
 import scipy.sparse
+import scipy.stats
 
 import coactive_fast as cf
 
@@ -119,3 +122,37 @@ def test_the_range_of_a_draw_in_every_form():
                 form = X
             answers.append(bandit.choose(form))
         assert len(set(answers)) == 1
+
+
+@pytest.mark.parametrize("changes", [{}, {"link": "logistic"}, {"forget": 0.97}], ids=str)
+def test_a_draw_depends_on_the_state_alone(changes):
+    """Not on what was drawn before: a copy has no factor kept from the draws between."""
+    rng = np.random.default_rng(5)
+    d = 11
+    bandit = cf.LinearBandit(explore="thompson", width=2.0, seed=3, **changes)
+    X = rng.standard_normal((400, d))
+    for t in range(60):
+        new = copy.deepcopy(bandit)
+        for _ in range(1 + t % 2):
+            chosen = bandit.choose(X)
+            assert new.choose(X) == chosen
+        if t == 30:
+            bandit.decay(0.5)
+        if t == 40 and not changes:
+            bandit.merge(new)
+        for _ in range((1, 0, 3, 18)[t % 4]):
+            bandit.learn(X[int(rng.integers(400))], float(rng.random()))
+
+
+@pytest.mark.parametrize("learned", [0, 1, 15, 16, 17, 40])
+def test_draws_are_normal_with_the_covariance_of_the_scores(learned):
+    """The largest of x and -x by v.x tells the sign of v.x: its mean is that of m / (width sqrt q)."""
+    rng = np.random.default_rng(learned)
+    bandit = cf.LinearBandit(explore="thompson", width=0.7, ridge=2.0, seed=1)
+    for x in rng.standard_normal((learned, 3)):
+        bandit.learn(x, float(x @ [0.3, -0.2, 0.1]), weight=float(rng.random()) + 0.1)
+    for x in rng.standard_normal((3, 3)):
+        m, widths = bandit.scores(x[None])
+        expected = scipy.stats.norm.cdf(m[0] / (0.7 * widths[0]))
+        found = bandit.probabilities(np.array([x, -x]), samples=20_000)[0]
+        assert abs(found - expected) < 5.0 * np.sqrt(0.25 / 20_000)

@@ -38,10 +38,13 @@ cdef Py_ssize_t contraction(Crossed by, Py_ssize_t n) noexcept nogil:
 
 
 cdef int read_means(Rows X, const double *w, Scratch s, double *m) noexcept nogil:
+    cdef bint whole = X.kind == DOUBLES and X.row_step % 8 == 0
     cdef Py_ssize_t t
+    if whole:
+        K.scores(X.n, X.d, <const double *>X.value, X.row_step // 8, w, m)
     for t in range(X.n):
-        if X.kind == DOUBLES:
-            m[t] = K.dot(X.d, w, <const double *>(X.value + t * X.row_step))
+        if whole:
+            pass
         elif X.at(t, s.buffer, &s.row):
             m[t] = K.ridge_dot(&s.row, w)
         else:
@@ -122,6 +125,14 @@ cdef class FullForm(FullRidge):
     def __init__(self, double ridge, double forget, bint logistic):
         FullRidge.__init__(self, ridge, forget)
         self.logistic = logistic
+        self.kept.updates = -1
+
+    def __dealloc__(self):
+        L.free(self.factor)
+
+    cdef int adopt(self, Model other) except -1:
+        self.kept.updates = -1  # what was forgotten is not in it
+        return FullRidge.adopt(self, other)
 
     # --- reading ------------------------------------------------------------------------------
 
@@ -294,11 +305,22 @@ cdef class FullForm(FullRidge):
     cdef double reach(self) noexcept nogil:
         return largest(self.d, self.w)
 
-    cdef Py_ssize_t drawn_room(self) noexcept:
-        return L.full_sample_scratch(self.d)
+    cdef int fit_drawn(self, Scratch s) except -1:
+        cdef Py_ssize_t size = cf_panels_size(self.d)
+        if self.forget < 1.0:
+            return s.fit(1, L.full_sample_scratch(self.d))
+        if self.factor == NULL:
+            self.factor = new_doubles(1, size + cf_pad(self.d), f"a factor of {self.d} features")
+            self.kept.l.data, self.kept.l.inv = self.factor, self.factor + size
+        return s.fit(1, 3 * cf_pad(self.d))
 
     cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
-        cdef int status = L.full_sample(&self.metric.core, K, self.past.scale, 1, z, s.v)
+        cdef double scale = self.past.scale
+        cdef int status
+        if self.forget < 1.0:
+            status = L.full_sample(&self.metric.core, K, scale, 1, z, s.v)
+        else:
+            status = L.full_draw(&self.metric.core, K, &self.kept, scale, z, s.v)
         add_to(n, width, self.w, n, z)
         return status
 
@@ -311,7 +333,9 @@ cdef class FullForm(FullRidge):
 
     cdef int decay(self, double f) except -1:
         cdef double added
-        cdef int status = L.past_decay(&self.past, &self.metric.core, K, f, self.work, &added)
+        cdef int status
+        self.kept.updates = -1
+        status = L.past_decay(&self.past, &self.metric.core, K, f, self.work, &added)
         if status != CF_OK:
             refuse(status, "A after the decay")
         L.past_weights(&self.past, &self.metric.core, K, added, self.w, self.work)
@@ -342,7 +366,7 @@ cdef class FullForm(FullRidge):
         self.memory, sum.memory = sum.memory, self.memory
         self.w, self.w_next, self.v, self.unit, self.work = (
             sum.w, sum.w_next, sum.v, sum.unit, sum.work)
-        self.metric, self.past = sum.metric, sum.past
+        self.metric, self.past, self.kept.updates = sum.metric, sum.past, -1
         self.learned += o.learned
         return 0
 

@@ -49,7 +49,7 @@ cdef class Single(Ridges):
     # z = m + width sqrt(q) of those that `left` names, or -inf where it cannot be the largest.
     cdef int read_upper(self, Rows X, Crossed by, Scratch s, double width, const char *left,
                         double *m, double *q, double *z) noexcept nogil
-    cdef Py_ssize_t drawn_room(self) noexcept                  # doubles of s.v for `drawn`
+    cdef int fit_drawn(self, Scratch s) except -1              # room for `drawn`
     # z <- w + width F z with F F^T = A^-1, for rows of n features.
     cdef double reach(self) noexcept nogil                     # the largest |w_i|
     cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil

@@ -125,7 +125,7 @@ cdef class Single(Ridges):
     cdef double reach(self) noexcept nogil:
         return 0.0
 
-    cdef Py_ssize_t drawn_room(self) noexcept:
+    cdef int fit_drawn(self, Scratch s) except -1:
         return 0
 
     cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:

@@ -71,8 +71,8 @@ cdef class Regressions(Model):
     cdef int merge(self, Regressions other) except -1
     cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil
     cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1
-    # For a run, in which nothing may be known at first: for `read_rows` and `root`.
-    cdef int fit_known(self, Rows X, Crossed by, Scratch s) except -1
+    # For a run, in which nothing may be known at first: for `read_rows` and, with draws, `drawn`.
+    cdef int fit_known(self, Rows X, Crossed by, Scratch s, bint draws) except -1
     cdef int read_upper(self, Rows X, Crossed by, Scratch s, double width,
                         Choice at) noexcept nogil
     # z <- w + width F z with F F^T = A^-1 of the first regression, for rows of n features; after

@@ -190,9 +190,9 @@ cdef class Regressions(Model):
             return 0
         return self.form(0).fit_rows(X, by, s)
 
-    cdef int fit_known(self, Rows X, Crossed by, Scratch s) except -1:
+    cdef int fit_known(self, Rows X, Crossed by, Scratch s, bint draws) except -1:
         self.form(0).fit_rows(X, by, s)
-        return s.fit(1, self.form(0).drawn_room())
+        return self.form(0).fit_drawn(s) if draws else 0
 
     cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
         cdef Py_ssize_t t, j
@@ -221,7 +221,7 @@ cdef class Regressions(Model):
         return (<Single>self.at[0]).reach() if self.d else 0.0
 
     cdef int fit_drawn(self, Scratch s) except -1:
-        return s.fit(1, self.form(0).drawn_room() if self.d else 0)
+        return self.form(0).fit_drawn(s) if self.d else 0
 
     cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
         cdef Py_ssize_t i

@@ -155,7 +155,9 @@
     F(void, diag_entries, (const cf_diag *self, double *out))                                    \
     F(ptrdiff_t, click_preferences, (const cf_table *k, ptrdiff_t n, ptrdiff_t drawn,            \
                                      const double *score, const ptrdiff_t *ranking, ptrdiff_t m, \
-                                     const ptrdiff_t *clicked, double *weight, double *scratch))
+                                     const ptrdiff_t *clicked, double *weight, double *scratch)) \
+    F(int, full_draw, (const cf_full *self, const cf_table *k, cf_full_factor *kept,             \
+                       double scale, double *z, double *scratch))
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_library {
