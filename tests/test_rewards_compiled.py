@@ -108,7 +108,7 @@ def test_forms_of_tables(covariance, context_features):
 
 
 def test_the_range_of_a_draw_in_every_form():
-    """By all rows together where that tells it, else row by row: the same draws, the same refusal."""
+    """By all rows together where that tells it, else row by row: the same draws and refusals."""
     rng = np.random.default_rng(4)
     X = rng.standard_normal((300, 3))
     for size in (1.0, 1e153, 1e156):  # at 1e153 all squares together overflow, at 1e156 each does
@@ -146,7 +146,7 @@ def test_a_draw_depends_on_the_state_alone(changes):
 
 @pytest.mark.parametrize("learned", [0, 1, 15, 16, 17, 40])
 def test_draws_are_normal_with_the_covariance_of_the_scores(learned):
-    """The largest of x and -x by v.x tells the sign of v.x: its mean is that of m / (width sqrt q)."""
+    """Of x and -x the larger by v.x tells its sign: as often > 0 as m / (width sqrt q) says."""
     rng = np.random.default_rng(learned)
     bandit = cf.LinearBandit(explore="thompson", width=0.7, ridge=2.0, seed=1)
     for x in rng.standard_normal((learned, 3)):

@@ -43,12 +43,10 @@ cdef int read_means(Rows X, const double *w, Scratch s, double *m) noexcept nogi
     if whole:
         K.scores(X.n, X.d, <const double *>X.value, X.row_step // 8, w, m)
     for t in range(X.n):
-        if whole:
-            pass
-        elif X.at(t, s.buffer, &s.row):
-            m[t] = K.ridge_dot(&s.row, w)
-        else:
+        if not (whole or X.at(t, s.buffer, &s.row)):
             return CF_ENOMEM
+        if not whole:
+            m[t] = K.ridge_dot(&s.row, w)
         if not fabs(m[t]) <= MOST:
             return CF_ENONFINITE
     return CF_OK

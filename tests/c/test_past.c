@@ -221,6 +221,20 @@ TEST_TABLES(what_cannot_be_renewed_stays)
     CHECK_INT(cf_full_lift(&m.full, k, 0.0, m.scratch), CF_OK);
 }
 
+/* Row t of z is column t of a root of the inverse, over `scale`. */
+static void check_root(const metric *m, const double *z, wide scale, double error)
+{
+    const ptrdiff_t n = m->full.n;
+    const wide *b = wide_inverse(n, true_matrix(m));
+    for (ptrdiff_t i = 0; i < n; i++)
+        for (ptrdiff_t j = 0; j < n; j++) {
+            wide sum = 0.0L;
+            for (ptrdiff_t t = 0; t < n; t++)
+                sum += (wide)z[t * n + i] * z[t * n + j];
+            CHECK_CLOSE(sum, b[i * n + j] / scale, error);
+        }
+}
+
 /* Samples: the map from z is a root of the inverse. */
 TEST_TABLES(samples)
 {
@@ -237,14 +251,7 @@ TEST_TABLES(samples)
             for (ptrdiff_t i = 0; i < n * n; i++)
                 z[i] = i / n == i % n; /* row t becomes column t of the root */
             CHECK_INT(cf_full_sample(&m.full, k, 0.25, n, z, room), CF_OK);
-            const wide *b = wide_inverse(n, true_matrix(&m));
-            for (ptrdiff_t i = 0; i < n; i++)
-                for (ptrdiff_t j = 0; j < n; j++) {
-                    wide sum = 0.0L;
-                    for (ptrdiff_t t = 0; t < n; t++)
-                        sum += (wide)z[t * n + i] * z[t * n + j];
-                    CHECK_CLOSE(sum, b[i * n + j] / 0.25L, 1e-12);
-                }
+            check_root(&m, z, 0.25L, 1e-12);
             AGREE(k, z, n * n);
             release();
         }
@@ -277,14 +284,7 @@ TEST_TABLES(draws)
             kept[1].updates = -1;
             CHECK_INT(cf_full_draw(&m.full, k, &kept[1], 0.25, fresh, scratch), CF_OK);
             CHECK(memcmp(fresh, z + (n - 1) * n, (size_t)n * sizeof *z) == 0);
-            const wide *b = wide_inverse(n, true_matrix(&m));
-            for (ptrdiff_t i = 0; i < n; i++)
-                for (ptrdiff_t j = 0; j < n; j++) {
-                    wide sum = 0.0L;
-                    for (ptrdiff_t t = 0; t < n; t++)
-                        sum += (wide)z[t * n + i] * z[t * n + j];
-                    CHECK_CLOSE(sum, b[i * n + j] / 0.25L, 1e-11);
-                }
+            check_root(&m, z, 0.25L, 1e-11);
             AGREE(k, z, n * n);
         }
         release();
