@@ -7,7 +7,8 @@ from the probabilities of all actions and the fold of every round.
 Examples
 --------
 >>> from coactive_fast import reference
->>> log = reference.logs.BanditLog([[1.0], [2.0], [3.0]], [0, 2, 3], [1, 0], [0.5, 1.0], [0.25, 1.0])
+>>> log = reference.logs.BanditLog([[1.0], [2.0], [3.0]], [0, 2, 3], [1, 0], [0.5, 1.0],
+...                                [0.25, 1.0])
 >>> reference.logs.evaluate([0.5, 0.5, 1.0], log, force=True).value
 1.0
 """

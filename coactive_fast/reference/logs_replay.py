@@ -59,7 +59,8 @@ def replay(learner: Any, log: Any, *, p_min: Real | None = None, seed: Seed = No
     Examples
     --------
     >>> from coactive_fast import reference
-    >>> log = reference.logs.BanditLog([[1.0], [2.0]] * 2, [0, 2, 4], [1, 0], [0.5, 1.0], [0.5, 0.5])
+    >>> log = reference.logs.BanditLog([[1.0], [2.0]] * 2, [0, 2, 4], [1, 0], [0.5, 1.0],
+    ...                                [0.5, 0.5])
     >>> history = reference.logs.replay(reference.LinearBandit(), log)
     >>> history.accepted, history.mean_reward
     (array([0]), 0.5)
