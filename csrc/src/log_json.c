@@ -444,7 +444,7 @@ static int actions(reader *r)
         if (skip_blanks(r) != '{')
             return refuse(r, CF_EKIND);
         r->p++;
-        status = features(r, space, 1, 0);
+        status = features(r, space, 3, 0);
         if (status != CF_OK)
             return status;
         cf_log_end_row(r->out);
@@ -544,7 +544,7 @@ static int first_of(reader *r, int field, double *value, int *has,
     if (is_empty(r, ']'))
         return once(r, field);
     int status = read(r, field, value, has), more = 1;
-    for (; status == CF_OK && (more = another(r, ']')) > 0; status = skip_value(r, 1))
+    for (; status == CF_OK && (more = another(r, ']')) > 0; status = skip_value(r, 2))
         r->key = key;
     return status != CF_OK ? status : more;
 }

@@ -38,9 +38,12 @@ static int refuse_label(reader *r, int status)
 
 /* --- numbers --------------------------------------------------------------------------------- */
 
-static int is_number_sign(char c)
+/* Digits, whatever sign or point is in front of them: no word begins so. */
+static int looks_like_number(const char *p)
 {
-    return (unsigned char)(c - '0') <= 9 || c == '.' || c == '-' || c == '+';
+    p += *p == '-' || *p == '+';
+    p += *p == '.';
+    return (unsigned char)(*p - '0') <= 9;
 }
 
 /* nan, inf, infinity with or without a sign, in letters of any size. */
@@ -110,15 +113,12 @@ static int feature(reader *r, cf_log_pairs *to, int32_t space, double weight, in
     while (!ends_word(*p) && *p != '|')
         p++;
     int status = p > value ? number(r, value, p, &x) : CF_EFEATURE;
-    if (status == CF_EFEATURE && p > value) {
-        const char sign = value[*value == '-' || *value == '+'];
-        if (!is_number_sign(sign) || (sign == '.' && !is_number_sign(value[1]))) {
-            while (!ends_word(*p)) /* a word may hold a | */
-                p++;
-            cf_log_add_word(r->out, to, space, name, (word){value, p - value});
-            r->p = p;
-            return CF_OK;
-        }
+    if (status == CF_EFEATURE && p > value && !looks_like_number(value)) {
+        while (!ends_word(*p)) /* a word may hold a | */
+            p++;
+        cf_log_add_word(r->out, to, space, name, (word){value, p - value});
+        r->p = p;
+        return CF_OK;
     }
     if (status != CF_OK)
         return cf_log_refuse(r->out, status, name.begin, name.length);
