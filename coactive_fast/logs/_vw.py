@@ -41,7 +41,7 @@ def read(path, *, format="auto", hash_bits=None, context_bits=None, chain_hash=F
         for one in paths:
             with opened(one) as (file, name):
                 rounds.take(file, name, text, skip, _listener(report, file))
-    return rounds.finish(dense, dtype, ", ".join(str(one) for one in paths))
+    return rounds.finish(dense, dtype)
 
 
 def _columns(bits_name, bits, names_name, names):
@@ -219,11 +219,13 @@ class _Rounds:
         self.actions, self.shared = _Matrix(actions), _Matrix(shared)
         self.names, self.rows, self.last = _Names(chain), 0, None
         self.left_out: Counter[str] = Counter()
+        self.files: list[str] = []
         self.offsets, self.chosen = Grown(np.int64), Grown(np.int64)
         self.reward, self.probability = Grown(np.float64), Grown(np.float64)
         self.offsets.append([0])
 
     def take(self, file, name, text, skip, listen):
+        self.files.append(name)
         piece = _scan.Rounds(file, name, self.names.table, text, skip, self.last)
         while piece.advance():
             if self.last is not None and self.last.text not in (None, piece.text):
@@ -246,8 +248,9 @@ class _Rounds:
         self.reward.append(0.0 - piece.costs)
         self.probability.append(piece.probabilities)
 
-    def finish(self, dense, dtype, what):
+    def finish(self, dense, dtype):
         """The arguments of `BanditLog`, and what was left out."""
+        what = ", ".join(self.files)
         if self.chosen.size == 0:
             raise ValueError(f"{what}: there is no round{told(self.left_out)}")
         if self.actions.columns.width() == 0:

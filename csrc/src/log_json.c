@@ -184,7 +184,8 @@ static int literal(reader *r, const char *text)
     return CF_OK;
 }
 
-/* A number by JSON's grammar, which is narrower than that of cf_decimal. */
+/* A number by JSON's grammar, which is narrower than that of cf_decimal; where it plays no part
+ * (value NULL) it may be of any size. */
 static int number(reader *r, double *value)
 {
     const char *begin = r->p, *p = begin + (*begin == '-'), *first = p;
@@ -198,7 +199,7 @@ static int number(reader *r, double *value)
     else
         for (; is_digit(*p); p++)
             whole = 10 * whole + (uint64_t)(*p - '0');
-    if (*p != '.' && (*p | 32) != 'e' && p - first <= 15) {
+    if (value != NULL && *p != '.' && (*p | 32) != 'e' && p - first <= 15) {
         *value = *begin == '-' ? -(double)whole : (double)whole;
         r->p = p;
         return CF_OK;
@@ -213,12 +214,15 @@ static int number(reader *r, double *value)
         p += p[1] == '-' || p[1] == '+' ? 2 : 1;
         if (!is_digit(*p))
             return CF_EJSON;
+        while (is_digit(*p))
+            p++;
     }
-    r->p = cf_decimal(begin, r->end, value);
-    if (fabs(*value) <= DBL_MAX)
-        return CF_OK;
-    r->p = begin;
-    return refuse(r, CF_ENONFINITE);
+    if (value != NULL)
+        cf_decimal(begin, r->end, value);
+    if (value != NULL && !(fabs(*value) <= DBL_MAX))
+        return refuse(r, CF_ENONFINITE);
+    r->p = p;
+    return CF_OK;
 }
 
 static int begins_number(char c) { return is_digit(c) || c == '-' || c == 'N' || c == 'I'; }
@@ -275,7 +279,6 @@ static int is_empty(reader *r, char close)
 static int skip_value(reader *r, int depth)
 {
     word unused;
-    double nothing;
     switch (skip_blanks(r)) {
     case '"':
         r->p++;
@@ -303,7 +306,7 @@ static int skip_value(reader *r, int depth)
         return more;
     }
     default:
-        return number(r, &nothing);
+        return number(r, NULL);
     }
 }
 
