@@ -115,8 +115,9 @@ def replay(learner, log, *, p_min=None, seed=None, progress=None):
     Rejection sampling (Li et al. 2011). In each round of the log, in order, the learner chooses;
     the round is accepted where that is ``chosen[t]`` and ``u_t probability[t] < p_min``. It then
     learns the reward. Else nothing has changed but its generator. Given all before, a learner
-    accepts a round with probability ``sum_a pi(a) p(a) p_min / p(a) = p_min``, whatever the context, so the
-    rounds accepted are as those it would have met. Uniform logs accept every match.
+    accepts a round with probability ``sum_a pi(a) p(a) p_min / p(a) = p_min``, whatever the
+    context, so the rounds accepted are as those it would have met. Uniform logs accept every
+    match.
 
     One compiled loop without the GIL: that of `choose` and `learn`, bit for bit. All is checked
     before anything is learned.

@@ -186,7 +186,7 @@ def law_of(policy, log, samples):
     """The probability of every action of the log, one a row of `features`."""
     samples = None if samples is None else check.positive_count("samples", samples)
     if not callable(policy) and not hasattr(policy, "probabilities"):
-        law = check.vector("policy", policy, len(log.features), "features")
+        law = check.vector("policy", policy, log.features.shape[0], "features")
         return _laws(law[begin:end] for begin, end in _ends(log))
     asked = policy
     if hasattr(policy, "probabilities"):
