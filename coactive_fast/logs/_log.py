@@ -13,7 +13,7 @@ from .._arrays import refuse_masked
 from .._typing import Progress, RowsLike, Source, Vector, Whole
 from ..data import _check
 from ..rows._formats import checked_csr
-from . import _vw
+from . import _table, _vw
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -204,6 +204,74 @@ class BanditLog:
                                    context_bits=context_bits, chain_hash=chain_hash, names=names,
                                    context_names=context_names, dense=dense, dtype=dtype,
                                    unlabelled=unlabelled, progress=progress))
+
+    @classmethod
+    def from_table(cls, table: Any, *, round: str = "round", chosen: str = "chosen",
+                   reward: str = "reward", probability: str = "probability",
+                   action: str | None = None, n_actions: Whole | None = None,
+                   features: Sequence[str] | None = None, context: Sequence[str] | None = None,
+                   group: str | None = None, delimiter: str | None = None,
+                   dtype: DTypeLike = np.float64, progress: Progress = None) -> Self:
+        """Read a log from a table: CSV, Parquet, Arrow, a data frame.
+
+        Either **a row is an action**, and those of a round follow each other: `round` names the
+        column of what they have in common, `chosen` that of a 1 (true) at the one that was chosen
+        and 0 at the others; reward and probability count in the chosen row alone. Or, with
+        `action`, **a row is a round** over actions that are always the same, and that column says
+        which was chosen, from 0: its features are then n_actions columns, a 1 in that of the
+        action, as `ArmBandit` and the multiclass learners, who go by the context, do not mind.
+
+        Parameters
+        ----------
+        table : path, binary file object, pandas or pyarrow table, or dict of columns
+            A path: Parquet and Arrow are told by their first bytes and need the extra ``arrow``;
+            all else is text in UTF-8, whose first line names the columns, packed or not, as is a
+            file object. Files are read batch by batch.
+        round, chosen, reward, probability, action, group : str
+            Names of columns. `group` goes into `groups`: integers or strings.
+        n_actions : int, optional
+            With `action`: how many there are. None: those up to the largest.
+        features : sequence of str, optional
+            The columns of the actions. None: all that are not named otherwise.
+        context : sequence of str, optional
+            The columns of the round, the same in all of its rows. None: with `action` all that are
+            not named otherwise, else none.
+        delimiter : {",", ";", "\\t", " "}, optional
+            Of text; " " means any blanks. None: the first line tells.
+        dtype : float32 or float64, default=float64
+            Of features and context.
+        progress : bool or callable, optional
+            True draws a bar; a callable is called with the rows read and all rows, of what knows
+            them.
+
+        Returns
+        -------
+        BanditLog
+            With the names of its columns. Those of an Arrow column of lists are ``name[0]``, ...
+
+        Raises
+        ------
+        ValueError
+            With the place and the column of what is wrong: nothing there, no finite number, a
+            round without one chosen row or in several pieces, a probability outside (0, 1].
+
+        Examples
+        --------
+        >>> import io
+        >>> from coactive_fast.logs import BanditLog
+        >>> text = b"round,chosen,reward,probability,price\\n7,0,,,2.5\\n7,1,1,0.5,3\\n8,1,0,1,4\\n"
+        >>> log = BanditLog.from_table(io.BytesIO(text))
+        >>> log.features.ravel(), log.offsets, log.chosen, log.feature_names
+        (array([2.5, 3. , 4. ]), array([0, 2, 3]), array([1, 0]), ('price',))
+        >>> log = BanditLog.from_table({"arm": [1, 0], "reward": [1, 0], "probability": [0.5, 0.5],
+        ...                             "age": [31, 54]}, action="arm")
+        >>> log.context.ravel(), log.offsets, log.chosen
+        (array([31., 54.]), array([0, 2, 4]), array([1, 0]))
+        """
+        return cls._made(_table.read(table, round=round, chosen=chosen, reward=reward,
+                                     probability=probability, action=action, n_actions=n_actions,
+                                     features=features, context=context, group=group,
+                                     delimiter=delimiter, dtype=dtype, progress=progress), {})
 
     @classmethod
     def _made(cls, found, left_out):
