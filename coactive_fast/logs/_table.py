@@ -31,8 +31,8 @@ def read(table, *, round="round", chosen="chosen", reward="reward", probability=
     if action is None:
         told |= {"round": round, "chosen": chosen}
     elif features is not None:
-        raise ValueError("features must be None with action: a row is a round, and an action has no "
-                         "columns of its own")
+        raise ValueError("features must be None with action: a row is a round, and an action has "
+                         "no columns of its own")
     else:
         told["action"] = action
     with contextlib.ExitStack() as stack:
@@ -138,8 +138,8 @@ class _Rounds:
         bad = rows & ~((probability > 0.0) & (probability <= 1.0))
         if bad.any():
             row = int(bad.argmax())
-            raise ValueError(f"{batch.place(row)}: column {plan.told['probability']!r}: must lie in "
-                             f"(0, 1], got {probability[row]}")
+            raise ValueError(f"{batch.place(row)}: column {plan.told['probability']!r}: must lie "
+                             f"in (0, 1], got {probability[row]}")
         self.reward.append(reward)
         self.probability.append(probability[rows])
 
@@ -181,8 +181,8 @@ class _Actions(_Rounds):
         wrong = (flags != 0.0) & (flags != 1.0)
         if wrong.any():
             row = int(wrong.argmax())
-            raise ValueError(f"{batch.place(row)}: column {plan.told['chosen']!r}: expected 0 or 1, "
-                             f"got {flags[row]}")
+            raise ValueError(f"{batch.place(row)}: column {plan.told['chosen']!r}: expected 0 or "
+                             f"1, got {flags[row]}")
         chosen = flags == 1.0
         self._one_each(batch, begins, chosen)
         self.outcome(batch, chosen)
@@ -210,8 +210,8 @@ class _Actions(_Rounds):
         self.open = counts[-1]
 
     def _refuse_count(self, count, where):
-        raise ValueError(f"{where}: column {self.plan.told['chosen']!r}: expected one chosen action "
-                         f"in the round that ends here, got {int(count)}")
+        raise ValueError(f"{where}: column {self.plan.told['chosen']!r}: expected one chosen "
+                         f"action in the round that ends here, got {int(count)}")
 
     def _same_in_round(self, batch, begins):
         """The context: that of a round's first row, which the others repeat."""
