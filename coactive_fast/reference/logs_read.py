@@ -245,7 +245,7 @@ def _line(members):
     for what in ("a", "p"):  # of a list, the first
         if isinstance(told.get(what), list) and not isinstance(told[what], _Object):
             told[what] = told[what][0] if told[what] else None
-    if told.get("skip") not in (None, True, False):
+    if not isinstance(told.get("skip"), (bool, type(None))):
         raise ValueError("_skipLearn must be true or false")
     numbers = {what: _finite(value) for what, value in told.items()
                if value is not None and what not in ("c", "skip")}
