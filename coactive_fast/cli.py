@@ -197,9 +197,9 @@ examples:
 REPLAY = """
 Lets learners live through a log of decisions (see evaluate): each chooses round by round, and
 learns where it chose what the log did and a coin says so, by which the rounds that count are
-those it would have met. A LEARNER is linear-bandit, arm-bandit, confidit, banditron or newtron, with
-parameters if wanted (linear-bandit:explore=ucb,width=2), or a saved model. All but the first go by
-the context; how many arms or classes there are tells the log.
+those it would have met. A LEARNER is linear-bandit, arm-bandit, confidit, banditron or newtron,
+with parameters if wanted (linear-bandit:explore=ucb,width=2), or a saved model. All but the first
+go by the context; how many arms or classes there are tells the log.
 
 examples:
   coactive-fast replay log.json linear-bandit linear-bandit:explore=squarecb

@@ -153,7 +153,8 @@ def test_the_table_of_learners(log, capsys):
 ])
 def test_what_replay_refuses(log, arguments, words, capsys):
     assert call("replay", log, *arguments) == 1
-    assert f"coactive-fast replay: {words}" in capsys.readouterr().err.replace(f"{str(log)!r}: ", "")
+    told = capsys.readouterr().err.replace(f"{str(log)!r}: ", "")
+    assert f"coactive-fast replay: {words}" in told
 
 
 def test_a_parameter_in_each_learner_that_has_it(log, capsys):
@@ -284,7 +285,8 @@ def test_what_was_left_out_is_told(log, tmp_path, capsys):
     path = tmp_path / "log.json"
     line = ('{"_label_cost":0,"_label_probability":0.5,"_labelIndex":0,'
             '"c":{"_multi":[{"x":1},{"x":2}]}}\n')
-    path.write_text(line * 50 + '{"RewardValue":1}\n' + line.replace('"c"', '"_skipLearn":true,"c"'))
+    skipped = line.replace('"c"', '"_skipLearn":true,"c"')
+    path.write_text(line * 50 + '{"RewardValue":1}\n' + skipped)
     assert call("evaluate", path, "--policy", "uniform") == 0
     assert "(left out: 1 dangling, 1 not learned)" in capsys.readouterr().err
     path.write_text(line * 50 + line.replace('"_label_cost":0,"_label_probability":0.5,', ""))

@@ -175,7 +175,7 @@ def test_progress_counts_rows(monkeypatch):
     ("a,1,1,0.5", "a,0,1,0.5", "line 3: column 'chosen': expected one chosen action .* got 0"),
     ("a,0,,", "a,1,1,1", "line 3: column 'chosen': expected one chosen action .* got 2"),
     ("c,1,-2,0.25", "c,0,-2,0.25", "line 7: column 'chosen': expected one chosen action .* got 0"),
-    ("a,1,1,0.5,2.5", "a,1,1,0.5,", "line 3: column 'price': expected a finite number, got nothing"),
+    ("a,1,1,0.5,2.5", "a,1,1,0.5,", "line 3: column 'price': expected a finite number, got noth"),
     ("a,1,1,0.5,2.5", "a,1,1,0.5,red", "line 3: column 'price': expected a number, got 'red'"),
     ("a,1,1,0.5,2.5", "a,1,1,0.5,inf", "line 3: column 'price': expected a finite number"),
     ("2.5,4,7", "2.5,4,8", "line 3: column 'hour': expected what .* first row has, 7.0, got 8.0"),
