@@ -390,3 +390,17 @@ def test_a_step_that_overflows_is_not_taken():
     other = cf.LinearBandit(seed=1)
     replay(other, log[:40])
     same_state(bandit, other)
+
+
+def test_a_learner_that_changes_its_kind_on_the_way(rng, monkeypatch):
+    """What the rounds read is decided at the start."""
+    monkeypatch.setattr("coactive_fast.logs._replay.BLOCK", 50)
+    log = log_of(arrays(rng, p=2))
+    bandit = cf.LinearBandit()
+
+    def change(done, total):
+        bandit.reset().set_params(context_features=2)
+
+    with pytest.raises(ValueError, match="context_features"):
+        replay([bandit, cf.LinearBandit()], log, progress=change)
+    assert bandit.rounds == 0

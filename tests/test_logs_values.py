@@ -19,6 +19,10 @@ twin = cf.reference.logs
 ESTIMATORS = ("ips", "snips", "dr")
 
 
+def quiet(done):
+    """What a policy tells of its progress, to nobody."""
+
+
 def close(got, expected, tolerance=1e-12):
     np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
 
@@ -147,7 +151,7 @@ def test_bandits_are_asked_in_one_loop(rng, kind, name):
     """Bit for bit what one call a round says, and in the value what the twin says."""
     log, bandit = log_for(rng, kind, name), trained(cf, kind, name)
     law = law_of(bandit, log, None)
-    first, second = law.fill(0, 60, None), law.fill(60, len(log), None)
+    first, second = law.fill(0, 60, quiet), law.fill(60, len(log), quiet)
     np.testing.assert_array_equal(np.concatenate([first, second]), single_laws(bandit, log))
     expected = twin.evaluate(trained(cf.reference, kind, name), log, force=True)
     close(evaluate(bandit, log, force=True).value, expected.value, 1e-9)
@@ -157,7 +161,7 @@ def test_bandits_are_asked_in_one_loop(rng, kind, name):
 def test_fresh_bandits(rng, kind):
     log = log_for(rng, kind)
     bandit = cf.ArmBandit(N_ARMS) if kind == "arms" else cf.LinearBandit()
-    law = law_of(bandit, log, None).fill(0, len(log), None)
+    law = law_of(bandit, log, None).fill(0, len(log), quiet)
     np.testing.assert_array_equal(law, single_laws(bandit, log))
     assert bandit.rounds == 0
 
@@ -175,8 +179,8 @@ def test_bandits_read_any_rows(rng, kind, name, form):
     changed = sparse(given) if form == "sparse" else {
         key: value.astype(np.float32) if key in ("features", "context") else value
         for key, value in given.items()}
-    other = law_of(bandit, log_of(changed), None).fill(0, len(dense), None)
-    close(other, law_of(bandit, dense, None).fill(0, len(dense), None))
+    other = law_of(bandit, log_of(changed), None).fill(0, len(dense), quiet)
+    close(other, law_of(bandit, dense, None).fill(0, len(dense), quiet))
 
 
 @pytest.mark.parametrize("kind, name", [("linear", "thompson"), ("linear", "thompson floor"),
@@ -188,8 +192,8 @@ def test_thompson_by_samples(rng, kind, name):
     log, bandit = log_for(rng, kind, name, n=40), trained(cf, kind, name)
     with pytest.raises(ValueError, match="samples"):
         evaluate(bandit, log, force=True)
-    law = law_of(bandit, log, 4000).fill(0, len(log), None)
-    np.testing.assert_array_equal(law, law_of(bandit, log, 4000).fill(0, len(log), None))
+    law = law_of(bandit, log, 4000).fill(0, len(log), quiet)
+    np.testing.assert_array_equal(law, law_of(bandit, log, 4000).fill(0, len(log), quiet))
     for t in range(0, 40, 8):
         a, b = log.offsets[t:t + 2]
         if kind == "arms":
@@ -346,9 +350,13 @@ def test_blocks_do_not_show(rng, given, law, monkeypatch):
 
 
 def test_progress(rng, given, law):
-    log, calls = log_of(given), []
-    evaluate(law, log, progress=lambda done, total: calls.append((done, total)))
-    assert calls[-1] == (len(log), len(log))
+    log = log_of(given)
+    for estimator, times in (("ips", 1), ("dr", 2)):
+        calls = []
+        evaluate(law, log, estimator=estimator,
+                 progress=lambda done, total, calls=calls: calls.append((done, total)))
+        assert calls[-1] == (times * len(log), times * len(log))
+        assert calls == sorted(calls)
 
     def stop(done, total):
         raise KeyboardInterrupt

@@ -81,9 +81,9 @@ class BanditLog:
                  context_names: Sequence[str] | None = None) -> None:
         features = _rows("features", features)
         offsets = _check.offsets("offsets", offsets, features.shape[0], "actions", "round",
-                                 "rounds")
+                                 "rounds").copy()  # places: nobody may change them later
         n = offsets.size - 1
-        chosen = _lasting("chosen", _check.whole("chosen", chosen), n)
+        chosen = _lasting("chosen", _check.whole("chosen", chosen), n).copy()
         wrong = np.flatnonzero((chosen < 0) | (chosen >= np.diff(offsets)))
         if wrong.size:
             t = int(wrong[0])

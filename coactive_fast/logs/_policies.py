@@ -16,7 +16,8 @@ MOST = 2**40  # of samples
 
 
 def law_of(policy, log, samples):
-    """What answers ``fill(first, last, report)``: one probability a row of these rounds."""
+    """What answers ``fill(first, last, tell)``: one probability a row of these rounds; it may
+    say on the way how far it is, ``tell(done)``."""
     samples = None if samples is None else count("samples", samples, least=1, most=MOST)
     if isinstance(policy, (LinearBandit, ArmBandit)):
         refuse_misfit(policy, log)
@@ -69,7 +70,7 @@ class _Given:
         self.law = finite_vector(policy, "policy", log.n_actions, "the rows of features")
         self.offsets = log.offsets
 
-    def fill(self, first, last, report):
+    def fill(self, first, last, tell):
         return self.law[self.offsets[first]:self.offsets[last]]
 
 
@@ -79,7 +80,7 @@ class _Asked:
     def __init__(self, call, log):
         self.call, self.log = call, log
 
-    def fill(self, first, last, report):
+    def fill(self, first, last, tell):
         log, offsets = self.log, self.log.offsets
         law = np.empty(offsets[last] - offsets[first])
         for t in range(first, last):
@@ -87,8 +88,8 @@ class _Asked:
             found = self.call(log.features[begin:end], _context(log, t))
             law[begin - offsets[first]:end - offsets[first]] = finite_vector(
                 found, f"policy in round {t}", end - begin, "its actions")
-            if report is not None and t % 256 == 0:
-                report(t, len(log))
+            if t % 256 == 0:
+                tell(t)
         return law
 
 
@@ -106,8 +107,7 @@ class _Learned:
         self.engine = copy.copy(policy)._engine
         self.run, self.offsets = LawRun(self.engine, log, samples), log.offsets
 
-    def fill(self, first, last, report):
+    def fill(self, first, last, tell):
         law = np.empty(self.offsets[last] - self.offsets[first])
-        self.run.fill(self.engine, last, law,
-                      report and (lambda done, total: report(done, self.offsets.size - 1)))
+        self.run.fill(self.engine, last, law, lambda done, total: tell(done))
         return law

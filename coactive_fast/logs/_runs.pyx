@@ -72,6 +72,8 @@ cdef class LoggedRounds(BanditRounds):
         if self.contexts is not None:
             self.at.by.p = self.contexts.d
             self.told.fit(self.contexts.d)
+        if not self.arms and (<LinearEngine>engine).contexts != self.at.by.p:
+            raise ValueError("context_features of the learner was changed during the run")
         return self.at_hand(engine)
 
     cdef int show(self, Rows seen, Rows table, Choice at) noexcept nogil:

@@ -18,7 +18,7 @@ np.import_array()
 
 cdef const cf_table *K = cf_get_table()
 
-cdef double NEAR = 1e-6        # by which the probabilities of a round may miss 1
+cdef double NEAR = 1e-4        # by which the probabilities of a round may miss 1: sums of float32
 
 
 cdef struct Sum:

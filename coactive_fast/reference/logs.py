@@ -35,7 +35,7 @@ DOUBT = math.log(40.0)  # ln(2 / 0.05): both ends together fail with probability
 NORMAL = 1.959963984540054  # of a standard normal number, 95 % lie this near to 0
 FEW = 30.0  # an effective sample size below this says nothing
 MASK = 2**64 - 1
-NEAR = 1e-6  # by which the probabilities of a round may miss 1
+NEAR = 1e-4  # by which the probabilities of a round may miss 1
 
 
 class BanditLog:
