@@ -198,6 +198,8 @@ class _Matrix:
         """Dense, or CSR; features that stand twice in a row add up."""
         ends, width = self.ends.finish(), self.columns.width()
         values = self.values.finish()
+        if values.size <= np.iinfo(np.int32).max:  # else scipy makes the indices as wide
+            ends = ends.astype(np.int32)
         with np.errstate(over="ignore"):  # told as an error
             values = values.astype(dtype, copy=False)
         matrix = scipy.sparse.csr_array((values, self.indices.finish(), ends),
