@@ -239,7 +239,7 @@ cdef class Rounds(Pieces):
                 "unlabelled": self.log.n_unlabelled}
 
 
-def short(text, most):
+cdef str short(str text, Py_ssize_t most):
     return text if len(text) <= most else text[:most - 3] + "..."
 
 
