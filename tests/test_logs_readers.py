@@ -172,6 +172,21 @@ def test_progress_goes_by_the_bytes_of_the_file(tmp_path):
         assert seen[-1] == (path.stat().st_size, path.stat().st_size)
 
 
+def test_progress_over_files(tmp_path):
+    seen = []
+    for name in "ab":
+        (tmp_path / name).write_text(f"{LINE}\n" * 3000)
+    BanditLog.from_vw([tmp_path / name for name in "ab"], progress=lambda *told: seen.append(told))
+    total = 2 * (tmp_path / "a").stat().st_size
+    assert seen == sorted(seen) and seen[-1] == (total, total) and len(seen) > 4
+
+
+def test_files_of_blanks_have_any_format(tmp_path):
+    for name, text in [("a", "\n \n"), ("b", TEXT), ("c", "\r\n"), ("d", "")]:
+        (tmp_path / name).write_text(text)
+    assert len(BanditLog.from_vw([tmp_path / name for name in "abcdb"])) == 2
+
+
 def test_many_names():
     """The table of names grows, over pieces and files."""
     lines = "\n\n".join(f"0:1:0.5 |n a{i} b{i % 7}:2" for i in range(40_000))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections import Counter
 
@@ -38,9 +39,11 @@ def read(path, *, format="auto", hash_bits=None, context_bits=None, chain_hash=F
     if not paths:
         raise ValueError("path must name at least one file")
     with reporter(progress) as report:
+        listener = _Listener(report, paths)
         for one in paths:
             with opened(one) as (file, name):
-                rounds.take(file, name, text, skip, _listener(report, file))
+                rounds.take(file, name, text, skip, lambda file=file: listener.hear(file))
+            listener.next()
     return rounds.finish(dense, dtype)
 
 
@@ -59,15 +62,25 @@ def _columns(bits_name, bits, names_name, names):
     return Given(distinct(found, "columns", names_name))
 
 
-def _listener(report, file):
-    """``() -> None`` that tells how much of a file was read, where that can be told."""
-    below = getattr(file, "fileobj", None) or file
-    try:
-        total = os.fstat(below.fileno()).st_size
-        below.tell()
-    except (AttributeError, OSError, ValueError):
-        report = None
-    return (lambda: report(min(below.tell(), total), total)) if report is not None else lambda: None
+class _Listener:
+    """Reports how many bytes of all files were read, where all are paths and that can be told."""
+
+    def __init__(self, report, paths):
+        self.before = 0
+        if any(hasattr(path, "readinto") for path in paths):
+            report = None
+        self.report = report
+        self.sizes = [] if report is None else [os.stat(path).st_size for path in paths]
+        self.total = sum(self.sizes)
+
+    def hear(self, file):
+        below = getattr(file, "fileobj", file)  # gzip's; those of bzip2 and xz have none to ask
+        if self.report is not None and isinstance(below, io.FileIO):
+            self.report(self.before + below.tell(), self.total)
+
+    def next(self):
+        if self.sizes:
+            self.before += self.sizes.pop(0)
 
 
 # --- columns --------------------------------------------------------------------------------------
@@ -219,7 +232,8 @@ class _Rounds:
 
     def __init__(self, actions, shared, chain):
         self.actions, self.shared = _Matrix(actions), _Matrix(shared)
-        self.names, self.rows, self.last = _Names(chain), 0, None
+        self.names, self.rows = _Names(chain), 0
+        self.last, self.text = None, None  # the file before, the format of all
         self.left_out: Counter[str] = Counter()
         self.files: list[str] = []
         self.offsets, self.chosen = Grown(np.int64), Grown(np.int64)
@@ -230,9 +244,11 @@ class _Rounds:
         self.files.append(name)
         piece = _scan.Rounds(file, name, self.names.table, text, skip, self.last)
         while piece.advance():
-            if self.last is not None and self.last.text not in (None, piece.text):
-                raise ValueError(f"{name}: expected the format of the files before it")
-            self.names.chain = self.names.chain or piece.text is True
+            if piece.text is not None:  # of nothing but blanks
+                if self.text not in (None, piece.text):
+                    raise ValueError(f"{name}: expected the format of the files before it")
+                self.text = piece.text
+                self.names.chain = self.names.chain or piece.text
             self._take(piece, name)
             listen()
         self.left_out.update(piece.left_out)
