@@ -106,7 +106,7 @@ cdef class Bounds:
         if model.d:
             if model.d != self.d or not (<Single>model.at[0]).steady():
                 return False
-            widest = (<Single>model.at[0]).widest()
+            widest = (<Single>model.at[0]).norm_of_inverse()
         return self.largest * sqrt(widest) <= 1e12 and width <= 1e20
 
     cdef int follow(self, int64_t era, Regressions model, Scratch s, double width) noexcept nogil:
@@ -150,7 +150,7 @@ cdef class Bounds:
         cdef Py_ssize_t b
         cdef double widest = 1.0 / model.ridge
         if model.d:
-            widest = (<Single>model.at[0]).widest()
+            widest = (<Single>model.at[0]).norm_of_inverse()
         self.norm = widest * (1.0 + DRIFT)
         self.tight = past.updates == 0 and model.learned == 0
         self.time = 0
@@ -311,7 +311,8 @@ cdef class Bounds:
     cdef void rebase(self) noexcept nogil:
         """There is no slot left: all rows go by way of their checks, which become the slots."""
         cdef Py_ssize_t i
-        cdef int32_t s, flag, to[CHECKS]
+        cdef int32_t s, flag
+        cdef int32_t to[CHECKS]
         cdef double m
         for i in range(self.checks):
             to[self.order[i]] = <int32_t>i

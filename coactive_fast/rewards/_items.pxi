@@ -127,13 +127,12 @@ cdef int draw_once(LinearEngine engine, Catalogue items, Scratch s, Choice at,
                    Chance chance) except? -1000:
     """v = w + width F z into at.drawn, a context contracted out of it; a status."""
     cdef Regressions model = <Regressions>engine.model
-    cdef double width = engine.rule.width, whole = 1.0, size
+    cdef double width = engine.rule.width, whole = 1.0
     cdef Py_ssize_t j
     cdef int status
     for j in range(at.by.p):
         whole += at.by.c[j] * at.by.c[j]
-    size = sqrt(whole) * items.largest  # no draw may leave the range, as in `Rule.within`
-    if not (width * size / sqrt(model.ridge) <= 1e290 and size * at.d * model.reach() <= 1e300):
+    if not engine.rule.inside(model, at, whole, items.largest * items.largest):
         return CF_ENONFINITE
     at.fit_draws(at.d)
     model.fit_drawn(s)
@@ -170,19 +169,19 @@ cdef np.ndarray drawn_law(LinearEngine engine, Catalogue items, Scratch s, Choic
                           Py_ssize_t samples, int *status):
     """The frequencies of so many draws, of a generator of their own."""
     cdef Chance child = Chance(engine.chance.generator.spawn(1)[0])
-    cdef np.ndarray law = <np.ndarray>numpy.zeros(items.n)
-    cdef double floor = engine.rule.floor, best
-    cdef Py_ssize_t turn, i
+    cdef np.ndarray law = new_vector(items.n)
+    cdef double best
+    cdef Py_ssize_t turn
+    all_left(items, at)
+    memset(at.p, 0, <size_t>at.n * sizeof(double))
     for turn in range(samples):
         PyErr_CheckSignals()
         status[0] = draw_once(engine, items, s, at, child)
         if status[0] != CF_OK:
             return None
-        data_of(law)[items.largest_product(at.drawn, NULL, &best)] += 1.0
-    all_left(items, at)
-    for i in range(items.n):
-        data_of(law)[i] = (floor / at.count + (1.0 - floor) * data_of(law)[i] / samples
-                           if at.left[i] else 0.0)
+        at.p[items.largest_product(at.drawn, NULL, &best)] += 1.0
+    engine.rule.mix(at, samples)
+    memcpy(data_of(law), at.p, <size_t>at.n * sizeof(double))
     return law
 
 
