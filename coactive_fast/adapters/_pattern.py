@@ -33,6 +33,7 @@ def seeded(learner: Any, chance: np.random.RandomState) -> Any:
     One that draws nothing takes nothing, so that `chance` gives the rows the order it always did.
     """
     parameters = learner.get_params(deep=False)
-    if "seed" in parameters and parameters["seed"] is None and learner._has_chance(parameters):
+    draws = getattr(type(learner), "_has_chance", lambda *_: True)  # some only by their parameters
+    if "seed" in parameters and parameters["seed"] is None and draws(learner, parameters):
         learner.set_params(seed=int(chance.randint(2**31 - 1)))
     return learner

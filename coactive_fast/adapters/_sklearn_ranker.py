@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -26,7 +27,7 @@ RULES = {
     "exponentiated": cf.ExponentiatedPreferencePerceptron,
     "convex": cf.ConvexPreferencePerceptron,
 }
-DEPTH = 10
+DEPTH = 1 << 30  # more documents than a query has
 
 
 class CoactiveRanker(Estimator):
@@ -45,9 +46,9 @@ default "perceptron"
     k : int, default 10
         Only so many places of a ranking count, in learning (a pattern has its own) and in `score`.
     user : object of `coactive_fast.users`, optional
-        Who improves rankings; its own chance begins anew by `random_state`. None:
-        ``users.NoisyDepth(10)``, who puts the best k of the first 10 in front. PDGD and
-        PairwisePerceptron need `users.Clicks`.
+        Who improves rankings; its own chance begins anew by `random_state`. None: one who puts the
+        k documents of the highest grades in front. ``users.NoisyDepth(20)`` looks no further than
+        the first 20. PDGD and PairwisePerceptron need `users.Clicks`.
     average : bool, default True
         Score by the mean of the weights after each round, which the last queries move less.
     n_epochs : int, default 10
@@ -254,8 +255,6 @@ default "perceptron"
 
     def _employed(self, chance):
         """A user of our own, with a chance of its own."""
-        import copy
-
         user = copy.deepcopy(self.user)
         if user is None:
             user = cf.users.NoisyDepth(DEPTH, k=count("k", self.k, least=1))
