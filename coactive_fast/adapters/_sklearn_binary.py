@@ -310,6 +310,4 @@ class OnlineLogisticClassifier(Probabilities, Classifier):
         X, y, weight = super()._validated(X, y, weight, reset)
         weight = _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
         kept = weight > 0.0
-        if not kept.any():
-            raise ValueError("sample_weight must hold a number above 0")
         return (X, y, weight) if kept.all() else (X[kept], y[kept], weight[kept])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 FLOATS = (np.float64, np.float32)
 BLOCK = 1 << 18  # numbers of a stretch of rows that is copied: 2 MB
-SCALES = ("dense", True, False)
+LARGE = 1e5  # no learner refuses rows of smaller numbers
 
 
 class Estimator(BaseEstimator):
@@ -94,11 +94,25 @@ class Estimator(BaseEstimator):
         if self.scaler_ is None:
             return
         scaler = copy.deepcopy(self.scaler_)
+        thin = scaler.with_mean and scipy.sparse.issparse(X)  # what is centred is written out
+        step = max(1, BLOCK // X.shape[1]) if thin else X.shape[0]
         with np.errstate(over="ignore", invalid="ignore"):
-            scaler.partial_fit(X, sample_weight=weight)
+            for begin in range(0, X.shape[0], step):
+                at = slice(begin, begin + step)
+                scaler.partial_fit(X[at].toarray() if thin else X[at],
+                                   sample_weight=None if weight is None else weight[at])
         if not (np.isfinite(scaler.var_).all() and np.isfinite(scaler.scale_).all()):
             raise ValueError("X must hold numbers whose variance is finite where scale is on")
         self.scaler_ = scaler
+
+    def _spare(self, X: Any) -> None:
+        """Lets a pass go on a copy, where a row may turn out to be too large half-way: a refused
+        call then leaves the learner as it was."""
+        values = X.data if scipy.sparse.issparse(X) else X
+        if values.size and max(values.max(), -values.min()) > LARGE:
+            for name in ("learner_", "learners_"):
+                if name in vars(self):
+                    setattr(self, name, copy.deepcopy(getattr(self, name)))
 
     def _blocks(self, X: Any, order: NDArray[np.intp] | None = None) -> Iterator[tuple[Any, Any]]:
         """Stretches of the rows as the learner takes them, and their places in X.
@@ -226,6 +240,7 @@ class Classifier(ClassifierMixin, Estimator):
             labels = (self._open(known, X, y, self._chance()) if first
                       else numbers_of(self.classes_, y))
             self._measure(X, weight)
+            self._spare(X)
             self._pass(X, labels, weight, None)
         return self
 

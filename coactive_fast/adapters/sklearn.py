@@ -199,6 +199,8 @@ class OnlineRidgeRegressor(RegressorMixin, Estimator):
                 self.learner_ = cf.OnlineRidge(link=self.link, covariance=self.covariance,
                                                ridge=self.ridge, noise=self.noise,
                                                forget=self.forget)
+            else:
+                self._spare(X)
             kept = weight > 0.0
             for rows, at in self._blocks(X, None if kept.all() else np.flatnonzero(kept)):
                 self.learner_.run(rows, y[at], weight=weight[at])
