@@ -62,12 +62,13 @@ class Row:
         self.ends[1] = len(names)
 
     def number(self, names, features):
-        """Gives names that are new the next numbers."""
+        """Gives names that are new the next numbers, sorted: the order of sums, and so a tie that
+        rounding decides, is then not that of a dictionary."""
         new = [name for name in names if name not in features]
         if len(features) + len(new) > self.most:
             raise ValueError(f"x brings feature {new[-1]!r}: there are {len(features)} already, "
                              f"of at most {self.most} (max_features)")
-        for name in new:
+        for name in sorted(new, key=lambda name: (isinstance(name, tuple), str(name))):
             features[name] = len(features)
 
     def widen(self, n_features):

@@ -316,9 +316,9 @@ class FromActions(Built):
         with self._row.lock:
             rows = self._table(X, True)
             for i, one in enumerate(actions):
-                number = self._numbers.get(one)
-                self._learner.learn(rows[i], self._add_label(one) if number is None else number,
-                                    bool(flags[i]))
+                if one not in self._numbers:
+                    self._add_label(one)
+                self._learner.learn(rows[i], self._numbers[one], bool(flags[i]))
 
 
 class ConfiditClassifier(FromActions):
