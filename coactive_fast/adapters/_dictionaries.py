@@ -62,13 +62,17 @@ class Row:
         self.ends[1] = len(names)
 
     def number(self, names, features):
-        """Gives names that are new the next numbers, sorted: the order of sums, and so a tie that
-        rounding decides, is then not that of a dictionary."""
+        """Gives names that are new the next numbers.
+
+        In the order of the dictionary, for rows whose numbers rise are read fastest (sorted names
+        cost 1.2 times a round at 20 of them, and 7 times at 1000). Sums go in that order, so of
+        scores that are equal but for rounding either may be ahead.
+        """
         new = [name for name in names if name not in features]
         if len(features) + len(new) > self.most:
             raise ValueError(f"x brings feature {new[-1]!r}: there are {len(features)} already, "
                              f"of at most {self.most} (max_features)")
-        for name in sorted(new, key=lambda name: (isinstance(name, tuple), str(name))):
+        for name in new:
             features[name] = len(features)
 
     def widen(self, n_features):

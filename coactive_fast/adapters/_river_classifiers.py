@@ -15,7 +15,7 @@ import coactive_fast as cf
 from coactive_fast._typing import Real, Whole
 from coactive_fast.learner._extras import require
 
-from ._dictionaries import FEATURES, Named, Row, check_values
+from ._dictionaries import FEATURES, INTERCEPT, Named, Row, check_values
 from ._pattern import fresh, own_words
 
 
@@ -56,7 +56,8 @@ class Classifier(Named, base.MiniBatchClassifier):
         with self._row.lock:
             before = len(self._features), len(self._labels), self._learner
             try:
-                row = self._row.of(self._dictionary(x), self._features, True)
+                row = self._row.of({**x, INTERCEPT: 1.0} if self.intercept else x,
+                                   self._features, True)
                 number = self._numbers.get(y)
                 if number is None:
                     number = self._add_label(y)
