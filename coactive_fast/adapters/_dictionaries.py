@@ -1,8 +1,11 @@
 """Dictionaries of numbers by name, and DataFrames, as rows of features."""
 
+from __future__ import annotations
+
 import contextlib
 import struct
 import threading
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -30,7 +33,8 @@ class Row:
         return Row, (self.most, self.fixed)  # there is nothing in it
 
     def make_room(self, entries):
-        self.values, self.places = np.zeros(entries), np.zeros(entries, dtype=np.int32)
+        self.values: Any = np.zeros(entries)
+        self.places: Any = np.zeros(entries, dtype=np.int32)
         self.ends = np.zeros(2, dtype=np.int32)
         self.width, self.names = 0, None
 
@@ -108,6 +112,10 @@ class Named:
     Names of features are numbered as they come. In the diagonal form rows widen with them; in the
     full form every row is as wide as `max_features` from the start.
     """
+
+    covariance: Any = "diagonal"
+    intercept: bool = False
+    max_features: Any = None
 
     def _take_names(self):
         """Checks what the rows depend on; the most features there may be."""

@@ -13,6 +13,7 @@ from river import base
 
 import coactive_fast as cf
 from coactive_fast._typing import Real, Whole
+from coactive_fast.learner._check import choice
 from coactive_fast.learner._extras import require
 
 from ._dictionaries import FEATURES, INTERCEPT, Named, Row, check_values
@@ -22,7 +23,6 @@ from ._pattern import fresh, own_words
 class Classifier(Named, base.MiniBatchClassifier):
     """Names of features and labels are numbered as they come; a learner is fed what they make."""
 
-    intercept: bool = False
     _learner: Any
     _sees_label: bool
 
@@ -244,8 +244,6 @@ class Built(Classifier):
     """A learner of one kind, whose parameters are this classifier's own."""
 
     classes: Sequence[Any] | None
-    max_features: Any
-    covariance: str = "diagonal"
 
     def _build(self, kind):
         labels = [] if self.classes is None else list(self.classes)
@@ -374,7 +372,7 @@ normalize
                  normalize: bool = False, classes: Sequence[Any] | None = None,
                  intercept: bool = True, max_features: Whole | None = None,
                  seed: Any = None) -> None:
-        self.covariance: Any = covariance
+        self.covariance = covariance
         self.confidence = confidence
         self.eta = eta
         self.alpha = alpha
@@ -388,9 +386,7 @@ normalize
         self.intercept = intercept
         self.max_features = max_features
         self.seed = seed
-        if covariance == "kernel":
-            raise ValueError('covariance must be "diagonal" or "full", got "kernel": names come '
-                             "and go")
+        choice("covariance", covariance, ("diagonal", "full"))
         self._build(cf.Confidit)
 
 

@@ -119,10 +119,10 @@ width, power, floor, kernel, kernel_params, budget, tolerance
         -------
         ndarray of shape (n, 2)
         """
-        X = self._read(X)
+        given = self._read(X)
         if len(self.classes_) == 1:
-            return np.ones((X.shape[0], 1))
-        relevant = np.clip((1.0 + self._margins(X)) / 2.0, 0.0, 1.0)
+            return np.ones((given.shape[0], 1))
+        relevant = np.clip((1.0 + self._margins(given)) / 2.0, 0.0, 1.0)
         return np.column_stack([1.0 - relevant, relevant])
 
     def _margins(self, X):
@@ -257,10 +257,10 @@ class OnlineLogisticClassifier(Probabilities, Classifier):
         -------
         ndarray of shape (n, K)
         """
-        X = self._read(X)
+        given = self._read(X)
         if len(self.classes_) == 1:
-            return np.ones((X.shape[0], 1))
-        chances = expit(self._scores(X))
+            return np.ones((given.shape[0], 1))
+        chances = expit(self._scores(given))
         if chances.ndim == 1:
             return np.column_stack([1.0 - chances, chances])
         chances = np.maximum(chances, np.finfo(float).tiny)

@@ -162,11 +162,11 @@ diagonal_step, normalize, kernel, kernel_params
         -------
         ndarray of shape (n, K)
         """
-        X = self._read(X)
+        given = self._read(X)
         if len(self.classes_) == 1:
-            return np.ones((X.shape[0], 1))
+            return np.ones((given.shape[0], 1))
         scores = np.concatenate([self.learner_.decision_function(rows)
-                                 for rows, _ in self._blocks(X)])
+                                 for rows, _ in self._blocks(given)])
         alpha = self.learner_.alpha
         return on_the_simplex((scores + alpha) / (1.0 + alpha))
 

@@ -44,12 +44,12 @@ class Estimator(BaseEstimator):
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        before = dict(vars(self))
+        before = dict(self.__dict__)
         try:
             yield
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
 
     def __sklearn_tags__(self) -> Any:
@@ -182,10 +182,10 @@ class Classifier(ClassifierMixin, Estimator):
         -------
         ndarray of shape (n,)
         """
-        X = self._read(X)
+        given = self._read(X)
         if len(self.classes_) == 1:
-            return np.repeat(self.classes_, X.shape[0])
-        return self.classes_[self._best(X)]
+            return np.repeat(self.classes_, given.shape[0])
+        return self.classes_[self._best(given)]
 
     def decision_function(self, X: RowsLike) -> Vector:
         """Scores of all classes; of two classes, by how much the second is ahead.
@@ -237,12 +237,14 @@ class Classifier(ClassifierMixin, Estimator):
         known = self._known(classes, first)
         with self._all_or_nothing():
             X, y, weight = self._validated(X, y, weight, reset=first)
-            labels = (self._open(known, X, y, self._chance()) if first
-                      else numbers_of(self.classes_, y))
+            labels = self._open(known, X, y, self._chance()) if first else self._numbers(y)
             self._measure(X, weight)
             self._spare(X)
             self._pass(X, labels, weight, None)
         return self
+
+    def _numbers(self, y):
+        return numbers_of(self.classes_, y)
 
     def _known(self, classes, first):
         """The classes that are given, checked; None where there are none."""

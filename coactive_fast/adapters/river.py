@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+from typing import Any, Literal
 
 import numpy as np
 from river import bandit, base
 
 import coactive_fast as cf
+from coactive_fast._typing import Real, Whole
 from coactive_fast.learner._extras import require
 
 from ._dictionaries import Named
@@ -58,39 +60,52 @@ class OnlineRidgeRegressor(Named, base.MiniBatchRegressor):
     9.0
     """
 
-    def __init__(self, *, link="identity", covariance="diagonal", ridge=1.0, forget=1.0,
-                 intercept=True, max_features=None):
+    def __init__(self, *, link: Literal["identity", "logistic"] = "identity",
+                 covariance: Literal["diagonal", "full"] = "diagonal", ridge: Real = 1.0,
+                 forget: Real = 1.0, intercept: bool = True,
+                 max_features: Whole | None = None) -> None:
         self.link, self.covariance, self.ridge, self.forget = link, covariance, ridge, forget
         self.intercept, self.max_features = intercept, max_features
         self._learner = cf.OnlineRidge(link=link, covariance=covariance, ridge=ridge, forget=forget,
                                        max_features=self._take_names())
 
-    def learn_one(self, x, y, w=1.0):
+    def learn_one(self, x: dict[Any, Any], y: Any, w: Real = 1.0) -> None:
         """Learns one row, w times."""
         with self._known(x, True) as row:
             self._learner.learn(row, y, weight=w)
 
-    def predict_one(self, x):
+    def predict_one(self, x: dict[Any, Any]) -> float:
         """What y is expected to be; names that are not known are left out."""
         with self._known(x, False) as row:
             return float(self._learner.predict(row)[0])
 
-    def learn_many(self, X, y, w=1.0):
+    def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
         """The rows of a pandas DataFrame, in one compiled loop; nothing where X is refused."""
         with self._row.lock:
             rows = self._table(X, True)
             weight = np.broadcast_to(np.asarray(w, dtype=float), len(rows.indptr) - 1)
             self._learner.run(rows, np.asarray(y), weight=weight)
 
-    def predict_many(self, X):
+    def predict_many(self, X: Any) -> Any:
         """`predict_one` for each row of a pandas DataFrame, a Series."""
         pandas = require("pandas", "pandas", "predict_many")
         with self._row.lock:
             return pandas.Series(self._learner.predict(self._table(X, False)), index=X.index)
 
 
-class _Policy(bandit.base.ContextualPolicy):
+class _Policy(Named, bandit.base.ContextualPolicy):
     """Arms of any hashable kind, numbered as they come."""
+
+    _numbers: dict[Any, int]
+    _arms: list[Any]
+
+    def _count(self, learner):
+        """How many arms a learner has."""
+        raise NotImplementedError
+
+    def _add(self, learner):
+        """One more."""
+        raise NotImplementedError
 
     def _numbered(self, arm_ids, learner):
         """The learner, with an arm more for each id that is new; it is a copy where there is one.
@@ -110,7 +125,8 @@ class _Policy(bandit.base.ContextualPolicy):
         self._numbers |= self._new
         self._arms += self._new
 
-    def update(self, arm_id, context, *reward_args, **reward_kwargs):
+    def update(self, arm_id: Any, context: dict[Any, Any], *reward_args: Any,
+               **reward_kwargs: Any) -> None:
         """Learns the reward of an arm in a context, whoever chose it.
 
         Parameters
@@ -130,7 +146,7 @@ class _Policy(bandit.base.ContextualPolicy):
         super().update(arm_id, context, *reward_args, **reward_kwargs)
 
 
-class LinearBanditPolicy(Named, _Policy):
+class LinearBanditPolicy(_Policy):
     """`coactive_fast.ArmBandit` as a contextual policy of `river.bandit`.
 
     An arm is given by its id alone, a context by a dictionary; each arm has a regression of its
@@ -158,9 +174,13 @@ class LinearBanditPolicy(Named, _Policy):
     ('tea', 'beer')
     """
 
-    def __init__(self, *, explore="ucb", width=1.0, link="identity", covariance="diagonal",
-                 ridge=1.0, forget=1.0, floor=0.0, scale=10.0, power=0.5, intercept=True,
-                 max_features=None, reward_obj=None, reward_scaler=None, burn_in=0, seed=None):
+    def __init__(self, *, explore: Literal["ucb", "thompson", "squarecb", "greedy"] = "ucb",
+                 width: Real | Literal["theory"] = 1.0,
+                 link: Literal["identity", "logistic"] = "identity",
+                 covariance: Literal["diagonal", "full"] = "diagonal", ridge: Real = 1.0,
+                 forget: Real = 1.0, floor: Real = 0.0, scale: Real = 10.0, power: Real = 0.5,
+                 intercept: bool = True, max_features: Whole | None = None, reward_obj: Any = None,
+                 reward_scaler: Any = None, burn_in: int = 0, seed: Any = None) -> None:
         super().__init__(reward_obj, reward_scaler, burn_in)
         self.explore, self.width, self.link, self.covariance = explore, width, link, covariance
         self.ridge, self.forget, self.floor = ridge, forget, floor
@@ -172,7 +192,7 @@ class LinearBanditPolicy(Named, _Policy):
             max_features=self._take_names())
         self._numbers, self._arms = {}, []
 
-    def _pull(self, arm_ids, context):
+    def _pull(self, arm_ids, context):  # type: ignore[override]
         arm_ids = list(arm_ids)
         with self._known(context or {}, False) as row:
             learner = self._numbered(arm_ids, self._learner)
@@ -183,16 +203,14 @@ class LinearBanditPolicy(Named, _Policy):
             self._commit(learner)
             return self._arms[chosen]
 
-    @staticmethod
-    def _count(learner):
+    def _count(self, learner):
         return learner.n_arms
 
-    @staticmethod
-    def _add(learner):
+    def _add(self, learner):
         learner.add_arm()
 
 
-class ConfiditPolicy(Named, _Policy):
+class ConfiditPolicy(_Policy):
     """`coactive_fast.Confidit` as a contextual policy of `river.bandit`.
 
     Parameters
@@ -220,10 +238,8 @@ class ConfiditPolicy(Named, _Policy):
     'yes'
     """
 
-    covariance = "diagonal"
-
-    def __init__(self, learner=None, *, intercept=True, reward_obj=None, reward_scaler=None,
-                 burn_in=0):
+    def __init__(self, learner: Any = None, *, intercept: bool = True, reward_obj: Any = None,
+                 reward_scaler: Any = None, burn_in: int = 0) -> None:
         super().__init__(reward_obj, reward_scaler, burn_in)
         self.learner, self.intercept = learner, intercept
         self._learner = fresh(learner, 2)
@@ -235,7 +251,7 @@ class ConfiditPolicy(Named, _Policy):
         self._learner.set_params(max_features=self._take_names())
         self._numbers, self._arms = {}, []
 
-    def _pull(self, arm_ids, context):
+    def _pull(self, arm_ids, context):  # type: ignore[override]
         arm_ids = list(arm_ids)
         with self._known(context or {}, False) as row:
             learner = self._numbered(arm_ids, self._learner)
@@ -246,10 +262,8 @@ class ConfiditPolicy(Named, _Policy):
             self._commit(learner)
             return self._arms[learner.choose(row)] if len(self._arms) > 1 else self._arms[0]
 
-    @staticmethod
-    def _count(learner):
+    def _count(self, learner):
         return learner.n_classes
 
-    @staticmethod
-    def _add(learner):
+    def _add(self, learner):
         learner.add_class()

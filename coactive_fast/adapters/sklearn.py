@@ -188,7 +188,7 @@ class OnlineRidgeRegressor(RegressorMixin, Estimator):
         check_is_fitted(self, "learner_")
         return float(self._in_units_of_the_input(self.learner_.weights)[1][0])
 
-    def _learned(self, X, y, sample_weight, afresh):
+    def _learned(self, X: Any, y: Any, sample_weight: Any, afresh: bool) -> Self:
         with self._all_or_nothing():
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, y_numeric=True,
                                  reset=afresh)
