@@ -32,7 +32,7 @@ class Row:
     def __reduce__(self):
         return Row, (self.most, self.fixed)  # there is nothing in it
 
-    def make_room(self, entries):
+    def make_room(self, entries: int) -> None:
         self.values: Any = np.zeros(entries)
         self.places: Any = np.zeros(entries, dtype=np.int32)
         self.ends = np.zeros(2, dtype=np.int32)
