@@ -222,7 +222,9 @@ def test_sparse_rows_are_scaled_and_not_centred(rng):
 def test_sparse_is_dense(kind, rng):
     X = scipy.sparse.random(80, 30, density=0.3, random_state=3, format="csr")
     y = rng.integers(2, size=80)
-    one, other = (kind(scale=False, random_state=1).fit(rows, y) for rows in (X, X.toarray()))
+    bare = {"fit_intercept": kind not in OF_A_LEARNER}  # theirs is a column of 0.1: see below
+    one, other = (kind(scale=False, random_state=1, **bare).fit(rows, y)
+                  for rows in (X, X.toarray()))
     np.testing.assert_allclose(one.decision_function(X), other.decision_function(X.toarray()),
                                rtol=1e-9, atol=1e-12)
     centred = kind(random_state=1).fit(X.toarray(), y)
@@ -232,6 +234,23 @@ def test_sparse_is_dense(kind, rng):
     for model, rows in ((centred, X), (more, X.toarray())):
         model.partial_fit(rows, y)
     np.testing.assert_array_equal(centred.predict(X), more.predict(X))
+
+
+@pytest.mark.parametrize("kind", OF_A_LEARNER)
+def test_the_intercept_of_sparse_rows(kind, rng):
+    """A column of 0.1, also for the dense rows that follow."""
+    X = scipy.sparse.random(80, 30, density=0.3, random_state=3, format="csr")
+    y = rng.integers(3, size=80)
+    model = kind(random_state=1).fit(X, y)
+    wide = scipy.sparse.hstack([X, np.full((80, 1), 0.1)], format="csr")
+    own = kind(random_state=1, fit_intercept=False).fit(wide, y)
+    np.testing.assert_array_equal(model.learner_.weights, own.learner_.weights)
+    for rows in (X, X.toarray()):
+        np.testing.assert_allclose(model.decision_function(rows), own.decision_function(wide),
+                                   rtol=1e-9, atol=1e-12)
+    if kind in LINEAR:
+        np.testing.assert_allclose(X @ model.coef_.T + model.intercept_,
+                                   model.decision_function(X), rtol=1e-9, atol=1e-12)
 
 
 # --- coefficients and probabilities -------------------------------------------------------------

@@ -45,7 +45,7 @@ width, power, floor, kernel, kernel_params, budget, tolerance
     ----------
     classes_ : ndarray of shape (2,)
     learner_ : RidgeFilter
-        The one that learned, on scaled rows with their column of ones.
+        The one that learned, on scaled rows with the intercept's column.
     scaler_, n_features_in_, feature_names_in_
         As for `ConfiditClassifier`.
 

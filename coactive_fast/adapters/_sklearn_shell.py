@@ -39,7 +39,8 @@ class Estimator(BaseEstimator):
     random_state: Any = None
     scaler_: StandardScaler | None = None
     n_features_in_: int
-    _ones: bool = False  # whether rows get a column of ones
+    _one: float = 0.0  # what the column of the intercept holds; 0: there is no such column
+    _thin_one: float = 1.0  # the same where the first rows are sparse
     _passes: str = "n_epochs"  # the parameter that says how often `fit` goes through its rows
 
     @contextlib.contextmanager
@@ -81,7 +82,8 @@ class Estimator(BaseEstimator):
 
     def _settle(self, X: Any) -> None:
         """Before the first rows: what becomes of them from here on."""
-        self._ones = switch("fit_intercept", self.fit_intercept)
+        one = self._thin_one if scipy.sparse.issparse(X) else 1.0
+        self._one = one if switch("fit_intercept", self.fit_intercept) else 0.0
         scale = self.scale
         if not isinstance(scale, (bool, np.bool_)):
             choice("scale", scale, ("dense",))
@@ -121,14 +123,15 @@ class Estimator(BaseEstimator):
         learner's runs over the stretches are its run over the whole, bit for bit.
         """
         n = X.shape[0]
-        plain = order is None and self.scaler_ is None and not self._ones
-        step = n if plain else max(1, BLOCK // max(1, X.shape[1]))
+        plain = order is None and self.scaler_ is None and not self._one
+        thin = scipy.sparse.issparse(X) and not (self.scaler_ is not None and self.scaler_.with_mean)
+        step = n if plain else max(1, BLOCK // max(1, X.nnz // n if thin else X.shape[1]))
         for begin in range(0, n, step):
             at = slice(begin, begin + step) if order is None else order[begin:begin + step]
             yield (X if plain else self._rows(X[at])), at
 
     def _rows(self, X: Any) -> Any:
-        """Some rows as the learner takes them: scaled, and with a column of ones."""
+        """Some rows as the learner takes them: scaled, and with the intercept's column."""
         scaler = self.scaler_
         if scaler is not None and scaler.with_mean and scipy.sparse.issparse(X):
             X = X.toarray()  # zero is no longer the usual number
@@ -136,11 +139,11 @@ class Estimator(BaseEstimator):
             if scaler is not None:
                 X = X.copy() if X.dtype == np.float64 else X.astype(np.float64)
                 X.data /= scaler.scale_[X.indices]
-            ones = np.ones((X.shape[0], 1))
-            return scipy.sparse.hstack([X, ones], format="csr") if self._ones else X
-        if scaler is None and not self._ones:
+            column = np.full((X.shape[0], 1), self._one)
+            return scipy.sparse.hstack([X, column], format="csr") if self._one else X
+        if scaler is None and not self._one:
             return X
-        rows = np.ones((len(X), X.shape[1] + self._ones))
+        rows = np.full((len(X), X.shape[1] + bool(self._one)), self._one)
         part = rows[:, :X.shape[1]]
         part[...] = X
         if scaler is not None:
@@ -154,7 +157,7 @@ class Estimator(BaseEstimator):
         d = self.n_features_in_
         weights = np.atleast_2d(weights)
         coef = weights[:, :d]
-        intercept = weights[:, d] if self._ones else np.zeros(len(weights))
+        intercept = weights[:, d] * self._one if self._one else np.zeros(len(weights))
         if self.scaler_ is not None:
             coef = coef / self.scaler_.scale_
             if self.scaler_.with_mean:
