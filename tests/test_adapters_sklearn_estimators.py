@@ -34,6 +34,7 @@ from coactive_fast.adapters import (  # noqa: E402
     _sklearn_binary,
     _sklearn_multiclass,
     _sklearn_ranker,
+    _sklearn_shell,
 )
 from coactive_fast.adapters import sklearn as adapter  # noqa: E402
 from coactive_fast.adapters.sklearn import (  # noqa: E402
@@ -234,6 +235,16 @@ def test_sparse_is_dense(kind, rng):
     for model, rows in ((centred, X), (more, X.toarray())):
         model.partial_fit(rows, y)
     np.testing.assert_array_equal(centred.predict(X), more.predict(X))
+
+
+@pytest.mark.parametrize("kind", [scipy.sparse.csr_matrix, scipy.sparse.csr_array])
+def test_a_column_more(kind):
+    for density in (0.0, 0.1, 1.0):
+        X = kind(scipy.sparse.random(20, 7, density=density, random_state=2, dtype=np.float32))
+        found = _sklearn_shell.with_column(X, 0.1)
+        wide = np.hstack([X.toarray(), np.full((20, 1), 0.1)])
+        np.testing.assert_array_equal(found.toarray(), wide)
+        assert isinstance(found, kind) and found.has_canonical_format
 
 
 @pytest.mark.parametrize("kind", OF_A_LEARNER)

