@@ -10,6 +10,7 @@
 ``losses``     compiled losses of online convex optimisation
 ``data``       loaders and generators
 ``metrics``    measures of rankings
+``logs``       recorded decisions: what another policy would have earned, and replay
 ``reference``  the same in plain NumPy, as definition and oracle (slow)
 """
 
@@ -127,6 +128,7 @@ __all__ = [
     "get_include",
     "kernels",
     "load",
+    "logs",
     "losses",
     "metric",
     "metrics",
@@ -139,10 +141,10 @@ __all__ = [
     "users",
 ]
 
-_LATER = ("data", "metrics", "reference")  # loaded when first asked for
+_LATER = ("data", "logs", "metrics", "reference")  # loaded when first asked for
 
 if TYPE_CHECKING:
-    from . import data, metrics, reference
+    from . import data, logs, metrics, reference
 else:
     def __getattr__(name):
         if name in _LATER:

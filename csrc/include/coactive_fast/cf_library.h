@@ -13,6 +13,7 @@
 #include "cf_feedback.h"
 #include "cf_full.h"
 #include "cf_full_many.h"
+#include "cf_log.h"
 #include "cf_loss.h"
 #include "cf_newton.h"
 #include "cf_normals.h"
@@ -155,7 +156,15 @@
     F(void, diag_entries, (const cf_diag *self, double *out))                                    \
     F(ptrdiff_t, click_preferences, (const cf_table *k, ptrdiff_t n, ptrdiff_t drawn,            \
                                      const double *score, const ptrdiff_t *ranking, ptrdiff_t m, \
-                                     const ptrdiff_t *clicked, double *weight, double *scratch))
+                                     const ptrdiff_t *clicked, double *weight, double *scratch)) \
+    F(int, log_read_json, (cf_log * self, const cf_log_rules *rules, const char *text,           \
+                           ptrdiff_t length))                                                    \
+    F(int, log_read_text, (cf_log * self, const cf_log_rules *rules, const char *text,           \
+                           ptrdiff_t length))                                                    \
+    F(void, log_place_names, (cf_log_names * self))                                              \
+    F(uint64_t, log_hash, (const char *bytes, ptrdiff_t length, uint64_t seed))                  \
+    F(void, log_columns, (const cf_log_names *self, ptrdiff_t begin, int bits, int chain,        \
+                          int64_t *column))
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_library {
