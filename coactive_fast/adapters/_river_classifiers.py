@@ -321,8 +321,7 @@ class FromActions(Built):
 
 
 class ConfiditClassifier(FromActions):
-    """`coactive_fast.Confidit` for river: told only whether its choice was right, it explores by
-    confidence.
+    """`coactive_fast.Confidit` for river: told right or wrong only, it explores by confidence.
 
     Parameters
     ----------
@@ -391,8 +390,7 @@ normalize
 
 
 class BanditronClassifier(FromActions):
-    """`coactive_fast.Banditron` for river: told only whether its choice was right, it explores by
-    chance.
+    """`coactive_fast.Banditron` for river: told right or wrong only, it explores by chance.
 
     Parameters
     ----------

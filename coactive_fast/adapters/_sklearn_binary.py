@@ -49,6 +49,10 @@ width, power, floor, kernel, kernel_params, budget, tolerance
     scaler_, n_features_in_, feature_names_in_
         As for `ConfiditClassifier`.
 
+    See Also
+    --------
+    OnlineLogisticClassifier : Sees all labels; more than two classes.
+
     Notes
     -----
     A margin estimates ``2 P(relevant | x) - 1``. `decision_function` is the margin (calibrated:
@@ -108,8 +112,10 @@ width, power, floor, kernel, kernel_params, budget, tolerance
         return tags
 
     def predict_proba(self, X: RowsLike) -> Vector:
-        """The chance of each class: of the second ``(1 + margin) / 2`` within [0, 1], or what was
-        fitted to the labels (``calibrate=True``).
+        """The chance of each class.
+
+        Of the second ``(1 + margin) / 2`` within [0, 1], or what was fitted to the labels
+        (``calibrate=True``).
 
         Parameters
         ----------
@@ -155,8 +161,9 @@ width, power, floor, kernel, kernel_params, budget, tolerance
 
 
 class OnlineLogisticClassifier(Probabilities, Classifier):
-    """Logistic regressions (`coactive_fast.OnlineRidge`), one pass and no step size; of more than
-    two classes each against the rest.
+    """Logistic regressions by `coactive_fast.OnlineRidge`: one pass and no step size.
+
+    Of more than two classes each against the rest.
 
     Parameters
     ----------
@@ -180,6 +187,10 @@ class OnlineLogisticClassifier(Probabilities, Classifier):
     scaler_, n_features_in_, feature_names_in_
         As for `ConfiditClassifier`.
 
+    See Also
+    --------
+    AROWClassifier : Diagonal, for many features; no probabilities.
+
     Notes
     -----
     Each row moves the weights by one Newton step of the log loss (Gauss-Newton where the row is
@@ -187,7 +198,8 @@ class OnlineLogisticClassifier(Probabilities, Classifier):
 
     References
     ----------
-    P. McCullagh, J. A. Nelder. Generalized linear models. Chapman and Hall, 1989.
+    T. S. Jaakkola, M. I. Jordan. Bayesian parameter estimation via variational methods.
+    Statistics and Computing 10, 2000.
 
     Examples
     --------

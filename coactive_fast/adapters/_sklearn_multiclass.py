@@ -32,8 +32,10 @@ class Linear(Named):
 
     @property
     def coef_(self) -> Vector:
-        """The weights of the features in the units of X; of two classes the second's less the
-        first's.
+        """The weights of the features in the units of X.
+
+        Of two classes the second's less the first's. With ``normalize=True`` they go with X up to
+        a factor for each row.
 
         Returns
         -------
@@ -61,8 +63,7 @@ class Linear(Named):
 
 
 class ConfiditClassifier(Probabilities, Linear):
-    """`coactive_fast.Confidit`: told only whether its own choice was right, it explores by
-    confidence.
+    """`coactive_fast.Confidit`: told right or wrong only, it explores by confidence.
 
     The label is used for that one bit and for nothing else, as if it were hidden.
 
@@ -152,11 +153,11 @@ diagonal_step, normalize, kernel, kernel_params
         return self.learner_.covariance != "kernel"
 
     def predict_proba(self, X: RowsLike) -> Vector:
-        """The chance of each class by Confidit's own model, ``P(y = i | x) = (alpha + u_i.x) / (1 +
-        alpha)``.
+        """The chance of each class by Confidit's own model.
 
-        The scores stand for ``u_i.x``; what they give is projected on the simplex, so that the
-        chances are none below 0 and sum to 1.
+        That is ``P(y = i | x) = (alpha + u_i.x) / (1 + alpha)``. The scores stand for ``u_i.x``;
+        what they give is projected on the simplex, so that the chances are none below 0 and sum
+        to 1.
 
         Parameters
         ----------
@@ -176,7 +177,7 @@ diagonal_step, normalize, kernel, kernel_params
 
 
 class BanditronClassifier(Linear):
-    """`coactive_fast.Banditron`: told only whether its own choice was right, it explores by chance.
+    """`coactive_fast.Banditron`: told right or wrong only, it explores by chance.
 
     Parameters
     ----------

@@ -50,6 +50,11 @@ class OnlineRidgeRegressor(Named, base.MiniBatchRegressor):
     max_features : int, optional
         None: 2**20 (diagonal).
 
+    References
+    ----------
+    A. E. Hoerl, R. W. Kennard. Ridge regression: biased estimation for nonorthogonal problems.
+    Technometrics 12, 1970.
+
     Examples
     --------
     >>> from coactive_fast.adapters.river import OnlineRidgeRegressor

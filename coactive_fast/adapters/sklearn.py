@@ -103,6 +103,15 @@ class OnlineRidgeRegressor(RegressorMixin, Estimator):
     coef_ : ndarray of shape (d,)
     intercept_ : float
 
+    See Also
+    --------
+    OnlineLogisticClassifier : For labels.
+
+    References
+    ----------
+    A. E. Hoerl, R. W. Kennard. Ridge regression: biased estimation for nonorthogonal problems.
+    Technometrics 12, 1970.
+
     Examples
     --------
     >>> from coactive_fast.adapters.sklearn import OnlineRidgeRegressor
