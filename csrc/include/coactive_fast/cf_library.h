@@ -164,7 +164,9 @@
     F(void, log_place_names, (cf_log_names * self))                                              \
     F(uint64_t, log_hash, (const char *bytes, ptrdiff_t length, uint64_t seed))                  \
     F(void, log_columns, (const cf_log_names *self, ptrdiff_t begin, int bits, int chain,        \
-                          int64_t *column))
+                          int64_t *column))                                                      \
+    F(int, full_draw, (const cf_full *self, const cf_table *k, cf_full_factor *kept,             \
+                       double scale, double *z, double *scratch))
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_library {

@@ -59,7 +59,8 @@
     CF_LINES_KERNELS(K)                                                                          \
     CF_OCTET_KERNELS(K)                                                                          \
     CF_MANY_KERNELS(K)                                                                           \
-    CF_CLICKS_KERNELS(K)
+    CF_CLICKS_KERNELS(K)                                                                         \
+    CF_CHOLESKY_KERNELS_2(K)
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_table {
