@@ -75,6 +75,7 @@ from .multiclass import (
 )
 from .rewards import (
     ArmBandit,
+    Catalogue,
     Decision,
     LinearBandit,
     LinearRewards,
@@ -89,6 +90,7 @@ __all__ = [
     "Ball",
     "Banditron",
     "Box",
+    "Catalogue",
     "Confidit",
     "ConvexPreferencePerceptron",
     "CustomPreferencePerceptron",

@@ -163,15 +163,19 @@ def unchanged(learner):
     return Unchanged(learner, play, read)
 
 
-def golden_cases(family):
+def golden_cases(family, room="rewards"):
     """The cases of a golden file: (name, arrays, constructor's arguments)."""
     if not FOLDER:
         reason = "COACTIVE_VECTORS does not name the folder of the golden vectors"
         return [pytest.param("none", {}, {}, marks=pytest.mark.skip(reason=reason))]
     found = {}
-    with np.load(Path(FOLDER) / f"rewards_{family}.npz") as file:
+    with np.load(Path(FOLDER) / f"{room}_{family}.npz") as file:
         for key in file.files:
             case, _, name = key.partition("__")
             found.setdefault(case, {})[name] = file[key]
+    for arrays in found.values():
+        if "meta" in arrays:
+            arrays["meta"] = json.loads(str(arrays["meta"]))
+            arrays["arguments"] = json.dumps(arrays["meta"]["arguments"])
     return [pytest.param(name, arrays, json.loads(str(arrays.pop("arguments"))), id=name)
             for name, arrays in found.items()]

@@ -19,6 +19,15 @@ cdef struct Crossed:
     const double *c
 
 
+# What has happened to A^-1. Two of these tell whether it is but one update further.
+cdef struct Past:
+    int64_t updates            # by c x x^T, c > 0
+    int64_t renewals           # A^-1 made anew from A
+    int64_t failures           # it was damaged, or A did not allow a renewal
+    const double *term         # NULL, or t of the last update: q fell by (x.t)^2 / scale
+    double scale
+
+
 cdef class Single(Ridges):
     # What has one answer; d = 0: no dimension yet and no memory.
     cdef double forget             # 1, or what the past is multiplied by at each example
@@ -53,6 +62,21 @@ cdef class Single(Ridges):
     # z <- w + width F z with F F^T = A^-1, for rows of n features.
     cdef double reach(self) noexcept nogil                     # the largest |w_i|
     cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil
+    # For bounds that outlive a round (rewards/_catalogue.pyx): whether q of every row only falls as
+    # examples are taken, but for what the inverse is off from that of A; by what share that is at
+    # the most, as measured now (O(d^3)), and by how much the share may grow in an example; what no
+    # eigenvalue of A^-1 exceeds; a copy of A (`matrix_room` doubles on a CF_LINE), and by it
+    # u^T A u, rounded up.
+    cdef bint steady(self) noexcept nogil
+    cdef double drift(self, Scratch s) noexcept nogil
+    cdef double drift_to_come(self) noexcept nogil
+    cdef double norm_of_inverse(self) noexcept nogil
+    cdef void tell_past(self, Past *out) noexcept nogil
+    cdef const double *means(self) noexcept nogil
+    cdef Py_ssize_t matrix_room(self) noexcept
+    cdef int fit_matrix(self, Scratch s) except -1
+    cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil
+    cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil
     cdef int decay(self, double f) except -1                   # the past weighs f times as much
     cdef int merge(self, Single other) except -1               # what both have seen
     cdef void shrink(self, Py_ssize_t d) noexcept              # features that were refused go

@@ -131,6 +131,37 @@ cdef class Single(Ridges):
     cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
         return CF_EVALUE
 
+    cdef bint steady(self) noexcept nogil:
+        return False
+
+    cdef double drift(self, Scratch s) noexcept nogil:
+        return 0.0
+
+    cdef double drift_to_come(self) noexcept nogil:
+        return 0.0
+
+    cdef double norm_of_inverse(self) noexcept nogil:
+        return 1.0 / self.ridge
+
+    cdef void tell_past(self, Past *out) noexcept nogil:
+        out.updates, out.renewals, out.failures = self.learned, 0, 0
+        out.term, out.scale = NULL, 1.0
+
+    cdef const double *means(self) noexcept nogil:
+        return NULL
+
+    cdef Py_ssize_t matrix_room(self) noexcept:
+        return self.d
+
+    cdef int fit_matrix(self, Scratch s) except -1:
+        return 0
+
+    cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil:
+        pass
+
+    cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil:
+        return 0.0
+
     cdef int decay(self, double f) except -1:
         raise NotImplementedError
 

@@ -44,6 +44,7 @@ from .multiclass_confidit import Confidit
 from .multiclass_newtron import Newtron
 from .rewards import ArmBandit, LinearBandit
 from .rewards_bandit import Decision
+from .rewards_catalogue import Catalogue
 from .rewards_ridge import OnlineRidge
 from .rewards_simulation import LinearRewards, RewardTable, simulate_bandit
 from .simulation import History, simulate, simulate_items
@@ -84,6 +85,7 @@ __all__ = [
     "Ball",
     "Banditron",
     "Box",
+    "Catalogue",
     "Confidit",
     "ConvexPreferencePerceptron",
     "CustomPreferencePerceptron",

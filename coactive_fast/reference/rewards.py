@@ -15,6 +15,7 @@ from coactive_fast._typing import Real, RowsLike, Seed, Vector
 
 from . import _check as check
 from .rewards_bandit import Bandit, Decision
+from .rewards_catalogue import Catalogue
 
 
 class LinearBandit(Bandit):
@@ -83,8 +84,8 @@ class LinearBandit(Bandit):
         >>> bandit.choose(X), bandit.choose(X, k=2), bandit.choose(X, allowed=[True, False, True])
         (1, array([1, 2]), 2)
         """
-        X, k = self._actions(X, context), self._k(k)
-        return self._chosen(self._known(X.shape[1]), X, self._allowed(allowed, len(X)), k)
+        (X, allowed), k = self._offered(X, allowed, context), self._k(k)
+        return self._chosen(self._known(X.shape[1]), X, allowed, k)
 
     def learn(self, x: RowsLike, reward: Real, *, weight: Real = 1.0,
               context: ArrayLike | None = None) -> None:
@@ -111,7 +112,7 @@ class LinearBandit(Bandit):
         >>> reference.LinearBandit().scores([[1.0], [3.0]])
         (array([0., 0.]), array([1., 3.]))
         """
-        X = self._actions(X, context)
+        X, _ = self._offered(X, None, context)
         return self._read(self._known(X.shape[1]), X)
 
     def probabilities(self, X: RowsLike, *, allowed: ArrayLike | None = None,
@@ -125,8 +126,7 @@ class LinearBandit(Bandit):
         >>> reference.LinearBandit(floor=0.5).probabilities([[1.0], [3.0]])
         array([0.25, 0.75])
         """
-        X, samples = self._actions(X, context), self._samples(samples)
-        allowed = self._allowed(allowed, len(X))
+        (X, allowed), samples = self._offered(X, allowed, context), self._samples(samples)
         return self._probabilities(self._known(X.shape[1]), X, allowed, samples)
 
     def decide(self, X: RowsLike, *, allowed: ArrayLike | None = None,
@@ -141,8 +141,8 @@ class LinearBandit(Bandit):
         >>> bandit.decide([[1.0], [3.0]]), bandit.pending
         (Decision(id=0, action=1, probability=1.0), 1)
         """
-        X, samples = self._actions(X, context), self._samples(samples)
-        allowed, models = self._allowed(allowed, len(X)), self._known(X.shape[1])
+        (X, allowed), samples = self._offered(X, allowed, context), self._samples(samples)
+        models = self._known(X.shape[1])
         return self._decision(models, X, allowed, samples, lambda i: (X[i].copy(),))
 
     def choose_pair(self, X: RowsLike) -> tuple[int, int]:
@@ -217,6 +217,16 @@ class LinearBandit(Bandit):
         return self._models[0].inverse
 
     # --- inside -------------------------------------------------------------------------------
+
+    def _offered(self, X, allowed, context):
+        """The rows, and which of them may be chosen; of a catalogue those that are there."""
+        rows = self._actions(X.rows if isinstance(X, Catalogue) else X, context)
+        allowed = self._allowed(allowed, len(rows))
+        if isinstance(X, Catalogue):
+            allowed = allowed & X.there
+            if not allowed.any():
+                raise ValueError("allowed must hold at least one True, of a row that is there")
+        return rows, allowed
 
     def _actions(self, X, context):
         return self._table(X, context=self._context(context))

@@ -63,7 +63,7 @@ cdef class BanditEngine(RewardEngine):
     cdef object ask(self, object X, object allowed, object context, int what, object k,
                     object samples):
         cdef Scratch s = self.borrow()
-        cdef Choice at = self.borrow_choice(s)
+        cdef Choice at = Choice() if isinstance(X, Catalogue) else self.borrow_choice(s)
         try:
             s.forget()
             self.offer(X, allowed, context, s, at)
@@ -94,9 +94,9 @@ cdef class BanditEngine(RewardEngine):
             else:
                 self.guard.begin_read()
             try:
-                status = self.read_offer(s, at, what == SCORES or places > 1)
+                found = self.attempt(s, at, what, places, times, &status)
                 if status == CF_OK:
-                    return self.act(s, at, what, places, times)
+                    return found
             finally:
                 if writes:
                     self.guard.end_write()
@@ -106,6 +106,12 @@ cdef class BanditEngine(RewardEngine):
                 break
             self.mend(s)
         self.fail(status, "x" if at.arms else "X")
+
+    cdef object attempt(self, Scratch s, Choice at, int what, Py_ssize_t k, Py_ssize_t samples,
+                        int *status):
+        """The answer, with the lock held; a status tells why there is none."""
+        status[0] = self.read_offer(s, at, what == SCORES or k > 1)
+        return self.act(s, at, what, k, samples) if status[0] == CF_OK else None
 
     cdef object act(self, Scratch s, Choice at, int what, Py_ssize_t k, Py_ssize_t samples):
         """The answer, from m and q."""
@@ -195,8 +201,8 @@ cdef class BanditEngine(RewardEngine):
             self.law(s, at, samples)
             law = new_vector(at.n)
             memcpy(data_of(law), at.p, <size_t>at.n * sizeof(double))
+        self.know_for(at)
         try:
-            self.model.know(at.d)
             self.score(s, at, self.chance)
             i = self.place(at)
         except BaseException:
@@ -204,6 +210,19 @@ cdef class BanditEngine(RewardEngine):
             raise
         if law is not None:
             probability = data_of(law)[i]
+        return self.remember(at, s, i, probability)
+
+    cdef int know_for(self, Choice at) except -1:
+        """Memory for what is to be decided."""
+        try:
+            self.model.know(at.d)
+        except BaseException:
+            self.model.raise_error(CF_OK)
+            raise
+        return 0
+
+    cdef object remember(self, Choice at, Scratch s, Py_ssize_t i, double probability):
+        """The decision for action i, which waits from now on."""
         self.waiting[self.decided] = self.kept(s, at, i)
         self.model.d = max(self.model.d, at.d)
         self.decided += 1
@@ -374,6 +393,9 @@ cdef class LinearEngine(BanditEngine):
         at.by.p = self.contexts
         at.by.c = NULL if at.context is None else data_of(<np.ndarray>at.context)
         at.arms = False
+        if isinstance(X, Catalogue):
+            at.items, at.mask = X, (<Catalogue>X).mask_of(allowed)
+            return 0
         if at.rows is None:
             at.rows = Rows()
         fill_rows(at.rows, X, "X")
@@ -399,9 +421,20 @@ cdef class LinearEngine(BanditEngine):
             status = model.read_offer(s, at, at.rows, self.rule, widths)
         return status
 
+    cdef object attempt(self, Scratch s, Choice at, int what, Py_ssize_t k, Py_ssize_t samples,
+                        int *status):
+        if at.items is not None:
+            return answer_items(self, s, at, what, k, samples, status)
+        return BanditEngine.attempt(self, s, at, what, k, samples, status)
+
     cdef tuple kept(self, Scratch s, Choice at, Py_ssize_t i):
         cdef cf_row row
-        at.rows.at(i, s.buffer, &row)
+        cdef Rows rows = at.rows
+        if at.items is not None:
+            rows = (<Catalogue>at.items).one(i)
+            s.buffer.fit(rows.d)
+            i = 0
+        rows.at(i, s.buffer, &row)
         self.cross(&row, at.by, s)
         return 0, copy_of(&row)
 
@@ -450,6 +483,8 @@ cdef class LinearEngine(BanditEngine):
         cdef Py_ssize_t i, first = 0, second = -1
         cdef np.ndarray rows
         self.refuse_pairs()
+        if isinstance(X, Catalogue):
+            raise TypeError("X must be rows: pairs are not chosen from a Catalogue")
         try:
             s.forget()
             self.offer(X, None, None, s, at)

@@ -10,6 +10,7 @@ from .._typing import Real, RowsLike, Seed, Vector
 from ..learner._chance import Chance
 from ..learner._check import choice, count, number
 from ..learner._random import make_generator
+from ._catalogue import Catalogue
 from ._engine import ArmCalls, ArmEngine, LinearCalls, LinearEngine
 from ._history import BanditHistory, Decision
 from ._policy import Rule
@@ -204,7 +205,7 @@ class LinearBandit(Bandit, LinearCalls):
                     power=power, noise=noise, norm_bound=norm_bound, delta=delta,
                     max_pending=max_pending, max_features=max_features, seed=seed)
 
-    def scores(self, X: RowsLike, *,
+    def scores(self, X: RowsLike | Catalogue, *,
                context: ArrayLike | None = None) -> tuple[Vector, Vector]:
         """``(means, widths)``: m and ``sqrt(q)`` of every row.
 
@@ -225,7 +226,7 @@ class LinearBandit(Bandit, LinearCalls):
         """
         return self._engine.scores(X, context)
 
-    def probabilities(self, X: RowsLike, *, allowed: ArrayLike | None = None,
+    def probabilities(self, X: RowsLike | Catalogue, *, allowed: ArrayLike | None = None,
                       context: ArrayLike | None = None,
                       samples: SupportsIndex | None = None) -> Vector:
         """With which `choose` would choose each row.
@@ -250,7 +251,7 @@ class LinearBandit(Bandit, LinearCalls):
         """
         return self._engine.probabilities(X, allowed, context, samples)
 
-    def decide(self, X: RowsLike, *, allowed: ArrayLike | None = None,
+    def decide(self, X: RowsLike | Catalogue, *, allowed: ArrayLike | None = None,
                context: ArrayLike | None = None,
                samples: SupportsIndex | None = None) -> Decision:
         """`choose`, remembered until the reward comes.

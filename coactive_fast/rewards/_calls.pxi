@@ -39,9 +39,11 @@ cdef class LinearCalls:
 
         Parameters
         ----------
-        X : array_like of shape (n, d) or scipy.sparse matrix
-            The actions of this round; their number may differ from round to round.
+        X : array_like of shape (n, d), scipy.sparse matrix or Catalogue
+            The actions of this round; their number may differ from round to round. Of very many
+            that stay the same, a `Catalogue` looks at few.
         allowed : array_like of bool, shape (n,), optional
+            Of a `Catalogue`: one an index ever given.
         k : int, optional
             So many, best first; with "squarecb" or a floor each place by the law of those left.
         context : array_like of shape (context_features,), optional

@@ -18,9 +18,13 @@ cdef class RewardEngine(RowEngine):
     # Regressions that are told numbers: the model is a Regressions.
     cdef bint logistic         # rewards lie in [0, 1]
     cdef bint modest           # weights are at most 1: the width of the theory wants it
+    # A number of its own for each stretch of examples in which nothing but learning has changed
+    # the model; no engine ever has that of another. No part of any state.
+    cdef int64_t era
 
     cdef double target_of(self, object value, str name) except? -1.0
     cdef double weight_of(self, object value) except -1.0
+    cdef void new_era(self) noexcept
     cdef Regressions copied(self)
     cdef int learn_weighted(self, object x, Py_ssize_t i, double y, double weight,
                             str name) except -1
@@ -48,6 +52,8 @@ cdef class BanditEngine(RewardEngine):
     cdef object ask(self, object X, object allowed, object context, int what, object k,
                     object samples)
     cdef object answer(self, Scratch s, Choice at, int what, object k, object samples)
+    cdef object attempt(self, Scratch s, Choice at, int what, Py_ssize_t k, Py_ssize_t samples,
+                        int *status)
     cdef object act(self, Scratch s, Choice at, int what, Py_ssize_t k, Py_ssize_t samples)
     # What the two kinds of bandits say: the arguments as C values; m and q, which answers a status;
     # what a decision has to remember.
@@ -60,6 +66,8 @@ cdef class BanditEngine(RewardEngine):
     cdef Py_ssize_t place(self, Choice at) except -1
     cdef int law(self, Scratch s, Choice at, Py_ssize_t samples) except -1
     cdef object decide_now(self, Scratch s, Choice at, Py_ssize_t samples)
+    cdef int know_for(self, Choice at) except -1
+    cdef object remember(self, Choice at, Scratch s, Py_ssize_t i, double probability)
     cdef int forget_oldest(self) except -1
     cdef int refuse_id(self, Py_ssize_t id) except -1
     cdef dict told_waiting(self)

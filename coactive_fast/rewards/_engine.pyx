@@ -1,7 +1,7 @@
 """The engines of the regression and of the bandits; see _engine.pxd.
 
-In here is what they share and the regression; _bandits.pxi has the bandits, _runs.pxi their run,
-_calls.pxi the calls of a single round.
+In here is what they share and the regression; _bandits.pxi has the bandits, _items.pxi how they
+choose from a catalogue, _runs.pxi their run, _calls.pxi the calls of a single round.
 """
 
 import numpy
@@ -11,7 +11,9 @@ cimport numpy as np
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, NAN, sqrt
 from libc.stddef cimport size_t
+from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
+from numpy.random cimport bitgen_t
 
 from coactive_fast._arrays cimport (
     as_count, as_flag, as_label, as_number, data_of, finite_vector, new_indices, new_vector,
@@ -23,8 +25,9 @@ from coactive_fast.learner._chance cimport Chance
 from coactive_fast.learner._engine cimport BUSY, Engine, Model
 from coactive_fast.learner._run cimport MORE
 from coactive_fast.learner._state cimport State, opened
-from coactive_fast.metric._single cimport sigmoid
-from coactive_fast.rewards._policy cimport THOMPSON, crossed
+from coactive_fast.metric._single cimport Single, sigmoid
+from coactive_fast.rewards._catalogue cimport NOT_THIS_WAY, Catalogue, among
+from coactive_fast.rewards._policy cimport GREEDY, SQUARECB, THOMPSON, UCB, crossed
 from coactive_fast.rows._rows cimport Rows, fill_rows, place_of, row_of, rows_of
 
 from coactive_fast.rewards._history import BanditHistory, Decision, RegressionHistory
@@ -32,6 +35,8 @@ from coactive_fast.rewards._history import BanditHistory, Decision, RegressionHi
 np.import_array()
 
 cdef const cf_table *K = cf_get_table()
+
+cdef int64_t eras = 0  # how many there were; with the GIL
 
 
 cdef class RewardEngine(RowEngine):
@@ -52,6 +57,7 @@ cdef class RewardEngine(RowEngine):
     def __init__(self, make, Chance chance, *, Py_ssize_t most, bint logistic, bint modest=False):
         self.logistic, self.modest = logistic, modest
         RowEngine.__init__(self, make, chance, most=most)
+        self.new_era()
 
     @property
     def fresh(self):
@@ -60,6 +66,17 @@ cdef class RewardEngine(RowEngine):
     def adopt(self, RowEngine other, changed):
         RowEngine.adopt(self, other, changed)
         self.modest = (<RewardEngine?>other).modest
+        if "forget" in changed:
+            self.new_era()
+
+    cdef void begin(self, Model model, Chance chance) noexcept:
+        RowEngine.begin(self, model, chance)
+        self.new_era()
+
+    cdef void new_era(self) noexcept:
+        global eras
+        eras += 1
+        self.era = eras
 
     # --- arguments ----------------------------------------------------------------------------
 
@@ -109,6 +126,7 @@ cdef class RewardEngine(RowEngine):
             model.decay(share)
             self.model = model
             self.stamp += 1
+            self.new_era()
         finally:
             self.guard.end_write()
 
@@ -126,6 +144,7 @@ cdef class RewardEngine(RowEngine):
             model.merge(theirs)
             self.model = model
             self.stamp += 1
+            self.new_era()
         finally:
             self.guard.end_write()
 
@@ -168,6 +187,7 @@ cdef class RewardEngine(RowEngine):
         self.guard.begin_write()
         try:
             self.model.repair(s)
+            self.new_era()
         finally:
             self.guard.end_write()
         return 0
@@ -234,5 +254,6 @@ cdef class RidgeRun(RowRun):
 
 
 include "_bandits.pxi"
+include "_items.pxi"
 include "_runs.pxi"
 include "_calls.pxi"

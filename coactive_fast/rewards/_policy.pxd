@@ -42,6 +42,8 @@ cdef class Choice:
     cdef Rows rows
     cdef Crossed by
     cdef object context        # keeps by.c alive
+    # A catalogue in the place of rows, and which of its rows are allowed: an array, or None.
+    cdef object items, mask
 
     cdef int fit(self, Py_ssize_t n) except -1
     cdef int fit_draws(self, Py_ssize_t d) except -1

@@ -51,6 +51,9 @@ found = cf.logs.evaluate(lambda X, context: [0.5, 0.5], log, estimator="dr", for
 assert_type(found.value, float)
 assert_type(found.interval, tuple[float, float])
 assert_type(found.running.lower, Vector)
+items = cf.Catalogue([[1.0], [2.0]], n_jobs=2)
+assert_type(cf.LinearBandit().choose(items), int)
+assert_type(items.add([[3.0]]), NDArray[np.intp])
 assert_type(cf.logs.evaluate(cf.LinearBandit(), log, reward_range=(0, 1)), cf.logs.Evaluation)
 assert_type(cf.logs.replay(cf.ArmBandit(2), log, p_min=0.5), cf.logs.ReplayHistory)
 assert_type(cf.logs.replay([cf.Confidit(2), cf.LinearBandit()], log, seed=1),

@@ -17,6 +17,7 @@
  */
 #ifndef CF_TABLE_H
 #define CF_TABLE_H
+#include "cf_catalogue.h"
 #include "cf_cholesky.h"
 #include "cf_clicks.h"
 #include "cf_dense.h"
@@ -60,7 +61,8 @@
     CF_OCTET_KERNELS(K)                                                                          \
     CF_MANY_KERNELS(K)                                                                           \
     CF_CLICKS_KERNELS(K)                                                                         \
-    CF_CHOLESKY_KERNELS_2(K)
+    CF_CHOLESKY_KERNELS_2(K)                                                                     \
+    CF_CATALOGUE_KERNELS(K)
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_table {

@@ -1,0 +1,313 @@
+/* Kernels of cf_catalogue.h. Included by the unit of each instruction set. */
+
+/* How many rows go abreast: four accumulators each, as many as there are registers. */
+#if defined(CF_LANES_V4)
+#define CF_CATALOGUE_ROWS 4
+#else
+#define CF_CATALOGUE_ROWS 2
+#endif
+
+/* Eight rows' products with y, or (own, a constant) with themselves, each as `dot` makes it. */
+#define CF_EIGHT(name, type, load, loadn)                                                        \
+    CF_INLINE void name##_some(ptrdiff_t n, const type *const *x, const double *y, int own, vd *s) \
+    {                                                                                            \
+        vd a[CF_CATALOGUE_ROWS][4];                                                              \
+        ptrdiff_t i = 0;                                                                         \
+        for (int r = 0; r < CF_CATALOGUE_ROWS; r++)                                              \
+            for (int c = 0; c < 4; c++)                                                          \
+                a[r][c] = v_zero();                                                              \
+        for (; i + 32 <= n; i += 32)                                                             \
+            for (int c = 0; c < 4; c++) {                                                        \
+                const vd other = own ? v_zero() : v_load(y + i + 8 * c);                         \
+                for (int r = 0; r < CF_CATALOGUE_ROWS; r++) {                                    \
+                    const vd row = load(x[r] + i + 8 * c);                                       \
+                    a[r][c] = v_fma(row, own ? row : other, a[r][c]);                            \
+                }                                                                                \
+            }                                                                                    \
+        const ptrdiff_t left = n - i, tail = left & 7;                                           \
+        for (int c = 0; c < 3; c++)                                                              \
+            if (left >= 8 * c + 8) {                                                             \
+                const vd other = own ? v_zero() : v_load(y + i + 8 * c);                         \
+                for (int r = 0; r < CF_CATALOGUE_ROWS; r++) {                                    \
+                    const vd row = load(x[r] + i + 8 * c);                                       \
+                    a[r][c] = v_fma(row, own ? row : other, a[r][c]);                            \
+                }                                                                                \
+            }                                                                                    \
+        if (tail) {                                                                              \
+            const vd other = own ? v_zero() : v_loadn(y + n - tail, tail);                       \
+            for (int r = 0; r < CF_CATALOGUE_ROWS; r++) {                                        \
+                const vd row = loadn(x[r] + n - tail, tail);                                     \
+                a[r][3] = v_fma(row, own ? row : other, a[r][3]);                                \
+            }                                                                                    \
+        }                                                                                        \
+        for (int r = 0; r < CF_CATALOGUE_ROWS; r++)                                              \
+            s[r] = v_add(v_add(a[r][0], a[r][1]), v_add(a[r][2], a[r][3]));                      \
+    }                                                                                            \
+    CF_INLINE vd name(ptrdiff_t n, const type *const *x, const double *y, int own)               \
+    {                                                                                            \
+        vd s[8];                                                                                 \
+        for (int r = 0; r < 8; r += CF_CATALOGUE_ROWS)                                           \
+            name##_some(n, x + r, y, own, s + r);                                                \
+        return v_sum8(s);                                                                        \
+    }
+/* The same with y and z at once, of rows that are read but once. */
+#define CF_EIGHT_TWO(name, type, load, loadn)                                                    \
+    CF_INLINE vd name(ptrdiff_t n, const type *const *x, const double *y, const double *z,       \
+                      vd *second)                                                                \
+    {                                                                                            \
+        vd s[8], t[8];                                                                           \
+        for (int r = 0; r < 8; r += CF_CATALOGUE_ROWS / 2) {                                     \
+            vd a[CF_CATALOGUE_ROWS / 2][4], b[CF_CATALOGUE_ROWS / 2][4];                         \
+            ptrdiff_t i = 0;                                                                     \
+            for (int k = 0; k < CF_CATALOGUE_ROWS / 2; k++)                                      \
+                for (int c = 0; c < 4; c++)                                                      \
+                    a[k][c] = b[k][c] = v_zero();                                                \
+            for (; i < n; i += 32) {                                                             \
+                const ptrdiff_t left = n - i < 32 ? n - i : 32, tail = left & 7;                 \
+                for (int c = 0; c < 4; c++)                                                      \
+                    if (left >= 8 * c + 8) {                                                     \
+                        const vd u = v_load(y + i + 8 * c), v = v_load(z + i + 8 * c);           \
+                        for (int k = 0; k < CF_CATALOGUE_ROWS / 2; k++) {                        \
+                            const vd row = load(x[r + k] + i + 8 * c);                           \
+                            a[k][c] = v_fma(row, u, a[k][c]);                                    \
+                            b[k][c] = v_fma(row, v, b[k][c]);                                    \
+                        }                                                                        \
+                    }                                                                            \
+                if (tail) {                                                                      \
+                    const vd u = v_loadn(y + n - tail, tail), v = v_loadn(z + n - tail, tail);   \
+                    for (int k = 0; k < CF_CATALOGUE_ROWS / 2; k++) {                            \
+                        const vd row = loadn(x[r + k] + n - tail, tail);                         \
+                        a[k][3] = v_fma(row, u, a[k][3]);                                        \
+                        b[k][3] = v_fma(row, v, b[k][3]);                                        \
+                    }                                                                            \
+                }                                                                                \
+            }                                                                                    \
+            for (int k = 0; k < CF_CATALOGUE_ROWS / 2; k++) {                                    \
+                s[r + k] = v_add(v_add(a[k][0], a[k][1]), v_add(a[k][2], a[k][3]));              \
+                t[r + k] = v_add(v_add(b[k][0], b[k][1]), v_add(b[k][2], b[k][3]));              \
+            }                                                                                    \
+        }                                                                                        \
+        *second = v_sum8(t);                                                                     \
+        return v_sum8(s);                                                                        \
+    }
+CF_EIGHT_TWO(eight_two, double, v_load, v_loadn)
+CF_EIGHT_TWO(eight_two_f32, float, v_load_f32, v_loadn_f32)
+#undef CF_EIGHT_TWO
+
+CF_EIGHT(eight_dots, double, v_load, v_loadn)
+CF_EIGHT(eight_dots_f32, float, v_load_f32, v_loadn_f32)
+#undef CF_EIGHT
+
+#define CF_ROWS_DOT(name, type, eight, own)                                                      \
+    CF_INLINE void name##_all(ptrdiff_t n, ptrdiff_t m, const type *x, ptrdiff_t stride,         \
+                              const double *y, double *out)                                      \
+    {                                                                                            \
+        for (ptrdiff_t t = 0; t < m; t += 8) {                                                   \
+            const ptrdiff_t some = m - t < 8 ? m - t : 8;                                        \
+            const type *row[8];                                                                  \
+            for (int l = 0; l < 8; l++)                                                          \
+                row[l] = x + (t + (l < some ? l : 0)) * stride;                                  \
+            v_storen(out + t, eight(n, row, y, own), some);                                      \
+        }                                                                                        \
+    }
+CF_ROWS_DOT(rows_dot, double, eight_dots, 0)
+CF_ROWS_DOT(rows_dot_f32, float, eight_dots_f32, 0)
+CF_ROWS_DOT(rows_square, double, eight_dots, 1)
+CF_ROWS_DOT(rows_square_f32, float, eight_dots_f32, 1)
+#undef CF_ROWS_DOT
+
+static void rows_dot(ptrdiff_t n, ptrdiff_t m, const double *x, ptrdiff_t stride, const double *y,
+                     double *out)
+{
+    rows_dot_all(n, m, x, stride, y, out);
+}
+
+static void rows_dot_f32(ptrdiff_t n, ptrdiff_t m, const float *x, ptrdiff_t stride,
+                         const double *y, double *out)
+{
+    rows_dot_f32_all(n, m, x, stride, y, out);
+}
+
+static void rows_square(ptrdiff_t n, ptrdiff_t m, const double *x, ptrdiff_t stride, double *out)
+{
+    rows_square_all(n, m, x, stride, NULL, out);
+}
+
+static void rows_square_f32(ptrdiff_t n, ptrdiff_t m, const float *x, ptrdiff_t stride,
+                            double *out)
+{
+    rows_square_f32_all(n, m, x, stride, NULL, out);
+}
+
+/* --- bounds in float32 ------------------------------------------------------------------------ */
+
+/* Errors of a sum and a product in float32, with room to spare. */
+#define CF_UP 3e-7f
+
+/* Bit i: byte i of 64 is not 0; each is 0 or 1. */
+CF_INLINE uint64_t bits_of(const uint8_t *flag)
+{
+    uint64_t bits = 0;
+    for (int g = 0; g < 8; g++) {
+        uint64_t eight;
+        memcpy(&eight, flag + 8 * g, 8);
+        bits |= (eight * 0x0102040810204080u >> 56) << (8 * g);
+    }
+    return bits;
+}
+
+static ptrdiff_t catalogue_scan(ptrdiff_t n, const float *top, const float *radius,
+                                const int32_t *slot, const float *table, float least,
+                                int32_t *open)
+{
+    ptrdiff_t found = 0;
+    for (ptrdiff_t b = 0; b < n; b += 64) {
+        const ptrdiff_t m = n - b < 64 ? n - b : 64;
+        uint8_t flag[64] = {0};
+        for (ptrdiff_t i = 0; i < m; i++)
+            flag[i] = !(top[b + i] + radius[b + i] * table[slot[b + i]] < least);
+        for (uint64_t bits = bits_of(flag); bits; bits &= bits - 1)
+            open[found++] = (int32_t)(b + __builtin_ctzll(bits));
+    }
+    return found;
+}
+
+static uint64_t catalogue_open(const float *m, const float *r, const int32_t *slot,
+                               const float *table, float more, float least, float *top,
+                               float *radius)
+{
+    float bound[64], most = m[0], widest = 0.0f;
+    uint8_t flag[64];
+    for (int i = 0; i < 64; i++) {
+        bound[i] = m[i] + r[i] * table[slot[i] & (CF_STALE - 1)];
+        flag[i] = !(bound[i] + r[i] * more < least);
+    }
+    for (int i = 0; i < 64; i++) {
+        most = bound[i] > most ? bound[i] : most;
+        widest = r[i] > widest ? r[i] : widest;
+    }
+    *top = most + CF_UP * (most < 0.0f ? -most : most);
+    *radius = widest;
+    return bits_of(flag);
+}
+
+/* --- a look ----------------------------------------------------------------------------------- */
+
+/* Never below what it was, as float32. */
+CF_INLINE void store_up(float *to, vd v, vd more)
+{
+    const vd most = v_set1(FLT_MAX);
+    const vd up = v_add(v, v_fma(v_abs(v), v_set1(2e-7), v_add(more, v_set1(FLT_MIN))));
+    v_store_f32(to, v_max(v_min(up, most), v_sub(v_zero(), most)));
+}
+
+/* Up to eight rows of a block, gathered. */
+typedef struct eight_rows {
+    int count, at[8];
+    int32_t from;  /* the oldest slot whose terms are wanted */
+    double r[8], slot[8];
+} eight_rows;
+
+#define CF_CATALOGUE_LOOK(name, type, eight, two)                                                \
+    CF_INLINE vd name##_less(const cf_look *how, const type *const *row, const eight_rows *g,    \
+                             double size, const vd *last)                                        \
+    { /* q by the terms that came after each row's slot */                                       \
+        const vd r = v_load(g->r), slot = v_load(g->slot), off = v_set1(how->drop * size);       \
+        vd q = v_mul(r, r);                                                                      \
+int32_t s = g->from + 1;                                                                 \
+        while (s <= how->slot) {                                                                 \
+            const ptrdiff_t at = s & (CF_CATALOGUE_TERMS - 1);                                   \
+            const ptrdiff_t next = (s + 1) & (CF_CATALOGUE_TERMS - 1);                           \
+            const double *term = how->terms + at * how->apart;                                   \
+            const int pair = s < how->slot && !((how->idle | how->renewed) >> next & 1);         \
+            const vm older = v_lt(slot, v_set1((double)s));                                      \
+            vd product = v_zero(), other = v_zero();                                             \
+            if (how->renewed >> at & 1)                                                          \
+                q = v_fma(q, v_keep(older, v_set1(how->drift)), q);                              \
+            s++;                                                                                 \
+            if (how->idle >> at & 1)                                                             \
+                continue;                                                                        \
+            if (last)                                                                            \
+                product = *last;                                                                 \
+            else if (pair)                                                                       \
+                product = two(how->n, row, term, how->terms + next * how->apart, &other);        \
+            else                                                                                 \
+                product = eight(how->n, row, term, 0);                                           \
+            product = v_max(v_sub(v_abs(product), off), v_zero());                               \
+            q = v_sub(q, v_keep(older, v_mul(product, product)));                                \
+            if (pair) {                                                                          \
+                const vm older_yet = v_lt(slot, v_set1((double)s++));                            \
+                other = v_max(v_sub(v_abs(other), off), v_zero());                               \
+                q = v_sub(q, v_keep(older_yet, v_mul(other, other)));                            \
+            }                                                                                    \
+        }                                                                                        \
+        return v_add(v_max(q, v_zero()),                                                         \
+                     v_set1((how->slot - g->from + 1) * how->rest * size * size));               \
+    }                                                                                            \
+    CF_INLINE uint64_t name##_eight(const cf_look *how, const type *x, ptrdiff_t stride,         \
+                                    eight_rows *g, double size, float *m, float *r,              \
+                                    int32_t *slot)                                               \
+    {                                                                                            \
+        const type *row[8];                                                                      \
+        float mean[8], spread[8];                                                                \
+        uint64_t afresh = 0;                                                                     \
+        for (int l = 0; l < 8; l++) {                                                            \
+            const int i = g->at[l < g->count ? l : 0];                                           \
+            row[l] = x + i * stride;                                                             \
+            g->r[l] = r[i];                                                                      \
+            g->slot[l] = slot[i];                                                                \
+        }                                                                                        \
+        /* most often in the first rounds: all were looked at in the round before */             \
+        const ptrdiff_t newest = how->slot & (CF_CATALOGUE_TERMS - 1);                           \
+        int young = how->slot > how->oldest && !(how->idle >> newest & 1);                       \
+        for (int l = 0; l < 8; l++)                                                              \
+            young &= g->slot[l] == how->slot - 1;                                                \
+        const vd best = v_set1(how->best);                                                       \
+        vd last = v_zero();                                                                      \
+        const vd now = young ? two(how->n, row, how->w, how->terms + newest * how->apart, &last) \
+                             : eight(how->n, row, how->w, 0);                                    \
+        const unsigned wanted =                                                                  \
+            vm_bits(v_ge(v_fma(v_load(g->r), v_set1(how->afresh), now), best));                  \
+        unsigned known = 0, reached = 0;                                                         \
+        store_up(mean, now, v_set1(how->blur * size));                                           \
+        g->from = how->slot;                                                                     \
+        for (int l = 0; l < g->count; l++)                                                       \
+            if (g->slot[l] < CF_STALE && g->slot[l] >= how->oldest) {                            \
+                known |= 1u << l;                                                                \
+                g->from = g->slot[l] < g->from ? (int32_t)g->slot[l] : g->from;                  \
+            }                                                                                    \
+        if (known) {                                                                             \
+            const vd root = v_sqrt(name##_less(how, row, g, size, young ? &last : NULL));        \
+            const vd most = v_fma(root, v_set1(how->width * (1.0 + 1e-12)), now);                \
+            reached = vm_bits(v_ge(most, best));                                                 \
+            store_up(spread, root, v_zero());                                                    \
+        }                                                                                        \
+        for (int l = 0; l < g->count; l++) {                                                     \
+            const int i = g->at[l];                                                              \
+            m[i] = mean[l];                                                                      \
+            if (known >> l & 1) {                                                                \
+                r[i] = spread[l] < r[i] ? spread[l] : r[i];                                      \
+                slot[i] = how->slot;                                                             \
+            } else {                                                                             \
+                slot[i] = how->slot | CF_STALE;                                                  \
+            }                                                                                    \
+            if (((wanted & ~known) | (known & reached)) >> l & 1)                                \
+                afresh |= (uint64_t)1 << i;                                                      \
+        }                                                                                        \
+        return afresh;                                                                           \
+    }                                                                                            \
+    static uint64_t name(const cf_look *how, const type *x, ptrdiff_t stride, uint64_t which,    \
+                         double size, float *m, float *r, int32_t *slot)                         \
+    {                                                                                            \
+        uint64_t afresh = 0;                                                                     \
+        eight_rows g;                                                                            \
+        while (which) {                                                                          \
+            for (g.count = 0; g.count < 8 && which; which &= which - 1)                          \
+                g.at[g.count++] = __builtin_ctzll(which);                                        \
+            afresh |= name##_eight(how, x, stride, &g, size, m, r, slot);                        \
+        }                                                                                        \
+        return afresh;                                                                           \
+    }
+CF_CATALOGUE_LOOK(catalogue_look, double, eight_dots, eight_two)
+CF_CATALOGUE_LOOK(catalogue_look_f32, float, eight_dots_f32, eight_two_f32)
+#undef CF_CATALOGUE_LOOK
