@@ -54,6 +54,7 @@ from .filtering import (
     SimpleFilter,
     run_topics,
 )
+from .fleet import Fleet
 from .learner import load
 from .multiclass import (
     Banditron,
@@ -87,6 +88,7 @@ __all__ = [
     "DuelingBandit",
     "ExponentiatedPreferencePerceptron",
     "FeasibleSet",
+    "Fleet",
     "Items",
     "L1Ball",
     "LinearBandit",

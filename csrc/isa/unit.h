@@ -29,6 +29,7 @@
 #include "ridge.c"
 #include "many.c"
 #include "clicks.c"
+#include "packed.c"
 
 #define CF_TEXT2(x) #x
 #define CF_TEXT(x) CF_TEXT2(x)

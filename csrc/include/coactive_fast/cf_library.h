@@ -11,6 +11,7 @@
 #include "cf_diag.h"
 #include "cf_faces.h"
 #include "cf_feedback.h"
+#include "cf_fleet.h"
 #include "cf_full.h"
 #include "cf_full_many.h"
 #include "cf_loss.h"
@@ -155,7 +156,26 @@
     F(void, diag_entries, (const cf_diag *self, double *out))                                    \
     F(ptrdiff_t, click_preferences, (const cf_table *k, ptrdiff_t n, ptrdiff_t drawn,            \
                                      const double *score, const ptrdiff_t *ranking, ptrdiff_t m, \
-                                     const ptrdiff_t *clicked, double *weight, double *scratch))
+                                     const ptrdiff_t *clicked, double *weight, double *scratch)) \
+    F(uint64_t, fleet_sum, (const uint64_t *words, int64_t n))                                   \
+    F(uint64_t, fleet_hash, (uint64_t key))                                                      \
+    F(uint64_t, fleet_text_hash, (const char *text))                                             \
+    F(void, fleet_expect, (const cf_fleet *self, uint64_t hash))                                 \
+    F(void, fleet_fetch, (const cf_fleet *self, uint64_t hash))                                  \
+    F(int64_t, fleet_find, (const cf_fleet *self, uint64_t key, const char *text, uint64_t *at)) \
+    F(int, fleet_has_slot, (const cf_fleet *self))                                               \
+    F(int, fleet_has_entry, (const cf_fleet *self))                                              \
+    F(int64_t, fleet_get, (const cf_fleet *self, uint64_t key, const char *text, uint64_t *out)) \
+    F(int, fleet_copy, (const cf_fleet *self, int64_t slot, uint64_t *out))                      \
+    F(uint64_t *, fleet_take, (const cf_fleet *self, int64_t area, int64_t slot, int64_t block)) \
+    F(uint64_t *, fleet_create, (const cf_fleet *self, int64_t area, uint64_t key,               \
+                                const char *text, uint64_t at))                                  \
+    F(void, fleet_put, (const cf_fleet *self, int64_t area))                                     \
+    F(void, fleet_remove, (const cf_fleet *self, int64_t slot, uint64_t at))                     \
+    F(int64_t, fleet_replay, (const cf_fleet *self))                                             \
+    F(int, fleet_whole, (const cf_fleet *self, const uint64_t *record))                          \
+    F(void, fleet_enter, (const cf_fleet *self, uint64_t *index, uint64_t entries,               \
+                          int64_t slot))
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_library {

@@ -29,6 +29,7 @@
 #include "cf_many.h"
 #include "cf_memory.h"
 #include "cf_octet.h"
+#include "cf_packed.h"
 #include "cf_postings.h"
 #include "cf_rank.h"
 #include "cf_ridge.h"
@@ -59,7 +60,8 @@
     CF_LINES_KERNELS(K)                                                                          \
     CF_OCTET_KERNELS(K)                                                                          \
     CF_MANY_KERNELS(K)                                                                           \
-    CF_CLICKS_KERNELS(K)
+    CF_CLICKS_KERNELS(K)                                                                         \
+    CF_PACKED_KERNELS(K)
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_table {
