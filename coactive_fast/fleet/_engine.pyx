@@ -565,7 +565,7 @@ cdef class FleetEngine:
         """The arguments as they are learned from, all checked."""
         cdef RewardEngine engine = <RewardEngine>self.seat.engine
         cdef Stream s = Stream()
-        cdef Py_ssize_t t, n
+        cdef Py_ssize_t n
         self.refuse_writing()
         s.keys, s.rows = keys_of(keys), rows_of(X, "X")
         n = s.rows.n
@@ -581,9 +581,11 @@ cdef class FleetEngine:
             s.arm = labels_of(answers[0], "arm", n, engine.model.k)
         s.context = self.contexts_of(context, n)
         s.m = new_vector(n) if type(engine) is RewardEngine else None
-        for t in range(n):
-            engine.target_of(data_of(s.y)[t], "y")
-            engine.weight_of(data_of(s.weight)[t])
+        if n:  # the engine has the words for what it does not take
+            engine.weight_of((<object>s.weight).min())
+            engine.weight_of((<object>s.weight).max())
+            engine.target_of((<object>s.y).min(), "y")
+            engine.target_of((<object>s.y).max(), "y")
         return s
 
     cdef np.ndarray contexts_of(self, object context, Py_ssize_t n):

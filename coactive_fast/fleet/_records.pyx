@@ -5,6 +5,7 @@ import numpy
 cimport numpy as np
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals
+from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.string cimport memcpy, memset
 
@@ -42,6 +43,12 @@ cdef int text_of(str key, char *out) except -1:
 
 cdef int key_of(object key, Key *out) except -1:
     cdef int64_t number
+    cdef int beyond = 0
+    if type(key) is int:
+        number = PyLong_AsLongLongAndOverflow(key, &beyond)
+        if not beyond:
+            out.is_text, out.word = False, <uint64_t>number
+            return 0
     if isinstance(key, str):
         out.is_text = True
         text_of(key, out.text)
