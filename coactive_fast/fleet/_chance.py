@@ -6,12 +6,11 @@ WORD = 2**64 - 1
 SPREAD = 0xDA942042E4DD58B5_9E3779B97F4A7C15  # odd: neighbours begin far from each other
 
 
-def start_of(parameters, chance):
+def start_of(parameters, bits):
     """``(state of the generator, whether all models begin there)``; the seed None: each elsewhere.
 
     With a seed a model draws as a learner of its own with that seed would.
     """
-    bits = chance.generator.bit_generator
     if type(bits) is not np.random.PCG64:
         raise ValueError("seed must be None or make a PCG64, as default_rng does, got a "
                          f"{type(bits).__name__}: a fleet keeps no other generator")

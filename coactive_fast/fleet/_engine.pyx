@@ -312,7 +312,7 @@ cdef class FleetEngine:
         cdef Py_ssize_t first = <int>CF_FLEET_EXTRA
         if not self.records.laid:
             seat = self.unfed
-        bits = seat.engine.chance.generator.bit_generator
+        bits = bits_of(seat.engine)
         drawn = None
         if there:
             drawn = (<object>seat.desk)[first:first + GENERATOR].copy()
@@ -707,6 +707,12 @@ cdef class FleetEngine:
             L.fleet_create(core, 0, keys.word(t), keys.text(t), at)
             L.fleet_put(core, 0)
         return end
+
+
+def bits_of(RowEngine engine):
+    """The bit generator that a learner's engine draws from."""
+    engine.chance.give_back()
+    return engine.chance.generator.bit_generator
 
 
 cdef np.ndarray labels_of(object value, str name, Py_ssize_t n, Py_ssize_t k):

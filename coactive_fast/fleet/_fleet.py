@@ -15,7 +15,7 @@ from ..learner import _file, _store
 from ..learner._base import Learner
 from ..learner._check import choice, count, number
 from . import _chance, _pack
-from ._engine import FleetCalls, FleetEngine
+from ._engine import FleetCalls, FleetEngine, bits_of
 from ._file import File
 from ._form import PackedForm
 from ._records import Records
@@ -56,7 +56,8 @@ class Fleet(FleetCalls):
         A learner of the template's kind and parameters that has learned: with what every model
         begins. It stands in the file.
     prior_weight : float, default 1.0
-        In [0, 1]: how much the prior's evidence counts, as by `decay`.
+        Above 0: how many times the prior's evidence counts, ``A <- ridge I + f (A - ridge I)`` and
+        ``A w <- f A w``.
 
     Notes
     -----
@@ -115,7 +116,7 @@ class Fleet(FleetCalls):
         if template is None or capacity is None:
             raise TypeError('template and capacity must be given with mode="w"')
         slots = count("capacity", capacity, least=1, most=MOST)
-        weight = number("prior_weight", weight, least=0.0, most=1.0)
+        weight = number("prior_weight", weight, above=0.0)
         _refuse_template(template)
         if prior is not None:
             _refuse_other(prior, template, "prior")
@@ -309,7 +310,7 @@ class _Kind:
         self.contexts = int(parameters.get("context_features", 0))
         self.start, self.extra = None, 0
         if _draws(parameters):
-            self.start = _chance.start_of(parameters, template._engine.chance)
+            self.start = _chance.start_of(parameters, bits_of(template._engine))
             self.extra = 5
         self.d, self.rounds, self.blocks = (0, 0, []) if prior is None else prior
 
@@ -328,8 +329,7 @@ class _Kind:
     def record(self, layout, rounds, blocks, learner):
         record = _pack.filled(layout, self.extra, rounds, blocks, self.forgets, self.ridge)
         if self.extra:
-            state = learner._engine.chance.generator.bit_generator.state
-            record[_pack.HEAD:_pack.HEAD + 5] = _chance.words_of(state)
+            record[_pack.HEAD:_pack.HEAD + 5] = _chance.words_of(bits_of(learner._engine).state)
         return record
 
     def learner(self, layout, record):
@@ -337,7 +337,7 @@ class _Kind:
         learner = _pack.give(self.template.clone(), layout.d, rounds, blocks, self.ridge)
         words = record[_pack.HEAD:_pack.HEAD + 5]
         if self.extra and words.any():
-            learner._engine.chance.generator.bit_generator.state = _chance.state_from(words)
+            bits_of(learner._engine).state = _chance.state_from(words)
         return learner
 
 
@@ -376,7 +376,7 @@ def _weighed(template, prior, weight):
     d, rounds, blocks = _pack.blocks_of(prior)
     if d == 0:
         return None
-    if weight < 1.0:
+    if weight != 1.0:
         blocks = _pack.scaled(blocks, float(template._parameters["ridge"]), weight)
     return d, rounds, blocks
 
