@@ -114,9 +114,9 @@ class File:
         if path is None:
             handle, temporary, shown = _nameless(), None, "a fleet in memory"
         else:
+            path = shown = os.fsdecode(path)
             target, mode = _check(path)
             old = _lock_what_is_there(target)
-            shown = path
             temporary = os.path.join(os.path.dirname(target),
                                      f".coactive_fast-{secrets.token_hex(8)}.tmp")
             handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,

@@ -124,7 +124,9 @@ class Fleet(FleetCalls):
         head = {"fleet": 1, "capacity": slots, "prior_weight": weight,
                 "template": _store.encode(template, arrays, "template"),
                 "prior": _store.encode(prior, arrays, "prior")}
-        self._begin(File.create(path, _file.to_bytes(head, arrays)), template, slots, prior, weight)
+        self._take(template, prior, weight)
+        file = File.create(path, _file.to_bytes(head, arrays))
+        self._begin(file, slots)
 
     def _open(self, path, template, mode, prior):
         if path is None:
@@ -143,14 +145,17 @@ class Fleet(FleetCalls):
                 raise ValueError(f"{file.path!r}: {error}") from error
             if template is not None:
                 _refuse_other(template, found, "template")
-            self._begin(file, found, slots, prior, weight)
+            self._take(found, prior, weight)
+            self._begin(file, slots)
         except BaseException:
             file.close()
             raise
 
-    def _begin(self, file, template, slots, prior, weight):
+    def _take(self, template, prior, weight):
         self._template, self._prior = template, _weighed(template, prior, weight)
         self._kind = _Kind(template, self._prior)
+
+    def _begin(self, file, slots):
         records = Records(file, self._kind.fresh)
         if file.writable:
             lost = _put_in_order(file, records)
@@ -160,7 +165,7 @@ class Fleet(FleetCalls):
                               "models were cut in two: they begin again from the prior",
                               RuntimeWarning, stacklevel=4)
         kind = self._kind
-        self._engine = FleetEngine(records, template.clone, kind.form, contexts=kind.contexts,
+        self._engine = FleetEngine(records, self._template.clone, kind.form, contexts=kind.contexts,
                                    extra=kind.extra, slots=slots, unfed=self._unfed(),
                                    start=kind.start)
 

@@ -66,38 +66,41 @@ cdef int key_of(object key, Key *out) except -1:
 
 
 cdef Keys keys_of(object keys):
+    cdef Keys out
+    if isinstance(keys, (str, bytes)):
+        raise TypeError("keys must be a sequence of keys, one a row, got a single one")
+    if not isinstance(keys, (list, tuple)):  # whose texts numpy would shorten by zeros at the end
+        keys = numpy.asarray(keys)
+        if keys.ndim != 1:
+            raise ValueError(f"keys must be one-dimensional, got shape {keys.shape}")
+        if keys.dtype.kind in "iu":
+            if keys.dtype == numpy.uint64 and len(keys) and keys.max() >= 2**63:
+                raise ValueError(f"keys must be in -2**63 ... 2**63 - 1, got {keys.max()}")
+            out = Keys()
+            out.n = len(keys)
+            out.words = <np.ndarray>numpy.ascontiguousarray(keys, dtype=numpy.int64)
+            return out
+        keys = keys.tolist()
+    return listed(list(keys))
+
+
+cdef Keys listed(list keys):
+    """Keys one by one."""
     cdef Keys out = Keys()
     cdef Py_ssize_t t
     cdef Key key
-    if isinstance(keys, (str, bytes)):
-        raise TypeError("keys must be a sequence of keys, one a row, got a single one")
-    given = numpy.asarray(keys)
-    if given.ndim != 1:
-        raise ValueError(f"keys must be one-dimensional, got shape {given.shape}")
-    out.n = len(given)
-    if given.dtype.kind in "iu":
-        if given.dtype == numpy.uint64 and out.n and given.max() >= 2**63:
-            raise ValueError(f"keys must be in -2**63 ... 2**63 - 1, got {given.max()}")
-        out.words = <np.ndarray>numpy.ascontiguousarray(given, dtype=numpy.int64)
-        return out
-    if given.dtype.kind not in "UOT" and out.n:
-        raise TypeError(f"keys must be whole numbers or texts, got dtype {given.dtype}")
-    listed = given.tolist()
-    if out.n and not isinstance(listed[0], str):
-        for one in listed:
-            if isinstance(one, str):
-                raise TypeError("keys must all be whole numbers or all texts")
-            key_of(one, &key)
-        out.words = <np.ndarray>numpy.array(listed, dtype=numpy.int64)
-        return out
-    out.are_text = out.n > 0
+    out.n = len(keys)
+    out.are_text = out.n > 0 and isinstance(keys[0], str)
     out.words = <np.ndarray>numpy.empty(out.n, dtype=numpy.int64)
-    out.bytes = <np.ndarray>numpy.empty(out.n * CF_FLEET_TEXT, dtype=numpy.uint8)
+    if out.are_text:
+        out.bytes = <np.ndarray>numpy.empty(out.n * CF_FLEET_TEXT, dtype=numpy.uint8)
     for t in range(out.n):
-        if not isinstance(listed[t], str):
+        key_of(keys[t], &key)
+        if key.is_text != out.are_text:
             raise TypeError("keys must all be whole numbers or all texts")
-        text_of(listed[t], <char *>out.text(t))
-        (<uint64_t *>np.PyArray_DATA(out.words))[t] = L.fleet_text_hash(out.text(t))
+        (<uint64_t *>np.PyArray_DATA(out.words))[t] = key.word
+        if key.is_text:
+            memcpy(<char *>out.text(t), key.text, CF_FLEET_TEXT)
     return out
 
 
