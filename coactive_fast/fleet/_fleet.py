@@ -14,10 +14,9 @@ from .._typing import Real, RowsLike
 from ..learner import _file, _store
 from ..learner._base import Learner
 from ..learner._check import choice, count, number
-from . import _chance, _pack
-from ._engine import FleetCalls, FleetEngine, bits_of
+from ._engine import FleetCalls
 from ._file import File
-from ._form import PackedForm
+from ._kinds import kind_of, refuse_other
 from ._records import Records
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ Key: TypeAlias = "int | str"
 
 MODES = ("w", "r+", "r")
 MOST = 2**31 - 1  # slots, so that an index has less than 2^32 entries
-REWARDS = ("LinearBandit", "ArmBandit", "OnlineRidge")
 
 
 class Fleet(FleetCalls):
@@ -43,9 +41,10 @@ class Fleet(FleetCalls):
     path : str, path-like or None
         None: in memory, and gone with the fleet.
     template : Learner
-        A fresh `LinearBandit`, `ArmBandit` or `OnlineRidge`, with the full covariance. With
-        mode="r" and "r+" it may be left out; if given it must be of the kind and parameters in the
-        file.
+        A fresh `LinearBandit`, `ArmBandit`, `OnlineRidge` or `RidgeFilter` (without a window or
+        calibration), each with the full covariance, or a `PreferencePerceptron` over `Ranking`.
+        With mode="r" and "r+" it may be left out; if given it must be of the kind and parameters in
+        the file.
     capacity : int
         How many models the file has room for at first; it grows by itself, twice as large each
         time. With mode="r" and "r+" it is not looked at.
@@ -117,16 +116,15 @@ class Fleet(FleetCalls):
             raise TypeError('template and capacity must be given with mode="w"')
         slots = count("capacity", capacity, least=1, most=MOST)
         weight = number("prior_weight", weight, above=0.0)
-        _refuse_template(template)
+        kind = kind_of(template)
         if prior is not None:
-            _refuse_other(prior, template, "prior")
+            refuse_other(prior, template, "prior")
         arrays: dict[str, Any] = {}
         head = {"fleet": 1, "capacity": slots, "prior_weight": weight,
                 "template": _store.encode(template, arrays, "template"),
                 "prior": _store.encode(prior, arrays, "prior")}
-        self._take(template, prior, weight)
-        file = File.create(path, _file.to_bytes(head, arrays))
-        self._begin(file, slots)
+        self._kind = kind(template, prior, weight)
+        self._begin(File.create(path, _file.to_bytes(head, arrays)), slots)
 
     def _open(self, path, template, mode, prior):
         if path is None:
@@ -139,21 +137,16 @@ class Fleet(FleetCalls):
             try:
                 found = _store.decode(head["template"], arrays)
                 prior = _store.decode(head["prior"], arrays)
-                _refuse_template(found)
-                slots, weight = head["capacity"], head["prior_weight"]
+                self._kind = kind_of(found)(found, prior, head["prior_weight"])
+                slots = head["capacity"]
             except (LookupError, TypeError, ValueError, AttributeError) as error:
                 raise ValueError(f"{file.path!r}: {error}") from error
             if template is not None:
-                _refuse_other(template, found, "template")
-            self._take(found, prior, weight)
+                refuse_other(template, found, "template")
             self._begin(file, slots)
         except BaseException:
             file.close()
             raise
-
-    def _take(self, template, prior, weight):
-        self._template, self._prior = template, _weighed(template, prior, weight)
-        self._kind = _Kind(template, self._prior)
 
     def _begin(self, file, slots):
         records = Records(file, self._kind.fresh)
@@ -164,13 +157,7 @@ class Fleet(FleetCalls):
                 warnings.warn(f"{file.path!r}: the machine stopped while it was written, and {lost} "
                               "models were cut in two: they begin again from the prior",
                               RuntimeWarning, stacklevel=4)
-        kind = self._kind
-        self._engine = FleetEngine(records, self._template.clone, kind.form, contexts=kind.contexts,
-                                   extra=kind.extra, slots=slots, unfed=self._unfed(),
-                                   start=kind.start)
-
-    def _unfed(self):
-        return _pack_copy(self._template, self._prior)
+        self._engine = self._kind.engine(records, slots)
 
     # --- one model ------------------------------------------------------------------------------
 
@@ -178,29 +165,29 @@ class Fleet(FleetCalls):
         """A copy of a key's model as an ordinary learner; of a key not there: the prior."""
         words = self._engine.words(key)
         if words is None:
-            return self._unfed()
+            return self._kind.unfed()
         return self._kind.learner(self._engine.records.file.layout, words)
 
     def __setitem__(self, key: Key, learner: Learner) -> None:
         """A learner of the template's kind and parameters becomes the model of a key."""
-        _refuse_other(learner, self._template, "learner")
+        kind = self._kind
+        refuse_other(learner, kind.template, "learner")
         if getattr(learner, "pending", 0):
             raise ValueError(f"learner has {learner.pending} pending decisions, for which a record "
                              "has no room")
-        d, rounds, blocks = _pack.blocks_of(learner)
-        layout = self._engine.records.file.layout
+        d, layout = kind.dimension(learner), self._engine.records.file.layout
         if d == 0:
             raise ValueError("learner has learned nothing: delete the key instead")
         if layout is None:
-            self._kind.refuse_width(d)
+            kind.refuse_width(d)
             self._engine.begin(d, key)
             layout = self._engine.records.file.layout
         if d != layout.d:
             raise ValueError(f"learner must have {layout.d} features, as the fleet has, got {d}")
-        if len(blocks) != layout.k:
-            raise ValueError(f"learner must have {layout.k} arms, as the fleet has, got "
-                             f"{len(blocks)}")
-        self._engine.put(key, self._kind.record(layout, rounds, blocks, learner))
+        arms = getattr(learner, "n_arms", 1)
+        if arms != layout.k:
+            raise ValueError(f"learner must have {layout.k} arms, as the fleet has, got {arms}")
+        self._engine.put(key, kind.record(layout, learner))
 
     def __delitem__(self, key: Key) -> None:
         """Forgets a model; its room is used again."""
@@ -261,7 +248,7 @@ class Fleet(FleetCalls):
     @property
     def template(self) -> Any:
         """A fresh learner of the kind and parameters of all models."""
-        return self._template.clone()
+        return self._kind.template.clone()
 
     @property
     def capacity(self) -> int:
@@ -295,103 +282,10 @@ class Fleet(FleetCalls):
         self.close()
 
     def __repr__(self) -> str:
-        return f"Fleet({self._engine.path!r}, {self._template!r})"
+        return f"Fleet({self._engine.path!r}, {self._kind.template!r})"
 
     def __reduce__(self) -> Any:
         raise TypeError("a Fleet cannot be copied or pickled: open its file with mode='r'")
-
-
-# --- the kinds ---------------------------------------------------------------------------------------
-
-
-class _Kind:
-    """What a template's kind keeps in a record."""
-
-    def __init__(self, template, prior):
-        self.template, parameters = template, template._parameters
-        self.ridge, self.forget = float(parameters["ridge"]), float(parameters["forget"])
-        self.logistic = parameters["link"] == "logistic"
-        self.forgets = self.forget < 1.0
-        self.contexts = int(parameters.get("context_features", 0))
-        self.start, self.extra = None, 0
-        if _draws(parameters):
-            self.start = _chance.start_of(parameters, bits_of(template._engine))
-            self.extra = 5
-        self.d, self.rounds, self.blocks = (0, 0, []) if prior is None else prior
-
-    def form(self):
-        return PackedForm(self.ridge, self.forget, self.logistic)
-
-    def refuse_width(self, d):
-        if self.d and d != self.d:
-            raise ValueError(f"x must have {self.d} features, as the prior has, got {d}")
-
-    def fresh(self, layout):
-        """The record of a model that nobody has fed."""
-        self.refuse_width(layout.d)
-        return _pack.filled(layout, self.extra, self.rounds, self.blocks, self.forgets, self.ridge)
-
-    def record(self, layout, rounds, blocks, learner):
-        record = _pack.filled(layout, self.extra, rounds, blocks, self.forgets, self.ridge)
-        if self.extra:
-            record[_pack.HEAD:_pack.HEAD + 5] = _chance.words_of(bits_of(learner._engine).state)
-        return record
-
-    def learner(self, layout, record):
-        rounds, blocks = _pack.taken(layout, record, self.forgets)
-        learner = _pack.give(self.template.clone(), layout.d, rounds, blocks, self.ridge)
-        words = record[_pack.HEAD:_pack.HEAD + 5]
-        if self.extra and words.any():
-            bits_of(learner._engine).state = _chance.state_from(words)
-        return learner
-
-
-def _draws(parameters):
-    return (parameters.get("explore") in ("thompson", "squarecb")
-            or parameters.get("floor", 0.0) > 0.0)
-
-
-def _refuse_template(template):
-    name = type(template).__name__
-    if name not in REWARDS or _store.learners().get(name) is not type(template):
-        raise TypeError(f"template must be one of {', '.join(REWARDS)}, got {name}")
-    if template._parameters["covariance"] != "full":
-        raise ValueError('template must have covariance="full", got '
-                         f'{template._parameters["covariance"]!r}')
-    if not template._engine.fresh:
-        raise ValueError("template must not have learned anything: give it as prior")
-
-
-def _refuse_other(learner, template, name):
-    """A learner of another kind or with other parameters."""
-    if type(learner) is not type(template):
-        raise TypeError(f"{name} must be a {type(template).__name__}, as the fleet's models are, "
-                        f"got {type(learner).__name__}")
-    for parameter, value in template._parameters.items():
-        given = learner._parameters[parameter]
-        if parameter != "seed" and given != value:
-            raise ValueError(f"{name} must have {parameter}={value!r}, as the fleet has, got "
-                             f"{given!r}")
-
-
-def _weighed(template, prior, weight):
-    """``(d, rounds, blocks)`` of the prior; None where there is none."""
-    if prior is None:
-        return None
-    d, rounds, blocks = _pack.blocks_of(prior)
-    if d == 0:
-        return None
-    if weight != 1.0:
-        blocks = _pack.scaled(blocks, float(template._parameters["ridge"]), weight)
-    return d, rounds, blocks
-
-
-def _pack_copy(template, prior):
-    """The model that nobody has fed, as an ordinary learner."""
-    learner = template.clone()
-    if prior is not None:
-        _pack.give(learner, *prior, float(template._parameters["ridge"]))
-    return learner
 
 
 def _put_in_order(file, records):
