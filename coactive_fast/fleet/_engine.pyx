@@ -213,6 +213,8 @@ cdef class FleetEngine:
 
     def stop_writing(self, str why):
         """After a fork the child must not write."""
+        if self.records is not None:
+            self.records.file.forked()
         self.closed = why
 
     cdef int refuse_closed(self) except -1:

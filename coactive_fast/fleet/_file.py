@@ -18,6 +18,7 @@ under a sparse mapping a full disc would be the end of the process instead of an
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import mmap
 import os
@@ -284,8 +285,21 @@ class File:
             return
         if self.map is not None and self.writable and self.working:
             WORKING.pack_into(self.map, OPEN, 0, _boot(), 0)
+            fcntl.flock(self.handle, fcntl.LOCK_UN)  # a child of a fork may still have the file
         os.close(self.handle)
         self.handle = self.map = None
+
+    def forked(self):
+        """In a child: the lock is the parent's alone, and must go with the parent."""
+        if self.handle is None or not self.writable:
+            return
+        with contextlib.suppress(OSError):
+            other = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            same = os.path.sameopenfile(other, self.handle)
+            if same:
+                os.dup2(other, self.handle, inheritable=False)
+            os.close(other)
+        self.writable = False
 
     @property
     def working(self):

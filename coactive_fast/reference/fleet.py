@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Iterator
 from typing import Any, SupportsIndex
 
@@ -14,7 +15,8 @@ from coactive_fast._typing import Real, RowsLike
 from . import _check as check
 
 MOST_BYTES = 63
-DECISION = {"LinearBandit": "choose", "ArmBandit": "choose", "OnlineRidge": "predict"}
+DECISION = {"LinearBandit": "choose", "ArmBandit": "choose", "OnlineRidge": "predict",
+            "RidgeFilter": "forward", "PreferencePerceptron": "present"}
 
 
 class Fleet:
@@ -61,6 +63,8 @@ class Fleet:
         model = self._models.get(key)
         if model is None:
             model = self._asked.setdefault(key, copy.deepcopy(self._unfed))
+        if type(model).__name__ == "RidgeFilter":  # the round is counted: the model is there
+            self._models[key] = model
         return getattr(model, DECISION[type(model).__name__])(x, **words)
 
     def learn(self, key: int | str, x: Any, *answers: Any, **words: Any) -> None:
@@ -84,7 +88,8 @@ class Fleet:
 
     def run(self, keys: ArrayLike, X: RowsLike, *answers: ArrayLike,
             weight: ArrayLike | None = None) -> None:
-        """Row t is learned by the model of ``keys[t]``.
+        """Row t is learned by the model of ``keys[t]``: of a filter where it forwards it, of a
+        perceptron as ``phi(better) - phi(presented)``.
 
         Examples
         --------
@@ -94,10 +99,14 @@ class Fleet:
         >>> list(fleet), fleet[4].weights
         ([3, 4], array([2.]))
         """
+        kind = type(self._unfed).__name__
         for t, key in enumerate(np.asarray(keys).tolist()):
             words = {} if weight is None else {"weight": np.asarray(weight)[t]}
-            row = np.asarray(X)[t]
-            self.learn(key, row, *(np.asarray(answer)[t].item() for answer in answers), **words)
+            row, given = np.asarray(X)[t], [np.asarray(one)[t].item() for one in answers]
+            if kind == "PreferencePerceptron":
+                self._models.setdefault(key, copy.deepcopy(self._unfed)).update(row)
+            elif kind != "RidgeFilter" or self.choose(key, row) or self._unfed.feedback == "full":
+                self.learn(key, row, *given, **words)
 
     def __getitem__(self, key: int | str) -> Any:
         return copy.deepcopy(self._models.get(checked(key), self._unfed))
@@ -133,11 +142,21 @@ def checked(key):
     return key.__index__()
 
 
-def weighed(learner, weight):
-    """The learner with its evidence counted so many times.
+def weighed(learner, f):
+    """The learner with its evidence counted f times.
 
-    ``A <- ridge I + f (A - rho ridge I)``, ``b <- f b`` in every regression.
+    ``A <- ridge I + f (A - rho ridge I)`` and ``b <- f b`` in every regression; weights that stand
+    alone, their mean and the sum of an unfinished batch are multiplied.
     """
-    if learner._models is not None:
-        learner._models = [model.decayed(weight) for model in learner._models]
+    if hasattr(learner, "_models"):
+        if learner._models is not None:
+            learner._models = [model.decayed(f) for model in learner._models]
+    elif hasattr(learner, "_model"):
+        learner._model = None if learner._model is None else learner._model.decayed(f)
+    elif learner._state is not None and f != 1.0:
+        state = learner._state
+        memory = {name: f * value if isinstance(value, np.ndarray) else value
+                  for name, value in state.memory.items()}
+        learner._state = dataclasses.replace(state, weights=f * state.weights, memory=memory)
+        learner._total = f * learner._total
     return learner
