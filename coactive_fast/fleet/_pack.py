@@ -7,7 +7,6 @@ A record keeps ``A^-1 = U D U^T``, a learner A and its inverse. LAPACK makes one
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from ..metric._single import Moving
 
@@ -44,6 +43,8 @@ def regression_of(form):
 
 def factors(A):
     """``(U packed by columns, D)``."""
+    from scipy.linalg import solve_triangular
+
     d = len(A)
     try:
         lower = np.linalg.cholesky(A)
@@ -56,6 +57,8 @@ def factors(A):
 
 def matrix(D, packed):
     """A of the factors of its inverse."""
+    from scipy.linalg import solve_triangular
+
     d = len(D)
     U = np.eye(d)
     for j in range(d):
