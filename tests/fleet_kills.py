@@ -170,7 +170,9 @@ def kill_many(path, kills, *, jobs=1, seed=0, as_text=False, readers=1, tell=Non
     try:
         while found["kills"] < kills:
             ends = os.pipe()
-            work = (churn, path, stream, rng) if how == "churn" else (write, path, stream, how, jobs)
+            work = (write, path, stream, how, jobs)
+            if how == "churn":
+                work = (churn, path, stream, rng)
             child = forked(*work, ends[1])
             os.close(ends[1])
             os.read(ends[0], 1)  # it is at work, or dead

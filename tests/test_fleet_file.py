@@ -103,7 +103,8 @@ def test_template_and_kind_in_the_file(tmp_path):
     ({"template": cf.Confidit(3), "capacity": 2}, TypeError, "template must be one of Linear"),
     ({"template": cf.LinearBandit(covariance="diagonal"), "capacity": 2}, ValueError,
      'template must have covariance="full"'),
-    ({"template": cf.LinearBandit(), "capacity": 2, "mode": "a"}, ValueError, "mode must be one of"),
+    ({"template": cf.LinearBandit(), "capacity": 2, "mode": "a"}, ValueError,
+     "mode must be one of"),
     ({"template": cf.LinearBandit(), "capacity": 2, "prior": cf.OnlineRidge()}, TypeError,
      "prior must be a LinearBandit"),
     ({"template": cf.LinearBandit(), "capacity": 2, "prior": cf.LinearBandit(ridge=2.0)},
@@ -127,7 +128,7 @@ def test_a_template_that_has_learned(tmp_path):
         cf.Fleet(None, template, 3)
 
 
-# --- damage ---------------------------------------------------------------------------------------
+# --- damage -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("damage, match", [
@@ -195,7 +196,7 @@ def test_a_full_disc_loses_nothing(tmp_path):
     children.run(filled, str(tmp_path))
 
 
-# --- keys -----------------------------------------------------------------------------------------
+# --- keys ---------------------------------------------------------------------------------------
 
 
 TEXTS = ["", "anna", "Anna", "a\0", "a", "\N{SNOWMAN}" * 21, "x" * 63, "7"]
@@ -245,7 +246,7 @@ def test_what_is_no_key(key, error):
     assert words_of(fleet) == before
 
 
-# --- growth, deletion -----------------------------------------------------------------------------
+# --- growth, deletion ---------------------------------------------------------------------------
 
 
 def test_growth_keeps_all(tmp_path):
@@ -305,7 +306,7 @@ def test_models_that_come_and_go(tmp_path):
     assert len(set(sizes[5:])) <= 2, sizes  # at most the second index came
 
 
-# --- calls ----------------------------------------------------------------------------------------
+# --- calls --------------------------------------------------------------------------------------
 
 
 BAD = [
@@ -400,7 +401,7 @@ def test_flush_and_repr(tmp_path):
         assert repr(fleet) == f"Fleet({str(tmp_path / 'a')!r}, LinearBandit())"
 
 
-# --- arguments that call back, threads, forks -------------------------------------------------------
+# --- arguments that call back, threads, forks ---------------------------------------------------
 
 
 class Calls:
@@ -415,7 +416,8 @@ class Calls:
 
 
 @pytest.mark.parametrize("act", [
-    lambda f: f.learn(1, X[1], 2.0), lambda f: f.run(np.arange(900), np.ones((900, 3)), np.ones(900)),
+    lambda f: f.learn(1, X[1], 2.0),
+    lambda f: f.run(np.arange(900), np.ones((900, 3)), np.ones(900)),
     lambda f: f.choose(2, X[:4]), lambda f: f.__delitem__(1), lambda f: f.close()])
 def test_arguments_that_use_the_fleet(tmp_path, act):
     fleet = taught(tmp_path / "a")
@@ -508,3 +510,11 @@ def interrupted(folder):
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
 def test_a_run_hears_ctrl_c(tmp_path):
     children.run(interrupted, str(tmp_path), seconds=90.0)
+
+
+def test_what_a_killed_growth_has_taken_is_given_back(tmp_path):
+    taught(tmp_path / "a").close()
+    data = (tmp_path / "a").read_bytes()
+    (tmp_path / "a").write_bytes(data[:32] + struct.pack("<Q", 1) + data[40:] + bytes(40960))
+    with cf.Fleet(tmp_path / "a", mode="r+") as fleet:
+        assert len(fleet) == 10 and os.path.getsize(tmp_path / "a") == len(data)

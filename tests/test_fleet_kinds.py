@@ -63,13 +63,14 @@ def test_filters_are_learners_of_their_own(tmp_path, name, module):
 @pytest.mark.parametrize("name", FILTERS)
 def test_run_of_filters(name):
     keys, X, y = rows()
-    fleets = [cf.Fleet(None, cf.RidgeFilter(**FILTERS[name]), 4) for _ in range(3)]
-    histories = [fleet.run(keys, X, y, n_jobs=jobs) for fleet, jobs in zip(fleets, (1, 2), strict=False)]
+    fleets = [cf.Fleet(None, cf.RidgeFilter(**FILTERS[name]), 4) for _ in range(2)]
+    histories = [fleet.run(keys, X, y, n_jobs=jobs)
+                 for fleet, jobs in zip(fleets, (1, 2), strict=True)]
     for key in range(4):
         mine = keys == key
         own = cf.RidgeFilter(**FILTERS[name])
         expected = own.run(X[mine], y[mine])
-        for history, fleet in zip(histories, fleets, strict=False):
+        for history, fleet in zip(histories, fleets, strict=True):
             assert (history.forwarded[mine] == expected.forwarded).all()
             close(history.margins[mine], expected.margins, 1e-8)
             close(fleet[key].margins(X), own.margins(X), 1e-8)

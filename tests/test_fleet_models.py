@@ -67,7 +67,7 @@ def inverse(learner):
 
 
 def taught(kind, name, path, rounds=60):
-    """A fleet and a dict of learners that were taught the same; they choose the same all the way."""
+    """A fleet and a dict of learners that were taught the same, and choose the same all the way."""
     template = build(cf, kind, name)
     fleet, own = cf.Fleet(path, template, 2), {}
     rng = np.random.default_rng(3)
@@ -118,14 +118,14 @@ def test_a_learner_taken_out_and_put_back(tmp_path, kind, name):
         close(other[key].weights, fleet[key].weights, 1e-12)
         close(inverse(other[key]), inverse(fleet[key]), 1e-10)
         assert other[key].rounds == fleet[key].rounds
-    for fleet in (fleet, other):  # both go on alike
+    for one in (fleet, other):  # both go on alike
         for t in range(100, 110):
             if kind == "ridge":
-                fleet.learn(t % 5, Round(cf.LinearBandit(), t).rows[0], 0.5)
+                one.learn(t % 5, Round(cf.LinearBandit(), t).rows[0], 0.5)
             else:
-                round = Round(fleet.template, t)
+                round = Round(one.template, t)
                 x = round.rows if round.arms else round.rows[1]
-                fleet.learn(t % 5, x, *((1,) if round.arms else ()), round.reward, **round.words)
+                one.learn(t % 5, x, *((1,) if round.arms else ()), round.reward, **round.words)
     for key in own:
         close(other[key].weights, fleet[key].weights, 1e-9)
 

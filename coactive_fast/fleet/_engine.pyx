@@ -5,7 +5,7 @@ _filters.pxi those of filters, _vectors.pxi those of perceptrons, _runs.pxi whol
 _calls.pxi the calls of the thin class.
 """
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy
 

@@ -68,6 +68,13 @@ class Layout(NamedTuple):
     def capacity(self):
         return sum(slots for _, slots in self.segments)
 
+    def ends(self):
+        """Where its regions end."""
+        indices = (self.index, self.spare) if self.spare else (self.index,)
+        return [self.areas + 8 * AREAS * self.area,
+                *(place + 8 * self.entries for place in indices),
+                *(place + 8 * self.record * slots for place, slots in self.segments)]
+
     def packed(self, generation):
         words = [generation, *self[:11], len(self.segments)]
         words += [number for pair in self.segments for number in pair]
@@ -196,11 +203,10 @@ class File:
 
     def fits(self, layout):
         """Whether all of a layout lies in the file, which is mapped as far as it goes."""
-        ends = [layout.areas + 8 * AREAS * layout.area, layout.index + 8 * layout.entries,
-                *(place + 8 * layout.record * slots for place, slots in layout.segments)]
-        if max(ends) > len(self.map):
+        end = max(layout.ends())
+        if end > len(self.map):
             size = os.fstat(self.handle).st_size
-            if max(ends) > size:
+            if end > size:
                 return False
             self.remap(size)
         return True
@@ -267,6 +273,13 @@ class File:
         self.map = mmap.mmap(self.handle, size, access=mmap.ACCESS_WRITE if self.writable
                              else mmap.ACCESS_READ)
 
+    def trim(self):
+        """Gives back what a writer that was killed had taken, but not brought into force."""
+        end = PAGE + _pages(len(self.identity)) if self.layout is None else max(self.layout.ends())
+        if _pages(end) < len(self.map):
+            os.ftruncate(self.handle, _pages(end))
+            self.remap(_pages(end))
+
     def number(self, place):
         return struct.unpack_from("<Q", self.map, place)[0]
 
@@ -308,7 +321,7 @@ class File:
         return working and process == os.getpid()
 
 
-# --- the system ------------------------------------------------------------------------------------
+# --- the system -----------------------------------------------------------------------------------
 
 
 def _pages(size):
@@ -316,8 +329,9 @@ def _pages(size):
 
 
 def _needs_the_system():
-    if fcntl is None or not hasattr(os, "posix_fallocate"):
-        raise OSError(errno.ENOTSUP, f"fleets need POSIX files, which {sys.platform} has not")
+    if fcntl is None or not hasattr(os, "posix_fallocate") or sys.byteorder != "little":
+        raise OSError(errno.ENOTSUP, "fleets need POSIX files and a little-endian machine, which "
+                      f"{sys.platform} has not")
 
 
 def _boot():

@@ -22,7 +22,7 @@ from ._records import Records
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-Key: TypeAlias = "int | str"
+Key: TypeAlias = int | str
 
 MODES = ("w", "r+", "r")
 MOST = 2**31 - 1  # slots, so that an index has less than 2^32 entries
@@ -152,10 +152,11 @@ class Fleet(FleetCalls):
         records = Records(file, self._kind.fresh)
         if file.writable:
             lost = _put_in_order(file, records)
+            file.trim()
             file.begin_work()
             if lost:
-                warnings.warn(f"{file.path!r}: the machine stopped while it was written, and {lost} "
-                              "models were cut in two: they begin again from the prior",
+                warnings.warn(f"{file.path!r}: the machine stopped while it was written, and "
+                              f"{lost} models were cut in two: they begin again from the prior",
                               RuntimeWarning, stacklevel=4)
         self._engine = self._kind.engine(records, slots)
 
@@ -297,7 +298,7 @@ def _put_in_order(file, records):
     return 0
 
 
-# --- forks -------------------------------------------------------------------------------------------
+# --- forks ----------------------------------------------------------------------------------------
 
 _fleets: weakref.WeakSet[Fleet] = weakref.WeakSet()
 

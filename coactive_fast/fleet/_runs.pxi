@@ -123,7 +123,7 @@ cdef class StreamingFleet(FleetEngine):
             w = <Worker>workers[<Py_ssize_t>(hash % <uint64_t>many)]
             w.own[w.owns] = t
             w.owns += 1
-        list(pool.map(lambda one: self.play_own(s, one), workers))
+        wait_for([pool.submit(self.play_own, s, w) for w in workers])
         for w in workers:
             if w.status != CF_OK and (first.status == CF_OK or w.row < first.row):
                 first = w
@@ -158,3 +158,17 @@ cdef class StreamingFleet(FleetEngine):
             L.fleet_create(core, 0, keys.word(t), keys.text(t), at)
             L.fleet_put(core, 0)
         return end
+
+
+def wait_for(futures):
+    """All of them are done when this returns or raises: nobody works on behind the guard's back."""
+    try:
+        for future in futures:
+            future.result()
+    except BaseException:
+        while not all(future.done() for future in futures):
+            try:
+                wait(futures)
+            except BaseException:
+                continue  # a second Ctrl-C: the first one is on its way
+        raise

@@ -154,3 +154,13 @@ assert_type(ranker.scores([[1.0]], average=True), Vector)
 assert_type(cf.PairwisePerceptron(cf.Ranking(), swap=0.1).rng, np.random.Generator)
 cf.users.Clicks("eyes")  # type: ignore[arg-type]
 cf.PDGD(cf.Items([[1.0]]))  # type: ignore[arg-type]
+
+with cf.Fleet(None, cf.LinearBandit(), 10, prior=cf.LinearBandit(), prior_weight=0.5) as fleet:
+    fleet.learn("anna", [1.0], 2.0, weight=0.5)
+    fleet.run(["anna", "ben"], [[1.0], [2.0]], [1.0, 0.0], n_jobs=2)
+    fleet["anna"] = fleet["ben"]
+    assert_type(len(fleet), int)
+    assert_type(fleet.health(), dict[str, int])
+    assert_type("anna" in fleet, bool)
+cf.Fleet("file", mode="r")
+cf.Fleet("file", mode="a")  # type: ignore[arg-type]
