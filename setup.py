@@ -4,29 +4,45 @@ Switches, by environment:
     COACTIVE_DEBUG=1      Cython's checks on, no optimisation, symbols
     COACTIVE_SANITIZE=... compiled and linked with -fsanitize=... ("address,undefined")
     COACTIVE_COVERAGE=1   gcov instrumentation of the C library
+    COACTIVE_JOBS=n       modules that are translated and compiled at a time (else: the processors)
 """
 
 import multiprocessing
 import os
 import runpy
+import sys
 from pathlib import Path
 
 import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 DEBUG = os.environ.get("COACTIVE_DEBUG", "") not in ("", "0")
 SANITIZE = os.environ.get("COACTIVE_SANITIZE", "")
 COVERAGE = os.environ.get("COACTIVE_COVERAGE", "") not in ("", "0")
 
+
+def processors():
+    """How many this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+JOBS = int(os.environ.get("COACTIVE_JOBS", "0")) or processors()
+
 # A new process that is not forked would run this file again.
-THREADS = 2 if not DEBUG and multiprocessing.get_start_method() == "fork" else 0
+THREADS = JOBS if not DEBUG and multiprocessing.get_start_method() == "fork" else 0
 
 # One rounding where the kernels say fma, two where they do not, whatever the compiler's default.
 compile_args = ["-std=c11", "-ffp-contract=off", "-O0" if DEBUG or COVERAGE else "-O3"]
 link_args = []
 if DEBUG or SANITIZE:
     compile_args += ["-g", "-fno-omit-frame-pointer"]
+elif not COVERAGE:  # the smallest modules: no debug tables, no names but those that Python looks up
+    compile_args += ["-g0", "-fvisibility=hidden"]
+    link_args += ["-Wl,--strip-all"] if sys.platform == "linux" else []
 if SANITIZE:
     compile_args.append(f"-fsanitize={SANITIZE}")
     link_args.append(f"-fsanitize={SANITIZE}")
@@ -48,8 +64,22 @@ MODULES = sorted(str(p.with_suffix("")).replace("/", ".")
 
 # Numpy's own draws, for C code: a static library beside the numpy that this is built against.
 NPYRANDOM = str(Path(numpy.get_include()).parents[1] / "random" / "lib")
+MATH = [] if sys.platform == "win32" else ["m"]
 LINKED = {"coactive_fast.learner._chance": {"libraries": ["npyrandom"],
                                             "library_dirs": [NPYRANDOM]}}
+
+
+class Build(build_ext):
+    """Without the folder of the Python that builds in the modules (RUNPATH)."""
+
+    def build_extensions(self):
+        for name in ("linker_so", "compiler_so"):
+            words = getattr(self.compiler, name, None)
+            if words:
+                setattr(self.compiler, name,
+                        [word for word in words if not word.startswith("-Wl,-rpath")])
+        super().build_extensions()
+
 
 extensions = [
     Extension(
@@ -60,7 +90,8 @@ extensions = [
         extra_compile_args=compile_args,
         extra_link_args=link_args,
         depends=HEADERS,
-        **LINKED.get(name, {}),
+        libraries=[*LINKED.get(name, {}).get("libraries", []), *MATH],
+        library_dirs=LINKED.get(name, {}).get("library_dirs", []),
     )
     for name in MODULES
 ]
@@ -78,5 +109,6 @@ setup(
             "cdivision": not DEBUG,
         },
     ),
-    options={"build_ext": {"parallel": 2}},
+    cmdclass={"build_ext": Build},
+    options={"build_ext": {"parallel": JOBS}},
 )

@@ -10,12 +10,22 @@
 ``losses``     compiled losses of online convex optimisation
 ``data``       loaders and generators
 ``metrics``    measures of rankings
+``logs``       recorded decisions: what another policy would have earned, and replay
 ``reference``  the same in plain NumPy, as definition and oracle (slow)
 """
 
 from typing import TYPE_CHECKING
 
-from . import _table, kernels, losses, metric, users
+try:
+    from . import _table
+except ImportError as error:
+    if error.name != __name__:  # it is there, and does not load
+        raise
+    raise ImportError(
+        f"the compiled modules of coactive_fast are not in {__path__[0]!r}. If that is its source "
+        "folder: start Python in another folder, so that the installed package is found, or build "
+        "them where they are with `python setup.py build_ext --inplace`") from error
+from . import kernels, losses, metric, users
 from ._config import get_include, show_config
 from ._version import __version__
 from .coactive import (
@@ -120,6 +130,7 @@ __all__ = [
     "get_include",
     "kernels",
     "load",
+    "logs",
     "losses",
     "metric",
     "metrics",
@@ -132,10 +143,10 @@ __all__ = [
     "users",
 ]
 
-_LATER = ("data", "metrics", "reference")  # loaded when first asked for
+_LATER = ("data", "logs", "metrics", "reference")  # loaded when first asked for
 
 if TYPE_CHECKING:
-    from . import data, metrics, reference
+    from . import data, logs, metrics, reference
 else:
     def __getattr__(name):
         if name in _LATER:

@@ -78,6 +78,11 @@ class AlphaInformative(_Closing):
     k : int, default 5
         Places that count; simulations go by the task's.
 
+    References
+    ----------
+    P. Shivaswamy, T. Joachims. Coactive learning. Journal of Artificial Intelligence Research 53,
+    2015.
+
     Examples
     --------
     >>> from types import SimpleNamespace
@@ -106,6 +111,11 @@ class NoisyDepth(User):
     depth : int
         May be smaller than k or larger than the number of documents.
     k : int, default 5
+
+    References
+    ----------
+    P. Shivaswamy, T. Joachims. Coactive learning. Journal of Artificial Intelligence Research 53,
+    2015.
 
     Examples
     --------
@@ -145,6 +155,11 @@ class ExpectedAlphaInformative(_Closing, ChanceUser):
     k : int, default 5
     seed : optional
         Anything `numpy.random.default_rng` takes; a Generator is copied.
+
+    References
+    ----------
+    P. Shivaswamy, T. Joachims. Coactive learning. Journal of Artificial Intelligence Research 53,
+    2015.
 
     Examples
     --------
@@ -208,13 +223,16 @@ class Better(_ByRatings):
 class OneHigher(_ByRatings):
     """Items: one of those rated exactly one higher, at random; the presented one if there is none.
 
-    The user of section 5.2.2 of Pannaga Shivaswamy and Thorsten Joachims, "Online Structured
-    Prediction via Coactive Learning" (2012).
+    The user of section 5.2.2 of the paper.
 
     Parameters
     ----------
     seed : optional
         Anything `numpy.random.default_rng` takes; a Generator is copied.
+
+    References
+    ----------
+    P. Shivaswamy, T. Joachims. Online structured prediction via coactive learning. ICML 2012.
 
     Examples
     --------
@@ -263,10 +281,8 @@ class Clicks(ClickUser):
 
     A place is looked at always ("perfect"), with probability ``1 / place^eta`` ("position"), or
     until the user stops ("cascade"): after each click with a probability by the grade. A document
-    that is looked at is clicked with a probability by its grade. The cascade is that of Nick
-    Craswell et al., "An Experimental Comparison of Click Position-Bias Models" (2008), with the
-    probabilities usual in the literature: of Katja Hofmann et al., "Balancing Exploration and
-    Exploitation in Listwise and Pairwise Online Learning to Rank for Information Retrieval" (2013).
+    that is looked at is clicked with a probability by its grade. The cascade is that of Craswell et
+    al., with the probabilities of Hofmann et al., which are usual in the literature.
 
     =============== ================= =================
     preset          click, grades 0-2 stop, grades 0-2
@@ -295,6 +311,13 @@ class Clicks(ClickUser):
         Of the model "position".
     seed : optional
         Anything `numpy.random.default_rng` takes; a Generator is copied.
+
+    References
+    ----------
+    N. Craswell, O. Zoeter, M. Taylor, B. Ramsey. An experimental comparison of click
+    position-bias models. WSDM 2008.
+    K. Hofmann, S. Whiteson, M. de Rijke. Balancing exploration and exploitation in listwise and
+    pairwise online learning to rank for information retrieval. Information Retrieval 16, 2013.
 
     Examples
     --------

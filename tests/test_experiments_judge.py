@@ -10,6 +10,7 @@ from coactive_fast.experiments import (
     _confidit,
     _judge,
     _run,
+    clicks_online,
     coactive_alpha,
     coactive_batch,
     coactive_clicks,
@@ -197,6 +198,25 @@ def dueling(good):
         "movies", "p", made(1.0), made(1.6 if good else 1.4))]
 
 
+def online_clicks(good):
+    """Pair swaps above random orders at each check, or once below; others end above or below."""
+    def runs(first, last, noise=0.01):
+        curve = np.column_stack([first + noise * SPREAD, last + noise * OTHER])
+        return {"start": 0.3 + noise * SPREAD, "curve": curve}
+
+    first, last = (0.31, 0.5) if good else (0.29, 0.2)
+    results = {("x", name, user): runs(first, last)
+               for name in clicks_online.LEARNERS for user in clicks_online.USERS}
+    if good:
+        raw = "Perceptron on raw clicks"
+        results.update({("x", raw, user): runs(first, 0.4) for user in clicks_online.USERS})
+    else:
+        results["x", "Perceptron on raw clicks", "perfect"] = runs(first, 0.22)
+        for user in clicks_online.USERS[1:]:
+            results["x", "Perceptron on raw clicks", user] = runs(first, 0.25)
+    return list(clicks_online.judge(results, "x"))
+
+
 RULES = {
     "falls": lambda good: [_coactive.falls("x", [made(1.0, 0.3 if good else 0.2)])],
     "ordered": lambda good: [_coactive.is_ordered("x", [made(1.0), made(0.97 if good else 1.03)])],
@@ -221,6 +241,7 @@ RULES = {
         *(sweep(good), [made(v) for v in (1.1, 1.1, 1.1, 0.9, 1.1, 1.1, 1.1, 1.0)]
           if good else sweep(False)))],
     "clicks": clicks,
+    "clicks-online": online_clicks,
 }
 
 

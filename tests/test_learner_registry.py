@@ -5,6 +5,7 @@ import doctest
 import inspect
 import json
 import pickle
+import re
 
 import layouts
 import pytest
@@ -43,6 +44,17 @@ def test_families():
             name: cls for name, cls in _store.learners().items() if found[name] == family}
     assert _store.learners("metric") == {} and _store.family_of(dict) is None
     assert _store.family_of(type("Mine", (cf.Confidit,), {})) == "multiclass"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_learner_names_its_papers_and_its_neighbours(name):
+    """Authors, title and year; what one would take in its place."""
+    text = inspect.getdoc(_store.learners()[name])
+    sections = dict(re.findall(r"^(See Also|References)\n-+\n(.*?)(?=^\w[^\n]*\n---|\Z)", text,
+                               re.MULTILINE | re.DOTALL))
+    assert re.search(r"[A-Z]\. [A-Z]\w+.*\. .*\b(19|20)\d\d", sections["References"], re.DOTALL)
+    others = re.findall(r"^(\w+) : .+\.$", sections["See Also"], re.MULTILINE)
+    assert others and all(hasattr(cf, other) and other != name for other in others)
 
 
 def test_every_learner_has_a_layout():

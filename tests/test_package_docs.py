@@ -1,4 +1,4 @@
-"""The pages in docs/ and README.md: links, sections that the code points to, rooms, glossary."""
+"""README, CONTRIBUTING and the pages in docs/: links, sections that the code points to, rooms."""
 
 import re
 from itertools import chain
@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "coactive_fast"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 KINDS = {".py", ".pyi", ".pyx", ".pxd", ".pxi", ".h", ".c"}
@@ -174,3 +174,9 @@ def test_twins_stand_alone():
             twin = path.relative_to(PACKAGE).parts[0] == "reference"
             found = set(imported(path))
             assert not found if twin else "reference" not in found, path
+
+
+def test_versions_agree():
+    version = re.search(r'"(.+)"', text(PACKAGE / "_version.py"))[1]
+    assert re.search(r"^version: (.+)$", text(ROOT / "CITATION.cff"), re.M)[1] == version
+    assert re.search(r"^## (\S+)", text(ROOT / "CHANGELOG.md"), re.M)[1] == version

@@ -1,5 +1,5 @@
-"""Other people's Cython code calls the kernels: the README's example, built in a folder of its own.
-"""
+"""Other people's Cython code calls the kernels: the example of docs/cython.md, built in a folder of
+its own."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_package_readme import fences
+from test_package_readme import ROOT, fences
 
 import coactive_fast as cf
 
@@ -34,7 +34,7 @@ def constants():
 '''
 
 
-FILES = {mark.removeprefix("file: "): text for mark, _, text in fences()
+FILES = {mark.removeprefix("file: "): text for mark, _, text in fences(ROOT / "docs" / "cython.md")
          if mark and mark.startswith("file: ")}
 
 

@@ -5,6 +5,7 @@ import ctypes
 import doctest
 import inspect
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +60,18 @@ def test_get_include_has_the_headers():
     headers = Path(cf.get_include()) / "coactive_fast"
     for name in ("cf_library.h", "cf_table.h", "cf_dense.h", "cf_inverse.h"):
         assert (headers / name).is_file(), name
+
+
+def test_sources_that_are_not_built(tmp_path):
+    """Who imports from the source folder is told what to do, in one sentence."""
+    shutil.copytree(PACKAGE, tmp_path / "coactive_fast",
+                    ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__"))
+    done = subprocess.run([sys.executable, "-c", "import coactive_fast"], cwd=tmp_path,
+                          capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""})
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: the compiled modules of coactive_fast are not in")
+    assert str(tmp_path) in last and "build_ext --inplace" in last
 
 
 def test_public_names():

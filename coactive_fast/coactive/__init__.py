@@ -1,11 +1,10 @@
 """Learning from an improved object: a ranking or an item is presented, a user makes it better."""
 
-from ._click_learners import PDGD, PairwisePerceptron
+from ._drawing_learners import PDGD, DuelingBandit, PairwisePerceptron
 from ._item_simulation import simulate_items
 from ._learners import (
     ConvexPreferencePerceptron,
     CustomPreferencePerceptron,
-    DuelingBandit,
     ExponentiatedPreferencePerceptron,
     PreferencePerceptron,
     SecondOrderPreferencePerceptron,

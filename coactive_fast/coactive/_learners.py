@@ -13,11 +13,8 @@ from numpy.typing import ArrayLike
 from .._typing import Real, Vector
 from ..convex._sets import Ball, Box, L1Ball, Simplex
 from ..learner._base import Learner
-from ..learner._chance import Chance
 from ..learner._check import choice, count, number, switch
 from ..learner._history import CoactiveHistory
-from ..learner._random import make_generator
-from ._dueling import DuelingEngine
 from ._engine import CoactiveEngine, KernelEngine
 from ._rules import (
     Convex,
@@ -27,8 +24,8 @@ from ._rules import (
     SecondOrder,
     region_around_zero,
 )
-from ._tasks import Items, Ranking
-from ._user import feedback_from_clicks, in_order
+from ._tasks import Ranking
+from ._user import feedback_from_clicks
 
 
 class CoactiveLearner(Learner):
@@ -158,8 +155,7 @@ class CoactiveLearner(Learner):
 class PreferencePerceptron(CoactiveLearner):
     """Preference Perceptron: ``w += phi(x, better) - phi(x, y)``.
 
-    Algorithm 1, in batches Algorithm 2, of Pannaga Shivaswamy and Thorsten Joachims, "Coactive
-    Learning" (2015).
+    Algorithm 1, in batches Algorithm 2, of the paper (2015).
 
     Parameters
     ----------
@@ -170,13 +166,23 @@ class PreferencePerceptron(CoactiveLearner):
         added. An unfinished batch is part of the state and moves nothing yet.
     kernel : {"linear", "rbf", "poly"} or callable, optional
         Rankings only, and no batches: a document scores by its kernel values with the documents
-        that feedback moved (section 5.1.2 of the authors' "Online Structured Prediction via
-        Coactive Learning", 2012). There are no weights. A callable gets two vectors and the
-        parameters as keywords; `save` refuses it.
+        that feedback moved (section 5.1.2 of the paper of 2012). There are no weights. A callable
+        gets two vectors and the parameters as keywords; `save` refuses it.
     kernel_params : dict, optional
         As scikit-learn's: gamma, coef0, degree.
     budget : int, optional
         So many documents are kept at most, at least 2k; the oldest round leaves whole.
+
+    See Also
+    --------
+    SecondOrderPreferencePerceptron : Fewer rounds, O(N^2) each.
+    PDGD : For clicks, which mislead this one.
+
+    References
+    ----------
+    P. Shivaswamy, T. Joachims. Coactive learning. Journal of Artificial Intelligence Research 53,
+    2015.
+    P. Shivaswamy, T. Joachims. Online structured prediction via coactive learning. ICML 2012.
 
     Examples
     --------
@@ -226,9 +232,6 @@ class PreferencePerceptron(CoactiveLearner):
 class ExponentiatedPreferencePerceptron(CoactiveLearner):
     """Weights that grow by the factor ``exp(eta_t Delta)`` and always sum to one.
 
-    The Exponentiated Preference Perceptron of Pannaga Shivaswamy and Thorsten Joachims, "Coactive
-    Learning" (2015).
-
     With ``signed`` every feature has a positive and a negative weight, 2N in all from 1/(2N) on;
     `weights` are their differences. They are kept as one logarithm a feature: nothing is
     doubled, nothing overflows.
@@ -242,6 +245,17 @@ class ExponentiatedPreferencePerceptron(CoactiveLearner):
         The number of rounds T, when it is known: the rate is then ``1 / (2 S sqrt(T))`` always.
     signed : bool, default True
         False: N weights that are never negative, from 1/N on.
+
+    See Also
+    --------
+    PreferencePerceptron : Additive steps.
+
+    References
+    ----------
+    P. Shivaswamy, T. Joachims. Coactive learning. Journal of Artificial Intelligence Research 53,
+    2015.
+    J. Kivinen, M. K. Warmuth. Exponentiated gradient versus gradient descent for linear
+    predictors. Information and Computation 132, 1997.
 
     Examples
     --------
@@ -307,9 +321,8 @@ class BoundedLearner(CoactiveLearner):
 class ConvexPreferencePerceptron(BoundedLearner):
     """Convex Preference Perceptron: steps of ``slope / sqrt(t)``, weights in a ball or a set.
 
-    For convex losses of the utility: Pannaga Shivaswamy and Thorsten Joachims, "Coactive Learning"
-    (2015), where the slope is 1; their "Online Structured Prediction via Coactive Learning"
-    (2012) has the loss's slope bound G in its place.
+    For convex losses of the utility. In the paper of 2015 the slope is 1; that of 2012 has the
+    loss's slope bound G in its place.
 
     Parameters
     ----------
@@ -321,6 +334,16 @@ class ConvexPreferencePerceptron(BoundedLearner):
         In place of a radius: `Ball`, `Box`, `L1Ball`, or an object of your own with
         ``contains(x)`` and ``project(z)``. It must hold 0, where the weights start. `save`
         refuses a set of your own.
+
+    See Also
+    --------
+    SecondOrderPreferencePerceptron : For strongly convex losses.
+
+    References
+    ----------
+    P. Shivaswamy, T. Joachims. Coactive learning. Journal of Artificial Intelligence Research 53,
+    2015.
+    P. Shivaswamy, T. Joachims. Online structured prediction via coactive learning. ICML 2012.
 
     Examples
     --------
@@ -351,10 +374,9 @@ class ConvexPreferencePerceptron(BoundedLearner):
 class SecondOrderPreferencePerceptron(BoundedLearner):
     """Second-order: ``A += gamma Delta Delta^T``, ``w += A^-1 Delta``, projected.
 
-    For strongly convex losses of the utility: Pannaga Shivaswamy and Thorsten Joachims, "Coactive
-    Learning" (2015). The projection onto the ball, or the set, is in the norm of A. That onto the
-    ball takes O(N^2) by Lanczos steps on the inverse, as does the update; memory is about
-    ``30 N^2`` bytes.
+    For strongly convex losses of the utility. The projection onto the ball, or the set, is in the
+    norm of A. That onto the ball takes O(N^2) by Lanczos steps on the inverse, as does the update;
+    memory is about ``30 N^2`` bytes.
 
     Parameters
     ----------
@@ -374,6 +396,15 @@ class SecondOrderPreferencePerceptron(BoundedLearner):
         nearest point of the ball, and projects in the norm of A only when it leaves the larger
         one: far fewer projections and in our trials no more regret, but not the paper's
         algorithm.
+
+    See Also
+    --------
+    PreferencePerceptron : O(N) a round.
+
+    References
+    ----------
+    P. Shivaswamy, T. Joachims. Coactive learning. Journal of Artificial Intelligence Research 53,
+    2015.
 
     Examples
     --------
@@ -421,6 +452,15 @@ class CustomPreferencePerceptron(CoactiveLearner):
         ``state.memory`` (a dictionary that the rule may fill and finds again) and the round's
         ``delta = phi(better) - phi(y)``. If it raises, the learner is as before.
 
+    See Also
+    --------
+    PreferencePerceptron : The rule ``w + Delta``, compiled.
+
+    References
+    ----------
+    P. Shivaswamy, T. Joachims. Coactive learning. Journal of Artificial Intelligence Research 53,
+    2015.
+
     Examples
     --------
     >>> import coactive_fast as cf
@@ -439,140 +479,3 @@ class CustomPreferencePerceptron(CoactiveLearner):
         if not callable(rule):
             raise TypeError(f"rule must be callable, got {type(rule).__name__}")
         return lambda: Custom(rule)
-
-
-class DrawingLearner(CoactiveLearner):
-    """What learners share that draw what they present and hold it until it is answered."""
-
-    def learn_clicks(self, x: ArrayLike, shown: ArrayLike,
-                     clicked: ArrayLike | Set[int]) -> None:
-        """Ends what is pending, which is one round; see the class for what clicks mean.
-
-        Parameters
-        ----------
-        x : array_like
-            The documents' features, as for `present`.
-        shown : array_like of int
-            What `present` returned last, or its first places.
-        clicked : sequence or set of int
-            Documents of `shown`, none if there was no click; a repeated click counts once.
-        """
-        if not isinstance(self.task, Ranking):
-            raise TypeError(f"learn_clicks is for rankings, and task is {self.task!r}")
-        self._engine.learn_clicks(x, shown, in_order(clicked))
-
-    def _warn_of_clicks(self):
-        """Nothing to warn of: what is shown is drawn so that clicks can be told from places."""
-
-    @property
-    def rng(self) -> np.random.Generator:
-        """The generator as it stands, a copy."""
-        return self._engine.rng
-
-
-class DuelingBandit(DrawingLearner):
-    """Dueling bandit gradient descent: w against ``w' = w + explore u``, u a random direction.
-
-    Yisong Yue and Thorsten Joachims, "Interactively Optimizing Information Retrieval Systems as a
-    Dueling Bandits Problem" (2009): what coactive learning is compared with where two objects are
-    compared.
-
-    A round is a comparison: `present` draws u and holds the comparison until `learn` ends it
-    with ``w += step u`` if w' won; a tie keeps w. The pending comparison is part of the state.
-
-    Rankings: what is presented is the team-draft interleaving of the two orderings, and that one
-    wins which brought more of the first k documents of the feedback; `learn_clicks`: more of the
-    clicked documents, so that no click moves nothing. Items: what is presented is
-    the array of the two best items, w's first (they may be the same), and `better` is one of
-    them.
-
-    Parameters
-    ----------
-    task : Ranking or Items
-    explore : float, default 1.0
-        How far w' lies from w.
-    step : float, default 0.01
-    seed : optional
-        Anything `numpy.random.default_rng` takes; a Generator is copied. Changed by `set_params`
-        after learning, the new one is drawn from at the next round.
-
-    Examples
-    --------
-    >>> import coactive_fast as cf
-    >>> learner = cf.DuelingBandit(cf.Items([[1.0, 0.0], [0.0, 1.0]]), step=0.5, seed=4)
-    >>> pair = learner.present(None)
-    >>> pair
-    array([0, 1])
-    >>> learner.learn(None, pair, 1)
-    >>> learner.weights.round(3)
-    array([-0.483, -0.129])
-    """
-
-    def __init__(self, task: Ranking | Items, *, explore: Real = 1.0, step: Real = 0.01,
-                 seed: Any = None) -> None:
-        self._begin(task=task, explore=explore, step=step, seed=seed)
-
-    def _build(self, parameters):
-        task = parameters["task"]
-        if not isinstance(task, (Ranking, Items)):
-            raise TypeError(f"task must be Ranking or Items, got {type(task).__name__}")
-        return DuelingEngine(task, number("explore", parameters["explore"], above=0.0),
-                             number("step", parameters["step"], above=0.0),
-                             Chance(make_generator(parameters["seed"])))
-
-    def present(self, x: ArrayLike | None, *, k: SupportsIndex | None = None,
-                average: bool = False) -> Any:
-        """Starts a comparison; one that was pending is dropped.
-
-        Parameters
-        ----------
-        x : array_like
-            Ranking: the documents' features, shape (n, N). Items: the array of candidate indices,
-            None for all.
-        k : int, optional
-            Rankings: only the first k places.
-        average : bool, default False
-            The plain ranking, or the one item, by `average_weights`: no comparison.
-
-        Returns
-        -------
-        ndarray of int
-            Ranking: the interleaved ordering of the documents. Items: two items.
-
-        Examples
-        --------
-        >>> import coactive_fast as cf
-        >>> learner = cf.DuelingBandit(cf.Ranking(), seed=0)
-        >>> learner.present([[1.0], [2.0], [3.0]])
-        array([0, 2, 1])
-        """
-        if average is False or not switch("average", average):
-            return self._engine.present(x, k)
-        return self._engine.present_by_mean(x, k)
-
-    def learn(self, x, y, better):
-        """Ends the comparison, which is one round.
-
-        Parameters
-        ----------
-        x : array_like
-            As for `present`.
-        y : array_like of int
-            What `present` returned last. Rankings: or its first places.
-        better : array_like of int, or int
-            Rankings: the user's ordering. Items: the preferred one of the two.
-
-        Examples
-        --------
-        >>> import coactive_fast as cf
-        >>> learner = cf.DuelingBandit(cf.Ranking(k=1), seed=1)
-        >>> x = [[1.0], [2.0], [3.0]]
-        >>> learner.learn(x, learner.present(x), [2, 1, 0])
-        >>> learner.weights
-        array([0.01])
-        """
-        self._engine.learn(x, y, better)
-
-    def update(self, delta):
-        """Always a `TypeError`: comparisons have no difference of features to learn from."""
-        raise TypeError("DuelingBandit learns from comparisons alone: call present, then learn")

@@ -27,9 +27,6 @@ MOST = 1e200  # of a difference's squared length
 class RankingSVM(CoactiveLearner):
     """Ranking SVM on the pairs (presented, feedback), trained again as they come in.
 
-    The ranking SVM is that of Thorsten Joachims, "Optimizing Search Engines using Clickthrough
-    Data" (2002).
-
     The first pair is fitted at once, and all of them again when there are 10 % more than at the
     last fit: scikit-learn's `LinearSVC` without intercept on the differences of features, each
     with label +1 and mirrored with -1. The solver is given one of the two, by turns, with twice
@@ -45,6 +42,16 @@ class RankingSVM(CoactiveLearner):
     Parameters
     ----------
     task : Ranking, Items or object
+
+    See Also
+    --------
+    PreferencePerceptron : A fraction of the time.
+
+    References
+    ----------
+    T. Joachims. Optimizing search engines using clickthrough data. KDD 2002.
+    R. Herbrich, T. Graepel, K. Obermayer. Large margin rank boundaries for ordinal regression.
+    Advances in Large Margin Classifiers, 2000.
 
     Examples
     --------

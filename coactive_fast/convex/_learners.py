@@ -108,6 +108,11 @@ class ONSEG(_Sphere):
         When the horizon is too short for the theorem's delta and gamma, with the smallest one that
         is not: then ``gamma = 1/2`` and delta is at most gamma r, for which nothing is proved.
 
+    See Also
+    --------
+    OGDEG : O(d) a round.
+    ONS : Where gradients can be had.
+
     Notes
     -----
     Constants. Theorem 1: ``delta = (25 d^4 D^2 ln^2 T r / (3 T^2))^(1/3)``, ``gamma = (15 d^2 D ln
@@ -141,9 +146,10 @@ class ONSEG(_Sphere):
 
     References
     ----------
-    B. Liu, J. Li, Y. Song, X. Liang, L. Jian and H. Liu, "Online Newton step algorithm with
-    estimated gradient", 2018. Y. Zhang, Y. Zhou, K. Ji and M. M. Zavlanos, "A new one-point
-    residual-feedback oracle for black-box learning and control", Automatica 136, 2022.
+    B. Liu, J. Li, Y. Song, X. Liang, L. Jian, H. Liu. Online Newton step algorithm with estimated
+    gradient. arXiv 1811.09955, 2018.
+    Y. Zhang, Y. Zhou, K. Ji, M. M. Zavlanos. A new one-point residual-feedback oracle for black-box
+    learning and control. Automatica 136, 2022.
 
     Examples
     --------
@@ -212,6 +218,11 @@ class OGDEG(_Sphere):
     feedback : {"value", "residual"}, default "value"
         "residual": ``f_t(x_t) - f_{t-1}(x_{t-1})`` stands for f, 0 in the first round; see `ONSEG`.
 
+    See Also
+    --------
+    ONSEG : Steps of Newton's kind.
+    OGD : Where gradients can be had.
+
     Notes
     -----
     The step size belongs to ``f v``: on the estimate ``g = (d / delta) f v`` it is ``D / (G
@@ -222,8 +233,8 @@ class OGDEG(_Sphere):
 
     References
     ----------
-    A. D. Flaxman, A. T. Kalai and H. B. McMahan, "Online convex optimization in the bandit
-    setting: gradient descent without a gradient", SODA 2005.
+    A. D. Flaxman, A. T. Kalai, H. B. McMahan. Online convex optimization in the bandit setting:
+    gradient descent without a gradient. SODA 2005.
 
     Examples
     --------
@@ -285,6 +296,10 @@ class DikinFTRL(BanditLearner):
     seed : optional
         As for `ONSEG`.
 
+    See Also
+    --------
+    ONSEG : Steps of Newton's kind.
+
     Notes
     -----
     For a linear loss the mean of g is its gradient but for a constant in every coordinate, which
@@ -294,6 +309,11 @@ class DikinFTRL(BanditLearner):
     two equal. An eta by hand far beyond ``delta / (m F)`` drives coordinates towards 0 until a
     round is refused. In some tens of dimensions one loss value a round teaches
     little, whatever the method; where the gradient is known (portfolios), `ONS` and `OGD` use it.
+
+    References
+    ----------
+    J. Abernethy, E. Hazan, A. Rakhlin. Competing in the dark: an efficient algorithm for bandit
+    linear optimization. COLT 2008.
 
     Examples
     --------
@@ -354,11 +374,21 @@ class ONS(GradientLearner):
     epsilon : float, optional
         A at the start, instead of ``1 / (beta D)^2``. As an attribute: the one in use.
 
+    See Also
+    --------
+    ONSEG : From loss values alone.
+    OGD : O(d) a round.
+
     Notes
     -----
     For exp-concave losses its regret grows like ln T with ``beta = min(1/(4 G D), alpha)/2``, G
     the bound on the gradients and alpha the exp-concavity (Hazan, Agarwal, Kale). A round costs one
     pass over a triangle of the inverse, and the projection where it is active.
+
+    References
+    ----------
+    E. Hazan, A. Agarwal, S. Kale. Logarithmic regret algorithms for online convex optimization.
+    Machine Learning 69, 2007.
 
     Examples
     --------
@@ -405,9 +435,19 @@ class OGD(GradientLearner):
     gradient_bound : float
         G, a bound on the length of the gradients.
 
+    See Also
+    --------
+    OGDEG : From loss values alone.
+    ONS : For exp-concave losses.
+
     Notes
     -----
     For convex losses its regret is at most ``3/2 G D sqrt(T)`` (Zinkevich). A round costs O(n).
+
+    References
+    ----------
+    M. Zinkevich. Online convex programming and generalized infinitesimal gradient ascent. ICML
+    2003.
 
     Examples
     --------

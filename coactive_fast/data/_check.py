@@ -70,19 +70,19 @@ def same_length(name, got, expected, other):
         raise ValueError(f"{name} must have length {expected} to go with {other}, got {got}")
 
 
-def offsets(name, value, end, what):
-    """Where groups begin and end: 0 < ... < end."""
+def offsets(name, value, end, what, each="query", several="queries"):
+    """Where groups, `each` one of `several`, begin and end: 0 < ... < end."""
     array = whole(name, value)
     if array.size < 2:
-        raise ValueError(f"{name} must have length queries + 1, at least 2, got {array.size}")
+        raise ValueError(f"{name} must have length {several} + 1, at least 2, got {array.size}")
     if array[0] != 0 or array[-1] != end:
         raise ValueError(f"{name} must go from 0 to the number of {what}, {end}, "
                          f"got {array[0]} ... {array[-1]}")
     wrong = np.flatnonzero(array[1:] <= array[:-1])
     if wrong.size:
         i = int(wrong[0])
-        raise ValueError(f"{name} must ascend (no query is empty), got {array[i]} and "
-                         f"{array[i + 1]} for query {i}")
+        raise ValueError(f"{name} must ascend (no {each} is empty), got {array[i]} and "
+                         f"{array[i + 1]} for {each} {i}")
     return array
 
 

@@ -114,7 +114,7 @@ class _Table:
 
 def load_terms(path: Source | Mapping[str, Source], *, labels: Source | None = None,
                dtype: DTypeLike = np.float64) -> Documents:
-    """Read documents as terms with their counts: ``term:count term:count ... #label#:name``.
+    """Read documents as terms with their counts: lines of ``term:count``, then ``#label#:name``.
 
     That is how the reviews of Amazon (Blitzer, Dredze, Pereira 2007), the folders of Enron and the
     articles of the New York Times are handed on among the authors of the Confidit paper. A term

@@ -224,7 +224,7 @@ class RankingData:
     def from_svmlight(cls, path: Source | Sequence[Source], *, n_features: Whole | None = None,
                       dtype: DTypeLike = np.float32, zero_based: ZeroBased = False,
                       group: bool = False, into: Path | None = None) -> Self:
-        """Read LETOR files: ``grade qid:query index:value ... [# comment]``.
+        """Read LETOR files: lines of ``grade qid:query index:value``, any number of the last.
 
         Parameters
         ----------

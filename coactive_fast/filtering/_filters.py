@@ -155,6 +155,15 @@ class SimpleFilter(Filter):
     The margin is the share of relevant labels among those learned, less 1/2 (0 while nothing was
     learned); the threshold is ``-sqrt(4 ln t / N)``.
 
+    See Also
+    --------
+    RidgeFilter : Looks at the features.
+
+    References
+    ----------
+    N. Cesa-Bianchi, A. Conconi, C. Gentile. Margin-based algorithms for information filtering.
+    NIPS 15, 2003.
+
     Examples
     --------
     >>> import coactive_fast as cf
@@ -178,6 +187,16 @@ class PerceptronFilter(Filter):
     ----------
     feedback : {"full", "forwarded"}
         Which labels `run` shows it.
+
+    See Also
+    --------
+    AppleTasting : With a chance to learn from what it would hold back.
+    RidgeFilter : Second order.
+
+    References
+    ----------
+    N. Cesa-Bianchi, A. Conconi, C. Gentile. Margin-based algorithms for information filtering.
+    NIPS 15, 2003.
 
     Examples
     --------

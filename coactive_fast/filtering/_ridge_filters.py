@@ -173,20 +173,23 @@ class RidgeFilter(_RidgeFilter):
         With a budget: an example is kept where its squared distance from that span exceeds
         ``tolerance * k(x, x)``.
 
+    See Also
+    --------
+    ProbabilisticRidgeFilter : Explores by chance; its regret is bounded.
+    run_topics : Many filters over one stream.
+
     Notes
     -----
     The other rules, with ``q = x^T A^-1 x`` and the round t:
 
     - "ucb" forwards where ``w.x + c sqrt(q) >= tau``, ``c = sqrt(ln det A + 2 ln(1 / delta)) + 1``
-      (the width of Abbasi-Yadkori, Pal and Szepesvari, "Improved algorithms for linear stochastic
-      bandits", 2011) or `width`.
-    - "dgs" (Dekel, Gentile and Sridharan, "Selective sampling and active learning from single and
-      multiple teachers", 2012) likewise with ``c^2 = 1 + 4 r + 36 ln(t / delta)``, r the sum of
-      ``q / (1 + q)`` over what was learned by this rule, or ``c = width sqrt(ln(1 + t))``. Before
-      an example is learned w moves to ``|w.x| <= 1`` in the norm of A. What is forwarded for its
-      margin alone is learned too: its label is there.
-    - "bbq" (Cesa-Bianchi, Gentile and Orabona, "Robust bounds for classification via selective
-      sampling", 2009) forwards where the margin is at least tau or ``q / (1 + q) > t^-power``.
+      (the width of Abbasi-Yadkori, Pál and Szepesvári) or `width`.
+    - "dgs" (Dekel, Gentile and Sridharan) likewise with ``c^2 = 1 + 4 r + 36 ln(t / delta)``, r
+      the sum of ``q / (1 + q)`` over what was learned by this rule, or ``c = width sqrt(ln(1 +
+      t))``. Before an example is learned w moves to ``|w.x| <= 1`` in the norm of A. What is
+      forwarded for its margin alone is learned too: its label is there.
+    - "bbq" (Cesa-Bianchi, Gentile and Orabona) forwards where the margin is at least tau or
+      ``q / (1 + q) > t^-power``.
 
     `threshold` is that of the margin ("paper", "bbq") or of ``(w.x - tau) / sqrt(q)``.
 
@@ -212,6 +215,22 @@ class RidgeFilter(_RidgeFilter):
     as many digits as the largest ``x.x`` has before the point, until it has seen d of them; the
     kernel form refuses to learn where k(x, x) reaches 2^44. The diagonal form loses none. A full
     form that forgets makes its inverse anew, O(d^3), where rho becomes 1: once in m examples.
+
+    References
+    ----------
+    N. Cesa-Bianchi, A. Conconi, C. Gentile. Margin-based algorithms for information filtering.
+    NIPS 15, 2003.
+    V. Vovk. Competitive on-line statistics. International Statistical Review 69, 2001.
+    Y. Abbasi-Yadkori, D. Pál, C. Szepesvári. Improved algorithms for linear stochastic bandits.
+    NIPS 2011.
+    O. Dekel, C. Gentile, K. Sridharan. Selective sampling and active learning from single and
+    multiple teachers. Journal of Machine Learning Research 13, 2012.
+    N. Cesa-Bianchi, C. Gentile, F. Orabona. Robust bounds for classification via selective
+    sampling. ICML 2009.
+    Y. Engel, S. Mannor, R. Meir. The kernel recursive least-squares algorithm. IEEE Transactions
+    on Signal Processing 52, 2004.
+    B. Zadrozny, C. Elkan. Transforming classifier scores into accurate multiclass probability
+    estimates. KDD 2002.
 
     Examples
     --------
@@ -355,6 +374,10 @@ class ProbabilisticRidgeFilter(_RidgeFilter):
         Anything `numpy.random.default_rng` takes; a Generator is copied. A coin is drawn where
         the margin is below tau, and only there.
 
+    See Also
+    --------
+    RidgeFilter : Explores by a threshold that falls.
+
     Notes
     -----
     The paper's bound on the regret (Theorem 3) is for ``||x|| = ||u|| = 1`` and the p of a known
@@ -367,6 +390,13 @@ class ProbabilisticRidgeFilter(_RidgeFilter):
     a is. A window of W examples costs, once it is full, all their steps at each example: O(W d^2),
     kernel O(W^3), because what a projection has taken away cannot be told from what the oldest
     example brought.
+
+    References
+    ----------
+    N. Cesa-Bianchi, A. Conconi, C. Gentile. Margin-based algorithms for information filtering.
+    NIPS 15, 2003.
+    B. Zadrozny, C. Elkan. Transforming classifier scores into accurate multiclass probability
+    estimates. KDD 2002.
 
     Examples
     --------

@@ -38,11 +38,20 @@ class AppleTasting(Filter):
         Anything `numpy.random.default_rng` takes; a Generator is copied. A coin is drawn where
         the margin is negative, and only there.
 
+    See Also
+    --------
+    RidgeFilter : Explores by its threshold, not by chance.
+
     Notes
     -----
     Over a filter of this package `run` is one compiled loop. A classifier of your own gets the
     rows of `run` one by one, ``X[t]`` (of a sparse X a CSR of one row); a learner over it cannot
     be saved.
+
+    References
+    ----------
+    D. P. Helmbold, N. Littlestone, P. M. Long. Apple tasting. Information and Computation 161,
+    2000.
 
     Examples
     --------

@@ -243,6 +243,10 @@ cdef class RowEngine(Engine):
         finally:
             self.guard.end_read()
 
+    def fits(self, Py_ssize_t n, str name):
+        """Refuses what has n features, where that is another number than those known."""
+        self.width(n, name)
+
     # --- parts of a round ---------------------------------------------------------------------
 
     cdef int refuse_width(self, Py_ssize_t n, str name) except -1:

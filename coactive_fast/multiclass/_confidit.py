@@ -65,6 +65,11 @@ class Confidit(_Spread, MulticlassLearner, ToldRightOrWrong):
     seed : optional
         What `numpy.random.default_rng` takes; there is chance where alpha < 1.
 
+    See Also
+    --------
+    Banditron : O(d) memory a class, explores by chance.
+    MulticlassAROW : Where the label itself is seen.
+
     Notes
     -----
     At the start ``A_i = (1 + alpha)^2 I`` and ``w_i = 0``. A round is:
@@ -105,9 +110,10 @@ class Confidit(_Spread, MulticlassLearner, ToldRightOrWrong):
 
     References
     ----------
-    K. Crammer and C. Gentile, "Multiclass classification with bandit feedback using adaptive
-    regularization", Machine Learning 90, 2013. Self-normalised: Y. Abbasi-Yadkori, D. Pál and C.
-    Szepesvári, "Improved algorithms for linear stochastic bandits", NIPS 2011.
+    K. Crammer, C. Gentile. Multiclass classification with bandit feedback using adaptive
+    regularization. Machine Learning 90, 2013.
+    Y. Abbasi-Yadkori, D. Pál, C. Szepesvári. Improved algorithms for linear stochastic bandits.
+    NIPS 2011 (the self-normalised width).
 
     Examples
     --------

@@ -197,11 +197,20 @@ class Banditron(MulticlassLearner, ToldRightOrWrong):
     seed : optional
         What `numpy.random.default_rng` takes.
 
+    See Also
+    --------
+    Confidit : Explores by confidence, not by chance.
+
     Notes
     -----
     With ``best = argmax_r w_r.x``, label r is chosen with probability
     ``p_r = (1 - gamma) [r = best] + gamma / K``. `choose` draws, and so changes the generator;
     `learn` works p out again: ``w_r += x ([right] [r = label] / p_r - [r = best])``.
+
+    References
+    ----------
+    S. M. Kakade, S. Shalev-Shwartz, A. Tewari. Efficient bandit algorithms for online multiclass
+    prediction. ICML 2008.
 
     Examples
     --------
@@ -250,6 +259,10 @@ class Newtron(MulticlassLearner, ToldRightOrWrong):
     seed : optional
         What `numpy.random.default_rng` takes.
 
+    See Also
+    --------
+    Confidit : Explores by confidence; as a rule a fraction of the time.
+
     Notes
     -----
     A round is, with W the weights of all classes together:
@@ -274,8 +287,8 @@ class Newtron(MulticlassLearner, ToldRightOrWrong):
 
     References
     ----------
-    E. Hazan and S. Kale, "Newtron: an efficient bandit algorithm for online multiclass
-    prediction", NIPS 2011.
+    E. Hazan, S. Kale. Newtron: an efficient bandit algorithm for online multiclass prediction. NIPS
+    2011.
 
     Examples
     --------
@@ -328,6 +341,16 @@ class MulticlassPerceptron(MulticlassLearner, ToldTheLabel):
         K, at least 2.
     max_features : int, optional
         See `Banditron`.
+
+    See Also
+    --------
+    MulticlassAROW : Second order; fewer mistakes.
+    Banditron : Needs no labels.
+
+    References
+    ----------
+    K. Crammer, Y. Singer. Ultraconservative online algorithms for multiclass problems. Journal of
+    Machine Learning Research 3, 2003.
 
     Examples
     --------
@@ -410,6 +433,17 @@ class MulticlassSecondOrderPerceptron(_Spread, MulticlassLearner, ToldTheLabel):
     max_features : int, optional
         See `Banditron`.
 
+    See Also
+    --------
+    MulticlassAROW : A second order with confidence in each class.
+
+    References
+    ----------
+    N. Cesa-Bianchi, A. Conconi, C. Gentile. A second-order Perceptron algorithm. SIAM Journal on
+    Computing 34, 2005.
+    K. Crammer, C. Gentile. Multiclass classification with bandit feedback using adaptive
+    regularization. Machine Learning 90, 2013.
+
     Examples
     --------
     >>> import coactive_fast as cf
@@ -450,6 +484,14 @@ class MulticlassAROW(_Spread, MulticlassLearner, ToldTheLabel):
         > 0; the larger, the smaller the steps.
     max_features : int, optional
         See `Banditron`.
+
+    See Also
+    --------
+    Confidit : Where only right or wrong is seen.
+
+    References
+    ----------
+    K. Crammer, A. Kulesza, M. Dredze. Adaptive regularization of weight vectors. NIPS 2009.
 
     Examples
     --------

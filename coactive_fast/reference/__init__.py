@@ -18,7 +18,7 @@ array([1, 2])
 
 from typing import TYPE_CHECKING
 
-from . import losses, metrics, users
+from . import logs, losses, metrics, users
 from .coactive_baselines import DuelingBandit, RankingSVM
 from .coactive_clicks import PDGD, PairwisePerceptron
 from .coactive_rules import (
@@ -127,6 +127,7 @@ __all__ = [
     "exponentiated_weights",
     "inverse_update",
     "log",
+    "logs",
     "losses",
     "metrics",
     "project_ball",

@@ -40,16 +40,7 @@ LARGEST = float(np.finfo(float).max)
 
 
 class Decision(NamedTuple):
-    """A choice that waits for its reward.
-
-    Attributes
-    ----------
-    id : int
-        By which `reward` and `drop` know it; they count from 0.
-    action : int
-        The index chosen.
-    probability : float
-        With which it was chosen; NaN for thompson unless samples were asked for.
+    """A choice that waits for its reward, as of `coactive_fast.Decision`.
 
     Examples
     --------

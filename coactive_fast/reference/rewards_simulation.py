@@ -20,18 +20,7 @@ from .rewards import ArmBandit, LinearBandit
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BanditHistory:
-    """What happened in the rounds of one simulation, one entry a round.
-
-    Attributes
-    ----------
-    reward : ndarray of float
-        Of the action chosen.
-    regret : ndarray of float
-        The mean reward of the best action less that of the action chosen; in a table a reward
-        is its own mean.
-    choice : ndarray of intp
-    probability : ndarray of float
-        With which the action was chosen; NaN for thompson.
+    """One simulation, one entry a round; its attributes are those of the product's.
 
     Examples
     --------
@@ -65,16 +54,7 @@ class BanditHistory:
 
 
 class RewardTable:
-    """The rewards of all actions in every round; round t uses row t modulo their number.
-
-    Parameters
-    ----------
-    X : array_like
-        For an `ArmBandit` the rows (T, d). For a `LinearBandit` the actions: (n, d), the same in
-        all rounds, or (T, n, d).
-    rewards : array_like of shape (T, n)
-    context : array_like of shape (T, p), optional
-        For a `LinearBandit` with as many `context_features`.
+    """The rewards of all actions in every round, as of `coactive_fast.RewardTable`.
 
     Examples
     --------
@@ -139,24 +119,7 @@ class RewardTable:
 
 
 class LinearRewards:
-    """Rewards that are linear in the features, with normal noise.
-
-    Parameters
-    ----------
-    weights : array_like
-        For a `LinearBandit` (d,): the mean reward of a row x is ``weights.x``. For an `ArmBandit`
-        (n_arms, d): of arm i it is ``weights[i].x``.
-    actions : int or array_like, optional
-        `LinearBandit`: how many rows of length 1, uniform on the sphere, are drawn in each round
-        (None: 10), or the rows (n, d), the same in all rounds, or (T, n, d). `ArmBandit`: the
-        rows (T, d), or None: one of length 1 is drawn. Round t uses those of t modulo T.
-    noise : float, default 0.1
-        Standard deviation of the reward.
-
-    Notes
-    -----
-    Drawn from `seed` in each round: ``n d`` standard normals where rows are drawn, row after row,
-    and after the choice one for the noise, also where `noise` is 0.
+    """Linear rewards with normal noise, as of `coactive_fast.LinearRewards`.
 
     Examples
     --------
@@ -219,22 +182,7 @@ class LinearRewards:
 def simulate_bandit(bandit: LinearBandit | ArmBandit,
                     environment: RewardTable | LinearRewards | tuple[ArrayLike, ArrayLike], *,
                     rounds: SupportsIndex | None = None, seed: Seed = None) -> BanditHistory:
-    """Let a bandit choose and learn, round after round; it goes on from what it has learned.
-
-    Parameters
-    ----------
-    bandit : LinearBandit or ArmBandit
-    environment : RewardTable, LinearRewards, or a tuple
-        ``(X, rewards)`` stands for ``RewardTable(X, rewards)``; for an `ArmBandit` rewards may
-        also be labels, one an arm.
-    rounds : int, optional
-        None: once through the table.
-    seed : optional
-        For what the environment draws; what the bandit draws is its own.
-
-    Returns
-    -------
-    BanditHistory
+    """Let a bandit choose and learn, round after round, as `coactive_fast.simulate_bandit` does.
 
     Examples
     --------

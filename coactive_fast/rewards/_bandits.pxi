@@ -151,7 +151,7 @@ cdef class BanditEngine(RewardEngine):
 
     cdef int law(self, Scratch s, Choice at, Py_ssize_t samples) except -1:
         """The law of the first place, into p; thompson: from draws of a generator of its own."""
-        cdef Py_ssize_t i, turn
+        cdef Py_ssize_t turn
         cdef Chance child
         if self.rule.kind != THOMPSON:
             self.score(s, at, self.chance)
@@ -163,9 +163,7 @@ cdef class BanditEngine(RewardEngine):
             PyErr_CheckSignals()
             self.score(s, at, child)
             at.p[at.best(at.z)] += 1.0
-        for i in range(at.n):
-            at.p[i] = (self.rule.floor / at.count + (1.0 - self.rule.floor) * at.p[i] / samples
-                       if at.left[i] else 0.0)
+        self.rule.mix(at, samples)
         return 0
 
     # --- the calls ----------------------------------------------------------------------------
@@ -325,7 +323,6 @@ cdef object copy_of(const cf_row *x):
 # --- actions with features --------------------------------------------------------------------
 
 
-@cython.final
 cdef class LinearEngine(BanditEngine):
     """One regression for all actions.
 
@@ -336,13 +333,14 @@ cdef class LinearEngine(BanditEngine):
         As for `BanditEngine`.
     """
 
-    cdef Py_ssize_t contexts
-
     def __init__(self, make, Chance chance, Rule rule, *, Py_ssize_t context_features, **words):
         self.contexts = context_features
         BanditEngine.__init__(self, make, chance, rule, **words)
 
     # --- arguments ----------------------------------------------------------------------------
+
+    def fits(self, Py_ssize_t n, str name):
+        self.refuse_actions(n, name)
 
     cdef object context_of(self, object context):
         """The context as a vector, None where there is none."""
@@ -511,7 +509,6 @@ cdef class LinearEngine(BanditEngine):
 # --- arms -------------------------------------------------------------------------------------
 
 
-@cython.final
 cdef class ArmEngine(BanditEngine):
     """A regression an arm."""
 

@@ -165,15 +165,20 @@ class LinearBandit(Bandit, LinearCalls):
     seed : optional
         What `numpy.random.default_rng` takes.
 
+    See Also
+    --------
+    ArmBandit : Fixed arms, a regression each.
+    OnlineRidge : The regression alone.
+
     References
     ----------
-    Lihong Li, Wei Chu, John Langford, Robert E. Schapire: A Contextual-Bandit Approach to
-    Personalized News Article Recommendation, 2010.
-    Yasin Abbasi-Yadkori, David Pal, Csaba Szepesvari: Improved Algorithms for Linear Stochastic
-    Bandits, 2011.
-    Shipra Agrawal, Navin Goyal: Thompson Sampling for Contextual Bandits with Linear Payoffs, 2013.
-    Dylan J. Foster, Alexander Rakhlin: Beyond UCB: Optimal and Efficient Contextual Bandits with
-    Regression Oracles, 2020.
+    L. Li, W. Chu, J. Langford, R. E. Schapire. A contextual-bandit approach to personalized news
+    article recommendation. WWW 2010.
+    Y. Abbasi-Yadkori, D. Pál, C. Szepesvári. Improved algorithms for linear stochastic bandits.
+    NIPS 2011.
+    S. Agrawal, N. Goyal. Thompson sampling for contextual bandits with linear payoffs. ICML 2013.
+    D. J. Foster, A. Rakhlin. Beyond UCB: optimal and efficient contextual bandits with regression
+    oracles. ICML 2020.
 
     Examples
     --------
@@ -339,10 +344,15 @@ class ArmBandit(Bandit, ArmCalls):
         ``delta / n_arms`` and each arm's own determinant; "thompson" draws for every arm.
         Forgetting touches the arm that learns.
 
+    See Also
+    --------
+    LinearBandit : Actions with features, one regression.
+    Confidit : Where the reward is right or wrong.
+
     References
     ----------
-    Lihong Li, Wei Chu, John Langford, Robert E. Schapire: A Contextual-Bandit Approach to
-    Personalized News Article Recommendation, 2010.
+    L. Li, W. Chu, J. Langford, R. E. Schapire. A contextual-bandit approach to personalized news
+    article recommendation. WWW 2010.
 
     Examples
     --------

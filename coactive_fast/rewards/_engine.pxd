@@ -4,6 +4,7 @@ cimport cython
 cimport numpy as np
 from libc.stdint cimport int64_t
 
+from coactive_fast._table cimport cf_row
 from coactive_fast.learner._chance cimport Chance
 from coactive_fast.learner._engine cimport RowEngine
 from coactive_fast.learner._run cimport Run, RowRun
@@ -72,26 +73,57 @@ cdef class BanditEngine(RewardEngine):
     cdef dict waiting_of(self, State state, Py_ssize_t k, Py_ssize_t d, int64_t decided)
 
 
-cdef class BanditRun(Run):
-    # A bandit in an environment: choose, learn, round after round. Round t shows row t mod T of
-    # what is given, or what is drawn. Invariants: `seen` are the actions of one round, whose memory is
-    # `drawn` or moves along the table; means has the mean reward of each.
-    cdef Rows table, seen      # all rows (arms: one a round), and the view of those of one round
-    cdef np.ndarray drawn, rewards, weights, contexts, means
-    cdef np.ndarray reward, regret, choice, probability
-    cdef bint arms, same       # same: all rounds have the same actions
-    cdef Py_ssize_t period     # T
-    cdef double noise
-    cdef Chance world          # None: nothing is drawn
+@cython.final
+cdef class LinearEngine(BanditEngine):
+    # One regression for all actions.
+    cdef Py_ssize_t contexts   # features of a context
+
+    cdef object context_of(self, object context)
+    cdef int refuse_actions(self, Py_ssize_t n, str name) except -1
+    cdef int cross(self, cf_row *row, Crossed by, Scratch s) except -1
+    cdef int learn(self, object x, object reward, object weight, object context) except -1
+    cdef int refuse_pairs(self) except -1
+    cdef np.ndarray differences(self, Choice at, Py_ssize_t first, Scratch s)
+    cdef np.ndarray written_out(self, object x, str name)
+
+
+@cython.final
+cdef class ArmEngine(BanditEngine):
+    # A regression an arm.
+    cdef int learn(self, object x, object arm, object reward, object weight) except -1
+
+
+cdef class BanditRounds(Run):
+    # Rounds of a bandit, wherever they come from: `seen` are the actions of one round (arms: its one
+    # row), and `at` says of how many of them and under which context.
+    cdef Rows seen
+    cdef bint arms
     cdef Scratch scratch
     cdef Choice at
     cdef Regressions model
     cdef Rule rule
     cdef Chance chance
 
+    cdef int at_hand(self, BanditEngine engine) except -1
+    cdef int read(self, Regressions model, Rule rule, Scratch s, Choice at,
+                  Chance chance) noexcept nogil
+    cdef int teach(self, Regressions model, Scratch s, Choice at, Py_ssize_t i,
+                   double reward) noexcept nogil
+
+
+cdef class BanditRun(BanditRounds):
+    # A bandit in an environment: choose, learn, round after round. Round t shows row t mod T of
+    # what is given, or what is drawn. Invariants: the memory of `seen` is `drawn` or moves along the
+    # table; means has the mean reward of each.
+    cdef Rows table            # all rows (arms: one a round)
+    cdef np.ndarray drawn, rewards, weights, contexts, means
+    cdef np.ndarray reward, regret, choice, probability
+    cdef bint same             # all rounds have the same actions
+    cdef Py_ssize_t period     # T
+    cdef double noise
+    cdef Chance world          # None: nothing is drawn
+
     cdef int show(self, Rows seen, Scratch s, Choice at, Chance world) noexcept nogil
     cdef int decide(self, Regressions model, Rule rule, Scratch s, Choice at,
                     Chance chance) noexcept nogil
-    cdef int teach(self, Regressions model, Scratch s, Choice at, Py_ssize_t i,
-                   double reward) noexcept nogil
     cdef int one(self, Regressions model, Rule rule, Scratch s, Choice at) noexcept nogil

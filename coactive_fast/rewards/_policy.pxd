@@ -47,8 +47,11 @@ cdef class Choice:
     cdef int fit_draws(self, Py_ssize_t d) except -1
     cdef int allow(self, object allowed) except -1
     cdef inline void allow_all(self) noexcept nogil:
-        memset(self.left, 1, <size_t>self.n)
-        self.count = self.n
+        self.allow_first(self.n)
+    cdef inline void allow_first(self, Py_ssize_t count) noexcept nogil:
+        memset(self.left, 0, <size_t>self.n)
+        memset(self.left, 1, <size_t>count)
+        self.count = count
     # The first of the largest numbers among what is left.
     cdef Py_ssize_t best(self, const double *numbers) noexcept nogil
 
@@ -107,6 +110,8 @@ cdef class Rule:
     cdef double *compared(self, Choice at) noexcept nogil
     # With which probability `place` gives each action, into p, or one of them; not for thompson.
     cdef void law(self, Choice at, int64_t learned) noexcept nogil
+    # p, which counts so many times, into probabilities: the floor is mixed in.
+    cdef void mix(self, Choice at, double times) noexcept nogil
     cdef double probability(self, Choice at, int64_t learned, Py_ssize_t i) noexcept nogil
 
 

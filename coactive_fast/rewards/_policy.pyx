@@ -175,15 +175,18 @@ cdef class Rule:
         return last
 
     cdef void law(self, Choice at, int64_t learned) noexcept nogil:
-        cdef Py_ssize_t i
         if self.kind == SQUARECB:
             self.squarecb(at, self.gamma(learned))
         else:
             memset(at.p, 0, <size_t>at.n * sizeof(double))
             at.p[at.best(self.compared(at))] = 1.0
+        self.mix(at, 1.0)
+
+    cdef void mix(self, Choice at, double times) noexcept nogil:
+        cdef Py_ssize_t i
         for i in range(at.n):
-            if at.left[i]:
-                at.p[i] = self.floor / at.count + (1.0 - self.floor) * at.p[i]
+            at.p[i] = (self.floor / at.count + (1.0 - self.floor) * at.p[i] / times
+                       if at.left[i] else 0.0)
 
     cdef double probability(self, Choice at, int64_t learned, Py_ssize_t i) noexcept nogil:
         cdef double p

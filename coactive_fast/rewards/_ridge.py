@@ -141,6 +141,10 @@ class OnlineRidge(RewardLearner, RegressionCalls):
         For the diagonal: rows may be of any width up to this, and wider ones than before add
         features. None: all rows are as wide as the first that was learned.
 
+    See Also
+    --------
+    LinearBandit : Chooses by it.
+
     Notes
     -----
     ``A += c x x^T``, ``w += c A_new^-1 x (y - w.x)`` for a row that counts c times. Logistic: the
@@ -148,6 +152,13 @@ class OnlineRidge(RewardLearner, RegressionCalls):
     ``sigma (1 - sigma)`` or, where sigma is off by more than a half, ``tanh(m / 2) / (2 m)``.
     With the diagonal ``w += c (x / a) (y - m) / (1 + c q)``, then ``a += c x^2``.
     A null row only counts as a round.
+
+    References
+    ----------
+    A. E. Hoerl, R. W. Kennard. Ridge regression: biased estimation for nonorthogonal problems.
+    Technometrics 12, 1970.
+    T. S. Jaakkola, M. I. Jordan. Bayesian parameter estimation via variational methods.
+    Statistics and Computing 10, 2000.
 
     Examples
     --------

@@ -1,7 +1,68 @@
 # Whole streams of rounds through a bandit: part of _engine.pyx; see _engine.pxd.
 
 
-cdef class BanditRun(Run):
+cdef class BanditRounds(Run):
+    """The parts of a round that are the same wherever its actions come from."""
+
+    cdef object lock(self, Engine engine):
+        return engine.chance.generator.bit_generator.lock
+
+    cdef int at_hand(self, BanditEngine engine) except -1:
+        """Everything for rounds with the model of this engine."""
+        cdef Scratch s = self.scratch
+        cdef Py_ssize_t p = self.at.by.p
+        if self.arms:
+            engine.width(self.seen.d, "X")
+        else:
+            (<LinearEngine>engine).refuse_actions(self.seen.d, "X")
+        self.model, self.rule, self.chance = <Regressions>engine.model, engine.rule, engine.chance
+        self.at.d = max(self.model.d, (p + 1) * self.seen.d)
+        self.model.know(self.at.d)
+        s.expect(self.seen)
+        s.row.n = s.row.nnz = self.at.d
+        self.model.fit(s)
+        self.model.fit_known(self.seen, self.at.by, s)
+        self.at.fit_draws(self.at.d)
+        s.scaled.fit(self.at.d)
+        self.mask = 15 if self.at.n * self.model.cost(self.at.d) < 1e5 else 0
+        return 0
+
+    cdef int supply(self, Engine engine) except -1:
+        return self.model.make_room(self.scratch)
+
+    cdef int read(self, Regressions model, Rule rule, Scratch s, Choice at,
+                  Chance chance) noexcept nogil:
+        """The scores of what is seen, as `place` and `law` want them."""
+        cdef Py_ssize_t turn
+        cdef int status = CF_OK
+        for turn in range(2):
+            if self.arms:
+                s.take_from(self.seen, 0)
+            status = model.read_offer(s, at, self.seen, rule, False)
+            if status != CF_ENOTPOSITIVE or model.repair(s) != CF_OK:
+                break
+        return rule.score(model, s, at, chance) if status == CF_OK else status
+
+    cdef int teach(self, Regressions model, Scratch s, Choice at, Py_ssize_t i,
+                   double reward) noexcept nogil:
+        """One round of `learn`."""
+        cdef Py_ssize_t arm = i if self.arms else 0
+        cdef int status
+        s.take_from(self.seen, 0 if self.arms else i)
+        if at.by.p and not crossed(&s.row, at.by, s.scaled):
+            return CF_ENONFINITE
+        s.weight = 1.0
+        model.prepare(s)
+        status = model.look_at(s, arm)
+        if status == CF_ENOTPOSITIVE and model.repair(s) == CF_OK:
+            status = model.look_at(s, arm)
+        return model.take(s, arm, reward) if status == CF_OK else status
+
+    cdef int fail(self, Engine engine, int status) except -1:
+        return (<BanditEngine>engine).fail(status, f"round {self.done} of X")
+
+
+cdef class BanditRun(BanditRounds):
     """Chooses and learns in an environment; it is the loop of single calls, bit for bit.
 
     Parameters
@@ -49,34 +110,12 @@ cdef class BanditRun(Run):
                              choice=self.choice[:self.done],
                              probability=self.probability[:self.done])
 
-    cdef object lock(self, Engine engine):
-        return engine.chance.generator.bit_generator.lock
-
-    cdef int begin(self, Engine given) except -1:
-        cdef BanditEngine engine = <BanditEngine>given
-        cdef Scratch s = self.scratch
-        cdef Py_ssize_t p = 0 if self.contexts is None else np.PyArray_DIM(self.contexts, 1)
-        if self.arms:
-            engine.width(self.seen.d, "X")
-        else:
-            (<LinearEngine>engine).refuse_actions(self.seen.d, "X")
-        if self.arms and engine.model.k != self.at.n:
-            raise ValueError(f"rewards must have {engine.model.k} columns, one an arm: arms were "
-                             "added during the run")
-        self.model, self.rule, self.chance = <Regressions>engine.model, engine.rule, engine.chance
-        self.at.by.p, self.at.d = p, max(self.model.d, (p + 1) * self.seen.d)
-        self.model.know(self.at.d)
-        s.expect(self.seen)
-        s.row.n = s.row.nnz = self.at.d
-        self.model.fit(s)
-        self.model.fit_known(self.seen, self.at.by, s)
-        self.at.fit_draws(self.at.d)
-        s.scaled.fit(self.at.d)
-        self.mask = 15 if self.at.n * self.model.cost(self.at.d) < 1e5 else 0
-        return 0
-
-    cdef int supply(self, Engine engine) except -1:
-        return self.model.make_room(self.scratch)
+    cdef int begin(self, Engine engine) except -1:
+        if self.arms and (<BanditEngine>engine).model.k != self.at.n:
+            raise ValueError(f"rewards must have {(<BanditEngine>engine).model.k} columns, one an "
+                             "arm: arms were added during the run")
+        self.at.by.p = 0 if self.contexts is None else np.PyArray_DIM(self.contexts, 1)
+        return self.at_hand(<BanditEngine>engine)
 
     cdef int round(self, Engine engine) noexcept nogil:
         return self.one(self.model, self.rule, self.scratch, self.at)
@@ -128,17 +167,10 @@ cdef class BanditRun(Run):
 
     cdef int decide(self, Regressions model, Rule rule, Scratch s, Choice at,
                     Chance chance) noexcept nogil:
-        cdef Py_ssize_t i, turn
-        cdef int status = CF_OK
+        cdef Py_ssize_t i
+        cdef int status
         at.allow_all()
-        for turn in range(2):
-            if self.arms:
-                s.take_from(self.seen, 0)
-            status = model.read_offer(s, at, self.seen, rule, False)
-            if status != CF_ENOTPOSITIVE or model.repair(s) != CF_OK:
-                break
-        if status == CF_OK:
-            status = rule.score(model, s, at, chance)
+        status = self.read(model, rule, s, at, chance)
         if status != CF_OK:
             return status
         i = rule.place(at, model.learned, chance.bits)
@@ -147,21 +179,3 @@ cdef class BanditRun(Run):
         if rule.kind != THOMPSON:
             data_of(self.probability)[self.done] = rule.probability(at, model.learned, i)
         return CF_OK
-
-    cdef int teach(self, Regressions model, Scratch s, Choice at, Py_ssize_t i,
-                   double reward) noexcept nogil:
-        """One round of `learn`."""
-        cdef Py_ssize_t arm = i if self.arms else 0
-        cdef int status
-        s.take_from(self.seen, 0 if self.arms else i)
-        if at.by.p and not crossed(&s.row, at.by, s.scaled):
-            return CF_ENONFINITE
-        s.weight = 1.0
-        model.prepare(s)
-        status = model.look_at(s, arm)
-        if status == CF_ENOTPOSITIVE and model.repair(s) == CF_OK:
-            status = model.look_at(s, arm)
-        return model.take(s, arm, reward) if status == CF_OK else status
-
-    cdef int fail(self, Engine engine, int status) except -1:
-        return (<BanditEngine>engine).fail(status, f"round {self.done} of X")

@@ -44,11 +44,24 @@ cf.ProbabilisticRidgeFilter(horizon="anytime", covariance="kernel", window=5)
 assert_type(cf.run_topics(ridge, Ainv, [[True], [False]], labelled=(Ainv, [[True], [False]])),
             list[FilteringHistory])
 
+log = cf.logs.BanditLog(Ainv, [0, 2], [1], [1.0], [0.5], context=[[1.0]], groups=["a"])
+found = cf.logs.evaluate(lambda X, context: [0.5, 0.5], log, estimator="dr", force=True)
+assert_type(found.value, float)
+assert_type(found.interval, tuple[float, float])
+assert_type(found.running.lower, Vector)
+assert_type(cf.logs.evaluate(cf.LinearBandit(), log, reward_range=(0, 1)), cf.logs.Evaluation)
+assert_type(cf.logs.replay(cf.ArmBandit(2), log, p_min=0.5), cf.logs.ReplayHistory)
+assert_type(cf.logs.replay([cf.Confidit(2), cf.LinearBandit()], log, seed=1),
+            list[cf.logs.ReplayHistory])
+assert_type(log[1:].groups, NDArray[Any] | None)
+
 # what must not pass: mypy reports an ignore that is not needed
 kernels.inverse_update([[1.0]], [1.0])  # type: ignore[arg-type]
 kernels.inverse_update(Ainv, x, triangle="upper")  # type: ignore[arg-type]
 cf.RidgeFilter(rule="best")  # type: ignore[arg-type]
 kernels.top_k(x, 1.5)  # type: ignore[arg-type]
+cf.logs.evaluate(x, log, estimator="best")  # type: ignore[arg-type]
+cf.logs.replay(cf.RidgeFilter(), log)  # type: ignore[call-overload]
 metric.Full(2.5)  # type: ignore[arg-type]
 metric.Full(2, precision="slow")  # type: ignore[arg-type]
 metric.Dual(kernel="cubic")  # type: ignore[arg-type]
