@@ -265,6 +265,19 @@ def test_growth_keeps_all(tmp_path):
         assert words_of(again) == words_of(large)
 
 
+def test_a_full_file_grows_for_new_keys_alone(tmp_path):
+    taught(tmp_path / "a", range(8)).close()
+    size = os.path.getsize(tmp_path / "a")
+    with cf.Fleet(tmp_path / "a", mode="r+") as fleet:
+        assert fleet.capacity == 8
+        fleet.learn(3, X[0], 1.0)
+        fleet.run([4, 5], X[:2], [1.0, 2.0])
+        fleet[6] = fleet[3]
+        assert fleet.capacity == 8 and os.path.getsize(tmp_path / "a") == size
+        fleet[8] = fleet[3]
+        assert fleet.capacity == 16 and len(fleet) == 9
+
+
 def test_deleted_room_is_used_again(tmp_path):
     fleet = taught(tmp_path / "a", range(8))
     size = os.path.getsize(tmp_path / "a")

@@ -79,7 +79,8 @@ cdef class FleetEngine:
     cdef int refuse_writing(self) except -1
     cdef int lay_out(self, Py_ssize_t d, bint is_text) except -1
     cdef bint is_laid(self) except -1
-    cdef int make_room(self, Key *key, Py_ssize_t d) except -1
+    cdef int prepare(self, Key *key, Py_ssize_t d) except -1
+    cdef int make_room(self) except -1
     cdef int one(self, const cf_fleet *core, Worker w, uint64_t word, const char *text,
                  Py_ssize_t block, double y, bint null, int what, double *m) noexcept nogil
     cdef int learn_row(self, Key *key, object x, np.ndarray context, Py_ssize_t block, double y,

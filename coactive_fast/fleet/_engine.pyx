@@ -246,19 +246,27 @@ cdef class FleetEngine:
             self.records.follow()
         return self.records.laid
 
-    cdef int make_room(self, Key *key, Py_ssize_t d) except -1:
-        """A layout, and room for one key more. Only then is the GIL let go."""
+    cdef int prepare(self, Key *key, Py_ssize_t d) except -1:
+        """A layout, and memory for a row of it. Other threads may run meanwhile."""
         self.guard.begin_write()
         try:
             self.refuse_writing()
             if not self.records.laid:
                 self.lay_out(d, key.is_text)
             self.records.check_kind(key.is_text, "key")
-            if not self.records.has_room():
-                self.records.make_room()
         finally:
             self.guard.end_write()
         self.hand.fit(self.records.d, 0)
+        return 0
+
+    cdef int make_room(self) except -1:
+        """Room for one key more. Other threads may run meanwhile."""
+        self.guard.begin_write()
+        try:
+            self.refuse_writing()
+            self.records.make_room()
+        finally:
+            self.guard.end_write()
         return 0
 
     cdef int one(self, const cf_fleet *core, Worker w, uint64_t word, const char *text,
@@ -299,7 +307,9 @@ cdef class FleetEngine:
                 self.guard.settle_write()  # the GIL is kept from here on
                 self.refuse_writing()
                 self.refuse_width(row.n, "x")
-                if self.records.laid and self.hand.d == d:
+                if not (self.records.laid and self.hand.d == d):
+                    self.prepare(key, d)
+                else:
                     self.records.check_kind(key.is_text, "key")
                     self.lay(&row, context, 0, self.hand.x)
                     if self.hand.form is not None:
@@ -308,7 +318,7 @@ cdef class FleetEngine:
                                       key.text if key.is_text else NULL, block, y, null, what, m)
                     if status != MORE:
                         break
-                self.make_room(key, d)
+                    self.make_room()
         finally:
             buffer.let_go()
             self.buffer = buffer
@@ -342,7 +352,7 @@ cdef class FleetEngine:
         cdef Key at
         cdef Py_ssize_t after
         key_of(key, &at)
-        self.make_room(&at, self.records.d)
+        self.prepare(&at, self.records.d)
         self.guard.begin_write()
         try:
             self.refuse_writing()
@@ -361,7 +371,7 @@ cdef class FleetEngine:
         """The layout, where there is none yet."""
         cdef Key at
         key_of(key, &at)
-        self.make_room(&at, d)
+        self.prepare(&at, d)
 
     def remove(self, key):
         """False where there is no such key."""

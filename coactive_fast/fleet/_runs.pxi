@@ -22,7 +22,7 @@ cdef class StreamingFleet(FleetEngine):
         first.is_text = s.keys.are_text
         while not (self.records.laid and self.hand.d == d):
             self.refuse_width(s.rows.d, "X")
-            self.make_room(&first, d)
+            self.prepare(&first, d)
         workers = [self.worker(j, d, step if jobs > 1 else 0, s.rows) for j in range(jobs)]
         pool = ThreadPoolExecutor(jobs) if jobs > 1 else None
         try:
