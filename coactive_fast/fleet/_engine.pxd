@@ -60,6 +60,7 @@ cdef class FleetEngine:
     cdef RowBuffer buffer      # likewise; None while it is in use
     cdef str closed            # why nothing can be learned; None: it can
     cdef Py_ssize_t contexts, extra, slots, k
+    cdef bint keep
 
     # What a kind says.
     cdef Worker new_worker(self)

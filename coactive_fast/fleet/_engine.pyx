@@ -109,14 +109,16 @@ cdef class FleetEngine:
         A fresh learner of the template's kind.
     slots : int
         How many models the file has room for at first.
+    keep : bool
+        What was flushed is kept until the next flush.
     """
 
     def __cinit__(self):
         self.guard = Guard()
         self.k = 1
 
-    def __init__(self, Records records, make, *, Py_ssize_t slots):
-        self.records, self.make, self.slots = records, make, slots
+    def __init__(self, Records records, make, *, Py_ssize_t slots, bint keep):
+        self.records, self.make, self.slots, self.keep = records, make, slots, keep
         self.hand, self.buffer = self.new_worker(), RowBuffer()
         if not records.file.writable:
             self.closed = 'it was opened with mode="r"'
@@ -187,18 +189,19 @@ cdef class FleetEngine:
                 r.follow()
             return {"models": r.live, "capacity": self.capacity, "features": r.d,
                     "record": r.core.record * 8 if r.laid else 0, "index": 16,
-                    "bytes": len(r.file.map), "free": r.used - r.live,
+                    "bytes": len(r.file.map), "free": r.used - r.live - r.kept, "kept": r.kept,
                     "damaged": len(r.damaged())}
         finally:
             self.guard.end_read()
 
     def flush(self):
-        self.guard.begin_read()
+        self.guard.begin_write()
         try:
             self.refuse_closed()
-            self.records.file.flush()
+            if self.closed is None:
+                self.records.flush()
         finally:
-            self.guard.end_read()
+            self.guard.end_write()
 
     def close(self):
         """Ends all use of the file."""
@@ -235,7 +238,7 @@ cdef class FleetEngine:
         refuse_beyond_limit(8.0 * d * d * self.k, f"a record of {d} features",
                             "fewer features take less")
         self.records.file.begin(d, text, head, <int>CF_FLEET_NUMBERS + self.numbers(d), self.k,
-                                self.slots)
+                                self.slots, self.keep)
         self.records.attach()
         return 0
 
@@ -277,9 +280,11 @@ cdef class FleetEngine:
         cdef uint64_t *r
         cdef int64_t slot = L.fleet_find(core, word, text, &at)
         cdef int status
-        if slot >= 0:
+        if slot >= 0 and not L.fleet_is_kept(core, slot):
             r = L.fleet_take(core, w.area, slot, block)
-        elif L.fleet_has_slot(core) and L.fleet_has_entry(core):
+        elif slot >= 0 and L.fleet_has_slot(core):
+            r = L.fleet_move(core, w.area, slot, at)
+        elif slot < 0 and L.fleet_has_slot(core) and L.fleet_has_entry(core):
             r = L.fleet_create(core, w.area, word, text, at)
         else:
             return MORE

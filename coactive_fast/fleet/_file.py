@@ -4,7 +4,8 @@ Layout, in words of eight bytes, little endian; every region begins on a page::
 
     0       magic, version, where the identity lies and its bytes, whether a writer is at work,
             the machine's boot (2 words), the writer's process, the layout's generation
-    512     counts: slots used, first free slot + 1, models, deleted entries of the index
+    512     counts: slots used, first free slot + 1, models, deleted entries of the index, retired
+            slots; the epoch of the last flush, that of the retired slots
     1024    a layout of generation 2, 4, ...
     2048    a layout of generation 1, 3, ...
     4096    the identity: template and prior, as `learner/_file.py` writes a learner
@@ -29,6 +30,8 @@ import tempfile
 import zlib
 from typing import NamedTuple
 
+from ..learner._file import _plain_path, _sync_folder, _target
+
 try:
     import fcntl
 except ImportError:  # no such system is supported, but the package is imported there
@@ -40,9 +43,10 @@ PAGE = 4096
 COUNTS = 512
 GENERATION = 64
 OPEN = 32
+KEPT, TAG = COUNTS + 40, COUNTS + 48
 PLACES = (1024, 2048)
 AREAS = 16           # threads of one writer
-FIXED = 14           # words of a layout before its segments
+FIXED = 15           # words of a layout before its segments
 MOST_SEGMENTS = 48
 IDENTITY = struct.Struct("<8sQQQ")
 WORKING = struct.Struct("<Q16sQ")
@@ -62,6 +66,7 @@ class Layout(NamedTuple):
     index: int
     entries: int
     spare: int           # an index of as many entries that is not used, or 0
+    retired: int         # a list of slots, or 0: nothing is kept
     segments: tuple[tuple[int, int], ...]  # (place, slots)
 
     @property
@@ -71,12 +76,13 @@ class Layout(NamedTuple):
     def ends(self):
         """Where its regions end."""
         indices = (self.index, self.spare) if self.spare else (self.index,)
-        return [self.areas + 8 * AREAS * self.area,
+        listed = 8 * self.capacity if self.retired else 0
+        return [self.areas + 8 * AREAS * self.area, self.retired + listed,
                 *(place + 8 * self.entries for place in indices),
                 *(place + 8 * self.record * slots for place, slots in self.segments)]
 
     def packed(self, generation):
-        words = [generation, *self[:11], len(self.segments)]
+        words = [generation, *self[:-1], len(self.segments)]
         words += [number for pair in self.segments for number in pair]
         body = struct.pack(f"<{len(words)}Q", *words)
         return struct.pack("<Q", zlib.crc32(body)) + body
@@ -85,14 +91,14 @@ class Layout(NamedTuple):
 def _unpacked(data):
     """``(generation, layout)``, or None where the bytes are none."""
     words = struct.unpack(f"<{len(data) // 8}Q", data)
-    count = words[13]
+    count = words[FIXED - 1]
     if not 0 < count <= MOST_SEGMENTS:
         return None
     end = FIXED + 2 * count
     if zlib.crc32(data[8:8 * end]) != words[0]:
         return None
     pairs = tuple(zip(words[FIXED:end:2], words[FIXED + 1:end:2], strict=True))
-    return words[1], Layout(*words[2:13], pairs)
+    return words[1], Layout(*words[2:FIXED - 1], pairs)
 
 
 class File:
@@ -139,9 +145,12 @@ class File:
             self.map[PAGE:PAGE + len(identity)] = identity
             IDENTITY.pack_into(self.map, 0, MAGIC, VERSION, PAGE, len(identity))
             self.identity = identity
+            self.write(TAG, 1)
             self.begin_work()
             if temporary is not None:
+                self.flush()
                 os.replace(temporary, target)
+                _sync_folder(os.path.dirname(target))
         except BaseException as error:
             if temporary is not None and os.path.exists(temporary):
                 os.unlink(temporary)
@@ -176,11 +185,11 @@ class File:
                 raise ValueError(f"{path!r} is truncated: only {size} bytes are left")
             self.remap(size)
             self.identity = self.map[place:place + length]
-            self.look()
             if writable:
                 working, boot, _ = WORKING.unpack_from(self.map, OPEN)
                 if working:
                     self.interrupted = "process" if boot == _boot() else "machine"
+            self.look()
         except BaseException:
             self.close()
             raise
@@ -192,14 +201,27 @@ class File:
             generation = self.number(GENERATION)
             if generation == 0:
                 return
-            place = PLACES[generation % 2]
-            found = _unpacked(bytes(self.map[place:place + 1024]))
+            found = self.layout_at(PLACES[generation % 2])
             if generation != self.number(GENERATION):
                 continue  # it was changed meanwhile
-            if found is None or found[0] != generation or not self.fits(found[1]):
+            if self.interrupted == "machine":  # which wrote the pages in any order
+                both = [self.layout_at(place) for place in PLACES]
+                found = max((one for one in both if one is not None), default=None)
+                generation = 0 if found is None else found[0]
+                if found is None and self.number(KEPT) == 0:
+                    self.write(GENERATION, 0)  # nothing was flushed
+                    return
+            if found is None or found[0] != generation:
                 raise ValueError(f"{self.path!r} is damaged: its layout is not whole")
+            if self.interrupted == "machine":
+                self.write(GENERATION, generation)
             self.generation, self.layout = found
             return
+
+    def layout_at(self, place):
+        """``(generation, layout)`` of a place, None where it is not whole or not all in the file."""
+        found = _unpacked(bytes(self.map[place:place + 1024]))
+        return found if found is not None and self.fits(found[1]) else None
 
     def fits(self, layout):
         """Whether all of a layout lies in the file, which is mapped as far as it goes."""
@@ -217,18 +239,20 @@ class File:
 
     # --- room -----------------------------------------------------------------------------------
 
-    def begin(self, d, text, head, block, k, slots):
-        """The first layout."""
+    def begin(self, d, text, head, block, k, slots, keep):
+        """The first layout; keep: what was flushed is kept."""
         record = -(-(head + k * block) // 8) * 8
         area = -(-(16 + record) // 512) * 512
         areas = _pages(len(self.map))
         index = areas + 8 * AREAS * area
         entries = 2 * slots
-        place = _pages(index + 8 * entries)
+        place = retired = _pages(index + 8 * entries)
+        if keep:
+            place = _pages(retired + 8 * slots)
         end = _pages(place + 8 * record * slots)
         self.extend(end)
         self.put(Layout(d, text, head, block, k, record, areas, area, index, entries, 0,
-                        ((place, slots),)))
+                        retired if keep else 0, ((place, slots),)))
 
     def grown(self, slots):
         """The layout with so many slots more, and room for an index of all; not yet in force."""
@@ -239,11 +263,14 @@ class File:
         if slots and len(old.segments) == MOST_SEGMENTS:
             raise ValueError(f"{self.path!r} cannot grow any more: {old.capacity} models")
         index = _pages(len(self.map))
-        place = _pages(index + 8 * entries)
+        place = retired = _pages(index + 8 * entries)
+        if slots and old.retired:
+            place = _pages(retired + 8 * (old.capacity + slots))
         end = _pages(place + 8 * old.record * slots)
         self.extend(end)
         more = ((place, slots),) if slots else ()
         return old._replace(index=index, entries=entries, spare=0 if slots else old.index,
+                            retired=retired if slots and old.retired else old.retired,
                             segments=old.segments + more)
 
     def put(self, layout):
@@ -252,12 +279,13 @@ class File:
         place = PLACES[generation % 2]
         data = layout.packed(generation)
         self.map[place:place + len(data)] = data
-        self.map[GENERATION:GENERATION + 8] = struct.pack("<Q", generation)
+        self.write(GENERATION, generation)
         self.generation, self.layout = generation, layout
 
     def extend(self, size):
         before = len(self.map)
         self.reserve(before, size - before)
+        self.flush()  # a layout that tells of it may come to the disc at any time
         self.remap(size)
 
     def reserve(self, start, length):
@@ -270,8 +298,11 @@ class File:
                           f"more", self.path) from None
 
     def remap(self, size):
-        self.map = mmap.mmap(self.handle, size, access=mmap.ACCESS_WRITE if self.writable
-                             else mmap.ACCESS_READ)
+        """Maps so much, to read all there is: the writer may be giving some of it back."""
+        if self.writable:
+            self.map = mmap.mmap(self.handle, size, access=mmap.ACCESS_WRITE)
+        else:
+            self.map = mmap.mmap(self.handle, 0, access=mmap.ACCESS_READ)
 
     def trim(self):
         """Gives back what a writer that was killed had taken, but not brought into force."""
@@ -282,6 +313,10 @@ class File:
 
     def number(self, place):
         return struct.unpack_from("<Q", self.map, place)[0]
+
+    def write(self, place, number):
+        """One store."""
+        self.map[place:place + 8] = struct.pack("<Q", number)
 
     # --- the writer -------------------------------------------------------------------------------
 
@@ -367,8 +402,6 @@ def _lock_what_is_there(path):
 
 
 def _check(path):
-    from ..learner._file import _plain_path, _target
-
     return _target(_plain_path(path))
 
 

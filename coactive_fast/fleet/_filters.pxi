@@ -22,11 +22,11 @@ cdef class FilterFleet(StreamingFleet):
         As for `FleetEngine`.
     """
 
-    def __init__(self, Records records, make, make_form, *, Py_ssize_t slots, bint full):
+    def __init__(self, Records records, make, make_form, *, Py_ssize_t slots, bint keep, bint full):
         self.make_form, self.full = make_form, full
         self.filter = <FilterEngine>make()._engine
         self.extra = COUNTED if self.filter.rule.counts else 0
-        FleetEngine.__init__(self, records, make, slots=slots)
+        FleetEngine.__init__(self, records, make, slots=slots, keep=keep)
 
     cdef Worker new_worker(self):
         cdef Worker w = Worker()

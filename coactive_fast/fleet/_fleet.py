@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from .._typing import Real, RowsLike
 from ..learner import _file, _store
 from ..learner._base import Learner
-from ..learner._check import choice, count, number
+from ..learner._check import choice, count, number, switch
 from ._engine import FleetCalls
 from ._file import File
 from ._kinds import kind_of, refuse_other
@@ -58,6 +58,12 @@ class Fleet(FleetCalls):
         Above 0: how many times the prior's evidence counts, ``A <- ridge I + f (A - ridge I)`` and
         ``A w <- f A w``.
 
+    keep_flushed : bool, default False
+        Each model is kept as it was at the last `flush` until the next one, so that after the
+        machine itself has stopped the file is exactly as of the last `flush`. A model that learns
+        for the first time since then is moved to another place, so that it takes its room twice
+        until the next flush, which gives it back.
+
     Notes
     -----
     **Keys** are whole numbers of 64 bits or texts of at most 63 bytes of UTF-8, all of one kind.
@@ -71,10 +77,10 @@ class Fleet(FleetCalls):
 
     **Safety.** A process that is killed at any moment loses at most the call under way, of a `run`
     the row in hand of each thread (and the rows that were not reached): all other models are as
-    they were learned. `flush` waits until all is on the disc. When the machine itself stops, what
-    was learned before the last `flush` is there; models learned after it may be as they were then
-    or later, each for itself, and one whose writing was cut in two by it is dropped with a warning
-    when the file is opened for writing again.
+    they were learned. `flush` waits until all is on the disc. When the machine itself stops, models
+    that have not learned since the last `flush` are as they were; with `keep_flushed` all are.
+    Without it the others may be as they were then or later, each for itself, and one whose writing
+    was cut in two is dropped, with a warning when the file is opened for writing again.
 
     **Chance.** With a seed each model draws as a learner of its own with that seed would; with the
     seed None each draws for itself. The generator of a model is part of its record; that of a key
@@ -101,17 +107,19 @@ class Fleet(FleetCalls):
 
     def __init__(self, path: str | os.PathLike[str] | None, template: Learner | None = None,
                  capacity: SupportsIndex | None = None, *, mode: Literal["w", "r+", "r"] = "w",
-                 prior: Learner | None = None, prior_weight: Real = 1.0) -> None:
+                 prior: Learner | None = None, prior_weight: Real = 1.0,
+                 keep_flushed: bool = False) -> None:
         mode = choice("mode", mode, MODES)
+        keep = switch("keep_flushed", keep_flushed)
         if mode == "w":
-            self._create(path, template, capacity, prior, prior_weight)
+            self._create(path, template, capacity, prior, prior_weight, keep)
         else:
             self._open(path, template, mode, prior)
         _fleets.add(self)
 
     # --- opening --------------------------------------------------------------------------------
 
-    def _create(self, path, template, capacity, prior, weight):
+    def _create(self, path, template, capacity, prior, weight, keep):
         if template is None or capacity is None:
             raise TypeError('template and capacity must be given with mode="w"')
         slots = count("capacity", capacity, least=1, most=MOST)
@@ -120,11 +128,11 @@ class Fleet(FleetCalls):
         if prior is not None:
             refuse_other(prior, template, "prior")
         arrays: dict[str, Any] = {}
-        head = {"fleet": 1, "capacity": slots, "prior_weight": weight,
+        head = {"fleet": 1, "capacity": slots, "prior_weight": weight, "keep": keep,
                 "template": _store.encode(template, arrays, "template"),
                 "prior": _store.encode(prior, arrays, "prior")}
         self._kind = kind(template, prior, weight)
-        self._begin(File.create(path, _file.to_bytes(head, arrays)), slots)
+        self._begin(File.create(path, _file.to_bytes(head, arrays)), slots, keep)
 
     def _open(self, path, template, mode, prior):
         if path is None:
@@ -138,17 +146,17 @@ class Fleet(FleetCalls):
                 found = _store.decode(head["template"], arrays)
                 prior = _store.decode(head["prior"], arrays)
                 self._kind = kind_of(found)(found, prior, head["prior_weight"])
-                slots = head["capacity"]
+                slots, keep = head["capacity"], head["keep"]
             except (LookupError, TypeError, ValueError, AttributeError) as error:
                 raise ValueError(f"{file.path!r}: {error}") from error
             if template is not None:
                 refuse_other(template, found, "template")
-            self._begin(file, slots)
+            self._begin(file, slots, keep)
         except BaseException:
             file.close()
             raise
 
-    def _begin(self, file, slots):
+    def _begin(self, file, slots, keep):
         records = Records(file, self._kind.fresh)
         if file.writable:
             lost = _put_in_order(file, records)
@@ -158,7 +166,7 @@ class Fleet(FleetCalls):
                 warnings.warn(f"{file.path!r}: the machine stopped while it was written, and "
                               f"{lost} models were cut in two: they begin again from the prior",
                               RuntimeWarning, stacklevel=4)
-        self._engine = self._kind.engine(records, slots)
+        self._engine = self._kind.engine(records, slots=slots, keep=keep)
 
     # --- one model ------------------------------------------------------------------------------
 
@@ -263,8 +271,8 @@ class Fleet(FleetCalls):
         -------
         dict
             models; capacity; features (0: not known yet); record and index (bytes a model); bytes
-            (of the file); free (slots of deleted models); damaged (records whose checksum is
-            wrong).
+            (of the file); free (slots of deleted models); kept (slots of what is kept until the next
+            flush); damaged (records whose checksum is wrong).
         """
         return self._engine.health()
 

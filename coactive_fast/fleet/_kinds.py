@@ -142,8 +142,8 @@ class Rewards(Regressions):
             bits_of(learner._engine).state = content["generator"]
         return learner
 
-    def engine(self, records, slots):
-        return RewardFleet(records, self.template.clone, self.form, slots=slots,
+    def engine(self, records, **words):
+        return RewardFleet(records, self.template.clone, self.form, **words,
                            contexts=int(self.parameters.get("context_features", 0)),
                            unfed=self.unfed(), start=self.start)
 
@@ -185,8 +185,8 @@ class Filters(Regressions):
         learner._engine.restore(state)
         return learner
 
-    def engine(self, records, slots):
-        return FilterFleet(records, self.template.clone, self.form, slots=slots,
+    def engine(self, records, **words):
+        return FilterFleet(records, self.template.clone, self.form, **words,
                            full=self.parameters["feedback"] == "full")
 
     @staticmethod
@@ -231,8 +231,8 @@ class Perceptrons(Kind):
         learner._engine.restore({**learner._engine.state(), **content})
         return learner
 
-    def engine(self, records, slots):
-        return VectorFleet(records, self.template.clone, slots=slots, batch=self.batch,
+    def engine(self, records, **words):
+        return VectorFleet(records, self.template.clone, **words, batch=self.batch,
                            unfed=self.unfed())
 
     @staticmethod

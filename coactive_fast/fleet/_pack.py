@@ -10,7 +10,7 @@ import numpy as np
 
 from ..metric._single import Moving
 
-KEY, ROUNDS, EXTRA = 2, 3, 4  # words of a head
+ROUNDS, EXTRA = 3, 5  # words of a head
 LEARNED, NUMBERS = 1, 2  # words of a block
 
 

@@ -60,4 +60,7 @@ cdef class Records:
     cdef int fill(self, Py_ssize_t place, uint64_t entries) except -1
     cdef uint64_t *place(self, Key *key) except NULL
     cdef bint remove(self, Key *key) except -1
+    cdef int release(self) except -1
+    cdef bint is_retired(self, int64_t slot, const uint64_t *r) noexcept nogil
+    cdef void drop_areas(self) noexcept
     cdef const char *text_in(self, const uint64_t *r) noexcept

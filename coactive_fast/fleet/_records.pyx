@@ -10,12 +10,12 @@ from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.string cimport memcpy, memset
 
 from coactive_fast._table cimport (
-    CF_FLEET_ALL, CF_FLEET_DELETED, CF_FLEET_FREE, CF_FLEET_KEY, CF_FLEET_LIVE, CF_FLEET_MOVED,
-    CF_FLEET_NEXT_FREE, CF_FLEET_ROUNDS, CF_FLEET_SEQ, CF_FLEET_TEXT, CF_FLEET_USED, cf_fleet_at,
-    cf_get_library, cf_library,
+    CF_FLEET_ALL, CF_FLEET_DELETED, CF_FLEET_EPOCH, CF_FLEET_FREE, CF_FLEET_KEY, CF_FLEET_LIVE,
+    CF_FLEET_MOVED, CF_FLEET_NEXT_FREE, CF_FLEET_RETIRED, CF_FLEET_ROUNDS, CF_FLEET_SEQ,
+    CF_FLEET_TEXT, CF_FLEET_USED, cf_fleet_at, cf_get_library, cf_library,
 )
 
-from coactive_fast.fleet._file import AREAS, COUNTS, GENERATION
+from coactive_fast.fleet._file import AREAS, COUNTS, GENERATION, KEPT, TAG
 
 np.import_array()
 
@@ -155,6 +155,8 @@ cdef class Records:
         self.core.areas = <uint64_t *>(base + <Py_ssize_t>layout.areas)
         self.core.area, self.core.n_areas = layout.area, AREAS
         self.core.fresh = <const uint64_t *>np.PyArray_DATA(self.fresh)
+        self.core.retired = <uint64_t *>(base + <Py_ssize_t>layout.retired)
+        self.core.epoch = self.file.number(TAG) if layout.retired else 0
         self.core.segments = len(layout.segments)
         start = 0
         for i, (place, slots) in enumerate(layout.segments):
@@ -196,21 +198,31 @@ cdef class Records:
         return self.core.counts[<int>CF_FLEET_USED]
 
     @property
-    def deleted(self):
-        """Entries of the index that are neither empty nor a key's."""
-        return self.core.counts[<int>CF_FLEET_DELETED]
+    def kept(self):
+        """Slots of what is kept until the next flush."""
+        return self.core.counts[<int>CF_FLEET_RETIRED]
 
     cdef object key_at(self, int64_t slot):
         """The key of a slot, None where it holds no model."""
         cdef np.ndarray record = <np.ndarray>numpy.empty(self.core.record, dtype=numpy.int64)
         cdef uint64_t *r = <uint64_t *>np.PyArray_DATA(record)
         cdef const char *text
-        if not L.fleet_copy(&self.core, slot, r):
+        if not L.fleet_copy(&self.core, slot, r) or self.is_retired(slot, r):
             return None
         if not self.is_text:
             return <int64_t>r[<int>CF_FLEET_KEY]
         text = self.text_in(r)
         return text[1:1 + text[0]].decode("utf-8")
+
+    cdef bint is_retired(self, int64_t slot, const uint64_t *r) noexcept nogil:
+        """Whether this is what is kept of a model that stands elsewhere by now, or nowhere."""
+        cdef uint64_t at
+        cdef const char *text = NULL
+        if not self.core.epoch:
+            return False
+        if self.core.text:
+            text = <const char *>(r + self.core.head - self.core.text)
+        return L.fleet_find(&self.core, r[<int>CF_FLEET_KEY], text, &at) != slot
 
     def keys(self):
         """All keys, in the order of their slots; of one moment each."""
@@ -266,9 +278,13 @@ cdef class Records:
 
     cdef int grow(self, int64_t slots) except -1:
         """So many slots more, and an index without deleted entries."""
+        before = self.file.layout.retired
         layout = self.file.grown(slots)
         self.attach()  # the file may be mapped elsewhere
         self.fill(layout.index, layout.entries)
+        if layout.retired != before:
+            memcpy(<char *>self.view.buf + <Py_ssize_t>layout.retired, self.core.retired,
+                   <size_t>self.core.counts[<int>CF_FLEET_RETIRED] * sizeof(uint64_t))
         self.file.put(layout)
         self.attach()
         self.core.counts[<int>CF_FLEET_DELETED] = 0
@@ -283,7 +299,8 @@ cdef class Records:
             memset(index, 0, <size_t>entries * sizeof(uint64_t))
             for slot in range(used):
                 r = cf_fleet_at(&self.core, slot)
-                if r[<int>CF_FLEET_SEQ] and <int64_t>r[<int>CF_FLEET_ROUNDS] != CF_FLEET_FREE:
+                if (r[<int>CF_FLEET_SEQ] and <int64_t>r[<int>CF_FLEET_ROUNDS] != CF_FLEET_FREE
+                        and not self.is_retired(slot, r)):
                     L.fleet_enter(&self.core, index, entries, slot)
         return 0
 
@@ -292,15 +309,17 @@ cdef class Records:
         cdef uint64_t at = 0
         cdef const char *text = key.text if key.is_text else NULL
         cdef int64_t slot = L.fleet_find(&self.core, key.word, text, &at)
-        if slot >= 0:
+        if slot >= 0 and not L.fleet_is_kept(&self.core, slot):
             return L.fleet_take(&self.core, 0, slot, CF_FLEET_ALL)
-        if not self.has_room():
+        if slot >= 0 and L.fleet_has_slot(&self.core):
+            return L.fleet_move(&self.core, 0, slot, at)
+        if slot >= 0 or not self.has_room():
             self.make_room()
             return self.place(key)
         return L.fleet_create(&self.core, 0, key.word, text, at)
 
     cdef bint remove(self, Key *key) except -1:
-        """Frees the record of a key; False where there is none."""
+        """Forgets the record of a key; False where there is none."""
         cdef uint64_t at = 0
         cdef int64_t slot = -1
         if self.laid and key.is_text == self.is_text:
@@ -310,26 +329,69 @@ cdef class Records:
         return slot >= 0
 
     def replay(self):
-        """Finishes what a writer that was killed had begun; how many records that were."""
-        return L.fleet_replay(&self.core) if self.laid else 0
+        """Finishes what a writer that was killed had begun."""
+        if self.laid:
+            L.fleet_replay(&self.core)
+        if self.core.epoch and self.file.number(TAG) == self.file.number(KEPT):
+            self.release()
+
+    def flush(self):
+        """All is on the disc; what was kept for the case that it would not be is free again."""
+        if not self.core.epoch:
+            self.file.write(KEPT, 1)
+        self.file.flush()
+        if not self.core.epoch:
+            return
+        self.file.write(KEPT, self.core.epoch)
+        self.file.flush()
+        self.release()
+
+    cdef int release(self) except -1:
+        """After the word that an epoch is on the disc: the slots that it has retired. They must be
+        free on the disc before the list holds others."""
+        cdef int64_t i, count = <int64_t>self.core.counts[<int>CF_FLEET_RETIRED]
+        for i in range(count):
+            L.fleet_release(&self.core, i)
+        if count:
+            self.file.flush()
+        self.core.counts[<int>CF_FLEET_RETIRED] = 0
+        self.file.write(TAG, self.file.number(KEPT) + 1)
+        self.core.epoch = self.file.number(TAG)
+        return 0
 
     def recover(self):
         """After a crash of the machine, which may have written pages in any order: the index, the
-        counts and the free slots anew from what records are whole. How many were not."""
+        counts and the free slots anew from what records are whole. How many were not. Where what
+        was flushed is kept: from the newest records up to the last flush, and none is lost."""
         cdef int64_t slot, old, free = 0, used = 0, live = 0
         cdef uint64_t *r
         cdef uint64_t *other
-        cdef uint64_t at
+        cdef uint64_t at, last = 0
+        cdef int64_t i
         cdef Py_ssize_t lost = 0
         if not self.laid:
             return 0
-        self.replay()
+        if not self.core.epoch:
+            L.fleet_replay(&self.core)
+        else:
+            last = self.file.number(KEPT)
+            self.drop_areas()
+        if self.core.epoch:
+            for i in range(min(<int64_t>self.core.counts[<int>CF_FLEET_RETIRED],
+                               self.core.capacity)):
+                slot = L.fleet_retired(&self.core, i, last)
+                if slot >= 0:
+                    r = cf_fleet_at(&self.core, slot)
+                    r[<int>CF_FLEET_ROUNDS] = <uint64_t>CF_FLEET_FREE
         memset(self.core.index, 0, <size_t>self.core.entries * sizeof(uint64_t))
         for slot in range(self.core.capacity):
             r = cf_fleet_at(&self.core, slot)
             if r[<int>CF_FLEET_SEQ] == 0 and r[1] == 0:
                 continue
             used = slot + 1
+            if self.core.epoch and r[<int>CF_FLEET_EPOCH] > last:
+                r[<int>CF_FLEET_ROUNDS] = <uint64_t>CF_FLEET_FREE
+                continue
             if (<int64_t>r[<int>CF_FLEET_ROUNDS] == CF_FLEET_FREE or r[<int>CF_FLEET_SEQ] % 2
                     or not L.fleet_whole(&self.core, r)):
                 lost += <int64_t>r[<int>CF_FLEET_ROUNDS] != CF_FLEET_FREE
@@ -340,8 +402,9 @@ cdef class Records:
                 L.fleet_enter(&self.core, self.core.index, self.core.entries, slot)
                 live += 1
                 continue
-            other = cf_fleet_at(&self.core, old)  # deleted and made again: the older one goes
-            if <int64_t>other[<int>CF_FLEET_ROUNDS] < <int64_t>r[<int>CF_FLEET_ROUNDS]:
+            other = cf_fleet_at(&self.core, old)  # the older one goes
+            if (other[<int>CF_FLEET_EPOCH], <int64_t>other[<int>CF_FLEET_ROUNDS]) < (
+                    r[<int>CF_FLEET_EPOCH], <int64_t>r[<int>CF_FLEET_ROUNDS]):
                 other[<int>CF_FLEET_ROUNDS] = <uint64_t>CF_FLEET_FREE
                 self.core.index[at] = 0
                 L.fleet_enter(&self.core, self.core.index, self.core.entries, slot)
@@ -356,8 +419,17 @@ cdef class Records:
         self.core.counts[<int>CF_FLEET_USED] = used
         self.core.counts[<int>CF_FLEET_NEXT_FREE] = free
         self.core.counts[<int>CF_FLEET_LIVE] = live
-        self.core.counts[<int>CF_FLEET_DELETED] = 0
+        self.core.counts[<int>CF_FLEET_DELETED] = self.core.counts[<int>CF_FLEET_RETIRED] = 0
+        if self.core.epoch:
+            self.file.write(TAG, last + 1)
+            self.core.epoch = last + 1
         return lost
+
+    cdef void drop_areas(self) noexcept:
+        """What was being stored belongs to no flush."""
+        cdef int64_t i
+        for i in range(self.core.n_areas):
+            self.core.areas[i * self.core.area] = 0
 
     cdef const char *text_in(self, const uint64_t *r) noexcept:
         if not self.is_text:

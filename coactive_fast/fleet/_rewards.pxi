@@ -66,14 +66,14 @@ cdef class RewardFleet(StreamingFleet):
         As for `FleetEngine`.
     """
 
-    def __init__(self, Records records, make, make_form, *, Py_ssize_t slots, Py_ssize_t contexts,
+    def __init__(self, Records records, make, make_form, *, Py_ssize_t slots, bint keep, Py_ssize_t contexts,
                  unfed, start):
         self.make_form, self.contexts = make_form, contexts
         self.seat, self.unfed = Seat(make()), Seat(unfed)
         self.start, self.drawn = start, {}
         self.extra, self.k = 0 if start is None else GENERATOR, self.seat.engine.model.k
         self.arms = type(self.seat.engine) is ArmEngine
-        FleetEngine.__init__(self, records, make, slots=slots)
+        FleetEngine.__init__(self, records, make, slots=slots, keep=keep)
 
     cdef Worker new_worker(self):
         cdef Worker w = Worker()
@@ -178,7 +178,10 @@ cdef class RewardFleet(StreamingFleet):
             if len(self.drawn) > REMEMBERED:
                 del self.drawn[next(iter(self.drawn))]
             return chosen
-        r = L.fleet_take(&self.records.core, 0, slot, CF_FLEET_HEAD)
+        if L.fleet_is_kept(&self.records.core, slot):
+            r = self.records.place(at)
+        else:
+            r = L.fleet_take(&self.records.core, 0, slot, CF_FLEET_HEAD)
         memcpy(r + first, np.PyArray_DATA(words), GENERATOR * 8)
         L.fleet_put(&self.records.core, 0)
         self.drawn.pop(key, None)

@@ -138,12 +138,14 @@ cdef class StreamingFleet(FleetEngine):
             self.play(s, &records.core, w, w.form, w.scratch, s.rows, s.keys, 0, 0)
 
     cdef Py_ssize_t place_keys(self, Stream s, Py_ssize_t begin, Py_ssize_t end) except -1:
-        """Makes a record for each key that has none, in the order of the rows, so that workers
-        change nothing that they share. The row at which there is no room."""
+        """Makes a record for each key that has none, and moves those that are kept, in the order of
+        the rows, so that workers change nothing that they share. The row at which there is no
+        room."""
         cdef const cf_fleet *core = &self.records.core
         cdef Keys keys = s.keys
         cdef Py_ssize_t t
         cdef uint64_t at
+        cdef int64_t slot
         for t in range(begin, min(begin + FAR, end)):
             self.expect(core, keys, t)
         for t in range(begin, end):
@@ -151,11 +153,15 @@ cdef class StreamingFleet(FleetEngine):
                 self.expect(core, keys, t + FAR)
             if t + NEAR < end:
                 self.fetch(core, keys, t + NEAR)
-            if L.fleet_find(core, keys.word(t), keys.text(t), &at) >= 0:
+            slot = L.fleet_find(core, keys.word(t), keys.text(t), &at)
+            if slot >= 0 and not L.fleet_is_kept(core, slot):
                 continue
-            if not self.records.has_room():
+            if not (L.fleet_has_slot(core) if slot >= 0 else self.records.has_room()):
                 return t
-            L.fleet_create(core, 0, keys.word(t), keys.text(t), at)
+            if slot >= 0:
+                L.fleet_move(core, 0, slot, at)
+            else:
+                L.fleet_create(core, 0, keys.word(t), keys.text(t), at)
             L.fleet_put(core, 0)
         return end
 

@@ -15,9 +15,9 @@ cdef class VectorFleet(StreamingFleet):
         As for `FleetEngine`.
     """
 
-    def __init__(self, Records records, make, *, Py_ssize_t slots, Py_ssize_t batch, unfed):
+    def __init__(self, Records records, make, *, Py_ssize_t slots, bint keep, Py_ssize_t batch, unfed):
         self.batch, self.unfed = batch, unfed
-        FleetEngine.__init__(self, records, make, slots=slots)
+        FleetEngine.__init__(self, records, make, slots=slots, keep=keep)
 
     cdef Worker new_worker(self):
         cdef Worker w = Worker()

@@ -3,6 +3,7 @@
 #include <string.h>
 
 enum { STATE, SUM, SLOT, NEXT, BLOCK, INDEXED, AT, ENTRY, COUNTS };
+enum { TALLIES = CF_FLEET_RETIRED + 1 };
 enum { EMPTY, DELETED, FIRST };
 #define SLOT_BITS 40
 #define LINE_WORDS 8
@@ -172,6 +173,8 @@ static int block_is_whole(const cf_fleet *self, const uint64_t *part)
 
 static int parts_are_whole(const cf_fleet *self, const uint64_t *r, int64_t block)
 {
+    if (block == CF_FLEET_NOTHING)
+        return 1;
     if (!head_is_whole(self, r))
         return 0;
     const int64_t from = block < 0 ? 0 : block, to = block == CF_FLEET_ALL ? self->k : block + 1;
@@ -209,7 +212,8 @@ static int from_areas(const cf_fleet *self, int64_t slot, uint64_t seq, uint64_t
         if (get(area + STATE) != 1)
             continue;
         memcpy(control, area, sizeof control);
-        if (control[SLOT] != (uint64_t)slot || control[NEXT] != seq + 1)
+        if (control[SLOT] != (uint64_t)slot || control[NEXT] != seq + 1 ||
+            (int64_t)control[BLOCK] == CF_FLEET_NOTHING)
             continue;
         memcpy(out, cf_fleet_at(self, slot), bytes(self->record));
         copy_parts(self, out, area + CF_FLEET_CONTROL, (int64_t)control[BLOCK]);
@@ -284,23 +288,62 @@ uint64_t *cf_fleet_take(const cf_fleet *self, int64_t i, int64_t slot, int64_t b
     return area + CF_FLEET_CONTROL;
 }
 
-uint64_t *cf_fleet_create(const cf_fleet *self, int64_t i, uint64_t key, const char *text,
-                          uint64_t at)
+/* An area for all of a slot that is free now, whose entry goes to `at`; counts as they are but for
+ * that. */
+static uint64_t *begin_new(const cf_fleet *self, int64_t i, uint64_t key, uint64_t at)
 {
     const uint64_t *now = self->counts;
     const int recycled = now[CF_FLEET_NEXT_FREE] != 0;
     const uint64_t slot = recycled ? now[CF_FLEET_NEXT_FREE] - 1 : now[CF_FLEET_USED];
-    uint64_t *area = begin(self, i, (int64_t)slot, CF_FLEET_ALL), *r = area + CF_FLEET_CONTROL;
+    uint64_t *area = begin(self, i, (int64_t)slot, CF_FLEET_ALL);
     area[INDEXED] = 1;
     area[AT] = at;
     area[ENTRY] = entry_of(hash_of(self, key), (int64_t)slot);
-    area[COUNTS + CF_FLEET_USED] = now[CF_FLEET_USED] + !recycled;
+    memcpy(area + COUNTS, now, bytes(TALLIES));
+    area[COUNTS + CF_FLEET_USED] += !recycled;
     area[COUNTS + CF_FLEET_NEXT_FREE] =
         recycled ? cf_fleet_at(self, (int64_t)slot)[CF_FLEET_KEY] : 0;
-    area[COUNTS + CF_FLEET_LIVE] = now[CF_FLEET_LIVE] + 1;
-    area[COUNTS + CF_FLEET_DELETED] = now[CF_FLEET_DELETED] - (self->index[at] == DELETED);
+    return area;
+}
+
+/* Lists a slot behind those that count; the area's counts take it in. With the epoch it is known for
+ * what it is wherever list and counts are not of one moment. */
+static void retire(const cf_fleet *self, uint64_t *area, int64_t slot)
+{
+    self->retired[area[COUNTS + CF_FLEET_RETIRED]++] = self->epoch << SLOT_BITS | (uint64_t)slot;
+}
+
+int64_t cf_fleet_retired(const cf_fleet *self, int64_t i, uint64_t epoch)
+{
+    const uint64_t entry = self->retired[i];
+    const int64_t slot = (int64_t)(entry & (((uint64_t)1 << SLOT_BITS) - 1));
+    return (entry ^ epoch << SLOT_BITS) >> SLOT_BITS == 0 && slot < self->capacity ? slot : -1;
+}
+
+int cf_fleet_is_kept(const cf_fleet *self, int64_t slot)
+{
+    return cf_fleet_at(self, slot)[CF_FLEET_EPOCH] < self->epoch;
+}
+
+uint64_t *cf_fleet_move(const cf_fleet *self, int64_t i, int64_t slot, uint64_t at)
+{
+    const uint64_t *old = cf_fleet_at(self, slot);
+    uint64_t *area = begin_new(self, i, old[CF_FLEET_KEY], at), *r = area + CF_FLEET_CONTROL;
+    retire(self, area, slot);
+    memcpy(r, old, bytes(self->head + self->k * self->block));
+    r[CF_FLEET_EPOCH] = self->epoch;
+    return r;
+}
+
+uint64_t *cf_fleet_create(const cf_fleet *self, int64_t i, uint64_t key, const char *text,
+                          uint64_t at)
+{
+    uint64_t *area = begin_new(self, i, key, at), *r = area + CF_FLEET_CONTROL;
+    area[COUNTS + CF_FLEET_LIVE]++;
+    area[COUNTS + CF_FLEET_DELETED] -= self->index[at] == DELETED;
     memcpy(r, self->fresh, bytes(self->head + self->k * self->block));
     r[CF_FLEET_KEY] = key;
+    r[CF_FLEET_EPOCH] = self->epoch;
     if (text)
         memcpy(r + self->head - self->text, text, CF_FLEET_TEXT);
     return r;
@@ -310,15 +353,18 @@ uint64_t *cf_fleet_create(const cf_fleet *self, int64_t i, uint64_t key, const c
 static void store(const cf_fleet *self, const uint64_t *area)
 {
     uint64_t *r = cf_fleet_at(self, (int64_t)area[SLOT]);
-    __atomic_store_n(r + CF_FLEET_SEQ, area[NEXT] - 1, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
-    IN_ORDER;
-    copy_parts(self, r, area + CF_FLEET_CONTROL, (int64_t)area[BLOCK]);
-    set(r + CF_FLEET_SEQ, area[NEXT]);
+    if ((int64_t)area[BLOCK] != CF_FLEET_NOTHING) {
+        __atomic_store_n(r + CF_FLEET_SEQ, area[NEXT] - 1, __ATOMIC_RELAXED);
+        __atomic_thread_fence(__ATOMIC_RELEASE);
+        IN_ORDER;
+        copy_parts(self, r, area + CF_FLEET_CONTROL, (int64_t)area[BLOCK]);
+        set(r + CF_FLEET_SEQ, area[NEXT]);
+    }
     if (!area[INDEXED])
         return;
-    set(self->index + area[AT], area[ENTRY]);
-    for (int i = 0; i < 4; i++)
+    if (area[AT] < self->entries)
+        set(self->index + area[AT], area[ENTRY]);
+    for (int i = 0; i < TALLIES; i++)
         set(self->counts + i, area[COUNTS + i]);
 }
 
@@ -342,20 +388,43 @@ void cf_fleet_put(const cf_fleet *self, int64_t i)
     set(area + STATE, 0);
 }
 
+/* The head of a record that becomes the first free one. */
+static void free_head(const cf_fleet *self, uint64_t *area, int64_t slot)
+{
+    uint64_t *r = area + CF_FLEET_CONTROL;
+    memset(r, 0, bytes(self->head));
+    r[CF_FLEET_KEY] = area[COUNTS + CF_FLEET_NEXT_FREE];
+    r[CF_FLEET_ROUNDS] = (uint64_t)CF_FLEET_FREE;
+    area[COUNTS + CF_FLEET_NEXT_FREE] = (uint64_t)slot + 1;
+}
+
 void cf_fleet_remove(const cf_fleet *self, int64_t slot, uint64_t at)
 {
-    const uint64_t *now = self->counts;
-    uint64_t *area = begin(self, 0, slot, CF_FLEET_HEAD), *r = area + CF_FLEET_CONTROL;
+    const int kept = cf_fleet_is_kept(self, slot);
+    uint64_t *area = begin(self, 0, slot, kept ? CF_FLEET_NOTHING : CF_FLEET_HEAD);
     area[INDEXED] = 1;
     area[AT] = at;
     area[ENTRY] = DELETED;
-    area[COUNTS + CF_FLEET_USED] = now[CF_FLEET_USED];
-    area[COUNTS + CF_FLEET_NEXT_FREE] = (uint64_t)slot + 1;
-    area[COUNTS + CF_FLEET_LIVE] = now[CF_FLEET_LIVE] - 1;
-    area[COUNTS + CF_FLEET_DELETED] = now[CF_FLEET_DELETED] + 1;
-    memset(r, 0, bytes(self->head));
-    r[CF_FLEET_KEY] = now[CF_FLEET_NEXT_FREE];
-    r[CF_FLEET_ROUNDS] = (uint64_t)CF_FLEET_FREE;
+    memcpy(area + COUNTS, self->counts, bytes(TALLIES));
+    area[COUNTS + CF_FLEET_LIVE]--;
+    area[COUNTS + CF_FLEET_DELETED]++;
+    if (kept)
+        retire(self, area, slot);
+    else
+        free_head(self, area, slot);
+    cf_fleet_put(self, 0);
+}
+
+void cf_fleet_release(const cf_fleet *self, int64_t i)
+{
+    const int64_t slot = cf_fleet_retired(self, i, self->epoch);
+    if (slot < 0 || (int64_t)cf_fleet_at(self, slot)[CF_FLEET_ROUNDS] == CF_FLEET_FREE)
+        return;
+    uint64_t *area = begin(self, 0, slot, CF_FLEET_HEAD);
+    area[INDEXED] = 1;
+    area[AT] = self->entries; /* no entry goes with it */
+    memcpy(area + COUNTS, self->counts, bytes(TALLIES));
+    free_head(self, area, slot);
     cf_fleet_put(self, 0);
 }
 

@@ -3,8 +3,8 @@
  * Everything here works on memory that the caller has mapped and whose room is reserved; nothing is
  * allocated, no system call is made. All is words of eight bytes.
  *
- * A record is a head (SEQ, SUM, KEY, ROUNDS, then `extra` words of the kind, then `text` words of
- * the key where keys are text) and k blocks (SUM, LEARNED, then the numbers). SUM is the checksum of
+ * A record is a head (SEQ, SUM, KEY, ROUNDS, EPOCH, then words of the kind, then `text` words of the
+ * key where keys are text) and k blocks (SUM, LEARNED, then the numbers). SUM is the checksum of
  * what follows it in its part. ROUNDS = CF_FLEET_FREE: no model, KEY is the next free slot + 1.
  *
  * The index is a table of `entries` words, open addressing: 0 empty, 1 deleted, else a tag of 24
@@ -17,6 +17,12 @@
  * touched its record. Other processes read with cf_fleet_get: a copy between two equal even SEQ,
  * or, where the writer is dead, what stands in its area. Several threads of the writer may put at
  * the same time, each by its own area, records that are there already and not the same.
+ *
+ * Kept epochs (epoch > 0). What was flushed must be found again after the machine has stopped, which
+ * may have written any page meanwhile. So a record of an earlier epoch is never changed: who learns
+ * is moved to another slot first (cf_fleet_move), and who is deleted leaves its record where it is.
+ * Such slots are listed in `retired` until the next flush; then they are free. Records of the
+ * present epoch are changed in place.
  */
 #ifndef CF_FLEET_H
 #define CF_FLEET_H
@@ -28,6 +34,7 @@
 #define CF_FLEET_FREE -1         /* ROUNDS of a record that is no model */
 #define CF_FLEET_ALL -1          /* instead of the number of a block */
 #define CF_FLEET_HEAD -2         /* the head alone */
+#define CF_FLEET_NOTHING -4      /* no part of the record */
 #define CF_FLEET_MOVED -3        /* instead of a slot: the layout is another one by now */
 #define CF_FLEET_CONTROL 16      /* words of an area before the record in it */
 
@@ -43,7 +50,9 @@ typedef struct cf_fleet {
     int64_t segments;
     int64_t head, block, k, record; /* words; record: of a slot, with what fills it up */
     int64_t text;               /* words, 0 or CF_FLEET_TEXT / 8 */
-    uint64_t *counts;           /* in the file: used, free (slot + 1), live, deleted entries */
+    uint64_t *counts;           /* in the file: cf_fleet_count */
+    uint64_t epoch;             /* the present one, or 0: nothing is kept */
+    uint64_t *retired;          /* in the file: as many slots as there are */
     const uint64_t *generation; /* in the file: raised when the layout changes */
     uint64_t known;             /* what it was when this struct was made */
     uint64_t *areas;
@@ -53,10 +62,14 @@ typedef struct cf_fleet {
 } cf_fleet;
 
 typedef enum cf_fleet_count {
-    CF_FLEET_USED, CF_FLEET_NEXT_FREE, CF_FLEET_LIVE, CF_FLEET_DELETED
+    CF_FLEET_USED,      /* slots that were ever used */
+    CF_FLEET_NEXT_FREE, /* the first free slot + 1, or 0 */
+    CF_FLEET_LIVE,      /* models */
+    CF_FLEET_DELETED,   /* deleted entries of the index */
+    CF_FLEET_RETIRED    /* slots listed as retired */
 } cf_fleet_count;
 typedef enum cf_fleet_word {
-    CF_FLEET_SEQ, CF_FLEET_SUM, CF_FLEET_KEY, CF_FLEET_ROUNDS, CF_FLEET_EXTRA
+    CF_FLEET_SEQ, CF_FLEET_SUM, CF_FLEET_KEY, CF_FLEET_ROUNDS, CF_FLEET_EPOCH, CF_FLEET_EXTRA
 } cf_fleet_word;
 typedef enum cf_fleet_block_word {
     CF_FLEET_BLOCK_SUM, CF_FLEET_LEARNED, CF_FLEET_NUMBERS
@@ -101,12 +114,22 @@ uint64_t *cf_fleet_take(const cf_fleet *self, int64_t area, int64_t slot, int64_
 /* The same for a key that is not there: a copy of `fresh`, with all blocks. */
 uint64_t *cf_fleet_create(const cf_fleet *self, int64_t area, uint64_t key, const char *text,
                           uint64_t at);
+/* Whether a record has to be moved before it is changed, and the same for it: a copy of all of it,
+ * with its entry, at `at`, for another slot. */
+int cf_fleet_is_kept(const cf_fleet *self, int64_t slot);
+uint64_t *cf_fleet_move(const cf_fleet *self, int64_t area, int64_t slot, uint64_t at);
 /* Stores what stands in the area. */
 void cf_fleet_put(const cf_fleet *self, int64_t area);
-/* Frees the record of a slot whose entry is at `at`. */
+/* Frees the record of a slot whose entry is at `at`; one that is kept is retired. */
 void cf_fleet_remove(const cf_fleet *self, int64_t slot, uint64_t at);
 /* After a kill: finishes what was begun. How many areas had something to finish. */
 int64_t cf_fleet_replay(const cf_fleet *self);
+
+/* The slot that is number i of those retired in an epoch, -1 where it is not of that one. */
+int64_t cf_fleet_retired(const cf_fleet *self, int64_t i, uint64_t epoch);
+/* After a flush: the slot that is number i of the retired ones is a free one, if it was not yet. The
+ * list stays as it is: who calls ends it when that is on the disc. */
+void cf_fleet_release(const cf_fleet *self, int64_t i);
 
 /* Whether all checksums of a copied record are right. */
 int cf_fleet_whole(const cf_fleet *self, const uint64_t *record);

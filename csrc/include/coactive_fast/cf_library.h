@@ -172,6 +172,10 @@
                                 const char *text, uint64_t at))                                  \
     F(void, fleet_put, (const cf_fleet *self, int64_t area))                                     \
     F(void, fleet_remove, (const cf_fleet *self, int64_t slot, uint64_t at))                     \
+    F(int, fleet_is_kept, (const cf_fleet *self, int64_t slot))                                  \
+    F(uint64_t *, fleet_move, (const cf_fleet *self, int64_t area, int64_t slot, uint64_t at))   \
+    F(int64_t, fleet_retired, (const cf_fleet *self, int64_t i, uint64_t epoch))                 \
+    F(void, fleet_release, (const cf_fleet *self, int64_t i))                                    \
     F(int64_t, fleet_replay, (const cf_fleet *self))                                             \
     F(int, fleet_whole, (const cf_fleet *self, const uint64_t *record))                          \
     F(void, fleet_enter, (const cf_fleet *self, uint64_t *index, uint64_t entries,               \
