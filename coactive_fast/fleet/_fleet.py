@@ -68,7 +68,7 @@ class Fleet(FleetCalls):
     -----
     **Keys** are whole numbers of 64 bits or texts of at most 63 bytes of UTF-8, all of one kind.
 
-    **Room.** A model of d features takes ``8 (d^2 / 2 + 3 d / 2 + 6)`` bytes, rounded up to 64 (64
+    **Room.** A model of d features takes ``8 (d^2 / 2 + 3 d / 2 + 7)`` bytes, rounded up to 64 (64
     more where keys are texts, 40 more where choices are drawn; of arms so many for each), and 16
     bytes of the index. The inverse is kept as ``U D U^T`` (Bierman, 1977), which loses the root of
     what Sherman and Morrison's formula loses. The number of features is known when something is

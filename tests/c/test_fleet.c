@@ -3,12 +3,12 @@
 
 #include "coactive_fast/cf_fleet.h"
 
-enum { HEAD = 4, BLOCK = 7, WORDS = 32, SLOTS = 40, AREAS = 2 };
+enum { HEAD = 5, BLOCK = 7, WORDS = 32, SLOTS = 40, AREAS = 2 };
 enum { STATE = 0, AREA = CF_FLEET_CONTROL + WORDS };
 
 typedef struct world {
     cf_fleet f;
-    uint64_t counts[4], generation, *fresh;
+    uint64_t counts[5], generation, *fresh;
 } world;
 
 static uint64_t *take_words(ptrdiff_t n)
@@ -26,7 +26,8 @@ static world *take_world(int64_t k, int as_text)
     const int64_t text = as_text ? CF_FLEET_TEXT / 8 : 0;
     w->f = (cf_fleet){.index = take_words(2 * SLOTS), .entries = 2 * SLOTS, .capacity = SLOTS,
                       .segments = 2, .head = HEAD + text, .block = BLOCK, .k = k, .record = WORDS,
-                      .text = text, .counts = w->counts, .generation = &w->generation,
+                      .text = text, .counts = w->counts, .retired = take_words(SLOTS),
+                      .generation = &w->generation,
                       .areas = take_words(AREAS * AREA), .area = AREA, .n_areas = AREAS,
                       .fresh = take_words(WORDS)};
     w->fresh = (uint64_t *)(uintptr_t)w->f.fresh;
@@ -51,8 +52,9 @@ static uint64_t *prepare(world *w, int64_t area, uint64_t key, int64_t block)
     const uint64_t word = text ? cf_fleet_text_hash(text) : key;
     uint64_t at = 0;
     const int64_t slot = cf_fleet_find(&w->f, word, text, &at);
-    uint64_t *r = slot >= 0 ? cf_fleet_take(&w->f, area, slot, block)
-                            : cf_fleet_create(&w->f, area, word, text, at);
+    uint64_t *r = slot < 0                         ? cf_fleet_create(&w->f, area, word, text, at)
+                  : cf_fleet_is_kept(&w->f, slot) ? cf_fleet_move(&w->f, area, slot, at)
+                                                  : cf_fleet_take(&w->f, area, slot, block);
     r[CF_FLEET_ROUNDS]++;
     r[w->f.head + block * BLOCK + 2] += key + 1;
     return r;
@@ -181,7 +183,7 @@ TEST(replayed_twice)
         uint64_t *out = take_words(WORDS);
         for (uint64_t key = 0; key < 6; key++)
             learn(w, key, 0);
-        uint64_t counts[4];
+        uint64_t counts[5];
         uint64_t *index = TAKE_COPY(w->f.index, 2 * SLOTS);
         memcpy(counts, w->counts, sizeof counts);
         if (removes)
@@ -199,6 +201,48 @@ TEST(replayed_twice)
         CHECK_INT(w->counts[CF_FLEET_DELETED], removes);
         release();
     }
+}
+
+/* What is of an earlier epoch stays where it is until it is released. */
+TEST(kept_records)
+{
+    world *w = take_world(2, 0);
+    uint64_t *out = take_words(WORDS);
+    w->f.epoch = 1;
+    for (uint64_t key = 0; key < 6; key++)
+        learn(w, key, 0);
+    CHECK_INT(w->counts[CF_FLEET_RETIRED], 0);
+    const uint64_t *old = TAKE_COPY(cf_fleet_at(&w->f, 3), WORDS);
+    const uint64_t *gone = TAKE_COPY(cf_fleet_at(&w->f, 4), WORDS);
+    w->f.epoch = 2;
+    learn(w, 3, 1);
+    learn(w, 3, 0); /* it is there by now */
+    forget(w, 4);
+    w->f.areas[STATE] = 1; /* done twice */
+    CHECK_INT(cf_fleet_replay(&w->f), 1);
+    CHECK_BITS(cf_fleet_at(&w->f, 3), old, WORDS);
+    CHECK_BITS(cf_fleet_at(&w->f, 4), gone, WORDS);
+    CHECK_INT(find(w, 3, out), 6);
+    CHECK_INT(out[CF_FLEET_ROUNDS], 3);
+    CHECK_INT(out[CF_FLEET_EPOCH], 2);
+    CHECK_INT(find(w, 4, out), -1);
+    CHECK_INT(w->counts[CF_FLEET_LIVE], 5);
+    CHECK_INT(w->counts[CF_FLEET_RETIRED], 2);
+    CHECK_INT(cf_fleet_retired(&w->f, 0, 2), 3);
+    CHECK_INT(cf_fleet_retired(&w->f, 1, 2), 4);
+    CHECK_INT(cf_fleet_retired(&w->f, 0, 1), -1);
+    for (int turn = 0; turn < 2; turn++) /* the second time they are free already */
+        for (int64_t i = 0; i < 2; i++)
+            cf_fleet_release(&w->f, i);
+    CHECK_INT(w->counts[CF_FLEET_NEXT_FREE], 5);
+    w->counts[CF_FLEET_RETIRED] = 0;
+    learn(w, 7, 0);
+    learn(w, 8, 0);
+    CHECK_INT(find(w, 7, out), 4);
+    CHECK_INT(find(w, 8, out), 3);
+    CHECK_INT(w->counts[CF_FLEET_USED], 7);
+    for (uint64_t key = 0; key < 9; key++)
+        CHECK_INT(find(w, key, out) >= 0, key != 4 && key != 6);
 }
 
 TEST(another_generation_is_told)
