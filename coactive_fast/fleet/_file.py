@@ -219,7 +219,7 @@ class File:
             return
 
     def layout_at(self, place):
-        """``(generation, layout)`` of a place, None where it is not whole or not all in the file."""
+        """``(generation, layout)`` of a place; None where it is not whole or beyond the file."""
         found = _unpacked(bytes(self.map[place:place + 1024]))
         return found if found is not None and self.fits(found[1]) else None
 

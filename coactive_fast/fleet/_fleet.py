@@ -271,7 +271,7 @@ class Fleet(FleetCalls):
         -------
         dict
             models; capacity; features (0: not known yet); record and index (bytes a model); bytes
-            (of the file); free (slots of deleted models); kept (slots of what is kept until the next
+            (of the file); free (slots of deleted models); kept (slots kept until the next
             flush); damaged (records whose checksum is wrong).
         """
         return self._engine.health()
