@@ -12,7 +12,7 @@ import sys
 SUBJECTS = ("inverse", "full", "metric",
             "project_scores", "project_ball", "project_faces", "top_k", "rank",
             "cholesky", "accuracy", "simulate", "convex",
-            "multiclass", "filtering", "rewards", "logs", "dask")
+            "multiclass", "filtering", "rewards", "logs", "logs_readers", "dask")
 
 
 def arguments():

@@ -89,8 +89,10 @@ EXAMPLES = [
 
 
 def numpy_top_k(scores, k):
-    best = np.argpartition(-scores, k)[:k]
-    return best[np.argsort(-scores[best], kind="stable")]
+    """What reaches the k-th best maximum of a block; argpartition takes three times as long."""
+    blocks = np.maximum.reduceat(scores, np.arange(0, scores.size, 256))
+    reach = np.flatnonzero(scores >= np.partition(blocks, blocks.size - k)[blocks.size - k])
+    return reach[np.argsort(-scores[reach], kind="stable")][:k]
 
 
 def numpy_rank(X, w, k):
@@ -202,7 +204,7 @@ def contests():
         return np.linalg.inv(factor.T @ factor / n)
 
     s = normal(100_000)
-    yield ("top_k", "100 000, k = 5", "argpartition",
+    yield ("top_k", "100 000, k = 5", "block maxima",
            lambda: kernels.top_k(s, 5), lambda: numpy_top_k(s, 5))
     X, w = normal((24, 700)), normal(700)
     yield ("rank", "24 x 700, k = 5", "X @ w, argsort",

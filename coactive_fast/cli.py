@@ -97,6 +97,13 @@ def fleet(**options):
     return 0
 
 
+def logs(how, **options):
+    from .commands import _logs
+
+    getattr(_logs, how)(argparse.Namespace(**options))
+    return 0
+
+
 # --- what may be typed ----------------------------------------------------------------------------
 
 REPRODUCE = """
@@ -183,6 +190,36 @@ in the text, none or many, count for nothing.
 A model that was trained on plain text reads plain text, a JSON object a line.
 """}
 
+EVALUATE = """
+Says what policies would have earned in the rounds of a log of decisions: the value with its
+standard error and 95 % interval, how many rounds of the policy itself would tell as much, and
+bounds that hold at all times at once (rewards must lie in --reward-range for them).
+
+LOG is dsjson or cb_adf text of Vowpal Wabbit's, or a table (CSV, Parquet, Arrow) with a row an
+action, or with --action a row a round; packed or not, or - for standard input. A POLICY is a model
+that `replay --model` or `save` wrote, or the word uniform.
+
+A model of `replay --model` knows its columns, and the log is read by them: features that it has not
+are left out. Another one fits the log whose columns it learned on: those of --hash-bits are always
+the same, those by name depend on the log.
+
+examples:
+  coactive-fast evaluate log.json.gz --policy bandit.cf uniform --estimator snips
+  coactive-fast evaluate log.csv --action arm --policy arms.cf --reward-range 0 10 --json
+"""
+
+REPLAY = """
+Lets learners live through a log of decisions (see evaluate): each chooses round by round, and
+learns where it chose what the log did and a coin says so, by which the rounds that count are
+those it would have met. A LEARNER is linear-bandit, arm-bandit, confidit, banditron or newtron,
+with parameters if wanted (linear-bandit:explore=ucb,width=2), or a saved model. All but the first
+go by the context; how many arms or classes there are tells the log.
+
+examples:
+  coactive-fast replay log.json linear-bandit linear-bandit:explore=squarecb
+  coactive-fast replay log.json linear-bandit --set context_features=7 --model bandit.cf
+"""
+
 LIST = """
 Names every experiment with its paper, its figure or table, and its cost in seconds; then, for each,
 the paper's own set and what stands in for it; then every set with its title, authors, year, the
@@ -265,6 +302,64 @@ def stream_arguments(command, clicks):
     if clicks:
         command.add_argument("--clicks", action="store_true",
                              help="FILE is a log of clicks, even if it does not look like one")
+
+
+def log_arguments(command):
+    """What evaluate and replay take: a log, and how it is read."""
+    command.add_argument("log", metavar="LOG", help="the log, or - for standard input")
+    command.add_argument("--format", choices=("dsjson", "cb", "table"),
+                         help="of LOG (default: its beginning tells)")
+    command.add_argument("--json", action="store_true", help="print a JSON object a line")
+    group = command.add_argument_group("columns of dsjson and cb")
+    group.add_argument("--hash-bits", type=whole(1), metavar="B",
+                       help="the 2^B columns of VW's table (default: a column a name)")
+    group.add_argument("--context-bits", type=whole(1), metavar="B",
+                       help="the same for the shared features")
+    group.add_argument("--chain-hash", action="store_true", help="as vw has it")
+    group.add_argument("--unlabelled", choices=("refuse", "skip"),
+                       help="rounds without a label (default: refuse)")
+    group = command.add_argument_group("columns of a table")
+    for name in ("round", "chosen", "reward", "probability"):
+        group.add_argument(f"--{name}", metavar="NAME", help=f"(default: {name})")
+    group.add_argument("--action", metavar="NAME",
+                       help="a row is a round, and this column says what was chosen, from 0")
+    group.add_argument("--n-actions", type=whole(1), metavar="N",
+                       help="with --action (default: those up to the largest)")
+    group.add_argument("--features", metavar="NAME,...", help="(default: all others)")
+    group.add_argument("--context", metavar="NAME,...",
+                       help="(default: none; with --action all others)")
+    group.add_argument("--group", metavar="NAME", help="which rounds belong together")
+
+
+def log_commands(commands):
+    command = add(commands, "evaluate", functools.partial(logs, "judge"),
+                  "say what a policy would have earned on a log", EVALUATE)
+    log_arguments(command)
+    command.add_argument("--policy", nargs="+", required=True, metavar="POLICY",
+                         help="a saved bandit, or uniform")
+    command.add_argument("--estimator", choices=("ips", "snips", "dr"), default="ips",
+                         help="(default: ips)")
+    command.add_argument("--folds", type=whole(2), default=2, metavar="N",
+                         help="of dr (default: 2)")
+    command.add_argument("--max-weight", type=finite, metavar="W", help="clips the weights")
+    command.add_argument("--reward-range", type=finite, nargs=2, metavar=("A", "B"),
+                         help="where rewards lie, known beforehand (default: 0 1)")
+    command.add_argument("--force", action="store_true",
+                         help="a value even where it is that of fewer than 30 rounds")
+    command.add_argument("--samples", type=whole(1), metavar="N",
+                         help="draws a round, for thompson")
+
+    command = add(commands, "replay", functools.partial(logs, "live"),
+                  "let learners live through a log", REPLAY)
+    log_arguments(command)
+    command.add_argument("learners", nargs="+", metavar="LEARNER", help="a name, or a saved model")
+    command.add_argument("--set", action="append", metavar="NAME=VALUE", default=[],
+                         help="a parameter of the new learners; may be given again")
+    command.add_argument("--p-min", type=finite, metavar="P",
+                         help="the least probability of any action (default: that in LOG)")
+    command.add_argument("--seed", type=whole(0), metavar="S", default=0,
+                         help="of what is accepted, and of new learners (default: 0)")
+    command.add_argument("--model", metavar="OUT", help="where the learner is saved")
 
 
 def parser():
@@ -352,6 +447,8 @@ def parser():
         if how == "choose":
             command.add_argument("--first-label", type=int, choices=(0, 1), default=0,
                                  help="where classes count from (default: 0)")
+
+    log_commands(commands)
 
     command = add(commands, "convert", convert,
                   "put svmlight or LETOR text into a file that is mapped instead of parsed",

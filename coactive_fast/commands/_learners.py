@@ -11,9 +11,9 @@ from . import Trouble
 
 NOT_TYPED = {  # what cannot be made, or used, from words alone, and why
     "AppleTasting": "it is made of another learner",
-    "ArmBandit": "a file of rewards has no format yet",
+    "ArmBandit": "it learns from rewards, as `replay` reads them from a log",
     "CustomPreferencePerceptron": "its rule is code of your own",
-    "LinearBandit": "a file of rewards has no format yet",
+    "LinearBandit": "it learns from rewards, as `replay` reads them from a log",
     "OnlineRidge": "a file of rewards has no format yet",
     "RankingSVM": "it keeps every pair it is shown",
 }

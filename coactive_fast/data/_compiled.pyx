@@ -44,14 +44,6 @@ cdef str shortened(object text, Py_ssize_t most):
 cdef class Pieces:
     """A binary file, cut into pieces of whole lines; the last line may lack its line feed."""
 
-    cdef object read_into
-    cdef object name
-    cdef bytearray buffer
-    cdef Py_ssize_t have        # bytes of the buffer that are filled
-    cdef Py_ssize_t length      # of them, the bytes of the present piece
-    cdef bint ended
-    cdef dict arrays            # what a piece is read into
-
     def __init__(self, file, name, piece=PIECE):
         self.read_into = file.readinto
         self.name = name
@@ -76,6 +68,10 @@ cdef class Pieces:
         """The lines of the present piece into the arrays."""
         raise NotImplementedError
 
+    cdef int refuse_length(self) except -1:
+        """Before the buffer grows, which no line has ended: whoever has a limit says so here."""
+        return 0
+
     cdef bint next_piece(self) except -1:
         """Fills the buffer up to a line feed; False where the file is over."""
         cdef Py_ssize_t rest = self.have - self.length, got, feed
@@ -84,6 +80,7 @@ cdef class Pieces:
         self.have, self.length = rest, 0
         while not self.ended:
             if self.have + 1 >= len(self.buffer):
+                self.refuse_length()
                 self.buffer.extend(bytes(len(self.buffer)))
             with memoryview(self.buffer) as view, view[self.have:len(view) - 1] as free:
                 got = self.read_into(free)

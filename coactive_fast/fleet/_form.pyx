@@ -139,8 +139,8 @@ cdef class PackedForm(Single):
             most = max(most, fabs(self.w[i]))
         return most
 
-    cdef Py_ssize_t drawn_room(self) noexcept:
-        return 2 * cf_pad(self.d)
+    cdef int fit_drawn(self, Scratch s) except -1:
+        return s.fit(1, 2 * cf_pad(self.d))
 
     cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
         """F = U sqrt(D)."""

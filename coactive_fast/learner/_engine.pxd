@@ -1,6 +1,7 @@
 # What stands between a thin class and what was learned: the engine of every family, and that of
 # the families whose learners are fed rows.
 
+cimport cython
 cimport numpy as np
 from libc.stdint cimport int64_t
 
@@ -104,6 +105,8 @@ cdef class RowEngine(Engine):
     cdef int learn_row(self, object x, Py_ssize_t i, double y, str name) except -1
     cdef int learn_one(self, Scratch s, Py_ssize_t i, double y, str name) except -1
     cdef int carry_out(self, Scratch s, Py_ssize_t i, double y) except -1
+    @cython.final
+    cdef int finish(self, Scratch s, Py_ssize_t i, double y, bint small) except -1
     cdef int fail(self, int status, str what) except -1
     cdef np.ndarray scores(self, Rows rows)
 
@@ -156,7 +159,9 @@ cdef class RowEngine(Engine):
 
     cdef inline bint look_back(self, Scratch s, Py_ssize_t i, str name) except -1:
         """The scratch for the model as it is; `fresh`: nothing in it is known of this row."""
-        cdef bint known = s.knows(&s.given, self.model.learned, self.stamp), taken
+        cdef bint known, taken
+        known = (s.known_round == self.model.learned
+                 and s.knows(&s.given, self.model.learned, self.stamp))
         if i >= self.model.k:
             self.refuse_answer(i, name)
         taken = self.ready(s, True)

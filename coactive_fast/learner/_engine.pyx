@@ -307,7 +307,7 @@ cdef class RowEngine(Engine):
         self.guard.settle_write()
         while self.model.d == s.given.n and self.model.cost(s.given.nnz) < BUSY:
             if not self.look_back(s, i, name):  # the GIL was kept since the last look at the model
-                return self.carry_out(s, i, y)
+                return self.finish(s, i, y, True)
             self.guard.settle_write()
         self.guard.begin_write()  # for the memory of the first row too, and for Python of a user's
         try:
@@ -318,11 +318,15 @@ cdef class RowEngine(Engine):
 
     cdef int carry_out(self, Scratch s, Py_ssize_t i, double y) except -1:
         """The step by what `look_back` has made ready."""
+        return self.finish(s, i, y, self.model.cost(s.row.nnz) < BUSY)
+
+    cdef int finish(self, Scratch s, Py_ssize_t i, double y, bint small) except -1:
+        """The same; small: it keeps the GIL."""
         cdef Model model = self.model
         cdef int status
         if not model.has_room(s):
             model.make_room(s)
-        if model.cost(s.row.nnz) < BUSY:
+        if small:
             status = take(model, s, i, y)
         else:
             with nogil:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .._arrays import refuse_masked
-from .._typing import RowsLike, Vector
+from .._typing import Progress, RowsLike, Source, Vector, Whole
 from ..data import _check
 from ..rows._formats import checked_csr
+from . import _table, _vw
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -59,6 +60,8 @@ class BanditLog:
     n_features, n_context : int
     n_actions : int
         Of all rounds together.
+    left_out : dict of str to int
+        What a file held that is not part of the log, by kind. Empty where nothing was left out.
 
     Examples
     --------
@@ -69,6 +72,8 @@ class BanditLog:
     >>> log[1:].reward
     array([1.])
     """
+
+    _left_out: dict[str, int] = {}
 
     def __init__(self, features: RowsLike, offsets: ArrayLike, chosen: ArrayLike,
                  reward: ArrayLike, probability: ArrayLike, *, context: RowsLike | None = None,
@@ -97,6 +102,182 @@ class BanditLog:
         self._set(features, offsets, chosen, reward, probability, context, groups,
                   _names("feature_names", feature_names, features),
                   _names("context_names", context_names, context))
+
+    @classmethod
+    def from_vw(cls, path: Source | Sequence[Source], *,
+                format: Literal["auto", "dsjson", "cb"] = "auto", hash_bits: Whole | None = None,
+                context_bits: Whole | None = None, chain_hash: bool = False,
+                names: Sequence[str] | None = None, context_names: Sequence[str] | None = None,
+                dense: bool | None = None, dtype: DTypeLike = np.float64,
+                unlabelled: Literal["refuse", "skip"] = "refuse",
+                progress: Progress = None) -> Self:
+        """Read a log of Vowpal Wabbit's: dsjson lines, or cb_adf text.
+
+        The reward is the cost's negative. The features of the actions become `features`, those
+        that the actions of a round share become `context`.
+
+        **dsjson**: a JSON object a line. The cost is ``_label_cost``, the probability
+        ``_label_probability`` (else the first of ``p``), the chosen action ``_labelIndex``,
+        counted from 0 (else ``_label_Action`` or the first of ``a``, counted from 1); ``c`` holds
+        the shared features and the list ``_multi`` of the actions. Below these a number is the
+        feature of its key, true is 1, a string is the feature ``key^string`` (blanks, ``|`` and
+        ``:`` in it are ``_``); an object's key is the namespace of what it holds, of the innermost
+        one only; an array's key is that of its objects and of its numbers, which are the features
+        ``[0]``, ``[1]``, ...; each word of ``_text`` is a feature. Other keys that begin with
+        ``_`` are passed over, as are false, null, and what else stands at the top.
+        Lines without ``c`` (outcomes whose decision is missing) and those with a true
+        ``_skipLearn`` are left out and counted. ``pdrop`` must be the same throughout: rounds
+        have no weights here.
+
+        **cb_adf text**: a line an action, ``action:cost:probability`` (the first number plays no
+        part) before the chosen one, a line ``shared |...`` in front of them or none, a blank line
+        behind the last. ``|namespace:weight name name:number name:word :number`` as often as
+        wanted; the last form has the name ``[0]``, ``[1]``, ...
+
+        Names are ``namespace^name`` and ``namespace^name^word``, without the namespace where it
+        has no name. As VW has it, what is 0 is no feature, and what stands twice adds up; the
+        constant that VW adds to each action is not added.
+
+        Parameters
+        ----------
+        path : str, os.PathLike or binary file object, or a sequence of them
+            Packed files (gzip, bzip2, xz) are told by their first bytes. Files are read once, piece
+            by piece; several are one log, with one format.
+        format : {"auto", "dsjson", "cb"}, default="auto"
+            "auto": dsjson where the file begins with a brace.
+        hash_bits, context_bits : int, optional
+            The columns of features and context are the ``2**bits`` of VW's table: MurmurHash3 (32
+            bits) of the name under the hash of its namespace, or the number that a name consists
+            of plus that hash, and of that the lowest bits. They are the same for every log. None:
+            a column a name, in the order in which the names come.
+        chain_hash : bool, default=False
+            How VW's table has ``key^word`` of dsjson: False, its default, by the hash of both
+            written as one; True (``--chain_hash``), word by the hash of key. In text it is always
+            the latter.
+        names, context_names : sequence of str, optional
+            The columns: those of the log that a model was trained on. Other features are left out
+            and counted. An empty `context_names` leaves out the context.
+        dense : bool, optional
+            Whether features and context are dense; else CSR. None: those of up to 64 columns.
+        dtype : float32 or float64, default=float64
+        unlabelled : {"refuse", "skip"}, default="refuse"
+            What becomes of rounds without cost and probability: an error, or they are left out and
+            counted.
+        progress : bool or callable, optional
+            True draws a bar; a callable is called with the bytes read and all bytes of the file.
+
+        Returns
+        -------
+        BanditLog
+            With `feature_names` and `context_names` (of a table the names that fell into a column,
+            with ``|`` between; None beyond 2**20 columns), and with `left_out`.
+
+        Raises
+        ------
+        ValueError
+            For a bad line, with file, number and field: what is no JSON, a number that is not
+            finite, a probability outside (0, 1], a chosen action that is not there, a label that is
+            missing; several decisions in a line (``_slots``, ``_outcomes``). Also for a packed
+            file that is damaged, and a line longer than 64 MiB.
+
+        References
+        ----------
+        J. Langford, L. Li, A. Strehl: Vowpal Wabbit online learning project, 2007.
+
+        Examples
+        --------
+        >>> import io
+        >>> from coactive_fast.logs import BanditLog
+        >>> log = BanditLog.from_vw(io.BytesIO(
+        ...     b"shared |user age:0.3\\n0:-1:0.5 |item red size:2\\n|item blue\\n"))
+        >>> log.features, log.feature_names
+        (array([[1., 2., 0.],
+               [0., 0., 1.]]), ('item^red', 'item^size', 'item^blue'))
+        >>> log.context, log.reward, log.probability, log.chosen
+        (array([[0.3]]), array([1.]), array([0.5]), array([0]))
+        >>> line = b'{"_label_cost":0,"_label_probability":0.8,"_labelIndex":1,"c":{"_multi":[' \\
+        ...        b'{"item":{"colour":"red"}},{"item":{"colour":"blue"}}]}}'
+        >>> BanditLog.from_vw(io.BytesIO(line)).feature_names
+        ('item^colour^red', 'item^colour^blue')
+        """
+        return cls._made(*_vw.read(path, format=format, hash_bits=hash_bits,
+                                   context_bits=context_bits, chain_hash=chain_hash, names=names,
+                                   context_names=context_names, dense=dense, dtype=dtype,
+                                   unlabelled=unlabelled, progress=progress))
+
+    @classmethod
+    def from_table(cls, table: Any, *, round: str = "round", chosen: str = "chosen",
+                   reward: str = "reward", probability: str = "probability",
+                   action: str | None = None, n_actions: Whole | None = None,
+                   features: Sequence[str] | None = None, context: Sequence[str] | None = None,
+                   group: str | None = None, delimiter: str | None = None,
+                   dtype: DTypeLike = np.float64, progress: Progress = None) -> Self:
+        """Read a log from a table: CSV, Parquet, Arrow, a data frame.
+
+        Either **a row is an action**, and those of a round follow each other: `round` names the
+        column of what they have in common, `chosen` that of a 1 (true) at the one that was chosen
+        and 0 at the others; reward and probability count in the chosen row alone. Or, with
+        `action`, **a row is a round** over actions that are always the same, and that column says
+        which was chosen, from 0: its features are then n_actions columns, a 1 in that of the
+        action, as `ArmBandit` and the multiclass learners, who go by the context, do not mind.
+
+        Parameters
+        ----------
+        table : path, binary file object, pandas or pyarrow table, or dict of columns
+            A path: Parquet and Arrow are told by their first bytes and need the extra ``arrow``;
+            all else is text in UTF-8, whose first line names the columns, packed or not, as is a
+            file object. Files are read batch by batch.
+        round, chosen, reward, probability, action, group : str
+            Names of columns. `group` goes into `groups`: integers or strings.
+        n_actions : int, optional
+            With `action`: how many there are. None: those up to the largest.
+        features : sequence of str, optional
+            The columns of the actions. None: all that are not named otherwise.
+        context : sequence of str, optional
+            The columns of the round, the same in all of its rows. None: with `action` all that are
+            not named otherwise, else none.
+        delimiter : {",", ";", "\\t", " "}, optional
+            Of text; " " means any blanks. None: the first line tells.
+        dtype : float32 or float64, default=float64
+            Of features and context.
+        progress : bool or callable, optional
+            True draws a bar; a callable is called with the rows read and all rows, of what knows
+            them.
+
+        Returns
+        -------
+        BanditLog
+            With the names of its columns. Those of an Arrow column of lists are ``name[0]``, ...
+
+        Raises
+        ------
+        ValueError
+            With the place and the column of what is wrong: nothing there, no finite number, a
+            round without one chosen row or in several pieces, a probability outside (0, 1].
+
+        Examples
+        --------
+        >>> import io
+        >>> from coactive_fast.logs import BanditLog
+        >>> text = b"round,chosen,reward,probability,price\\n7,0,,,2.5\\n7,1,1,0.5,3\\n8,1,0,1,4\\n"
+        >>> log = BanditLog.from_table(io.BytesIO(text))
+        >>> log.features.ravel(), log.offsets, log.chosen, log.feature_names
+        (array([2.5, 3. , 4. ]), array([0, 2, 3]), array([1, 0]), ('price',))
+        >>> log = BanditLog.from_table({"arm": [1, 0], "reward": [1, 0], "probability": [0.5, 0.5],
+        ...                             "age": [31, 54]}, action="arm")
+        >>> log.context.ravel(), log.offsets, log.chosen
+        (array([31., 54.]), array([0, 2, 4]), array([1, 0]))
+        """
+        return cls._made(_table.read(table, round=round, chosen=chosen, reward=reward,
+                                     probability=probability, action=action, n_actions=n_actions,
+                                     features=features, context=context, group=group,
+                                     delimiter=delimiter, dtype=dtype, progress=progress), {})
+
+    @classmethod
+    def _made(cls, found, left_out):
+        log = cls(**found)
+        log._left_out = left_out
+        return log
 
     def _set(self, features, offsets, chosen, reward, probability, context, groups,
              feature_names, context_names):
@@ -141,6 +322,11 @@ class BanditLog:
     @property
     def context_names(self) -> tuple[str, ...] | None:
         return self._context_names
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """What a file held that is not part of the log, by kind."""
+        return dict(self._left_out)
 
     @property
     def n_features(self) -> int:

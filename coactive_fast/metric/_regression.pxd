@@ -4,7 +4,7 @@
 cimport numpy as np
 from libc.stddef cimport ptrdiff_t
 
-from coactive_fast._table cimport cf_full, cf_row
+from coactive_fast._table cimport cf_full, cf_full_factor, cf_row
 from coactive_fast.metric._single cimport Crossed, DiagonalRidge, FullRidge
 from coactive_fast.rows._rows cimport Rows, Scratch
 
@@ -15,6 +15,11 @@ cdef int read_squares(Rows X, Scratch s, double *square) noexcept nogil
 
 
 cdef class FullForm(FullRidge):
+    # `kept`: the factor that draws go by, a cache outside the state in memory of its own. Without
+    # forgetting it is kept up with what is learned; what else changes A drops it.
+    cdef cf_full_factor kept
+    cdef double *factor
+
     cdef int verdict(self, Py_ssize_t n, const double *x, double q) noexcept nogil
     cdef np.ndarray whole(self)
     cdef const double *contract(self, Crossed by, Py_ssize_t n, double *room,

@@ -29,6 +29,7 @@ cdef enum:
 
 cdef double MOST = 1e290   # of |m|, where nothing else tells that a row is beyond the range
 cdef double SAFE = 1.0 + 1e-3  # a bound must hold for what is computed, with rounding and drift
+cdef double TINY = 1e-300      # so much of x.x may be lost to underflow
 
 
 cdef Py_ssize_t contraction(Crossed by, Py_ssize_t n) noexcept nogil:
@@ -37,14 +38,15 @@ cdef Py_ssize_t contraction(Crossed by, Py_ssize_t n) noexcept nogil:
 
 
 cdef int read_means(Rows X, const double *w, Scratch s, double *m) noexcept nogil:
+    cdef bint whole = X.kind == DOUBLES and X.row_step % 8 == 0
     cdef Py_ssize_t t
+    if whole:
+        K.scores(X.n, X.d, <const double *>X.value, X.row_step // 8, w, m)
     for t in range(X.n):
-        if X.kind == DOUBLES:
-            m[t] = K.dot(X.d, w, <const double *>(X.value + t * X.row_step))
-        elif X.at(t, s.buffer, &s.row):
-            m[t] = K.ridge_dot(&s.row, w)
-        else:
+        if not (whole or X.at(t, s.buffer, &s.row)):
             return CF_ENOMEM
+        if not whole:
+            m[t] = K.ridge_dot(&s.row, w)
         if not fabs(m[t]) <= MOST:
             return CF_ENONFINITE
     return CF_OK
@@ -121,6 +123,14 @@ cdef class FullForm(FullRidge):
     def __init__(self, double ridge, double forget, bint logistic):
         FullRidge.__init__(self, ridge, forget)
         self.logistic = logistic
+        self.kept.updates = -1
+
+    def __dealloc__(self):
+        L.free(self.factor)
+
+    cdef int adopt(self, Model other) except -1:
+        self.kept.updates = -1  # what was forgotten is not in it
+        return FullRidge.adopt(self, other)
 
     # --- reading ------------------------------------------------------------------------------
 
@@ -144,6 +154,9 @@ cdef class FullForm(FullRidge):
             status = self.verdict(self.d, x, q[0])
         s.forms.clear(&s.row)
         return status if m[0] - m[0] == 0.0 else CF_ENONFINITE
+
+    cdef double widest(self, double square) noexcept nogil:
+        return SAFE * sqrt((square + TINY) / self.metric.core.ridge / self.past.scale)
 
     cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
         cdef Py_ssize_t n = X.d, padded = cf_pad(n)
@@ -219,7 +232,7 @@ cdef class FullForm(FullRidge):
             return status
         norm = SAFE * width * sqrt(min(norm, frobenius(&core.b)) / self.past.scale)
         for t in range(X.n):
-            q[t] = m[t] + norm * sqrt(q[t]) if left[t] else -INFINITY
+            q[t] = m[t] + norm * sqrt(q[t] + TINY) if left[t] else -INFINITY
             z[t] = -INFINITY
             if not q[t] < INFINITY:
                 return Single.read_upper(self, X, by, s, width, left, m, q, z)
@@ -290,11 +303,22 @@ cdef class FullForm(FullRidge):
     cdef double reach(self) noexcept nogil:
         return largest(self.d, self.w)
 
-    cdef Py_ssize_t drawn_room(self) noexcept:
-        return L.full_sample_scratch(self.d)
+    cdef int fit_drawn(self, Scratch s) except -1:
+        cdef Py_ssize_t size = cf_panels_size(self.d)
+        if self.forget < 1.0:
+            return s.fit(1, L.full_sample_scratch(self.d))
+        if self.factor == NULL:
+            self.factor = new_doubles(1, size + cf_pad(self.d), f"a factor of {self.d} features")
+            self.kept.l.data, self.kept.l.inv = self.factor, self.factor + size
+        return s.fit(1, 3 * cf_pad(self.d))
 
     cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
-        cdef int status = L.full_sample(&self.metric.core, K, self.past.scale, 1, z, s.v)
+        cdef double scale = self.past.scale
+        cdef int status
+        if self.forget < 1.0:
+            status = L.full_sample(&self.metric.core, K, scale, 1, z, s.v)
+        else:
+            status = L.full_draw(&self.metric.core, K, &self.kept, scale, z, s.v)
         add_to(n, width, self.w, n, z)
         return status
 
@@ -307,7 +331,9 @@ cdef class FullForm(FullRidge):
 
     cdef int decay(self, double f) except -1:
         cdef double added
-        cdef int status = L.past_decay(&self.past, &self.metric.core, K, f, self.work, &added)
+        cdef int status
+        self.kept.updates = -1
+        status = L.past_decay(&self.past, &self.metric.core, K, f, self.work, &added)
         if status != CF_OK:
             refuse(status, "A after the decay")
         L.past_weights(&self.past, &self.metric.core, K, added, self.w, self.work)
@@ -338,7 +364,7 @@ cdef class FullForm(FullRidge):
         self.memory, sum.memory = sum.memory, self.memory
         self.w, self.w_next, self.v, self.unit, self.work = (
             sum.w, sum.w_next, sum.v, sum.unit, sum.work)
-        self.metric, self.past = sum.metric, sum.past
+        self.metric, self.past, self.kept.updates = sum.metric, sum.past, -1
         self.learned += o.learned
         return 0
 

@@ -42,12 +42,14 @@ cdef class Single(Ridges):
     # that was fitted (many rows: by fit_rows), of m and q; CF_ENOTPOSITIVE: the inverse is damaged.
     # q NULL: m alone.
     cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil
+    # What sqrt(q) of a row with this x.x cannot exceed, without a look at A; infinite: not known.
+    cdef double widest(self, double square) noexcept nogil
     cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1
     cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil
     # z = m + width sqrt(q) of those that `left` names, or -inf where it cannot be the largest.
     cdef int read_upper(self, Rows X, Crossed by, Scratch s, double width, const char *left,
                         double *m, double *q, double *z) noexcept nogil
-    cdef Py_ssize_t drawn_room(self) noexcept                  # doubles of s.v for `drawn`
+    cdef int fit_drawn(self, Scratch s) except -1              # room for `drawn`
     # z <- w + width F z with F F^T = A^-1, for rows of n features.
     cdef double reach(self) noexcept nogil                     # the largest |w_i|
     cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil

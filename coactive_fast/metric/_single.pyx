@@ -8,7 +8,7 @@ on the ball.
 import numpy
 
 cimport numpy as np
-from libc.math cimport fabs, ldexp, sqrt
+from libc.math cimport INFINITY, fabs, ldexp, sqrt
 from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy, memset
@@ -104,6 +104,9 @@ cdef class Single(Ridges):
     cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
         return CF_EVALUE
 
+    cdef double widest(self, double square) noexcept nogil:
+        return INFINITY
+
     cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
         raise NotImplementedError
 
@@ -122,7 +125,7 @@ cdef class Single(Ridges):
     cdef double reach(self) noexcept nogil:
         return 0.0
 
-    cdef Py_ssize_t drawn_room(self) noexcept:
+    cdef int fit_drawn(self, Scratch s) except -1:
         return 0
 
     cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
@@ -280,13 +283,15 @@ cdef class FullRidge(Single):
 
     cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
         cdef const double *x = s.forms.whole(&s.row)
-        cdef cf_past before = self.past
-        cdef cf_full core = self.metric.core
-        cdef size_t size = <size_t>L.full_size(self.d) * sizeof(double)
+        cdef cf_past before
+        cdef cf_full core
+        cdef size_t size = 0
         cdef double m = s.m[0]
         cdef int status = CF_OK
         cdef bint fades = self.forget < 1.0 and self.learned, saves = False
         if fades:
+            before, core = self.past, self.metric.core
+            size = <size_t>L.full_size(self.d) * sizeof(double)
             self.past.count = self.learned
             saves = self.touches_metric()
             if saves:

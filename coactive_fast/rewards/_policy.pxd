@@ -74,8 +74,8 @@ cdef class Regressions(Model):
     cdef int merge(self, Regressions other) except -1
     cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil
     cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1
-    # For a run, in which nothing may be known at first: for `read_rows` and `root`.
-    cdef int fit_known(self, Rows X, Crossed by, Scratch s) except -1
+    # For a run, in which nothing may be known at first: for `read_rows` and, with draws, `drawn`.
+    cdef int fit_known(self, Rows X, Crossed by, Scratch s, bint draws) except -1
     cdef int read_upper(self, Rows X, Crossed by, Scratch s, double width,
                         Choice at) noexcept nogil
     # z <- w + width F z with F F^T = A^-1 of the first regression, for rows of n features; after
@@ -84,6 +84,7 @@ cdef class Regressions(Model):
     cdef int fit_drawn(self, Scratch s) except -1
     cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil
     cdef int read_all(self, Scratch s, bint widths) noexcept nogil
+    cdef bint read_arms(self, Scratch s, Choice at, Rule rule) noexcept nogil
     cdef int read_offer(self, Scratch s, Choice at, Rows rows, Rule rule,
                         bint widths) noexcept nogil
 
@@ -101,6 +102,8 @@ cdef class Rule:
     cdef int score(self, Regressions model, Scratch s, Choice at, Chance chance) noexcept nogil
     cdef int draw(self, Regressions model, Scratch s, Choice at, Chance chance) noexcept nogil
     cdef int within(self, Regressions model, Choice at, Rows X, Scratch s) noexcept nogil
+    cdef bint inside(self, Regressions model, Choice at, double whole,
+                     double square) noexcept nogil
     cdef int products(self, Choice at, Rows X, Scratch s) noexcept nogil
     cdef double gamma(self, int64_t learned) noexcept nogil
     cdef void squarecb(self, Choice at, double gamma) noexcept nogil

@@ -21,7 +21,8 @@ cdef class BanditRounds(Run):
         s.expect(self.seen)
         s.row.n = s.row.nnz = self.at.d
         self.model.fit(s)
-        self.model.fit_known(self.seen, self.at.by, s)
+        self.model.fit_known(self.seen, self.at.by, s,
+                             self.rule.kind == THOMPSON and not self.arms)
         self.at.fit_draws(self.at.d)
         s.scaled.fit(self.at.d)
         self.mask = 15 if self.at.n * self.model.cost(self.at.d) < 1e5 else 0

@@ -120,8 +120,9 @@ CF_INLINE vd moved_column(const cf_cholesky *l, ptrdiff_t n, ptrdiff_t at, ptrdi
     return v_blend(vm_from(7), v_set1(last), v_rotate(column, 1));
 }
 
-/* The first `count` columns of some panels (a constant at every call), moved and rotated. */
-CF_INLINE void drop_columns(const cf_cholesky *l, ptrdiff_t n, ptrdiff_t at, int panels,
+/* The first `count` columns of some panels, rotated; where the first row and column leave, moved
+ * (panels and moved are constants at every call). */
+CF_INLINE void turn_columns(const cf_cholesky *l, ptrdiff_t n, ptrdiff_t at, int panels, int moved,
                             ptrdiff_t from, ptrdiff_t count, const double *c, const double *s,
                             double *x)
 {
@@ -131,8 +132,9 @@ CF_INLINE void drop_columns(const cf_cholesky *l, ptrdiff_t n, ptrdiff_t at, int
     for (ptrdiff_t j = from; j < count; j++) {
         const vd cj = v_set1(c[j]), sj = v_set1(s[j]);
         for (int p = 0; p < panels; p++) {
-            const vd col = moved_column(l, n, at + 8 * p, j);
-            v_store(panel(l, at / 8 + p) + 8 * j, v_fma(cj, col, v_mul(sj, xr[p])));
+            double *place = panel(l, at / 8 + p) + 8 * j;
+            const vd col = moved ? moved_column(l, n, at + 8 * p, j) : v_load(place);
+            v_store(place, v_fma(cj, col, v_mul(sj, xr[p])));
             xr[p] = v_fnma(sj, col, v_mul(cj, xr[p]));
         }
     }
@@ -152,11 +154,11 @@ CF_INLINE void rotation(double pivot, double x, double *c, double *s, double *r)
 }
 
 /* The diagonal block of a panel, where the rotations are made. */
-CF_INLINE void drop_block(cf_cholesky *l, ptrdiff_t n, ptrdiff_t at, double *c, double *s,
-                          double *x)
+CF_INLINE void turn_block(cf_cholesky *l, ptrdiff_t n, ptrdiff_t at, int moved, double *c,
+                          double *s, double *x)
 {
     double *a = panel(l, at / 8), *rest = x + at;
-    for (ptrdiff_t j = at; j < at + 8; j++)
+    for (ptrdiff_t j = at; moved && j < at + 8; j++)
         v_store(a + 8 * j, moved_column(l, n, at, j));
     for (ptrdiff_t j = at; j < at + 8; j++) {
         double *col = a + 8 * j, r;
@@ -176,8 +178,23 @@ CF_INLINE void drop_block(cf_cholesky *l, ptrdiff_t n, ptrdiff_t at, double *c, 
     }
 }
 
-/* The trailing factor plus x x^T, x the first column without its head: one rotation a column, one
- * pass over the factor. */
+/* L of n rows plus x x^T, x of cf_pad(n) numbers: one rotation a column, one pass over the factor.
+ * moved: L is what is left of l when its first row and column are gone. */
+CF_INLINE void turn(cf_cholesky *l, ptrdiff_t n, int moved, double *x, double *c)
+{
+    double *s = c + cf_pad(n + moved);
+    for (ptrdiff_t at = 0; at < n; at += 8 * CF_CHAINS) {
+        const int whole = at + 8 * CF_CHAINS <= cf_pad(n);
+        if (whole)
+            turn_columns(l, n, at, CF_CHAINS, moved, 0, at, c, s, x);
+        for (int p = 0; p < CF_CHAINS && at + 8 * p < n; p++) {
+            turn_columns(l, n, at + 8 * p, 1, moved, whole ? at : 0, at + 8 * p, c, s, x);
+            turn_block(l, n, at + 8 * p, moved, c, s, x);
+        }
+    }
+    l->n = n;
+}
+
 static void cholesky_drop_first(cf_cholesky *l, double *scratch)
 {
     if (l->n <= 1) {
@@ -185,21 +202,17 @@ static void cholesky_drop_first(cf_cholesky *l, double *scratch)
         return;
     }
     const ptrdiff_t padded = cf_pad(l->n), n = l->n - 1;
-    double *x = scratch, *c = x + padded, *s = c + padded;
+    double *x = scratch; /* the first column without its head */
     for (ptrdiff_t i = 0; i < n; i++)
         x[i] = *cf_cholesky_at(l, i + 1, 0);
     for (ptrdiff_t i = n; i < padded; i++)
         x[i] = 0.0;
-    for (ptrdiff_t at = 0; at < n; at += 8 * CF_CHAINS) {
-        const int whole = at + 8 * CF_CHAINS <= cf_pad(n);
-        if (whole)
-            drop_columns(l, n, at, CF_CHAINS, 0, at, c, s, x);
-        for (int p = 0; p < CF_CHAINS && at + 8 * p < n; p++) {
-            drop_columns(l, n, at + 8 * p, 1, whole ? at : 0, at + 8 * p, c, s, x);
-            drop_block(l, n, at + 8 * p, c, s, x);
-        }
-    }
-    l->n = n;
+    turn(l, n, 1, x, x + padded);
+}
+
+static void cholesky_add(cf_cholesky *l, double *x, double *scratch)
+{
+    turn(l, l->n, 0, x, scratch);
 }
 
 /* C_j -= sum over k < count of (column k of one panel) * L[row j of another, column k]: the

@@ -242,11 +242,22 @@ CF_SPARSE(64)
     static int name(ptrdiff_t n, const type *x)                                                  \
     {                                                                                            \
         const vd zero = v_zero();                                                                \
-        vd a0 = zero, a1 = zero;                                                                 \
+        vd a0 = zero, a1 = zero, a2 = zero, a3 = zero;                                           \
         ptrdiff_t i = 0;                                                                         \
-        for (; i + 16 <= n; i += 16) {                                                           \
+        if (n >= 32) {                                                                           \
+            for (; i + 32 <= n; i += 32) {                                                       \
+                a0 = v_fma(load(x + i), zero, a0);                                               \
+                a1 = v_fma(load(x + i + 8), zero, a1);                                           \
+                a2 = v_fma(load(x + i + 16), zero, a2);                                          \
+                a3 = v_fma(load(x + i + 24), zero, a3);                                          \
+            }                                                                                    \
+            a0 = v_add(a0, a2);                                                                  \
+            a1 = v_add(a1, a3);                                                                  \
+        }                                                                                        \
+        if (i + 16 <= n) {                                                                       \
             a0 = v_fma(load(x + i), zero, a0);                                                   \
             a1 = v_fma(load(x + i + 8), zero, a1);                                               \
+            i += 16;                                                                             \
         }                                                                                        \
         for (; i < n; i += 8)                                                                    \
             a0 = v_fma(loadn(x + i, n - i < 8 ? n - i : 8), zero, a0);                           \

@@ -126,3 +126,39 @@ int cf_full_sample(const cf_full *self, const cf_table *k, double scale, ptrdiff
     }
     return CF_OK;
 }
+
+/* kept->l becomes the factor of A. */
+static int keep_up(const cf_full *self, const cf_table *k, cf_full_factor *kept, double *scratch)
+{
+    const ptrdiff_t padded = cf_pad(self->n);
+    const int64_t updates = self->health.updates - self->pending;
+    if (kept->updates != updates) {
+        kept->updates = -1;
+        if (k->cholesky_factor(&self->a, &kept->l) != CF_OK)
+            return CF_ENOTPOSITIVE;
+        kept->updates = updates;
+        kept->rows = 0;
+    }
+    for (; kept->rows < self->pending; kept->rows++) {
+        const double *x = self->block + kept->rows * padded;
+        const double root = sqrt(self->weight[kept->rows]);
+        for (ptrdiff_t i = 0; i < padded; i++)
+            scratch[i] = root * x[i];
+        k->cholesky_add(&kept->l, scratch, scratch + padded);
+    }
+    return CF_OK;
+}
+
+int cf_full_draw(const cf_full *self, const cf_table *k, cf_full_factor *kept, double scale,
+                 double *z, double *scratch)
+{
+    const ptrdiff_t n = self->n;
+    const int status = keep_up(self, k, kept, scratch);
+    if (status != CF_OK)
+        return status;
+    for (ptrdiff_t j = 0; j < cf_pad(n); j++)
+        scratch[j] = j < n ? z[j] / sqrt(scale) : 0.0;
+    k->cholesky_backward(&kept->l, scratch, scratch);
+    memcpy(z, scratch, (size_t)n * sizeof *z);
+    return CF_OK;
+}

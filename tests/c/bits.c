@@ -171,6 +171,8 @@ static void matrices(const cf_table *k, ptrdiff_t n)
     MIX(both.data, n * n);
     cf_cholesky l = {take_line(cf_panels_size(n)), take_line(cf_pad(n)), 0};
     mix_one(k->cholesky_factor(&t, &l));
+    double *more = take_padded(n);
+    k->cholesky_add(&l, more, take_doubles(2 * cf_pad(n)));
     k->cholesky_drop_first(&l, take_doubles(3 * cf_pad(n)));
     k->cholesky_append(&l, take_padded(n), 1.5);
     k->cholesky_forward(&l, w, v);

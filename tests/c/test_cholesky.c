@@ -216,6 +216,32 @@ TEST_TABLES(the_oldest_rows_leave)
     }
 }
 
+/* Rows added one after another, large and small ones; the zeros beyond n stay. */
+TEST_TABLES(rows_are_added)
+{
+    FOR_SIZES(n, 1, check_count(70, 41)) {
+        double *m = random_spd(n, 8), *x = take_padded(n);
+        cf_triangle t = take_triangle(m, n, 0, 0);
+        cf_cholesky l = take_factor(n);
+        CHECK_INT(k->cholesky_factor(&t, &l), CF_OK);
+        for (int turn = 0; turn < 5; turn++) {
+            CONTEXT("%s n=%td turn=%d", k->isa, n, turn);
+            fill_normal(x, n);
+            for (ptrdiff_t i = 0; i < n; i++)
+                x[i] *= turn == 1 ? 10.0 : turn == 2 ? 1e-9 : turn == 3 && i % 3 ? 0.0 : 1.0;
+            for (ptrdiff_t i = 0; i < n; i++)
+                for (ptrdiff_t j = 0; j < n; j++)
+                    m[i * n + j] += x[i] * x[j];
+            k->cholesky_add(&l, x, take_doubles(2 * cf_pad(n)));
+            memset(x, 0, (size_t)cf_pad(n) * sizeof *x);
+            CHECK_INT(l.n, n);
+            check_factor(&l, naive_factor(n, m), 1e-11);
+            AGREE(k, l.data, cf_panels_size(n));
+        }
+        release();
+    }
+}
+
 /* A window over a long Gram matrix: 200 times one row enters and the oldest leaves. */
 TEST_TABLES(a_sliding_window)
 {

@@ -221,6 +221,20 @@ TEST_TABLES(what_cannot_be_renewed_stays)
     CHECK_INT(cf_full_lift(&m.full, k, 0.0, m.scratch), CF_OK);
 }
 
+/* Row t of z is column t of a root of the inverse, over `scale`. */
+static void check_root(const metric *m, const double *z, wide scale, double error)
+{
+    const ptrdiff_t n = m->full.n;
+    const wide *b = wide_inverse(n, true_matrix(m));
+    for (ptrdiff_t i = 0; i < n; i++)
+        for (ptrdiff_t j = 0; j < n; j++) {
+            wide sum = 0.0L;
+            for (ptrdiff_t t = 0; t < n; t++)
+                sum += (wide)z[t * n + i] * z[t * n + j];
+            CHECK_CLOSE(sum, b[i * n + j] / scale, error);
+        }
+}
+
 /* Samples: the map from z is a root of the inverse. */
 TEST_TABLES(samples)
 {
@@ -237,17 +251,59 @@ TEST_TABLES(samples)
             for (ptrdiff_t i = 0; i < n * n; i++)
                 z[i] = i / n == i % n; /* row t becomes column t of the root */
             CHECK_INT(cf_full_sample(&m.full, k, 0.25, n, z, room), CF_OK);
-            const wide *b = wide_inverse(n, true_matrix(&m));
-            for (ptrdiff_t i = 0; i < n; i++)
-                for (ptrdiff_t j = 0; j < n; j++) {
-                    wide sum = 0.0L;
-                    for (ptrdiff_t t = 0; t < n; t++)
-                        sum += (wide)z[t * n + i] * z[t * n + j];
-                    CHECK_CLOSE(sum, b[i * n + j] / 0.25L, 1e-12);
-                }
+            check_root(&m, z, 0.25L, 1e-12);
             AGREE(k, z, n * n);
             release();
         }
+}
+
+/* Draws by a factor that is kept: the map from z is a root of the inverse after every update, with
+ * the bits of a factor that is made now, whether there was a draw between two updates or not. */
+TEST_TABLES(draws)
+{
+    for (ptrdiff_t n = 1; n <= 30; n += 7) {
+        metric m = take_metric(k, n, 0.6, 0);
+        double *x = take_doubles(n), *z = take_doubles(n * n), *fresh = take_doubles(n), q;
+        double *scratch = take_line(3 * cf_pad(n));
+        cf_full_factor kept[2];
+        for (int f = 0; f < 2; f++)
+            kept[f] = (cf_full_factor){
+                {take_line(cf_panels_size(n)), take_line(cf_pad(n)), 0}, -1, 0};
+        for (int turn = 0; turn < 70; turn++) {
+            CONTEXT("%s n=%td turn=%d", k->isa, n, turn);
+            fill_normal(x, n);
+            CHECK_INT(learn(k, &m, x, 0.3 + turn % 4, &q), CF_OK);
+            if (turn % 5 == 3 || turn % 5 == 4)
+                continue;
+            for (ptrdiff_t i = 0; i < n * n; i++)
+                z[i] = i / n == i % n;
+            for (ptrdiff_t t = 0; t < n; t++)
+                CHECK_INT(cf_full_draw(&m.full, k, &kept[0], 0.25, z + t * n, scratch), CF_OK);
+            memset(fresh, 0, (size_t)n * sizeof *fresh);
+            fresh[n - 1] = 1.0;
+            kept[1].updates = -1;
+            CHECK_INT(cf_full_draw(&m.full, k, &kept[1], 0.25, fresh, scratch), CF_OK);
+            CHECK(memcmp(fresh, z + (n - 1) * n, (size_t)n * sizeof *z) == 0);
+            check_root(&m, z, 0.25L, 1e-11);
+            AGREE(k, z, n * n);
+        }
+        release();
+    }
+}
+
+/* What no factor has is refused, and nothing is kept of it. */
+TEST_TABLES(a_draw_without_a_factor)
+{
+    const ptrdiff_t n = 5;
+    metric m = take_metric(k, n, 1.0, 0);
+    cf_full_factor kept = {{take_line(cf_panels_size(n)), take_line(cf_pad(n)), 0}, -1, 0};
+    double z[5] = {1.0, 2.0, 3.0, 4.0, 5.0}, *scratch = take_line(3 * cf_pad(n));
+    cf_triangle_row(&m.full.a, 2)[2] = -1.0;
+    CHECK_INT(cf_full_draw(&m.full, k, &kept, 1.0, z, scratch), CF_ENOTPOSITIVE);
+    CHECK(kept.updates == -1 && z[4] == 5.0);
+    cf_triangle_row(&m.full.a, 2)[2] = 1.0;
+    CHECK_INT(cf_full_draw(&m.full, k, &kept, 1.0, z, scratch), CF_OK);
+    CHECK_CLOSE(z[4], 5.0, 1e-15);
 }
 
 CHECK_MAIN

@@ -53,6 +53,8 @@ assert_type(cf.logs.evaluate(cf.LinearBandit(), log, reward_range=(0, 1)), cf.lo
 assert_type(cf.logs.replay(cf.ArmBandit(2), log, p_min=0.5), cf.logs.ReplayHistory)
 assert_type(cf.logs.replay([cf.Confidit(2), cf.LinearBandit()], log, seed=1),
             list[cf.logs.ReplayHistory])
+assert_type(cf.logs.BanditLog.from_vw("log.json", hash_bits=18, names=None), cf.logs.BanditLog)
+assert_type(cf.logs.BanditLog.from_table({"arm": [1]}, action="arm").left_out, dict[str, int])
 assert_type(log[1:].groups, NDArray[Any] | None)
 
 # what must not pass: mypy reports an ignore that is not needed
@@ -60,6 +62,7 @@ kernels.inverse_update([[1.0]], [1.0])  # type: ignore[arg-type]
 kernels.inverse_update(Ainv, x, triangle="upper")  # type: ignore[arg-type]
 cf.RidgeFilter(rule="best")  # type: ignore[arg-type]
 kernels.top_k(x, 1.5)  # type: ignore[arg-type]
+cf.logs.BanditLog.from_vw("log.json", format="csv")  # type: ignore[arg-type]
 cf.logs.evaluate(x, log, estimator="best")  # type: ignore[arg-type]
 cf.logs.replay(cf.RidgeFilter(), log)  # type: ignore[call-overload]
 metric.Full(2.5)  # type: ignore[arg-type]

@@ -5,7 +5,8 @@
  * Entries above the diagonal and those of rows not yet there are zero. inv holds 1 / L_ii
  * (zero for rows not there). Sizes: cf_panels_size(n) and cf_pad(n) doubles, on a CF_LINE.
  * Vectors have cf_pad(n) doubles, zero beyond n. Only the lower triangle of M is read.
- * Cost: a solve n^2/2 fma and one read of the factor; factor n^3/6 fma; inverse n^3/2.
+ * Cost: a solve n^2/2 fma and one read of the factor; factor n^3/6 fma; inverse n^3/2; add and drop
+ * n^2 fma, one read and write.
  * After `cholesky_forward` gave u = L^-1 k, the row (u, sqrt(m_kk - u.u)) is the append; a solve
  * that was made before it goes on from row n - n%8. Many right sides share one read of the factor.
  */
@@ -46,5 +47,9 @@ static inline double *cf_cholesky_at(const cf_cholesky *l, ptrdiff_t i, ptrdiff_
     K(int, cholesky_factor, (const cf_triangle *m, cf_cholesky *l))                              \
     /* the lower triangle of (L L^T)^-1; scratch has 8 cf_pad(n) doubles */                      \
     K(void, cholesky_inverse, (const cf_cholesky *l, const cf_triangle *b, double *scratch))
+
+#define CF_CHOLESKY_KERNELS_2(K)                                                                 \
+    /* L of L L^T + x x^T; x, of cf_pad(n) doubles, is used up; scratch has 2 cf_pad(n) */       \
+    K(void, cholesky_add, (cf_cholesky *l, double *x, double *scratch))
 
 #endif

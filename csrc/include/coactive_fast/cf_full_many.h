@@ -30,4 +30,19 @@ ptrdiff_t cf_full_sample_scratch(ptrdiff_t n);
 int cf_full_sample(const cf_full *self, const cf_table *k, double scale, ptrdiff_t count, double *z,
                    double *scratch);
 
+/* The factor of A that draws go by, kept from one draw to the next: that of the stored matrix, which
+ * changes once in CF_BLOCK updates, with the rows of the block added one by one. So it is a function
+ * of the metric alone, bit for bit, whenever it is made. For a metric, not robust, that nothing
+ * changes but updates with c > 0 and renewals; after anything else `updates` is set to -1. */
+typedef struct cf_full_factor {
+    cf_cholesky l;    /* of the owner's memory */
+    int64_t updates;  /* in the stored matrix when it was factored; -1: there is nothing yet */
+    ptrdiff_t rows;   /* of the block that were added since */
+} cf_full_factor;
+
+/* One draw by it, which is brought up to A: n^2 for an update since the last draw, n^3 / 6 once in
+ * CF_BLOCK of them, and n^2 / 2. As cf_full_sample otherwise; scratch is 3 cf_pad(n) doubles. */
+int cf_full_draw(const cf_full *self, const cf_table *k, cf_full_factor *kept, double scale,
+                 double *z, double *scratch);
+
 #endif

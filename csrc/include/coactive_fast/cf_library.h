@@ -14,6 +14,7 @@
 #include "cf_fleet.h"
 #include "cf_full.h"
 #include "cf_full_many.h"
+#include "cf_log.h"
 #include "cf_loss.h"
 #include "cf_newton.h"
 #include "cf_normals.h"
@@ -157,6 +158,16 @@
     F(ptrdiff_t, click_preferences, (const cf_table *k, ptrdiff_t n, ptrdiff_t drawn,            \
                                      const double *score, const ptrdiff_t *ranking, ptrdiff_t m, \
                                      const ptrdiff_t *clicked, double *weight, double *scratch)) \
+    F(int, log_read_json, (cf_log * self, const cf_log_rules *rules, const char *text,           \
+                           ptrdiff_t length))                                                    \
+    F(int, log_read_text, (cf_log * self, const cf_log_rules *rules, const char *text,           \
+                           ptrdiff_t length))                                                    \
+    F(void, log_place_names, (cf_log_names * self))                                              \
+    F(uint64_t, log_hash, (const char *bytes, ptrdiff_t length, uint64_t seed))                  \
+    F(void, log_columns, (const cf_log_names *self, ptrdiff_t begin, int bits, int chain,        \
+                          int64_t *column))                                                      \
+    F(int, full_draw, (const cf_full *self, const cf_table *k, cf_full_factor *kept,             \
+                       double scale, double *z, double *scratch))                                \
     F(uint64_t, fleet_sum, (const uint64_t *words, int64_t n))                                   \
     F(uint64_t, fleet_hash, (uint64_t key))                                                      \
     F(uint64_t, fleet_text_hash, (const char *text))                                             \

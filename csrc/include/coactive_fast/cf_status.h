@@ -25,7 +25,17 @@
     X(CF_EINDEX, -23, ValueError, "a feature index is out of range")                             \
     X(CF_ETWICE, -24, ValueError, "a feature index stands twice in one row")                     \
     X(CF_ENUMBER, -25, ValueError, "a value is not a finite number of the dtype asked for")      \
-    X(CF_EFIELD, -26, ValueError, "expected user::item::rating")
+    X(CF_EFIELD, -26, ValueError, "expected user::item::rating")                                 \
+    X(CF_EJSON, -30, ValueError, "expected a JSON object")                                       \
+    X(CF_EDEEP, -31, ValueError, "objects and arrays stand too deep within each other")          \
+    X(CF_EKIND, -32, ValueError, "a value of another kind was expected")                         \
+    X(CF_EABSENT, -33, ValueError, "is missing")                                                 \
+    X(CF_EREPEATED, -34, ValueError, "stands twice")                                             \
+    X(CF_EFORM, -35, ValueError, "stands for what no log of single decisions has here")          \
+    X(CF_EDIFFERS, -36, ValueError, "must be the same throughout")                               \
+    X(CF_EACTION, -37, ValueError, "expected shared or action:cost:probability, then | apart")   \
+    X(CF_EFEATURE, -38, ValueError, "expected name, name:number or name:word")                   \
+    X(CF_ESHARED, -39, ValueError, "a shared line must be the first of its example")
 
 #define CF_STATUS_ENUM(name, value, exception, message) name = value,
 typedef enum cf_status { CF_STATUS_LIST(CF_STATUS_ENUM) } cf_status;

@@ -61,6 +61,7 @@
     CF_OCTET_KERNELS(K)                                                                          \
     CF_MANY_KERNELS(K)                                                                           \
     CF_CLICKS_KERNELS(K)                                                                         \
+    CF_CHOLESKY_KERNELS_2(K)                                                                     \
     CF_PACKED_KERNELS(K)
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;

@@ -1,0 +1,299 @@
+"""Logs in tables: CSV, Parquet, Arrow, data frames, columns."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import scipy.sparse
+
+from ..data import _check
+from ..data._fields import checked_delimiter, distinct
+from ..data._svmlight import Grown
+from ..learner import _check as parameter
+from ..learner._progress import reporter
+from ._columns import source_of
+
+SOME = 200  # characters of a list of names in a message
+
+
+def read(table, *, round="round", chosen="chosen", reward="reward", probability="probability",
+         action=None, n_actions=None, features=None, context=None, group=None, delimiter=None,
+         dtype=np.float64, progress=None):
+    """What `BanditLog.from_table` makes a log of."""
+    dtype = _check.float_dtype("dtype", dtype)
+    if n_actions is not None:
+        n_actions = parameter.count("n_actions", n_actions, least=1)
+        if action is None:
+            raise ValueError("n_actions goes with action")
+    delimiter = checked_delimiter(delimiter)
+    told = {"reward": reward, "probability": probability, "group": group}
+    if action is None:
+        told |= {"round": round, "chosen": chosen}
+    elif features is not None:
+        raise ValueError("features must be None with action: a row is a round, and an action has "
+                         "no columns of its own")
+    else:
+        told["action"] = action
+    with contextlib.ExitStack() as stack:
+        source = source_of(table, delimiter, stack)
+        plan = _Plan(source, told, features, context)
+        report = stack.enter_context(reporter(progress))
+        kind = _Actions if action is None else _Choices
+        rounds = kind(plan, dtype)
+        for batch in source.batches(plan.needed):
+            rounds.take(batch)
+            if report is not None and source.done() is not None:
+                report(*source.done())
+        return rounds.finish() if action is None else rounds.finish(n_actions)
+
+
+class _Plan:
+    """Which column is what."""
+
+    def __init__(self, source, told, features, context):
+        self.name, names = source.name, source.names
+        self.told = {what: self._known(what, column, names)
+                     for what, column in told.items() if column is not None}
+        for what in ("reward", "probability", "round", "chosen", "action"):
+            if told.get(what, "") is None:
+                raise TypeError(f"{what} must name a column, got None")
+        lists = {"features": features, "context": context}
+        found = {what: self._several(what, columns, names) for what, columns in lists.items()
+                 if columns is not None}
+        used = {*self.told.values(), *found.get("features", ()), *found.get("context", ())}
+        rest = [name for name in names if name not in used]
+        by_round = "action" in self.told
+        self.features = () if by_round else found.get("features", rest)
+        self.context = found.get("context", rest if by_round else ())
+        self.needed = list(dict.fromkeys([*self.told.values(), *self.features, *self.context]))
+        if not by_round and not self.features:
+            raise ValueError(f"{self.name}: there is no column of features")
+
+    def _known(self, what, column, names):
+        if column not in names:
+            listed = ", ".join(map(str, names))
+            raise ValueError(f"{what} must name a column of {self.name}, which has "
+                             f"{listed[:SOME]}, got {column!r}")
+        return column
+
+    def _several(self, what, columns, names):
+        if isinstance(columns, str):
+            raise TypeError(f"{what} must be a sequence of names of columns, got a str")
+        return [self._known(what, column, names)
+                for column in distinct(tuple(columns), "columns", what)]
+
+
+# --- a row an action ------------------------------------------------------------------------------
+
+
+class _Rounds:
+    """What both layouts share."""
+
+    def __init__(self, plan, dtype):
+        self.plan, self.dtype, self.rows = plan, dtype, 0
+        self.context, self.contexts = Grown(dtype), None
+        self.reward, self.probability = Grown(np.float64), Grown(np.float64)
+        self.groups: list[object] = []
+
+    def matrix(self, batch, columns):
+        """Their numbers, a row a row, and the names of the parts."""
+        parts, names = [], []
+        for column in columns:
+            values = batch.table(column)
+            if values is None:
+                parts.append(self.required(batch, column)[:, None])
+                names.append(str(column))
+            else:
+                parts.append(values)
+                names += [f"{column}[{i}]" for i in range(values.shape[1])]
+        with np.errstate(over="ignore"):
+            found = (np.concatenate(parts, axis=1) if parts
+                     else np.empty((len(batch), 0))).astype(self.dtype, copy=False)
+        bad = np.argwhere(~np.isfinite(found))
+        if bad.size:
+            row, j = bad[0].tolist()
+            raise ValueError(f"{batch.place(row)}: column {names[j]!r}: expected a finite number "
+                             f"of {self.dtype}")
+        return found, names
+
+    def required(self, batch, column, where=None):
+        """The numbers of a column; none may be missing (of these rows)."""
+        values, missing = batch.numbers(column)
+        bad = missing | ~np.isfinite(values)
+        if where is not None:
+            bad &= where
+        if bad.any():
+            row = int(bad.argmax())
+            got = "nothing" if missing[row] else values[row]
+            raise ValueError(f"{batch.place(row)}: column {column!r}: expected a finite number, "
+                             f"got {got}")
+        return values
+
+    def outcome(self, batch, rows):
+        """Reward and probability of some rows of a batch, by a mask."""
+        plan = self.plan
+        reward = self.required(batch, plan.told["reward"], rows)[rows]
+        probability = self.required(batch, plan.told["probability"], rows)
+        bad = rows & ~((probability > 0.0) & (probability <= 1.0))
+        if bad.any():
+            row = int(bad.argmax())
+            raise ValueError(f"{batch.place(row)}: column {plan.told['probability']!r}: must lie "
+                             f"in (0, 1], got {probability[row]}")
+        self.reward.append(reward)
+        self.probability.append(probability[rows])
+
+    def group(self, batch, rows):
+        if "group" in self.plan.told:
+            self.groups.extend(batch.keys(self.plan.told["group"])[rows].tolist())
+
+    def shared(self):
+        found = {}
+        if self.contexts:
+            found = {"context": self.context.finish().reshape(-1, len(self.contexts)),
+                     "context_names": self.contexts}
+        if self.groups:
+            found["groups"] = self.groups
+        return found
+
+
+class _Actions(_Rounds):
+    """A row an action; those of a round follow each other."""
+
+    def __init__(self, plan, dtype):
+        super().__init__(plan, dtype)
+        self.features, self.names = Grown(dtype), None
+        self.begins, self.chosen = Grown(np.int64), Grown(np.int64)  # rows
+        self.ids = Grown(np.int64)
+        # of the round that may go on: its id, its context, how many were chosen, its last row
+        self.last, self.before, self.open, self.where = None, None, 0, ""
+
+    def take(self, batch):
+        plan, count = self.plan, len(batch)
+        if not count:
+            return
+        keys = batch.keys(plan.told["round"])
+        begins = np.ones(count, bool)
+        begins[1:] = keys[1:] != keys[:-1]
+        begins[0] = self.last is None or keys[0] != self.last[0]
+        matrix, self.names = self.matrix(batch, plan.features)
+        flags = self.required(batch, plan.told["chosen"])
+        wrong = (flags != 0.0) & (flags != 1.0)
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise ValueError(f"{batch.place(row)}: column {plan.told['chosen']!r}: expected 0 or "
+                             f"1, got {flags[row]}")
+        chosen = flags == 1.0
+        self._one_each(batch, begins, chosen)
+        self.outcome(batch, chosen)
+        self._same_in_round(batch, begins)
+        self.group(batch, begins)
+        self.ids.append(_numbers_of(keys[begins]))
+        self.features.append(matrix.reshape(-1))
+        self.begins.append(np.flatnonzero(begins) + self.rows)
+        self.chosen.append(np.flatnonzero(chosen) + self.rows)
+        self.rows += count
+        self.last, self.where = (keys[-1],), batch.place(count - 1)
+
+    def _one_each(self, batch, begins, chosen):
+        """Each round that ends in this batch has one chosen row; the open one goes on."""
+        number = np.cumsum(begins) - begins[0]  # of the round, 0 being the one that goes on
+        counts = np.bincount(number, chosen, number[-1] + 1)
+        if not begins[0]:
+            counts[0] += self.open
+        elif self.last is not None and self.open != 1:
+            self._refuse_count(self.open, self.where)
+        bad = np.flatnonzero(counts[:-1] != 1)
+        if bad.size:
+            self._refuse_count(counts[bad[0]], batch.place(int(np.flatnonzero(
+                number == bad[0])[-1])))
+        self.open = counts[-1]
+
+    def _refuse_count(self, count, where):
+        raise ValueError(f"{where}: column {self.plan.told['chosen']!r}: expected one chosen "
+                         f"action in the round that ends here, got {int(count)}")
+
+    def _same_in_round(self, batch, begins):
+        """The context: that of a round's first row, which the others repeat."""
+        if not self.plan.context:
+            return
+        found, self.contexts = self.matrix(batch, self.plan.context)
+        first = np.maximum.accumulate(np.where(begins, np.arange(len(batch)), -1))
+        expected = found[first]
+        expected[first < 0] = self.before
+        bad = np.argwhere(found != expected)
+        if bad.size:
+            row, j = bad[0].tolist()
+            raise ValueError(f"{batch.place(row)}: column {self.contexts[j]!r}: expected what the "
+                             f"round's first row has, {expected[row, j]}, got {found[row, j]}")
+        self.context.append(found[begins].reshape(-1))
+        self.before = expected[-1]
+
+    def finish(self):
+        name = self.plan.name
+        if not self.rows:
+            raise ValueError(f"{name} holds no rows")
+        if self.open != 1:
+            self._refuse_count(self.open, self.where)
+        begins, ids = self.begins.finish(), self.ids.finish()
+        order = np.argsort(ids, kind="stable")
+        again = np.flatnonzero(ids[order][1:] == ids[order][:-1])
+        if again.size:
+            row = begins[order[again + 1].min()]
+            raise ValueError(f"{name}: the rows of a round must follow each other: one that had "
+                             f"ended goes on with row {row}, counted from 0")
+        return {"features": self.features.finish().reshape(self.rows, -1),
+                "offsets": np.append(begins, self.rows), "chosen": self.chosen.finish() - begins,
+                "reward": self.reward.finish(), "probability": self.probability.finish(),
+                "feature_names": self.names, **self.shared()}
+
+
+def _numbers_of(keys):
+    """Numbers that differ where keys do, but for a chance of 2**-64 a pair."""
+    if keys.dtype.kind in "iu":
+        return keys.astype(np.int64)
+    return np.fromiter(map(hash, keys.tolist()), np.int64, keys.size)
+
+
+# --- a row a round --------------------------------------------------------------------------------
+
+
+class _Choices(_Rounds):
+    """A row a round: its actions are always the same, and a column says which was chosen."""
+
+    def __init__(self, plan, dtype):
+        super().__init__(plan, dtype)
+        self.chosen = Grown(np.int64)
+
+    def take(self, batch):
+        column = self.plan.told["action"]
+        values = self.required(batch, column)
+        wrong = (values < 0.0) | (values != np.floor(values)) | (values >= 2.0**31)
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise ValueError(f"{batch.place(row)}: column {column!r}: expected a whole number from "
+                             f"0 on, got {values[row]}")
+        every = np.ones(len(batch), bool)
+        self.outcome(batch, every)
+        found, self.contexts = self.matrix(batch, self.plan.context)
+        self.context.append(found.reshape(-1))
+        self.group(batch, every)
+        self.chosen.append(values.astype(np.int64))
+
+    def finish(self, n_actions):
+        chosen = self.chosen.finish()
+        if not chosen.size:
+            raise ValueError(f"{self.plan.name} holds no rows")
+        most = int(chosen.max())
+        if n_actions is None:
+            n_actions = most + 1
+        elif most >= n_actions:
+            raise ValueError(f"{self.plan.name}: column {self.plan.told['action']!r}: n_actions is "
+                             f"{n_actions}, got the action {most}")
+        rows = chosen.size * n_actions
+        every = np.tile(np.arange(n_actions, dtype=np.int32), chosen.size)
+        features = scipy.sparse.csr_array((np.ones(rows, self.dtype), every, np.arange(rows + 1)),
+                                          shape=(rows, n_actions))
+        return {"features": features, "offsets": np.arange(0, rows + 1, n_actions),
+                "chosen": chosen, "reward": self.reward.finish(),
+                "probability": self.probability.finish(), **self.shared()}
