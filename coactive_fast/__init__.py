@@ -64,6 +64,7 @@ from .filtering import (
     SimpleFilter,
     run_topics,
 )
+from .fleet import Fleet
 from .learner import load
 from .multiclass import (
     Banditron,
@@ -99,6 +100,7 @@ __all__ = [
     "DuelingBandit",
     "ExponentiatedPreferencePerceptron",
     "FeasibleSet",
+    "Fleet",
     "Items",
     "L1Ball",
     "LinearBandit",

@@ -205,3 +205,12 @@ live.learn_one({"word": 1.0}, action="a", correct=False)
 assert_type(live.decision_one({"word": 1.0}), dict[Any, float])
 cf_river.AROWClassifier().learn_one({"word": 1.0}, "a", True)  # type: ignore[call-arg]
 cf_river.BanditronClassifier(covariance="full")  # type: ignore[call-arg]
+with cf.Fleet(None, cf.LinearBandit(), 10, prior=cf.LinearBandit(), prior_weight=0.5) as fleet:
+    fleet.learn("anna", [1.0], 2.0, weight=0.5)
+    fleet.run(["anna", "ben"], [[1.0], [2.0]], [1.0, 0.0], n_jobs=2)
+    fleet["anna"] = fleet["ben"]
+    assert_type(len(fleet), int)
+    assert_type(fleet.health(), dict[str, int])
+    assert_type("anna" in fleet, bool)
+cf.Fleet("file", mode="r")
+cf.Fleet("file", mode="a")  # type: ignore[arg-type]
