@@ -12,7 +12,8 @@ import sys
 SUBJECTS = ("inverse", "full", "metric",
             "project_scores", "project_ball", "project_faces", "top_k", "rank",
             "cholesky", "accuracy", "simulate", "convex",
-            "multiclass", "filtering", "rewards", "logs", "logs_readers", "dask")
+            "multiclass", "filtering", "rewards", "logs", "logs_readers", "adapters",
+            "dask")
 
 
 def arguments():

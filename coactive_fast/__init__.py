@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 
 try:
     from . import _table
-except ImportError as error:
-    if error.name != __name__:  # it is there, and does not load
+except ImportError as _error:
+    if _error.name != __name__:  # it is there, and does not load
         raise
     raise ImportError(
         f"the compiled modules of coactive_fast are not in {__path__[0]!r}. If that is its source "
         "folder: start Python in another folder, so that the installed package is found, or build "
-        "them where they are with `python setup.py build_ext --inplace`") from error
+        "them where they are with `python setup.py build_ext --inplace`") from _error
 from . import kernels, losses, metric, users
 from ._config import get_include, show_config
 from ._version import __version__
@@ -64,6 +64,7 @@ from .filtering import (
     SimpleFilter,
     run_topics,
 )
+from .fleet import Fleet
 from .learner import load
 from .multiclass import (
     Banditron,
@@ -99,6 +100,7 @@ __all__ = [
     "DuelingBandit",
     "ExponentiatedPreferencePerceptron",
     "FeasibleSet",
+    "Fleet",
     "Items",
     "L1Ball",
     "LinearBandit",

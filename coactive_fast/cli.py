@@ -90,6 +90,13 @@ def convert(**options):
     return 0
 
 
+def fleet(**options):
+    from .commands._fleet import show
+
+    show(argparse.Namespace(**options))
+    return 0
+
+
 def logs(how, **options):
     from .commands import _logs
 
@@ -226,6 +233,15 @@ the place of the text: it is mapped into memory, where text is parsed. Also a lo
 names documents instead of repeating their features, for train.
 
   coactive-fast convert queries.txt.gz queries.cf
+"""
+
+
+FLEET = """
+Tells how many models the file of a fleet (coactive_fast.Fleet) holds, how large it is, and whether
+all records are whole; a writer may be at work meanwhile. With --key it shows the model of that key.
+
+  coactive-fast fleet users.fleet
+  coactive-fast fleet users.fleet --key 1729
 """
 
 
@@ -443,6 +459,10 @@ def parser():
                          help="rows have any number of labels")
     command.add_argument("--zero-based", action="store_true",
                          help="feature indices count from 0 (default: from 1)")
+
+    command = add(commands, "fleet", fleet, "what is in a file of very many models", FLEET)
+    command.add_argument("file", metavar="FILE", help="written by a Fleet")
+    command.add_argument("--key", metavar="KEY", help="show the model of this key")
 
     command = add(commands, "list", list_experiments,
                   "every experiment: its paper, figure or table, data, and cost in seconds",

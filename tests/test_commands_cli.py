@@ -73,3 +73,20 @@ def test_tour_compares_equals():
         np.testing.assert_allclose(ours(), theirs(), rtol=1e-6, atol=1e-7, err_msg=f"{name} {size}")
         names.add(name.removeprefix("metric."))
     assert names == {*cf.kernels.__all__, *cf.metric.__all__}
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_fleet(tmp_path, capsys, as_text):
+    keys = ["7", "anna"] if as_text else [7, -8]
+    with cf.Fleet(tmp_path / "a", cf.OnlineRidge(ridge=0.5), 3) as fleet:
+        fleet.run(keys, np.eye(2), [3.0, 1.5])
+        assert cli.main(["fleet", str(tmp_path / "a")]) == 0  # a writer is at work
+    shown = capsys.readouterr().out
+    assert "OnlineRidge(ridge=0.5)" in shown and "damaged      0 records" in shown
+    assert "models       2\n" in shown and "features     2\n" in shown
+    assert cli.main(["fleet", str(tmp_path / "a"), "--key", "7"]) == 0
+    assert "rounds       1\nweights      2 0\n" in capsys.readouterr().out
+    assert cli.main(["fleet", str(tmp_path / "a"), "--key", "ben"]) == 1
+    assert "'ben' has no model" in capsys.readouterr().err
+    assert cli.main(["fleet", str(tmp_path / "none")]) == 1
+    assert "none: No such file" in capsys.readouterr().err

@@ -1,10 +1,19 @@
 """Dictionaries of numbers by name, and DataFrames, as rows of features."""
 
+from __future__ import annotations
+
+import contextlib
 import struct
 import threading
+from typing import Any
 
 import numpy as np
 import scipy.sparse
+
+from coactive_fast.learner._check import count, switch
+
+FEATURES = 1 << 20
+INTERCEPT = ("intercept",)  # a name that no row has
 
 
 class Row:
@@ -23,8 +32,9 @@ class Row:
     def __reduce__(self):
         return Row, (self.most, self.fixed)  # there is nothing in it
 
-    def make_room(self, entries):
-        self.values, self.places = np.zeros(entries), np.zeros(entries, dtype=np.int32)
+    def make_room(self, entries: int) -> None:
+        self.values: Any = np.zeros(entries)
+        self.places: Any = np.zeros(entries, dtype=np.int32)
         self.ends = np.zeros(2, dtype=np.int32)
         self.width, self.names = 0, None
 
@@ -56,7 +66,12 @@ class Row:
         self.ends[1] = len(names)
 
     def number(self, names, features):
-        """Gives names that are new the next numbers."""
+        """Gives names that are new the next numbers.
+
+        In the order of the dictionary, for rows whose numbers rise are read fastest (sorted names
+        cost 1.2 times a round at 20 of them, and 7 times at 1000). Sums go in that order, so of
+        scores that are equal but for rounding either may be ahead.
+        """
         new = [name for name in names if name not in features]
         if len(features) + len(new) > self.most:
             raise ValueError(f"x brings feature {new[-1]!r}: there are {len(features)} already, "
@@ -89,6 +104,52 @@ class Row:
         ends = np.arange(len(X) + 1) * len(columns)
         return scipy.sparse.csr_matrix((entries, np.tile(places, len(X)), ends),
                                        shape=(len(X), self.width))
+
+
+class Named:
+    """Dictionaries as rows, with an intercept or without, for an adapter's learner.
+
+    Names of features are numbered as they come. In the diagonal form rows widen with them; in the
+    full form every row is as wide as `max_features` from the start.
+    """
+
+    covariance: Any = "diagonal"
+    intercept: bool = False
+    max_features: Any = None
+
+    def _take_names(self):
+        """Checks what the rows depend on; the most features there may be."""
+        full = self.covariance == "full"
+        if full and self.max_features is None:
+            raise ValueError('max_features must be given with covariance="full": the matrix has '
+                             "that many rows from the start")
+        switch("intercept", self.intercept)
+        most = count("max_features", FEATURES if self.max_features is None else self.max_features,
+                     least=1)
+        self._features, self._row = {}, Row(most, fixed=full)
+        return None if full else most
+
+    def _dictionary(self, x):
+        return {**x, INTERCEPT: 1.0} if self.intercept else x
+
+    @contextlib.contextmanager
+    def _known(self, x, grow):
+        """The row of x under the lock; names that came with a refused row are forgotten."""
+        with self._row.lock:
+            before = len(self._features)
+            try:
+                yield self._row.of(self._dictionary(x), self._features, grow)
+            except Exception:
+                self._row.names = None
+                while len(self._features) > before:
+                    self._features.popitem()
+                check_values(x)
+                raise
+
+    def _table(self, X, grow):
+        if self.intercept and hasattr(X, "assign"):
+            X = X.assign(**{"": 1.0}).rename(columns={"": INTERCEPT})
+        return self._row.table(X, self._features, grow)
 
 
 def _numbers_of(X):

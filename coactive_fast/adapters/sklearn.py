@@ -1,44 +1,40 @@
-"""Learners as scikit-learn classifiers and regressors (extra ``sklearn``)."""
+"""Learners as scikit-learn classifiers, regressors and rankers (extra ``sklearn``)."""
 
-import contextlib
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-import scipy.sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from numpy.typing import ArrayLike
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 import coactive_fast as cf
-from coactive_fast.adapters._pattern import fresh
-from coactive_fast.learner._check import count, switch
+from coactive_fast._typing import Real, RowsLike, Vector, Whole
 
-__all__ = ["OnlineClassifier", "OnlineRidgeRegressor"]
+from ._pattern import fresh, seeded
+from ._sklearn_binary import OnlineLogisticClassifier, RidgeFilterClassifier
+from ._sklearn_multiclass import (
+    AROWClassifier,
+    BanditronClassifier,
+    ConfiditClassifier,
+    PerceptronClassifier,
+    SecondOrderPerceptronClassifier,
+)
+from ._sklearn_ranker import CoactiveRanker
+from ._sklearn_shell import FLOATS, Estimator, FromLabels
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
-FLOATS = (np.float64, np.float32)
-
-
-class _AllOrNothing:
-    """A fit that is refused, or stopped, leaves what was fitted before."""
-
-    @contextlib.contextmanager
-    def _all_or_nothing(self):
-        before = dict(vars(self))
-        try:
-            yield
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+__all__ = [
+    "AROWClassifier", "BanditronClassifier", "CoactiveRanker", "ConfiditClassifier",
+    "OnlineClassifier", "OnlineLogisticClassifier", "OnlineRidgeRegressor", "PerceptronClassifier",
+    "RidgeFilterClassifier", "SecondOrderPerceptronClassifier",
+]
 
 
-class OnlineClassifier(_AllOrNothing, ClassifierMixin, BaseEstimator):
+class OnlineClassifier(FromLabels):
     """A multiclass learner of this package behind ``fit``, ``partial_fit`` and ``predict``.
 
     Parameters
@@ -51,7 +47,7 @@ class OnlineClassifier(_AllOrNothing, ClassifierMixin, BaseEstimator):
     shuffle : bool, default=True
         Mix the rows before each pass of `fit`.
     random_state : int, RandomState instance or None, default=None
-        For shuffling. What a learner draws itself has its own `seed`.
+        For shuffling, and for what a learner draws that has no `seed` of its own.
 
     Attributes
     ----------
@@ -74,123 +70,20 @@ class OnlineClassifier(_AllOrNothing, ClassifierMixin, BaseEstimator):
     ['a', 'b']
     """
 
-    def __init__(self, learner=None, *, epochs=1, shuffle=True, random_state=None):
+    _passes = "epochs"
+
+    def __init__(self, learner: Any = None, *, epochs: Whole = 1, shuffle: bool = True,
+                 random_state: Any = None) -> None:
         self.learner = learner
         self.epochs = epochs
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def fit(self, X, y):
-        """Learns afresh.
-
-        Parameters
-        ----------
-        X : array_like or sparse, shape (n, d)
-        y : array_like, shape (n,)
-
-        Returns
-        -------
-        self
-        """
-        epochs, shuffle = count("epochs", self.epochs, least=1), switch("shuffle", self.shuffle)
-        try:
-            chance = check_random_state(self.random_state)
-        except ValueError as error:
-            raise ValueError(f"random_state: {error}") from None
-        with self._all_or_nothing():
-            X, y = self._validated(X, y, reset=True)
-            labels = self._begin(np.unique(y), y)
-            for _ in range(epochs):
-                order = chance.permutation(len(labels)) if shuffle else slice(None)
-                self.learner_.run(X[order], labels[order])
-        return self
-
-    def partial_fit(self, X, y, classes=None):
-        """Goes on learning, one pass in the order given.
-
-        Parameters
-        ----------
-        X : array_like or sparse, shape (n, d)
-        y : array_like, shape (n,)
-        classes : array_like, optional
-            All labels that will ever come; needed at the first call.
-
-        Returns
-        -------
-        self
-        """
-        first = not hasattr(self, "classes_")
-        if first and classes is None:
-            raise ValueError("classes must be given at the first call of partial_fit")
-        known = None if classes is None else unique_labels(classes)
-        if known is not None and not len(known):
-            raise ValueError("classes must hold at least one label")
-        if not first and known is not None and not np.array_equal(known, self.classes_):
-            raise ValueError(f"classes must be those of the first call, {self.classes_.tolist()}")
-        with self._all_or_nothing():
-            X, y = self._validated(X, y, reset=first)
-            labels = self._begin(known, y) if first else _numbers(self.classes_, y)
-            self.learner_.run(X, labels)
-        return self
-
-    def predict(self, X):
-        """The class of the largest score for each row.
-
-        Parameters
-        ----------
-        X : array_like or sparse, shape (n, d)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-        if len(self.classes_) == 1:
-            return np.repeat(self.classes_, X.shape[0])
-        return self.classes_[self.learner_.predict(X)]
-
-    def decision_function(self, X):
-        """Scores of all classes; of two classes, by how much the second is ahead.
-
-        Parameters
-        ----------
-        X : array_like or sparse, shape (n, d)
-
-        Returns
-        -------
-        ndarray of shape (n, K), or (n,) for two classes
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-        scores = self.learner_.decision_function(X)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) <= 2 else scores
-
-    def _validated(self, X, y, reset):
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS,
-                             reset=reset)
-        check_classification_targets(y)
-        return X, y
-
-    def _begin(self, classes, y):
-        """A fresh learner of these classes; the numbers of y among them."""
-        labels = _numbers(classes, y)
-        # learners know no fewer than two classes; a second one that never comes does no harm
-        self.learner_ = fresh(self.learner, max(2, len(classes)))
-        self.classes_ = classes
-        return labels
+    def _begin(self, n_classes, chance):
+        self.learner_ = seeded(fresh(self.learner, n_classes), chance)
 
 
-def _numbers(classes, y):
-    """The place of each label among the classes, which are sorted."""
-    places = np.searchsorted(classes, y)
-    known = places < len(classes)
-    if not (known.all() and (classes[places] == y).all()):
-        raise ValueError(f"y must hold labels of {classes.tolist()} only")
-    return places
-
-
-class OnlineRidgeRegressor(_AllOrNothing, RegressorMixin, BaseEstimator):
+class OnlineRidgeRegressor(RegressorMixin, Estimator):
     """`coactive_fast.OnlineRidge` behind ``fit``, ``partial_fit`` and ``predict``.
 
     Parameters
@@ -210,6 +103,15 @@ class OnlineRidgeRegressor(_AllOrNothing, RegressorMixin, BaseEstimator):
     coef_ : ndarray of shape (d,)
     intercept_ : float
 
+    See Also
+    --------
+    OnlineLogisticClassifier : For labels.
+
+    References
+    ----------
+    A. E. Hoerl, R. W. Kennard. Ridge regression: biased estimation for nonorthogonal problems.
+    Technometrics 12, 1970.
+
     Examples
     --------
     >>> from coactive_fast.adapters.sklearn import OnlineRidgeRegressor
@@ -218,8 +120,9 @@ class OnlineRidgeRegressor(_AllOrNothing, RegressorMixin, BaseEstimator):
     array([5.])
     """
 
-    def __init__(self, *, link="identity", covariance="full", ridge=1.0, noise=1.0, forget=1.0,
-                 fit_intercept=True):
+    def __init__(self, *, link: Literal["identity", "logistic"] = "identity",
+                 covariance: Literal["full", "diagonal"] = "full", ridge: Real = 1.0,
+                 noise: Real = 1.0, forget: Real = 1.0, fit_intercept: bool = True) -> None:
         self.link = link
         self.covariance = covariance
         self.ridge = ridge
@@ -227,7 +130,7 @@ class OnlineRidgeRegressor(_AllOrNothing, RegressorMixin, BaseEstimator):
         self.forget = forget
         self.fit_intercept = fit_intercept
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learns afresh, the rows in their order.
 
         Parameters
@@ -243,7 +146,8 @@ class OnlineRidgeRegressor(_AllOrNothing, RegressorMixin, BaseEstimator):
         """
         return self._learned(X, y, sample_weight, afresh=True)
 
-    def partial_fit(self, X, y, sample_weight=None):
+    def partial_fit(self, X: RowsLike, y: ArrayLike,
+                    sample_weight: ArrayLike | None = None) -> Self:
         """Goes on learning: without forgetting the same as one `fit` on all rows.
 
         Parameters
@@ -258,7 +162,11 @@ class OnlineRidgeRegressor(_AllOrNothing, RegressorMixin, BaseEstimator):
         """
         return self._learned(X, y, sample_weight, afresh=not hasattr(self, "learner_"))
 
-    def predict(self, X, return_std=False):
+    @overload
+    def predict(self, X: RowsLike, return_std: Literal[False] = False) -> Vector: ...
+    @overload
+    def predict(self, X: RowsLike, return_std: Literal[True]) -> tuple[Vector, Vector]: ...
+    def predict(self, X: Any, return_std: Any = False) -> Any:
         """What is expected of each row; with `return_std` also the spread of that mean.
 
         Parameters
@@ -270,41 +178,39 @@ class OnlineRidgeRegressor(_AllOrNothing, RegressorMixin, BaseEstimator):
         -------
         ndarray of shape (n,), or two of them
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-        return self.learner_.predict(self._widened(X), return_std=return_std)
+        X = self._read(X)
+        found = [self.learner_.predict(rows, return_std=return_std) for rows, _ in self._blocks(X)]
+        if return_std:
+            means, spreads = zip(*found, strict=True)
+            return np.concatenate(means), np.concatenate(spreads)
+        return np.concatenate(found)
 
     @property
-    def coef_(self):
+    def coef_(self) -> Vector:
         """The weights of the features."""
         check_is_fitted(self, "learner_")
-        return self.learner_.weights[:self.n_features_in_]
+        return self._in_units_of_the_input(self.learner_.weights)[0][0]
 
     @property
-    def intercept_(self):
+    def intercept_(self) -> float:
         """The weight of the column of ones, 0.0 without one."""
         check_is_fitted(self, "learner_")
-        return float(self.learner_.weights[-1]) if self._ones else 0.0
+        return float(self._in_units_of_the_input(self.learner_.weights)[1][0])
 
-    def _learned(self, X, y, sample_weight, afresh):
+    def _learned(self, X: Any, y: Any, sample_weight: Any, afresh: bool) -> Self:
         with self._all_or_nothing():
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, y_numeric=True,
                                  reset=afresh)
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64,
                                           ensure_non_negative=True)
             if afresh:
-                self._ones = switch("fit_intercept", self.fit_intercept)
+                self._settle(X)
                 self.learner_ = cf.OnlineRidge(link=self.link, covariance=self.covariance,
                                                ridge=self.ridge, noise=self.noise,
                                                forget=self.forget)
+            else:
+                self._spare(X)
             kept = weight > 0.0
-            self.learner_.run(self._widened(X)[kept], y[kept], weight=weight[kept])
+            for rows, at in self._blocks(X, None if kept.all() else np.flatnonzero(kept)):
+                self.learner_.run(rows, y[at], weight=weight[at])
         return self
-
-    def _widened(self, X):
-        """X, with the column of ones where there is one."""
-        if not self._ones:
-            return X
-        if scipy.sparse.issparse(X):
-            return scipy.sparse.hstack([X, np.ones((X.shape[0], 1))], format="csr")
-        return np.hstack([X, np.ones((len(X), 1), dtype=X.dtype)])

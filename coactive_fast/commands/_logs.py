@@ -70,7 +70,7 @@ class Logs:
         for name in LISTS:
             if name in self.given:
                 self.given[name] = [part for part in self.given[name].split(",") if part]
-        self.read: dict[str, BanditLog] = {}
+        self.read = {}  # the options, as JSON: a log
 
     def of(self, columns, model):
         """The log as a model needs it; `columns` is what its file says, or None."""

@@ -18,6 +18,7 @@ import contextlib
 import errno
 import functools
 import hashlib
+import io
 import json
 import math
 import os
@@ -97,6 +98,19 @@ def read(path):
             return _Reader(file).state()
         except _Damaged as damage:
             raise ValueError(f"{path!r} {damage}") from None
+
+
+def to_bytes(head, arrays):
+    """What `write` would write, for a state that is part of another file."""
+    return b"".join(_parts(_header(head, arrays), arrays.values()))
+
+
+def from_bytes(data, path):
+    """The reverse of `to_bytes`; `path` is named where the bytes are damaged."""
+    try:
+        return _Reader(io.BytesIO(data), len(data)).state()
+    except _Damaged as damage:
+        raise ValueError(f"{path!r} {damage}") from None
 
 
 # --- replacing a file -----------------------------------------------------------------------------
@@ -272,10 +286,10 @@ class _Damaged(Exception):
 class _Reader:
     """Goes through the file once: what is handed out is what the checksum was taken of."""
 
-    def __init__(self, file):
+    def __init__(self, file, size=None):
         self.file = file
         self.digest = hashlib.sha256()
-        self.size = os.fstat(file.fileno()).st_size
+        self.size = os.fstat(file.fileno()).st_size if size is None else size
         self.position = 0
 
     def state(self):

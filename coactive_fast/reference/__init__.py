@@ -34,6 +34,7 @@ from .convex_barrier import DikinFTRL
 from .convex_sets import Ball, Box, FeasibleSet, L1Ball, Simplex
 from .filtering import AppleTasting, PerceptronFilter, SimpleFilter, run_topics
 from .filtering_ridge import ProbabilisticRidgeFilter, RidgeFilter
+from .fleet import Fleet
 from .multiclass import (
     Banditron,
     MulticlassAROW,
@@ -96,6 +97,7 @@ __all__ = [
     "DuelingBandit",
     "ExponentiatedPreferencePerceptron",
     "FeasibleSet",
+    "Fleet",
     "Full",
     "History",
     "Items",

@@ -1,12 +1,5 @@
 # The bandits: part of _engine.pyx; see _engine.pxd.
 
-cdef enum:
-    PICK = 0         # what `answer` is to give
-    SCORES = 1
-    LAW = 2
-    DECISION = 3
-
-
 cdef class BanditEngine(RewardEngine):
     """A bandit over actions with features or over arms.
 

@@ -14,6 +14,13 @@ from coactive_fast.rewards._policy cimport Choice, Regressions, Rule
 from coactive_fast.rows._rows cimport Rows, Scratch
 
 
+cdef enum:
+    PICK = 0         # what `answer` is to give
+    SCORES = 1
+    LAW = 2
+    DECISION = 3
+
+
 cdef class RewardEngine(RowEngine):
     # Regressions that are told numbers: the model is a Regressions.
     cdef bint logistic         # rewards lie in [0, 1]

@@ -30,6 +30,7 @@
 #include "many.c"
 #include "clicks.c"
 #include "catalogue.c"
+#include "packed.c"
 
 #define CF_TEXT2(x) #x
 #define CF_TEXT(x) CF_TEXT2(x)

@@ -8,6 +8,8 @@ from typing_extensions import assert_type
 
 import coactive_fast as cf
 from coactive_fast import kernels, metric
+from coactive_fast.adapters import river as cf_river
+from coactive_fast.adapters import sklearn as cf_sklearn
 from coactive_fast.filtering import FilteringHistory
 
 Vector = NDArray[np.float64]
@@ -173,3 +175,42 @@ assert_type(ranker.scores([[1.0]], average=True), Vector)
 assert_type(cf.PairwisePerceptron(cf.Ranking(), swap=0.1).rng, np.random.Generator)
 cf.users.Clicks("eyes")  # type: ignore[arg-type]
 cf.PDGD(cf.Items([[1.0]]))  # type: ignore[arg-type]
+
+# under scikit-learn and river: what is ours of their classes
+sk = cf_sklearn.ConfiditClassifier(eta=0.5, scale=False, n_epochs=2)
+assert_type(sk.fit(Ainv, ["a", "b"]), cf_sklearn.ConfiditClassifier)
+assert_type(sk.partial_fit(Ainv, ["a", "b"], classes=["a", "b"]), cf_sklearn.ConfiditClassifier)
+assert_type(sk.coef_, Vector)
+assert_type(sk.predict_proba(Ainv), Vector)
+assert_type(sk.decision_function(Ainv), Vector)
+logistic = cf_sklearn.OnlineLogisticClassifier(covariance="diagonal")
+assert_type(logistic.fit(Ainv, [0, 1], sample_weight=x), cf_sklearn.OnlineLogisticClassifier)
+assert_type(cf_sklearn.RidgeFilterClassifier(rule="bbq").predict_proba(Ainv), Vector)
+assert_type(cf_sklearn.OnlineRidgeRegressor().predict(Ainv, return_std=True),
+            tuple[Vector, Vector])
+ranks = cf_sklearn.CoactiveRanker("second-order", k=5).fit(Ainv, [1, 0], qid=[0, 0])
+assert_type(ranks, cf_sklearn.CoactiveRanker)
+assert_type(ranks.rank(Ainv), NDArray[np.intp])
+assert_type(ranks.score(Ainv, [1, 0]), float)
+cf_sklearn.CoactiveRanker(cf.PDGD(cf.Ranking(k=3)), user=clicks)
+cf_sklearn.ConfiditClassifier(covariance="sparse")  # type: ignore[arg-type]
+cf_sklearn.PerceptronClassifier(scale="sparse")  # type: ignore[arg-type]
+cf_sklearn.PerceptronClassifier().fit(Ainv, [0, 1], sample_weight=x)  # type: ignore[call-arg]
+cf_sklearn.CoactiveRanker("best")  # type: ignore[arg-type]
+cf_sklearn.AROWClassifier(1.0)  # type: ignore[call-arg]
+
+live = cf_river.ConfiditClassifier(classes=["a", "b"], seed=1)
+live.learn_one({"word": 1.0}, live.choose_one({"word": 1.0}), True)
+live.learn_one({"word": 1.0}, action="a", correct=False)
+assert_type(live.decision_one({"word": 1.0}), dict[Any, float])
+cf_river.AROWClassifier().learn_one({"word": 1.0}, "a", True)  # type: ignore[call-arg]
+cf_river.BanditronClassifier(covariance="full")  # type: ignore[call-arg]
+with cf.Fleet(None, cf.LinearBandit(), 10, prior=cf.LinearBandit(), prior_weight=0.5) as fleet:
+    fleet.learn("anna", [1.0], 2.0, weight=0.5)
+    fleet.run(["anna", "ben"], [[1.0], [2.0]], [1.0, 0.0], n_jobs=2)
+    fleet["anna"] = fleet["ben"]
+    assert_type(len(fleet), int)
+    assert_type(fleet.health(), dict[str, int])
+    assert_type("anna" in fleet, bool)
+cf.Fleet("file", mode="r")
+cf.Fleet("file", mode="a")  # type: ignore[arg-type]

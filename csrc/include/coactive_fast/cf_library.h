@@ -11,6 +11,7 @@
 #include "cf_diag.h"
 #include "cf_faces.h"
 #include "cf_feedback.h"
+#include "cf_fleet.h"
 #include "cf_full.h"
 #include "cf_full_many.h"
 #include "cf_log.h"
@@ -166,7 +167,30 @@
     F(void, log_columns, (const cf_log_names *self, ptrdiff_t begin, int bits, int chain,        \
                           int64_t *column))                                                      \
     F(int, full_draw, (const cf_full *self, const cf_table *k, cf_full_factor *kept,             \
-                       double scale, double *z, double *scratch))
+                       double scale, double *z, double *scratch))                                \
+    F(uint64_t, fleet_sum, (const uint64_t *words, int64_t n))                                   \
+    F(uint64_t, fleet_hash, (uint64_t key))                                                      \
+    F(uint64_t, fleet_text_hash, (const char *text))                                             \
+    F(void, fleet_expect, (const cf_fleet *self, uint64_t hash))                                 \
+    F(void, fleet_fetch, (const cf_fleet *self, uint64_t hash))                                  \
+    F(int64_t, fleet_find, (const cf_fleet *self, uint64_t key, const char *text, uint64_t *at)) \
+    F(int, fleet_has_slot, (const cf_fleet *self))                                               \
+    F(int, fleet_has_entry, (const cf_fleet *self))                                              \
+    F(int64_t, fleet_get, (const cf_fleet *self, uint64_t key, const char *text, uint64_t *out)) \
+    F(int, fleet_copy, (const cf_fleet *self, int64_t slot, uint64_t *out))                      \
+    F(uint64_t *, fleet_take, (const cf_fleet *self, int64_t area, int64_t slot, int64_t block)) \
+    F(uint64_t *, fleet_create, (const cf_fleet *self, int64_t area, uint64_t key,               \
+                                const char *text, uint64_t at))                                  \
+    F(void, fleet_put, (const cf_fleet *self, int64_t area))                                     \
+    F(void, fleet_remove, (const cf_fleet *self, int64_t slot, uint64_t at))                     \
+    F(int, fleet_is_kept, (const cf_fleet *self, int64_t slot))                                  \
+    F(uint64_t *, fleet_move, (const cf_fleet *self, int64_t area, int64_t slot, uint64_t at))   \
+    F(int64_t, fleet_retired, (const cf_fleet *self, int64_t i, uint64_t epoch))                 \
+    F(void, fleet_release, (const cf_fleet *self, int64_t i))                                    \
+    F(int64_t, fleet_replay, (const cf_fleet *self))                                             \
+    F(int, fleet_whole, (const cf_fleet *self, const uint64_t *record))                          \
+    F(void, fleet_enter, (const cf_fleet *self, uint64_t *index, uint64_t entries,               \
+                          int64_t slot))
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_library {

@@ -30,6 +30,7 @@
 #include "cf_many.h"
 #include "cf_memory.h"
 #include "cf_octet.h"
+#include "cf_packed.h"
 #include "cf_postings.h"
 #include "cf_rank.h"
 #include "cf_ridge.h"
@@ -62,7 +63,8 @@
     CF_MANY_KERNELS(K)                                                                           \
     CF_CLICKS_KERNELS(K)                                                                         \
     CF_CHOLESKY_KERNELS_2(K)                                                                     \
-    CF_CATALOGUE_KERNELS(K)
+    CF_CATALOGUE_KERNELS(K)                                                                      \
+    CF_PACKED_KERNELS(K)
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_table {

@@ -1,0 +1,270 @@
+"""What each kind of model keeps in a record, and the way between records and learners."""
+
+import numpy as np
+
+from ..coactive import Ranking
+from ..learner import _store
+from . import _chance
+from ._engine import FilterFleet, RewardFleet, VectorFleet, bits_of
+from ._form import PackedForm
+from ._pack import EXTRA, LEARNED, NUMBERS, ROUNDS, fill, regression_of, taken
+
+
+class Kind:
+    """A template with its prior.
+
+    Parameters
+    ----------
+    template : Learner
+        Fresh.
+    prior : Learner or None
+    weight : float
+        How many times the prior's evidence counts.
+    """
+
+    extra = 0
+
+    def __init__(self, template, prior, weight):
+        self.template, self.parameters = template, template._parameters
+        self.prior = prior if prior is not None and self.dimension(prior) else None
+        self.weight = weight
+        self.begin()
+        self.first = None if self.prior is None else self.content(self.prior, weight)
+
+    def begin(self):
+        pass
+
+    def refuse_width(self, d):
+        wanted = 0 if self.prior is None else self.dimension(self.prior)
+        if wanted and d != wanted:
+            raise ValueError(f"x must have {wanted} features, as the prior has, got {d}")
+
+    def fresh(self, layout):
+        """The record of a model that nobody has fed."""
+        self.refuse_width(layout.d)
+        return self.written(layout, self.first)
+
+    def record(self, layout, learner):
+        """The record of a learner, but for its key."""
+        return self.written(layout, self.content(learner, 1.0))
+
+    def unfed(self):
+        """The model that nobody has fed, as an ordinary learner."""
+        learner = self.template.clone()
+        if self.first is not None:
+            self.give(learner, self.first)
+        return learner
+
+    def learner(self, layout, record):
+        """An ordinary learner of a record."""
+        return self.give(self.template.clone(), self.read(layout, record))
+
+    def blocks(self, layout, record):
+        return [record[layout.head + i * layout.block:][:layout.block] for i in range(layout.k)]
+
+
+class Regressions(Kind):
+    """What kinds of regressions share: the content is a dict with `rounds` and `regressions`."""
+
+    ridge = 1.0
+
+    def begin(self):
+        self.ridge = float(self.parameters.get("ridge", 1.0))
+        self.forgets = float(self.parameters["forget"]) < 1.0
+
+    def form(self):
+        return PackedForm(self.ridge, float(self.parameters["forget"]),
+                          self.parameters.get("link") == "logistic")
+
+    def dimension(self, learner):
+        return learner._engine.dimension
+
+    def weighed(self, regressions, weight):
+        if weight == 1.0:
+            return regressions
+        return [one.weighed(self.ridge, weight) for one in regressions]
+
+    def written(self, layout, content):
+        record = np.zeros(layout.record, dtype=np.int64)
+        regressions = [None] * layout.k
+        if content is not None:
+            record[ROUNDS], regressions = content["rounds"], content["regressions"]
+            self.write_extra(record[EXTRA:EXTRA + self.extra], content)
+        for block, one in zip(self.blocks(layout, record), regressions, strict=True):
+            fill(block, layout.d, one, self.ridge, self.forgets)
+        return record
+
+    def read(self, layout, record):
+        found = [taken(block, layout.d, self.forgets) for block in self.blocks(layout, record)]
+        return {"rounds": int(record[ROUNDS]), "regressions": found,
+                **self.read_extra(record[EXTRA:EXTRA + self.extra])}
+
+    def write_extra(self, words, content):
+        pass
+
+    def read_extra(self, words):
+        return {}
+
+
+class Rewards(Regressions):
+    """Regressions and bandits; the words of their own are a generator."""
+
+    def begin(self):
+        super().begin()
+        self.start = None
+        drawn = self.parameters.get("explore") in ("thompson", "squarecb")
+        if drawn or self.parameters.get("floor", 0.0) > 0.0:
+            self.start = _chance.start_of(self.parameters, bits_of(self.template._engine))
+            self.extra = 5
+
+    def content(self, learner, weight):
+        state = learner._engine.state()
+        found = {"rounds": state["learned"],
+                 "regressions": self.weighed([regression_of(one) for one in state["forms"]],
+                                             weight)}
+        if self.extra and learner is not self.prior:
+            found["generator"] = bits_of(learner._engine).state
+        return found
+
+    def write_extra(self, words, content):
+        if "generator" in content:
+            words[:] = _chance.words_of(content["generator"])
+
+    def read_extra(self, words):
+        return {"generator": _chance.state_from(words)} if words.any() else {}
+
+    def give(self, learner, content):
+        state = learner._engine.state()
+        forms = [one.told(self.ridge) for one in content["regressions"]]
+        state.update(k=len(forms), d=forms[0]["d"], learned=content["rounds"], forms=forms)
+        learner._engine.restore(state)
+        if "generator" in content:
+            bits_of(learner._engine).state = content["generator"]
+        return learner
+
+    def engine(self, records, **words):
+        return RewardFleet(records, self.template.clone, self.form, **words,
+                           contexts=int(self.parameters.get("context_features", 0)),
+                           unfed=self.unfed(), start=self.start)
+
+    @staticmethod
+    def refuse(parameters):
+        if parameters["covariance"] != "full":
+            raise ValueError('template must have covariance="full", got '
+                             f'{parameters["covariance"]!r}')
+
+
+class Filters(Regressions):
+    """Ridge filters; the words of their own are what some rules count."""
+
+    def begin(self):
+        super().begin()
+        self.counts = self.parameters["floor"] > 0.0 or self.parameters["rule"] == "dgs"
+        self.extra = 2 if self.counts else 0
+
+    def content(self, learner, weight):
+        state = learner._engine.state()
+        return {"rounds": state["rounds"], "relevant": state.get("relevant", 0),
+                "known": state.get("known", 0.0),
+                "regressions": self.weighed([regression_of(state["model"])], weight)}
+
+    def write_extra(self, words, content):
+        if self.counts:
+            words[0], words[1:].view(np.float64)[0] = content["relevant"], content["known"]
+
+    def read_extra(self, words):
+        if not self.counts:
+            return {}
+        return {"relevant": int(words[0]), "known": float(words[1:].view(np.float64)[0])}
+
+    def give(self, learner, content):
+        state = learner._engine.state()
+        regression, = content["regressions"]
+        state.update(rounds=content["rounds"], model=regression.told(self.ridge))
+        state.update({name: content[name] for name in ("relevant", "known") if name in state})
+        learner._engine.restore(state)
+        return learner
+
+    def engine(self, records, **words):
+        return FilterFleet(records, self.template.clone, self.form, **words,
+                           full=self.parameters["feedback"] == "full")
+
+    @staticmethod
+    def refuse(parameters):
+        for name, wanted in (("covariance", "full"), ("window", None), ("calibrate", False)):
+            if parameters[name] != wanted:
+                raise ValueError(f"template must have {name}={wanted!r}, got {parameters[name]!r}")
+
+
+class Perceptrons(Kind):
+    """Preference perceptrons over rankings."""
+
+    def begin(self):
+        self.batch = int(self.parameters["batch"])
+
+    def dimension(self, learner):
+        return len(learner.weights)
+
+    def content(self, learner, weight):
+        state = learner._engine.state()
+        return {**state, **{name: weight * state[name] for name in ("w", "mean", "sum")}}
+
+    def written(self, layout, content):
+        record = np.zeros(layout.record, dtype=np.int64)
+        if content is not None:
+            d, (block,) = layout.d, self.blocks(layout, record)
+            record[ROUNDS], block[LEARNED] = content["rounds"], content["waiting"]
+            numbers = block[NUMBERS:].view(np.float64)
+            numbers[:d], numbers[d:2 * d] = content["w"], content["mean"]
+            if self.batch > 1:
+                numbers[2 * d:3 * d] = content["sum"]
+        return record
+
+    def read(self, layout, record):
+        d, (block,) = layout.d, self.blocks(layout, record)
+        numbers = block[NUMBERS:].view(np.float64)
+        total = numbers[2 * d:3 * d].copy() if self.batch > 1 else np.zeros(d)
+        return {"n": d, "rounds": int(record[ROUNDS]), "w": numbers[:d].copy(),
+                "mean": numbers[d:2 * d].copy(), "waiting": int(block[LEARNED]), "sum": total}
+
+    def give(self, learner, content):
+        learner._engine.restore({**learner._engine.state(), **content})
+        return learner
+
+    def engine(self, records, **words):
+        return VectorFleet(records, self.template.clone, **words, batch=self.batch,
+                           unfed=self.unfed())
+
+    @staticmethod
+    def refuse(parameters):
+        if not isinstance(parameters["task"], Ranking):
+            raise ValueError(f"template must have a Ranking as task, got {parameters['task']!r}")
+        if parameters["kernel"] is not None:
+            raise ValueError(f"template must have kernel=None, got {parameters['kernel']!r}")
+
+
+KINDS = {"LinearBandit": Rewards, "ArmBandit": Rewards, "OnlineRidge": Rewards,
+         "RidgeFilter": Filters, "PreferencePerceptron": Perceptrons}
+
+
+def kind_of(template):
+    """The class of a template's kind; what cannot be one is refused."""
+    name = type(template).__name__
+    if name not in KINDS or _store.learners().get(name) is not type(template):
+        raise TypeError(f"template must be one of {', '.join(KINDS)}, got {name}")
+    KINDS[name].refuse(template._parameters)
+    if not template._engine.fresh:
+        raise ValueError("template must not have learned anything: give it as prior")
+    return KINDS[name]
+
+
+def refuse_other(learner, template, name):
+    """A learner of another kind or with other parameters."""
+    if type(learner) is not type(template):
+        raise TypeError(f"{name} must be a {type(template).__name__}, as the fleet's models are, "
+                        f"got {type(learner).__name__}")
+    for parameter, value in template._parameters.items():
+        given = learner._parameters[parameter]
+        if parameter != "seed" and repr(given) != repr(value):
+            raise ValueError(f"{name} must have {parameter}={value!r}, as the fleet has, got "
+                             f"{given!r}")

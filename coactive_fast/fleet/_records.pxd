@@ -1,0 +1,66 @@
+# The records of a fleet in its mapped file, and the keys by which they are found.
+
+cimport numpy as np
+from libc.stdint cimport int64_t, uint64_t
+
+from coactive_fast._table cimport CF_FLEET_TEXT, cf_fleet
+
+
+# A key as records have it: a whole number, or the hash of a text and its bytes.
+cdef struct Key:
+    uint64_t word
+    bint is_text
+    char text[CF_FLEET_TEXT]
+
+
+cdef int key_of(object key, Key *out) except -1
+
+
+cdef class Keys:
+    # Many keys of one kind. words: of each; bytes: CF_FLEET_TEXT of each where they are texts.
+    cdef Py_ssize_t n
+    cdef bint are_text
+    cdef np.ndarray words, bytes
+
+    cdef inline uint64_t word(self, Py_ssize_t t) noexcept nogil:
+        return (<uint64_t *>np.PyArray_DATA(self.words))[t]
+
+    cdef inline const char *text(self, Py_ssize_t t) noexcept nogil:
+        if not self.are_text:
+            return NULL
+        return <const char *>np.PyArray_DATA(self.bytes) + t * CF_FLEET_TEXT
+
+
+cdef Keys keys_of(object keys)
+
+
+cdef class Records:
+    # Invariants: `core` describes `file.map`, which is mapped as long as `view` holds it; laid: the
+    # layout is known, and all of core is set. `fresh` is what core.fresh points at.
+    cdef readonly object file
+    cdef object make_fresh
+    cdef cf_fleet core
+    cdef Py_buffer view
+    cdef bint held
+    cdef readonly bint laid, is_text
+    cdef np.ndarray fresh
+    cdef readonly Py_ssize_t d
+
+    cdef int attach(self) except -1
+    cdef void detach(self) noexcept
+    cdef int follow(self) except -1
+    cdef int check_kind(self, bint is_text, str name) except -1
+    # The record of a key as a whole; False where there is none.
+    cdef bint read(self, Key *key, uint64_t *out) except -1
+    # Room for one key more; what was found before is then of no use.
+    cdef int make_room(self) except -1
+    cdef bint has_room(self) noexcept nogil
+    cdef object key_at(self, int64_t slot)
+    cdef int grow(self, int64_t slots) except -1
+    cdef int fill(self, Py_ssize_t place, uint64_t entries) except -1
+    cdef uint64_t *place(self, Key *key) except NULL
+    cdef bint remove(self, Key *key) except -1
+    cdef int release(self) except -1
+    cdef bint is_retired(self, int64_t slot, const uint64_t *r) noexcept nogil
+    cdef void drop_areas(self) noexcept
+    cdef const char *text_in(self, const uint64_t *r) noexcept

@@ -1,0 +1,180 @@
+# Whole streams through a fleet: part of _engine.pyx; see _engine.pxd.
+
+
+cdef class StreamingFleet(FleetEngine):
+    """Runs.
+
+    Parameters
+    ----------
+    Those of `FleetEngine`.
+    """
+
+    def run(self, keys, X, tuple answers, weight, context, Py_ssize_t jobs):
+        """Row after row; rows of one key in their order. What was predicted, for a regression."""
+        cdef Stream s = self.stream_of(keys, X, answers, weight, context)
+        cdef Py_ssize_t t = 0, end, step = SHARED if jobs > 1 else BLOCK
+        cdef list workers
+        cdef Worker w
+        cdef Py_ssize_t d = s.rows.d * (self.contexts + 1)
+        cdef Key first
+        if s.rows.n == 0:
+            return self.told(s)
+        first.is_text = s.keys.are_text
+        while not (self.records.laid and self.hand.d == d):
+            self.refuse_width(s.rows.d, "X")
+            self.prepare(&first, d)
+        workers = [self.worker(j, d, step if jobs > 1 else 0, s.rows) for j in range(jobs)]
+        pool = ThreadPoolExecutor(jobs) if jobs > 1 else None
+        try:
+            while t < s.rows.n:
+                PyErr_CheckSignals()
+                end = min(t + step, s.rows.n)
+                self.guard.begin_write()
+                try:
+                    self.refuse_writing()
+                    self.refuse_width(s.rows.d, "X")
+                    self.records.check_kind(s.keys.are_text, "keys")
+                    w = workers[0]
+                    if pool is not None:
+                        w = self.share(s, workers, pool, t, end)
+                    else:
+                        with nogil:
+                            self.play(s, &self.records.core, w, w.form, w.scratch, s.rows, s.keys,
+                                  t, end)
+                    if w.status == MORE:
+                        self.records.make_room()
+                        end = w.row
+                    elif w.status != CF_OK:
+                        self.fail(w.status, f"row {w.row} of X")
+                    t = end
+                finally:
+                    self.guard.end_write()
+        finally:
+            if pool is not None:
+                pool.shutdown()
+        return self.told(s)
+
+    cdef Worker worker(self, Py_ssize_t j, Py_ssize_t d, Py_ssize_t own, Rows rows):
+        cdef Worker w = self.new_worker()
+        w.area = j
+        w.fit(d, own)
+        w.scratch.expect(rows)
+        return w
+
+    cdef int play(self, Stream s, const cf_fleet *core, Worker w, PackedForm form, Scratch scratch,
+                  Rows rows, Keys keys, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+        """The rows of a block, or those of them that are the worker's own."""
+        cdef Py_ssize_t count = end - begin if w.own == NULL else w.owns, i, t, arm
+        cdef double m[2]
+        cdef bint null
+        w.status = CF_OK
+        for i in range(min(<Py_ssize_t>FAR, count)):
+            self.expect(core, keys, w.own[i] if w.own != NULL else begin + i)
+        for i in range(min(<Py_ssize_t>NEAR, count)):
+            self.fetch(core, keys, w.own[i] if w.own != NULL else begin + i)
+        for i in range(count):
+            if i + FAR < count:
+                self.expect(core, keys, w.own[i + FAR] if w.own != NULL else begin + i + FAR)
+            if i + NEAR < count:
+                self.fetch(core, keys, w.own[i + NEAR] if w.own != NULL else begin + i + NEAR)
+            t = w.own[i] if w.own != NULL else begin + i
+            w.row = t
+            w.status = scratch.take_from(rows, t)
+            if w.status != CF_OK:
+                break
+            null = scratch.null
+            self.lay(&scratch.row, s.context, t, w.x)
+            if form is not None:
+                form.weight = data_of(s.weight)[t]
+            arm = 0
+            if s.arm is not None:
+                arm = (<Py_ssize_t *>np.PyArray_DATA(s.arm))[t]
+            w.status = self.one(core, w, keys.word(t), keys.text(t), arm,
+                                data_of(s.y)[t] if s.y is not None else 0.0, null, s.what, m)
+            if w.status != CF_OK:
+                break
+            if s.m is not None:
+                data_of(s.m)[t] = m[0]
+            if s.forwarded is not None:
+                (<char *>np.PyArray_DATA(s.forwarded))[t] = m[1] > 0.0
+        return w.status
+
+    cdef void expect(self, const cf_fleet *core, Keys keys, Py_ssize_t t) noexcept nogil:
+        L.fleet_expect(core, keys.word(t) if keys.are_text else L.fleet_hash(keys.word(t)))
+
+    cdef void fetch(self, const cf_fleet *core, Keys keys, Py_ssize_t t) noexcept nogil:
+        L.fleet_fetch(core, keys.word(t) if keys.are_text else L.fleet_hash(keys.word(t)))
+
+    # --- many threads ---------------------------------------------------------------------------
+
+    cdef Worker share(self, Stream s, list workers, object pool, Py_ssize_t begin,
+                      Py_ssize_t end):
+        """A block by all workers: each has the keys whose hash falls to it, so that no model is
+        in two hands. The one whose row failed first, or the first one."""
+        cdef Worker w, first = workers[0]
+        cdef Py_ssize_t t, many = len(workers), row
+        cdef uint64_t hash
+        cdef int64_t slot
+        row = self.place_keys(s, begin, end)
+        for w in workers:
+            w.owns = 0
+        for t in range(begin, row):
+            hash = s.keys.word(t) if s.keys.are_text else L.fleet_hash(s.keys.word(t))
+            w = <Worker>workers[<Py_ssize_t>(hash % <uint64_t>many)]
+            w.own[w.owns] = t
+            w.owns += 1
+        wait_for([pool.submit(self.play_own, s, w) for w in workers])
+        for w in workers:
+            if w.status != CF_OK and (first.status == CF_OK or w.row < first.row):
+                first = w
+        if first.status == CF_OK and row < end:
+            first.status, first.row = MORE, row
+        return first
+
+    def play_own(self, Stream s, Worker w):
+        """One worker's part of a block; the guard is held by who shares it out."""
+        cdef Records records = self.records
+        with nogil:
+            self.play(s, &records.core, w, w.form, w.scratch, s.rows, s.keys, 0, 0)
+
+    cdef Py_ssize_t place_keys(self, Stream s, Py_ssize_t begin, Py_ssize_t end) except -1:
+        """Makes a record for each key that has none, and moves those that are kept, in the order of
+        the rows, so that workers change nothing that they share. The row at which there is no
+        room."""
+        cdef const cf_fleet *core = &self.records.core
+        cdef Keys keys = s.keys
+        cdef Py_ssize_t t
+        cdef uint64_t at
+        cdef int64_t slot
+        for t in range(begin, min(begin + FAR, end)):
+            self.expect(core, keys, t)
+        for t in range(begin, end):
+            if t + FAR < end:
+                self.expect(core, keys, t + FAR)
+            if t + NEAR < end:
+                self.fetch(core, keys, t + NEAR)
+            slot = L.fleet_find(core, keys.word(t), keys.text(t), &at)
+            if slot >= 0 and not L.fleet_is_kept(core, slot):
+                continue
+            if not (L.fleet_has_slot(core) if slot >= 0 else self.records.has_room()):
+                return t
+            if slot >= 0:
+                L.fleet_move(core, 0, slot, at)
+            else:
+                L.fleet_create(core, 0, keys.word(t), keys.text(t), at)
+            L.fleet_put(core, 0)
+        return end
+
+
+def wait_for(futures):
+    """All of them are done when this returns or raises: nobody works on behind the guard's back."""
+    try:
+        for future in futures:
+            future.result()
+    except BaseException:
+        while not all(future.done() for future in futures):
+            try:
+                wait(futures)
+            except BaseException:
+                continue  # a second Ctrl-C: the first one is on its way
+        raise

@@ -1,0 +1,137 @@
+"""Writers that are killed, and what stands half stored in a file."""
+
+import os
+import struct
+
+import children
+import fleet_kills
+import numpy as np
+import pytest
+
+import coactive_fast as cf
+
+X = np.random.default_rng(1).standard_normal((40, 3))
+
+
+def kills(folder, how_many, jobs, as_text):
+    fleet_kills.kill_many(os.path.join(folder, "a.fleet"), how_many, jobs=jobs, as_text=as_text)
+
+
+@children.forks
+@pytest.mark.parametrize("jobs, as_text", [(1, False), (2, True)])
+def test_killed_writers_lose_nothing_but_the_call_under_way(tmp_path, jobs, as_text):
+    children.run(kills, str(tmp_path), 120, jobs, as_text, seconds=300.0)
+
+
+# --- by hand: an area that was complete, one that was not -----------------------------------------
+
+
+class Cut:
+    """The file of a fleet, cut off in the middle of the last `learn` of key 5."""
+
+    def __init__(self, path, arms=False):
+        self.path = path
+        template = cf.ArmBandit(3) if arms else cf.LinearBandit()
+        with cf.Fleet(path, template, 8) as fleet:
+            for t in range(12):
+                fleet.learn(t % 6, X[t], *((t % 3,) if arms else ()), float(t))
+            self.before = {key: fleet._engine.words(key).copy() for key in range(6)}
+            fleet.learn(5, X[20], *((1,) if arms else ()), 3.0)
+            self.after = fleet._engine.words(5).copy()
+            layout = fleet._engine.records.file.layout
+        self.area, self.record = layout.areas, layout.segments[0][0] + 5 * 8 * layout.record
+        self.size = 8 * layout.record
+        with open(path, "rb") as file:
+            self.data = bytearray(file.read())
+        self.put(32, 1)  # a writer is at work
+
+    def put(self, place, word):
+        self.data[place:place + 8] = struct.pack("<Q", word)
+
+    def halve(self):
+        """The record as it is in the middle of being stored."""
+        self.put(self.area, 1)
+        whole = self.before[5].tobytes()
+        self.data[self.record + 80:self.record + self.size] = whole[80:]
+        self.put(self.record, int(self.after[0]) - 1)
+
+    def write(self):
+        with open(self.path, "wb") as file:
+            file.write(self.data)
+
+    def check(self, mode, key5):
+        with cf.Fleet(self.path, mode=mode) as fleet:
+            for key in range(5):
+                assert (fleet._engine.words(key) == self.before[key]).all()
+            assert (fleet._engine.words(5) == key5).all()
+
+
+@pytest.mark.parametrize("arms", [False, True])
+@pytest.mark.parametrize("mode", ["r", "r+"])
+def test_what_was_begun_is_finished(tmp_path, mode, arms):
+    cut = Cut(tmp_path / "a", arms)
+    cut.halve()
+    cut.write()
+    cut.check(mode, cut.after)
+    if mode == "r+":
+        cut.check("r", cut.after)
+
+
+def test_what_was_not_complete_has_changed_nothing(tmp_path):
+    cut = Cut(tmp_path / "a")
+    cut.data[cut.record:cut.record + cut.size] = cut.before[5].tobytes()
+    cut.put(cut.area, 1)
+    cut.data[cut.area + 8 * 20] ^= 1  # a part of the area is missing
+    cut.write()
+    cut.check("r+", cut.before[5])
+
+
+def test_a_key_made_in_the_last_moment(tmp_path):
+    with cf.Fleet(tmp_path / "a", cf.LinearBandit(), 8) as fleet:
+        for t in range(3):
+            fleet.learn(t, X[t], 1.0)
+        layout = fleet._engine.records.file.layout
+        last = fleet._engine.words(2).copy()
+        counts = fleet._engine.records.file.map[512:544]
+    data = bytearray((tmp_path / "a").read_bytes())
+    data[32:40] = data[layout.areas:layout.areas + 8] = struct.pack("<Q", 1)
+    place = layout.segments[0][0] + 2 * 8 * layout.record
+    data[place:place + 8 * layout.record] = bytes(8 * layout.record)
+    entry = 8 * struct.unpack_from("<Q", data, layout.areas + 48)[0] + layout.index
+    data[entry:entry + 8] = bytes(8)
+    data[512:544] = struct.pack("<4Q", 2, 0, 2, 0)
+    (tmp_path / "a").write_bytes(data)
+    with cf.Fleet(tmp_path / "a", mode="r+") as fleet:
+        assert list(fleet) == [0, 1, 2] and len(fleet) == 3
+        assert (fleet._engine.words(2) == last).all()
+        assert fleet._engine.records.file.map[512:544] == counts
+
+
+def test_after_the_machine_has_stopped(tmp_path):
+    """Index and counts are made anew; a record that is torn is dropped, with a warning."""
+    cut = Cut(tmp_path / "a")
+    cut.data[40:56] = bytes(range(16))  # another boot
+    cut.data[cut.record + 80] ^= 1
+    cut.data[512:544] = bytes(32)
+    index = cut.area + 16 * 8 * 512
+    cut.data[index:index + 64] = bytes(64)
+    cut.write()
+    with pytest.warns(RuntimeWarning, match="1 models were cut in two"):
+        fleet = cf.Fleet(cut.path, mode="r+")
+    with fleet:
+        assert sorted(fleet) == [0, 1, 2, 3, 4] and 5 not in fleet and len(fleet) == 5
+        for key in range(5):
+            assert (fleet._engine.words(key) == cut.before[key]).all()
+        fleet.learn(5, X[0], 1.0)
+        fleet.learn(6, X[0], 1.0)
+        assert len(fleet) == 7 and fleet.health()["damaged"] == 0
+    with cf.Fleet(cut.path, mode="r+") as fleet:
+        assert len(fleet) == 7
+
+
+def test_damage_is_counted(tmp_path):
+    cut = Cut(tmp_path / "a")
+    cut.data[cut.record + 80] ^= 1
+    cut.write()
+    with cf.Fleet(cut.path, mode="r") as fleet:
+        assert fleet.health()["damaged"] == 1
