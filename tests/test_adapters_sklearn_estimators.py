@@ -106,7 +106,7 @@ def test_the_checks_of_scikit_learn(model):
     assert {f["check_name"] for f in found if f["status"] == "skipped"} <= {"check_array_api_input"}
 
 
-def test_no_check_is_skipped():
+def test_no_check_is_skipped(tmp_path):
     """In a process with SCIPY_ARRAY_API, where none is."""
     code = ("import warnings; warnings.simplefilter('ignore')\n"
             "from sklearn.utils.estimator_checks import check_estimator\n"
@@ -115,7 +115,8 @@ def test_no_check_is_skipped():
             "    found = check_estimator(getattr(adapter, name)(), on_fail=None, on_skip=None)\n"
             "    print(name, sum(f['status'] == 'skipped' for f in found))\n")
     top = str(Path(cf.__file__).resolve().parent.parent)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, text=True,
+                          capture_output=True,
                           env={**os.environ, "PYTHONPATH": top, "SCIPY_ARRAY_API": "1"})
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [f"{name} 0" for name in adapter.__all__]
