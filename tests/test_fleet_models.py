@@ -233,3 +233,74 @@ def test_draws_are_those_of_each_model():
     alike.learn(1, X[0], 1.0)
     own.learn(X[0], 1.0)
     assert [alike.choose(1, X) for _ in range(40)] == [own.choose(X) for _ in range(40)]
+
+
+# --- what a second look found -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [{}, {"link": "logistic"}])
+def test_a_run_predicts_before_it_forgets(arguments, rng):
+    """With forgetting a renewed regulariser moves w: each row is predicted before that."""
+    X, y = rng.standard_normal((40, 3)), rng.random(40)
+    template = cf.OnlineRidge(forget=0.9, **arguments)
+    found = cf.Fleet(None, template, 4).run([1] * 40, X, y)
+    wanted = template.clone().run(X, y)
+    np.testing.assert_allclose(found.predictions, wanted.predictions, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(found.loss, wanted.loss, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("how", ["learn", "run"])
+def test_what_was_drawn_before_the_first_lesson_is_in_the_record(how, rng, tmp_path):
+    X = rng.standard_normal((8, 3))
+    path = tmp_path / "users.fleet"
+    template = cf.LinearBandit(explore="thompson", width=3.0, seed=5)
+    fleet, alone = cf.Fleet(path, template, 4), template.clone()
+    assert fleet.choose(1, X) == alone.choose(X)
+    if how == "learn":
+        fleet.learn(1, X[0], 1.0)
+    else:
+        fleet.run([1], X[:1], [1.0])
+    alone.learn(X[0], 1.0)
+    copy = fleet[1]
+    fleet.close()
+    with cf.Fleet(path, mode="r+") as again:
+        for _ in range(20):
+            wanted = alone.choose(X)
+            assert again.choose(1, X) == wanted == copy.choose(X)
+
+
+def test_texts_of_numpy_are_keys():
+    fleet = cf.Fleet(None, cf.LinearBandit(), 3)
+    keys = np.array(["anna", "ben"])
+    fleet.run(keys, np.eye(2), [1.0, 2.0])
+    fleet.learn(keys[0], [1.0, 0.0], 1.0)
+    assert keys[0] in fleet and set(fleet) == {"anna", "ben"}
+    assert fleet[keys[0]].rounds == fleet["anna"].rounds == 2
+    fleet.run([keys[1], "anna"], np.eye(2), [1.0, 2.0])
+    assert fleet["ben"].rounds == 2 and type(next(iter(fleet))) is str
+
+
+def test_a_prior_has_as_many_arms_as_the_template():
+    prior = cf.ArmBandit(2)
+    prior.learn([1.0, 0.0], 0, 1.0)
+    prior.add_arm()
+    with pytest.raises(ValueError, match="prior must have 2 arms, as the template has, got 3"):
+        cf.Fleet(None, cf.ArmBandit(2), 3, prior=prior)
+
+
+def test_nothing_is_put_into_a_closed_fleet():
+    fleet, learner = cf.Fleet(None, cf.LinearBandit(), 3), cf.LinearBandit()
+    learner.learn([1.0], 1.0)
+    fleet.close()
+    with pytest.raises(ValueError, match="the fleet is closed"):
+        fleet[5] = learner
+
+
+@pytest.mark.parametrize("size", [8, 20, 31, 100, 4095])
+def test_the_first_bytes_of_a_file_alone(size, tmp_path):
+    path = tmp_path / "users.fleet"
+    with cf.Fleet(path, cf.LinearBandit(), 3) as fleet:
+        fleet.learn(1, [1.0], 1.0)
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(ValueError, match=f"truncated: only {size} bytes are left"):
+        cf.Fleet(path, mode="r")

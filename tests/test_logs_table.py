@@ -261,3 +261,10 @@ def test_ids_that_are_words_may_come_again_only_by_mistake():
     with pytest.raises(ValueError, match="row 9, counted"):
         read(text + "r0,1,1,1,1\n")
     assert _table._numbers_of(np.array(["a", "b"], object)).dtype == np.int64
+
+
+def test_actions_that_are_no_places_are_not_counted_up():
+    """A column of article numbers would make as many actions in every round."""
+    text = b"action,reward,probability\n1000000000,1,.5\n"
+    with pytest.raises(MemoryError, match="'action': 1000000001 actions in each of 1 rounds"):
+        BanditLog.from_table(io.BytesIO(text), action="action")

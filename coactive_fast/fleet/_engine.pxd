@@ -115,6 +115,8 @@ cdef class RewardFleet(StreamingFleet):
     cdef object ask(self, Seat seat, object x, object allowed, object k, object context)
     cdef object choose_by_chance(self, Seat seat, object key, Key *at, bint there, object x,
                                  object allowed, object k, object context)
+    cdef bint store_drawn(self, object key, Key *at, np.ndarray words) except -1
+    cdef int store_all_drawn(self) except -1
     cdef np.ndarray context_of(self, object context)
     cdef np.ndarray contexts_of(self, object context, Py_ssize_t n)
     cdef (Py_ssize_t, double) answers_of(self, tuple answers) except *

@@ -177,11 +177,13 @@ class File:
             start = os.pread(self.handle, PAGE, 0)
             if start[:len(MAGIC)] != MAGIC:
                 raise ValueError(f"{path!r} is not a file of a fleet")
+            if len(start) < PAGE:
+                raise ValueError(f"{path!r} is truncated: only {size} bytes are left")
             _, version, place, length = IDENTITY.unpack_from(start)
             if version != VERSION:
                 raise ValueError(f"{path!r} is of version {version}, and this version of "
                                  f"coactive_fast reads version {VERSION}")
-            if len(start) < PAGE or place + length > size:
+            if place + length > size:
                 raise ValueError(f"{path!r} is truncated: only {size} bytes are left")
             self.remap(size)
             self.identity = self.map[place:place + length]

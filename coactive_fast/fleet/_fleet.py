@@ -127,6 +127,9 @@ class Fleet(FleetCalls):
         kind = kind_of(template)
         if prior is not None:
             refuse_other(prior, template, "prior")
+            arms, wanted = (getattr(one, "n_arms", 1) for one in (prior, template))
+            if arms != wanted:
+                raise ValueError(f"prior must have {wanted} arms, as the template has, got {arms}")
         arrays: dict[str, Any] = {}
         head = {"fleet": 1, "capacity": slots, "prior_weight": weight, "keep": keep,
                 "template": _store.encode(template, arrays, "template"),
@@ -179,7 +182,7 @@ class Fleet(FleetCalls):
 
     def __setitem__(self, key: Key, learner: Learner) -> None:
         """A learner of the template's kind and parameters becomes the model of a key."""
-        kind = self._kind
+        kind, _ = self._kind, len(self)  # a closed fleet has no length
         refuse_other(learner, kind.template, "learner")
         if getattr(learner, "pending", 0):
             raise ValueError(f"learner has {learner.pending} pending decisions, for which a record "

@@ -158,22 +158,23 @@ cdef class PackedForm(Single):
     # --- learning -----------------------------------------------------------------------------
 
     cdef int take_row(self, const double *x, double y, bint null, double *m) noexcept nogil:
-        cdef double q, a, miss, weight
+        cdef double mean, q, a, miss, weight
         cdef Py_ssize_t i
         cdef int good = 1
         m[0] = 0.0
         if null:
             self.block[<int>CF_FLEET_LEARNED] += 1
             return CF_OK
+        m[0] = mean = K.dot(self.d, self.w, x)  # predicted before anything is forgotten
         if self.share != NULL and self.learned:
-            if not (K.dot(self.d, x, x) < LARGE and fabs(K.dot(self.d, self.w, x)) < LARGE):
+            if not (K.dot(self.d, x, x) < LARGE and fabs(mean) < LARGE):
                 return CF_ENONFINITE
             self.fade()
-        m[0] = K.dot(self.d, self.w, x)
+            mean = K.dot(self.d, self.w, x)
         q = K.packed_look(self.d, self.diagonal, self.u, x, self.f)
-        if not (q <= DBL_MAX and fabs(m[0]) <= DBL_MAX):
+        if not (q <= DBL_MAX and fabs(mean) <= DBL_MAX):
             return CF_ENONFINITE
-        weight = self.aim(m[0], y, &miss)
+        weight = self.aim(mean, y, &miss)
         a = K.packed_update(self.d, self.diagonal, self.u, weight, self.f, self.v)
         K.axpy(self.d, miss / a, self.v, self.w)
         for i in range(self.d):

@@ -51,7 +51,7 @@ cdef int key_of(object key, Key *out) except -1:
             return 0
     if isinstance(key, str):
         out.is_text = True
-        text_of(key, out.text)
+        text_of(key if type(key) is str else str.__str__(key), out.text)
         out.word = L.fleet_text_hash(out.text)
         return 0
     out.is_text = False

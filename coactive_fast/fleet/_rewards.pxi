@@ -152,9 +152,6 @@ cdef class RewardFleet(StreamingFleet):
         """A choice that moves the generator of the model: it stands in the record or, for a key
         that nobody has fed and for readers, in the memory of this process."""
         cdef np.ndarray words
-        cdef uint64_t *r
-        cdef uint64_t place
-        cdef int64_t slot = -1
         cdef Py_ssize_t first = <int>CF_FLEET_EXTRA
         if not self.records.laid:
             seat = self.unfed
@@ -169,23 +166,39 @@ cdef class RewardFleet(StreamingFleet):
         bits.state = first_state(self.start, at.word) if drawn is None else state_from(drawn)
         chosen = self.ask(seat, x, allowed, k, context)
         words = words_of(bits.state)
+        if not self.store_drawn(key, at, words):
+            self.drawn[key] = words
+            if len(self.drawn) > REMEMBERED:
+                del self.drawn[next(iter(self.drawn))]
+        return chosen
+
+    cdef bint store_drawn(self, object key, Key *at, np.ndarray words) except -1:
+        """A generator into the record of its key; False where there is none, and for readers."""
+        cdef uint64_t *r
+        cdef uint64_t place
+        cdef int64_t slot = -1
         self.guard.settle_write()
         if self.closed is None and self.records is not None and self.records.laid:
             slot = L.fleet_find(&self.records.core, at.word, at.text if at.is_text else NULL,
                                 &place)
         if slot < 0:
-            self.drawn[key] = words
-            if len(self.drawn) > REMEMBERED:
-                del self.drawn[next(iter(self.drawn))]
-            return chosen
+            return False
         if L.fleet_is_kept(&self.records.core, slot):
             r = self.records.place(at)
         else:
             r = L.fleet_take(&self.records.core, 0, slot, CF_FLEET_HEAD)
-        memcpy(r + first, np.PyArray_DATA(words), GENERATOR * 8)
+        memcpy(r + <int>CF_FLEET_EXTRA, np.PyArray_DATA(words), GENERATOR * 8)
         L.fleet_put(&self.records.core, 0)
         self.drawn.pop(key, None)
-        return chosen
+        return True
+
+    cdef int store_all_drawn(self) except -1:
+        """What was drawn for keys that have a record by now."""
+        cdef Key at
+        for key, words in list(self.drawn.items()):
+            key_of(key, &at)
+            self.store_drawn(key, &at, words)
+        return 0
 
     cdef int learn(self, object key, object x, tuple answers, object weight,
                    object context) except -1:
@@ -195,7 +208,12 @@ cdef class RewardFleet(StreamingFleet):
         key_of(key, &at)
         arm, y = self.answers_of(answers)
         c = 1.0 if weight is None else (<RewardEngine>self.seat.engine).weight_of(weight)
-        return self.learn_row(&at, x, self.context_of(context), arm, y, c, 0, &m)
+        self.learn_row(&at, x, self.context_of(context), arm, y, c, 0, &m)
+        if len(self.drawn):  # the record may be new
+            words = self.drawn.get(key)
+            if words is not None:
+                self.store_drawn(key, &at, words)
+        return 0
 
     # --- arguments ------------------------------------------------------------------------------
 
@@ -266,6 +284,7 @@ cdef class RewardFleet(StreamingFleet):
         cdef Py_ssize_t t
         cdef np.ndarray loss
         cdef double m, y
+        self.store_all_drawn()
         if s.m is None:
             return None
         loss = new_vector(s.rows.n)

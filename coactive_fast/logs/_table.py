@@ -7,6 +7,7 @@ import contextlib
 import numpy as np
 import scipy.sparse
 
+from .._memory import refuse_beyond_limit
 from ..data import _check
 from ..data._fields import checked_delimiter, distinct
 from ..data._svmlight import Grown
@@ -291,6 +292,9 @@ class _Choices(_Rounds):
             raise ValueError(f"{self.plan.name}: column {self.plan.told['action']!r}: n_actions is "
                              f"{n_actions}, got the action {most}")
         rows = chosen.size * n_actions
+        refuse_beyond_limit(40.0 * rows, f"{self.plan.name}: column "
+                            f"{self.plan.told['action']!r}: {n_actions} actions in each of "
+                            f"{chosen.size} rounds", "actions count from 0, without gaps")
         every = np.tile(np.arange(n_actions, dtype=np.int32), chosen.size)
         features = scipy.sparse.csr_array((np.ones(rows, self.dtype), every, np.arange(rows + 1)),
                                           shape=(rows, n_actions))
