@@ -119,6 +119,8 @@ def lines(draw):
 
 
 @given(st.lists(lines(), min_size=1, max_size=3))
+@example(['{"_label_cost":-1,"_labelIndex":0,"_label_probability":1,"c":{"_multi":[{}],'
+          '"a":[0,9e+307],"a":[0,9e+307]}}'])
 @settings(max_examples=300)
 def test_a_right_document(document):
     same("\n".join(document).encode(), format="dsjson")

@@ -73,18 +73,20 @@ def _matrix(rows, names, bits, chain):
     VW, or all in the order in which they come."""
     if bits is not None:
         matrix = np.zeros((len(rows), 2**bits))
-        for r, row in enumerate(rows):
-            for feature, value in row:
-                matrix[r, column_of(*feature, bits, chain)] += value
+        with np.errstate(over="ignore"):
+            for r, row in enumerate(rows):
+                for feature, value in row:
+                    matrix[r, column_of(*feature, bits, chain)] += value
         return matrix, None
     if names is None:
         names = tuple(dict.fromkeys(_name(*feature) for row in rows for feature, _ in row))
     place = {name: j for j, name in enumerate(names)}
     matrix = np.zeros((len(rows), len(names)))
-    for r, row in enumerate(rows):
-        for feature, value in row:
-            if _name(*feature) in place:
-                matrix[r, place[_name(*feature)]] += value
+    with np.errstate(over="ignore"):  # a sum that is not finite is refused with the row
+        for r, row in enumerate(rows):
+            for feature, value in row:
+                if _name(*feature) in place:
+                    matrix[r, place[_name(*feature)]] += value
     return matrix, tuple(names)
 
 
