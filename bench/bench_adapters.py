@@ -1,8 +1,8 @@
 """Programs as scikit-learn, river and MABWiser show them to their users, with one import changed.
 
 Each is written anew after the example that it names: the same steps, on data that come with the
-package or are generated. The accuracy of ours may be below the original's by the margin of its case
-and no more; the times are those of the whole program, scoring included.
+package or are generated. The target is an accuracy within 0.01 of the original's; beyond 0.05 below
+it something is broken. The times are those of the whole program, scoring included.
 """
 
 import functools
@@ -10,10 +10,12 @@ import functools
 import contenders as others
 import numpy as np
 import threads
-from ratio import Case, Contender, Plan
+from ratio import Case, Contender, Plan, Target
+
+TARGET, BROKEN = 0.01, 0.05  # how far ours may be below the original
 
 
-def case(name, play, kinds, margin=0.01):
+def case(name, play, kinds):
     """The program played with each of `kinds`, (name, class of ours or theirs); theirs is last.
 
     `play(kind)` answers its accuracy.
@@ -21,12 +23,14 @@ def case(name, play, kinds, margin=0.01):
     found = {said: play(kind) for said, kind in kinds}
     (ours, _), *rest = kinds
     original = rest[-1][0]
-    for said, value in found.items():
-        if said.startswith("ours"):
-            assert value >= found[original] - margin, found
+    mine = [said for said in found if said.startswith("ours")]
+    assert min(found[said] for said in mine) >= found[original] - BROKEN, found
     made = [Contender(said, functools.partial(repeated, play, kind), most=4,
                       own=said.startswith("ours") and said != ours) for said, kind in kinds]
-    return Case("adapters", name, made[0], made[1:],
+    targets = [Target(f"{said}: accuracy >= the original's - {TARGET}",
+                      lambda result, value=found[said] - found[original]: value, -TARGET, False, "")
+               for said in mine]
+    return Case("adapters", name, made[0], made[1:], targets=targets,
                 figures={f"accuracy, {said}": value for said, value in found.items()})
 
 
@@ -41,7 +45,7 @@ def repeated(play, kind, n):
 def online_solvers():
     """After "Comparing various online solvers": digits, from ever more rows, several splits.
 
-    A margin of 0.02: with 90 rows of 64 pixels our Perceptron is at 0.80, for pixels that are
+    Our Perceptron misses the target: with 90 rows of 64 pixels it is at 0.80, for pixels that are
     rarely on count as much as others once they are scaled; the original is at 0.85 there, and
     from 900 rows on behind ours (0.93 and 0.94, then 0.94 and 0.97).
     """
@@ -66,8 +70,7 @@ def online_solvers():
     return case("scikit-learn's comparison of online solvers, digits", play, [
         ("ours, AROWClassifier", functools.partial(AROWClassifier, random_state=0)),
         ("ours, PerceptronClassifier", functools.partial(PerceptronClassifier, random_state=0)),
-        ("sklearn Perceptron", functools.partial(Perceptron, max_iter=110, random_state=0))],
-        margin=0.02)
+        ("sklearn Perceptron", functools.partial(Perceptron, max_iter=110, random_state=0))])
 
 
 def documents(n, seed=0):
