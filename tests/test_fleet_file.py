@@ -387,6 +387,22 @@ def test_a_row_beyond_the_range_is_named():
     assert fleet[1].rounds == fleet[2].rounds == 2
 
 
+@pytest.mark.parametrize("refused", [
+    lambda fleet: fleet.learn(1, [1e200, 1.0], 1.0),
+    lambda fleet: fleet.learn("a", [1e200, 1.0], 1.0),
+    lambda fleet: fleet.run([1, 1], [[1e200, 1.0], [1.0, 1.0]], [1.0, 1.0])],
+    ids=["learn", "text", "run"])
+@pytest.mark.parametrize("template", [cf.LinearBandit(), cf.OnlineRidge(forget=0.9),
+                                      cf.RidgeFilter(feedback="full")], ids=lambda t: type(t).__name__)
+def test_a_first_row_that_is_refused_leaves_no_width(template, refused):
+    fleet = cf.Fleet(None, template, 2)
+    with pytest.raises(ValueError, match="too large"):
+        refused(fleet)
+    assert len(fleet) == 0
+    fleet.learn(1, [1.0, 2.0, 3.0], 1.0)
+    assert len(fleet) == 1
+
+
 def test_closed(tmp_path):
     fleet = taught(tmp_path / "a")
     keys = iter(fleet)

@@ -129,9 +129,66 @@ def test_after_the_machine_has_stopped(tmp_path):
         assert len(fleet) == 7
 
 
-def test_damage_is_counted(tmp_path):
+def damaged(tmp_path):
+    """A fleet of which the model of key 5 has one bit turned."""
     cut = Cut(tmp_path / "a")
     cut.data[cut.record + 80] ^= 1
     cut.write()
-    with cf.Fleet(cut.path, mode="r") as fleet:
+    return cut.path
+
+
+DAMAGE = "the model .* does not fit its checksum"
+
+
+def test_damage_is_counted(tmp_path):
+    with cf.Fleet(damaged(tmp_path), mode="r") as fleet:
         assert fleet.health()["damaged"] == 1
+
+
+def test_what_is_damaged_is_not_read(tmp_path):
+    with cf.Fleet(damaged(tmp_path), mode="r") as fleet:
+        for read in (lambda: fleet[5], lambda: fleet.choose(5, X[:3])):
+            with pytest.raises(ValueError, match="of key 5 does not fit"):
+                read()
+        assert 5 in fleet and 4 in fleet and fleet.choose(4, X[:3]) >= 0
+
+
+@pytest.mark.parametrize("learn", [
+    lambda fleet: fleet.learn(5, X[0], 1.0),
+    lambda fleet: fleet.run([4, 5, 4], X[:3], [1.0, 1.0, 1.0]),
+    lambda fleet: fleet.run([4, 5, 4], X[:3], [1.0, 1.0, 1.0], n_jobs=2)],
+    ids=["learn", "run", "threads"])
+def test_what_is_damaged_is_not_learned_from(tmp_path, learn):
+    with cf.Fleet(damaged(tmp_path), mode="r+") as fleet:
+        with pytest.raises(ValueError, match=DAMAGE):
+            learn(fleet)
+        assert fleet.health()["damaged"] == 1
+        fleet[5] = fleet[4]
+        learn(fleet)
+        assert fleet.health()["damaged"] == 0
+
+
+def test_what_is_damaged_can_be_deleted(tmp_path):
+    with cf.Fleet(damaged(tmp_path), mode="r+") as fleet:
+        del fleet[5]
+        assert 5 not in fleet and fleet.health()["damaged"] == 0
+        fleet.learn(5, X[0], 1.0)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_what_is_damaged_is_not_moved(tmp_path, n_jobs):
+    """A model that is kept until the next flush is copied when it learns, and sealed anew."""
+    path = tmp_path / "a"
+    with cf.Fleet(path, cf.LinearBandit(), 10, keep_flushed=True) as fleet:
+        for key in (4, 5):
+            fleet.learn(key, X[0], 1.0)
+        fleet.flush()
+        layout = fleet._engine.records.file.layout
+    data = bytearray(path.read_bytes())
+    data[layout.segments[0][0] + 8 * (layout.record + 10)] ^= 1
+    path.write_bytes(data)
+    with cf.Fleet(path, mode="r+") as fleet:
+        for _ in range(2):
+            with pytest.raises(ValueError, match=DAMAGE):
+                fleet.run([4, 5], X[:2], [1.0, 1.0], n_jobs=n_jobs)
+        assert fleet[4].rounds == 3 and fleet.health()["damaged"] == 1

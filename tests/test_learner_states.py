@@ -1,9 +1,12 @@
 """Files of older versions load and go on as they would have gone on then; see make_states.py."""
 
+import copy
+
 import layouts
 import make_states
 import numpy as np
 import pytest
+import readers
 
 import coactive_fast as cf
 
@@ -68,3 +71,27 @@ def test_every_layout_has_its_file_and_every_file_its_layout():
 def test_the_files_are_small():
     # few features, few answers: some 4 KB a layout
     assert sum(path.stat().st_size for path in make_states.FOLDER.iterdir()) < 460_000
+
+
+def bits(found):
+    """What was read, as something to compare to the last bit."""
+    if isinstance(found, dict):
+        return {name: bits(value) for name, value in found.items()}
+    if isinstance(found, tuple | list):
+        return [bits(value) for value in found]
+    if isinstance(found, np.random.Generator):
+        return repr(found.bit_generator.state)
+    if hasattr(found, "get_params"):
+        return bits(found.get_params())
+    return np.asarray(found).tobytes() if np.asarray(found).dtype != object else repr(found)
+
+
+@pytest.mark.parametrize("layout", [layout for layout in layouts.LEARNERS if not layout.own], ids=str)
+def test_a_copy_reads_the_same_bits(layout):
+    """Whatever waits to be worked into a matrix when it is copied."""
+    learner = layout.make()
+    for t in range(12):
+        layout.play(learner, t)
+        other = copy.deepcopy(learner)
+        for name, read in readers.readings(layout, learner).items():
+            assert bits(read()) == bits(readers.readings(layout, other)[name]()), (t, name)

@@ -35,14 +35,20 @@ def f_of(forwarded, relevant):
     return 2.0 * both / max(np.sum(forwarded) + np.sum(relevant), 1)
 
 
-def every_label(sets):
+def stream(sets, documents):
+    """The first documents (None: all) of the stream, and its topics."""
+    X, relevant, names = _sets.news(sets)
+    return X[:documents], relevant[:documents], names
+
+
+def every_label(sets, documents):
     """RIDGE-FULL, all topics: they learn the same rows, so that one factor serves them all."""
-    X, relevant, _ = _sets.news(sets)
+    X, relevant, _ = stream(sets, documents)
     return told(cf.run_topics(cf.RidgeFilter(covariance="kernel", feedback="full"), X, relevant))
 
 
-def one_topic(sets, learner, topic, explore, seed):
-    X, relevant, _ = _sets.news(sets)
+def one_topic(sets, documents, learner, topic, explore, seed):
+    X, relevant, _ = stream(sets, documents)
     full = cf.RidgeFilter(covariance="kernel", feedback="full")
     made = {
         "RIDGE-FIL": lambda: cf.RidgeFilter(covariance="kernel"),
@@ -53,18 +59,20 @@ def one_topic(sets, learner, topic, explore, seed):
 
 
 def play(setting):
-    names = _sets.news(setting.sets)[2]
+    documents = setting["documents"]
+    _, relevant, names = stream(setting.sets, documents)
     learners = [("RIDGE-FIL", None), ("Perceptron", None),
                 *(("apple tasting", p) for p in EXPLORE)]
-    tasks = [Task(one_topic, {"learner": name, "topic": k, "explore": p, "seed": setting.seed})
+    tasks = [Task(one_topic, {"documents": documents, "learner": name, "topic": k, "explore": p,
+                              "seed": setting.seed})
              for name, p in learners for k in range(len(names))]
-    full, *others = yield [Task(every_label), *tasks]
+    full, *others = yield [Task(every_label, {"documents": documents}), *tasks]
     found = {"RIDGE-FULL": full}
     for i, (name, p) in enumerate(learners):
         part = others[i * len(names):][:len(names)]
         label = name if p is None else f"{name}, p = {p:g}"
         found[label] = {key: np.concatenate([one[key] for one in part]) for key in full}
-    return outcome(found, names, _sets.news(setting.sets)[1])
+    return outcome(found, names, relevant)
 
 
 def outcome(found, names, relevant):
@@ -172,4 +180,4 @@ def findings(found, order):
 EXPERIMENTS = [Experiment(
     "filtering-topics", "F of filters that see every label, or that of what they forward",
     "filtering", "figure 1", "Reuters-21578 ModApte", play, files=(_sets.NEWS, _sets.TOPICS),
-    quick={}, full={}, cost=(2, 32))]
+    quick={"documents": 4000}, full={"documents": None}, cost=(2, 32))]

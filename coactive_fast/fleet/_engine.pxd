@@ -2,7 +2,7 @@
 
 cimport cython
 cimport numpy as np
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from coactive_fast._guard cimport Guard
 from coactive_fast._table cimport cf_fleet, cf_row
@@ -35,6 +35,7 @@ cdef class Worker:
     cdef Perceptron rule       # of perceptrons, else None
     cdef Scratch scratch
     cdef double *x             # cf_pad(d), owned; zeros beyond d
+    cdef uint8_t *seen         # of the records
     cdef Py_ssize_t d
     cdef Py_ssize_t *own       # the rows of a block that are its own, owned; NULL: all of them
     cdef Py_ssize_t owns, room
@@ -73,7 +74,8 @@ cdef class FleetEngine:
     cdef Stream stream_of(self, object keys, object X, tuple answers, object weight,
                           object context)
     cdef object told(self, Stream s)
-    cdef int fail(self, int status, str what) except -1
+    cdef int fail(self, int status, str what) except -1      # a status of the library
+    cdef int refuse_status(self, int status, str what) except -1
     cdef int forget(self, object key) except -1
 
     cdef int refuse_closed(self) except -1
@@ -81,6 +83,10 @@ cdef class FleetEngine:
     cdef int lay_out(self, Py_ssize_t d, bint is_text) except -1
     cdef bint is_laid(self) except -1
     cdef int prepare(self, Key *key, Py_ssize_t d) except -1
+    # What a row would do to a model that nobody has fed, before there is a layout.
+    cdef int rehearse(self, const cf_row *row, np.ndarray context, bint is_text, Py_ssize_t block,
+                      double y, double weight, bint null, int what, str name) except -1
+    cdef object first_layout(self, Py_ssize_t d, bint is_text)
     cdef int make_room(self) except -1
     cdef int one(self, const cf_fleet *core, Worker w, uint64_t word, const char *text,
                  Py_ssize_t block, double y, bint null, int what, double *m) noexcept nogil
@@ -94,6 +100,8 @@ cdef class FleetEngine:
 cdef class StreamingFleet(FleetEngine):
     cdef int play(self, Stream s, const cf_fleet *core, Worker w, PackedForm form, Scratch scratch,
                   Rows rows, Keys keys, Py_ssize_t begin, Py_ssize_t end) noexcept nogil
+    cdef int rehearse_first(self, Stream s) except -1
+    cdef bint is_damaged(self, Keys keys, Py_ssize_t t) noexcept nogil
     cdef Py_ssize_t place_keys(self, Stream s, Py_ssize_t begin, Py_ssize_t end) except -1
     cdef Worker share(self, Stream s, list workers, object pool, Py_ssize_t begin, Py_ssize_t end)
     cdef Worker worker(self, Py_ssize_t j, Py_ssize_t d, Py_ssize_t own, Rows rows)

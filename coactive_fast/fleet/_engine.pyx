@@ -33,7 +33,7 @@ from coactive_fast.filtering._engine cimport FilterEngine
 from coactive_fast.filtering._policy cimport TEACHER, Tally
 from coactive_fast.filtering._policy cimport Rule as FilterRule
 from coactive_fast.fleet._form cimport numbers_of
-from coactive_fast.fleet._records cimport key_of, keys_of
+from coactive_fast.fleet._records cimport DAMAGED, key_of, keys_of
 from coactive_fast.learner._engine cimport RowEngine
 from coactive_fast.learner._run cimport MORE
 from coactive_fast.metric._single cimport sigmoid
@@ -44,6 +44,7 @@ from coactive_fast.rows._rows cimport RowBuffer, place_of, row_of, rows_of
 from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast.filtering._history import history_of
 from coactive_fast.fleet._chance import first_state, state_from, words_of
+from coactive_fast.fleet._records import damage
 from coactive_fast.rewards._engine import ArmEngine
 from coactive_fast.rewards._history import RegressionHistory
 from coactive_fast.rows._labels import flags_of
@@ -156,6 +157,11 @@ cdef class FleetEngine:
     cdef int fail(self, int status, str what) except -1:
         raise ValueError(f"{what} is too large: what follows from it is not finite")
 
+    cdef int refuse_status(self, int status, str what) except -1:
+        if status == DAMAGED:
+            raise ValueError(damage(self.path, f"the model that {what} is for"))
+        return self.fail(status, what)
+
     # --- the file -------------------------------------------------------------------------------
 
     @property
@@ -231,14 +237,18 @@ cdef class FleetEngine:
             raise ValueError(f"the fleet cannot be changed: {self.closed}")
         return 0
 
-    cdef int lay_out(self, Py_ssize_t d, bint is_text) except -1:
-        """The file for records of d features."""
+    cdef object first_layout(self, Py_ssize_t d, bint is_text):
         cdef Py_ssize_t text = CF_FLEET_TEXT // 8 if is_text else 0
         cdef Py_ssize_t head = <int>CF_FLEET_EXTRA + self.extra + text
         refuse_beyond_limit(8.0 * d * d * self.k, f"a record of {d} features",
                             "fewer features take less")
-        self.records.file.begin(d, text, head, <int>CF_FLEET_NUMBERS + self.numbers(d), self.k,
-                                self.slots, self.keep)
+        return self.records.file.first_layout(d, text, head,
+                                              <int>CF_FLEET_NUMBERS + self.numbers(d), self.k,
+                                              self.slots, self.keep)
+
+    cdef int lay_out(self, Py_ssize_t d, bint is_text) except -1:
+        """The file for records of d features."""
+        self.records.file.begin(self.first_layout(d, is_text))
         self.records.attach()
         return 0
 
@@ -275,14 +285,18 @@ cdef class FleetEngine:
     cdef int one(self, const cf_fleet *core, Worker w, uint64_t word, const char *text,
                  Py_ssize_t block, double y, bint null, int what, double *m) noexcept nogil:
         """A step of the model of a key, which is made where there is none. The row is w.x, its
-        weight in the form. MORE: there is no room."""
+        weight in the form. MORE: there is no room; DAMAGED: it cannot be what was learned."""
         cdef uint64_t at = 0
         cdef uint64_t *r
         cdef int64_t slot = L.fleet_find(core, word, text, &at)
         cdef int status
         if slot >= 0 and not L.fleet_is_kept(core, slot):
+            if not L.fleet_seen_whole(core, w.seen, slot):
+                return DAMAGED
             r = L.fleet_take(core, w.area, slot, block)
         elif slot >= 0 and L.fleet_has_slot(core):
+            if not L.fleet_seen_whole(core, w.seen, slot):
+                return DAMAGED
             r = L.fleet_move(core, w.area, slot, at)
         elif slot < 0 and L.fleet_has_slot(core) and L.fleet_has_entry(core):
             r = L.fleet_create(core, w.area, word, text, at)
@@ -313,9 +327,13 @@ cdef class FleetEngine:
                 self.refuse_writing()
                 self.refuse_width(row.n, "x")
                 if not (self.records.laid and self.hand.d == d):
+                    if not self.records.laid:
+                        self.rehearse(&row, context, key.is_text, block, y, weight, null, what,
+                                      "x")
                     self.prepare(key, d)
                 else:
                     self.records.check_kind(key.is_text, "key")
+                    self.hand.seen = self.records.seen
                     self.lay(&row, context, 0, self.hand.x)
                     if self.hand.form is not None:
                         self.hand.form.weight = weight
@@ -327,7 +345,28 @@ cdef class FleetEngine:
         finally:
             buffer.let_go()
             self.buffer = buffer
-        return 0 if status == CF_OK else self.fail(status, "x")
+        return 0 if status == CF_OK else self.refuse_status(status, "x")
+
+    cdef int rehearse(self, const cf_row *row, np.ndarray context, bint is_text, Py_ssize_t block,
+                      double y, double weight, bint null, int what, str name) except -1:
+        """Refuses a row that cannot be learned, before its width becomes that of the file."""
+        cdef Worker w = self.new_worker()
+        cdef Py_ssize_t d = row.n * (self.contexts + 1)
+        cdef np.ndarray record
+        cdef uint64_t *r
+        cdef double m[2]
+        cdef int status
+        layout = self.first_layout(d, is_text)
+        record = <np.ndarray>numpy.array(self.records.make_fresh(layout))
+        w.fit(d, 0)
+        self.lay(row, context, 0, w.x)
+        if w.form is not None:
+            w.form.weight = weight
+        r = <uint64_t *>np.PyArray_DATA(record)
+        status = self.step(w, w.form, w.rule, r,
+                           r + <Py_ssize_t>layout.head + block * <Py_ssize_t>layout.block, y, null,
+                           what, m)
+        return 0 if status == CF_OK else self.fail(status, name)
 
     cdef void lay(self, const cf_row *row, np.ndarray context, Py_ssize_t t, double *x) noexcept nogil:
         """(1, c) (x) row, written out."""
@@ -394,11 +433,11 @@ cdef class FleetEngine:
         """What this process remembers of a key."""
         return 0
 
-    def words(self, key):
-        """The record of a key, or None."""
+    def words(self, key, whole=True):
+        """The record of a key, or None; whole: it is refused if it is damaged."""
         self.guard.settle_read()
         self.refuse_closed()
-        return self.records.words(key)
+        return self.records.words(key, whole)
 
 
 cdef int refuse_words(tuple names, tuple values, str kind) except -1:

@@ -241,8 +241,8 @@ class File:
 
     # --- room -----------------------------------------------------------------------------------
 
-    def begin(self, d, text, head, block, k, slots, keep):
-        """The first layout; keep: what was flushed is kept."""
+    def first_layout(self, d, text, head, block, k, slots, keep):
+        """Not yet in force; keep: what was flushed is kept."""
         record = -(-(head + k * block) // 8) * 8
         area = -(-(16 + record) // 512) * 512
         areas = _pages(len(self.map))
@@ -251,10 +251,13 @@ class File:
         place = retired = _pages(index + 8 * entries)
         if keep:
             place = _pages(retired + 8 * slots)
-        end = _pages(place + 8 * record * slots)
-        self.extend(end)
-        self.put(Layout(d, text, head, block, k, record, areas, area, index, entries, 0,
-                        retired if keep else 0, ((place, slots),)))
+        return Layout(d, text, head, block, k, record, areas, area, index, entries, 0,
+                      retired if keep else 0, ((place, slots),))
+
+    def begin(self, layout):
+        """The first layout comes into force."""
+        self.extend(_pages(max(layout.ends())))
+        self.put(layout)
 
     def grown(self, slots):
         """The layout with so many slots more, and room for an index of all; not yet in force."""

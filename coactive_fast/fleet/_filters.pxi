@@ -106,7 +106,7 @@ cdef class FilterFleet(StreamingFleet):
             memcpy(r, self.records.core.fresh, <size_t>self.records.core.record * 8)
         self.lay(&row, None, 0, w.x)
         status = self.step(w, w.form, None, r, r + self.records.core.head, 0.0, False, DECIDE, m)
-        return 0 if status == CF_OK else self.fail(status, "x")
+        return 0 if status == CF_OK else self.refuse_status(status, "x")
 
     cdef int learn(self, object key, object x, tuple answers, object weight,
                    object context) except -1:

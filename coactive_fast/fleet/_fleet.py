@@ -207,7 +207,7 @@ class Fleet(FleetCalls):
             raise KeyError(key)
 
     def __contains__(self, key: object) -> bool:
-        return self._engine.words(key) is not None
+        return self._engine.words(key, whole=False) is not None
 
     def __len__(self) -> int:
         return int(self._engine.live)

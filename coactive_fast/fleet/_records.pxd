@@ -1,9 +1,13 @@
 # The records of a fleet in its mapped file, and the keys by which they are found.
 
 cimport numpy as np
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from coactive_fast._table cimport CF_FLEET_TEXT, cf_fleet
+
+
+cdef enum:
+    DAMAGED = 2  # no status of the library: a checksum is wrong
 
 
 # A key as records have it: a whole number, or the hash of a text and its bytes.
@@ -36,7 +40,8 @@ cdef Keys keys_of(object keys)
 
 cdef class Records:
     # Invariants: `core` describes `file.map`, which is mapped as long as `view` holds it; laid: the
-    # layout is known, and all of core is set. `fresh` is what core.fresh points at.
+    # layout is known, and all of core is set. `fresh` is what core.fresh points at. `seen` has a
+    # bit a slot, of the records found whole since the file was opened; owned.
     cdef readonly object file
     cdef object make_fresh
     cdef cf_fleet core
@@ -45,13 +50,17 @@ cdef class Records:
     cdef readonly bint laid, is_text
     cdef np.ndarray fresh
     cdef readonly Py_ssize_t d
+    cdef uint8_t *seen
+    cdef int64_t seeable       # slots that `seen` has room for
 
+    cdef int fit_seen(self) except -1
     cdef int attach(self) except -1
     cdef void detach(self) noexcept
     cdef int follow(self) except -1
     cdef int check_kind(self, bint is_text, str name) except -1
-    # The record of a key as a whole; False where there is none.
+    # The record of a key as a whole; False where there is none. What is damaged is refused.
     cdef bint read(self, Key *key, uint64_t *out) except -1
+    cdef bint find(self, Key *key, uint64_t *out) except -1     # damaged or not
     # Room for one key more; what was found before is then of no use.
     cdef int make_room(self) except -1
     cdef bint has_room(self) noexcept nogil

@@ -7,6 +7,7 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
+from libc.stddef cimport size_t
 from libc.string cimport memcpy, memset
 
 from coactive_fast._table cimport (
@@ -104,6 +105,12 @@ cdef Keys listed(list keys):
     return out
 
 
+def damage(path, what):
+    """In words."""
+    return (f"{path!r} is damaged: {what} does not fit its checksum; it can be deleted, or "
+            "another one put in its place")
+
+
 # --- records ----------------------------------------------------------------------------------
 
 
@@ -124,6 +131,7 @@ cdef class Records:
 
     def __dealloc__(self):
         self.detach()
+        L.free(self.seen)
 
     cdef void detach(self) noexcept:
         if self.held:
@@ -164,6 +172,20 @@ cdef class Records:
             start += slots
             self.core.segment[<Py_ssize_t>i].end = start
             self.core.segment[<Py_ssize_t>i].base = <uint64_t *>(base + <Py_ssize_t>place)
+        return self.fit_seen()
+
+    cdef int fit_seen(self) except -1:
+        cdef size_t size = <size_t>(self.core.capacity // 8 + 1)
+        cdef uint8_t *seen
+        if self.core.capacity <= self.seeable:
+            return 0
+        seen = <uint8_t *>L.alloc_zero(size, 1)
+        if seen == NULL:
+            raise MemoryError(f"a bit for each of {self.core.capacity} models")
+        if self.seeable:
+            memcpy(seen, self.seen, <size_t>(self.seeable // 8 + 1))
+        L.free(self.seen)
+        self.seen, self.seeable = seen, self.core.capacity
         return 0
 
     cdef int follow(self) except -1:
@@ -180,6 +202,14 @@ cdef class Records:
     # --- reading ------------------------------------------------------------------------------
 
     cdef bint read(self, Key *key, uint64_t *out) except -1:
+        if not self.find(key, out):
+            return False
+        if not L.fleet_whole(&self.core, out):
+            shown = key.text[1:1 + key.text[0]].decode() if key.is_text else <int64_t>key.word
+            raise ValueError(damage(self.file.path, f"the model of key {shown!r}"))
+        return True
+
+    cdef bint find(self, Key *key, uint64_t *out) except -1:
         cdef int64_t slot
         while True:
             slot = L.fleet_get(&self.core, key.word, key.text if key.is_text else NULL, out)
@@ -248,13 +278,15 @@ cdef class Records:
         for slot in range(<int64_t>self.core.counts[<int>CF_FLEET_USED]):
             if slot % AT_ONCE == 0:
                 PyErr_CheckSignals()
-            if L.fleet_copy(&self.core, slot, r) and not L.fleet_whole(&self.core, r):
+            if L.fleet_copy(&self.core, slot, r) \
+                    and not L.fleet_whole(&self.core, r):
                 found.append(slot)
         return found
 
-    def words(self, key):
-        """The record of a key, None where there is none."""
+    def words(self, key, whole=True):
+        """The record of a key, None where there is none; whole: it is refused if it is damaged."""
         cdef Key at
+        cdef uint64_t *r
         cdef np.ndarray record
         key_of(key, &at)
         if not self.laid and self.file.moved():
@@ -262,7 +294,8 @@ cdef class Records:
         if not self.laid or at.is_text != self.is_text:
             return None
         record = <np.ndarray>numpy.zeros(self.core.record, dtype=numpy.int64)
-        return record if self.read(&at, <uint64_t *>np.PyArray_DATA(record)) else None
+        r = <uint64_t *>np.PyArray_DATA(record)
+        return record if (self.read(&at, r) if whole else self.find(&at, r)) else None
 
     # --- writing ------------------------------------------------------------------------------
 

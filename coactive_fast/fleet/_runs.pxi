@@ -20,6 +20,8 @@ cdef class StreamingFleet(FleetEngine):
         if s.rows.n == 0:
             return self.told(s)
         first.is_text = s.keys.are_text
+        if not self.records.laid:
+            self.rehearse_first(s)
         while not (self.records.laid and self.hand.d == d):
             self.refuse_width(s.rows.d, "X")
             self.prepare(&first, d)
@@ -34,6 +36,8 @@ cdef class StreamingFleet(FleetEngine):
                     self.refuse_writing()
                     self.refuse_width(s.rows.d, "X")
                     self.records.check_kind(s.keys.are_text, "keys")
+                    for w in workers:
+                        w.seen = self.records.seen
                     w = workers[0]
                     if pool is not None:
                         w = self.share(s, workers, pool, t, end)
@@ -45,7 +49,7 @@ cdef class StreamingFleet(FleetEngine):
                         self.records.make_room()
                         end = w.row
                     elif w.status != CF_OK:
-                        self.fail(w.status, f"row {w.row} of X")
+                        self.refuse_status(w.status, f"row {w.row} of X")
                     t = end
                 finally:
                     self.guard.end_write()
@@ -53,6 +57,18 @@ cdef class StreamingFleet(FleetEngine):
             if pool is not None:
                 pool.shutdown()
         return self.told(s)
+
+    cdef int rehearse_first(self, Stream s) except -1:
+        cdef Scratch scratch = Scratch()
+        cdef Py_ssize_t arm = 0
+        scratch.expect(s.rows)
+        if scratch.take_from(s.rows, 0) != CF_OK:
+            raise MemoryError("a row of X")
+        if s.arm is not None:
+            arm = (<Py_ssize_t *>np.PyArray_DATA(s.arm))[0]
+        return self.rehearse(&scratch.row, s.context, s.keys.are_text, arm,
+                             data_of(s.y)[0] if s.y is not None else 0.0, data_of(s.weight)[0]
+                             if s.weight is not None else 1.0, scratch.null, s.what, "row 0 of X")
 
     cdef Worker worker(self, Py_ssize_t j, Py_ssize_t d, Py_ssize_t own, Rows rows):
         cdef Worker w = self.new_worker()
@@ -129,6 +145,8 @@ cdef class StreamingFleet(FleetEngine):
                 first = w
         if first.status == CF_OK and row < end:
             first.status, first.row = MORE, row
+            if row == begin and self.is_damaged(s.keys, row):
+                first.status = DAMAGED
         return first
 
     def play_own(self, Stream s, Worker w):
@@ -140,7 +158,7 @@ cdef class StreamingFleet(FleetEngine):
     cdef Py_ssize_t place_keys(self, Stream s, Py_ssize_t begin, Py_ssize_t end) except -1:
         """Makes a record for each key that has none, and moves those that are kept, in the order of
         the rows, so that workers change nothing that they share. The row at which there is no
-        room."""
+        room, or whose record is damaged."""
         cdef const cf_fleet *core = &self.records.core
         cdef Keys keys = s.keys
         cdef Py_ssize_t t
@@ -156,6 +174,8 @@ cdef class StreamingFleet(FleetEngine):
             slot = L.fleet_find(core, keys.word(t), keys.text(t), &at)
             if slot >= 0 and not L.fleet_is_kept(core, slot):
                 continue
+            if slot >= 0 and not L.fleet_seen_whole(core, self.records.seen, slot):
+                return t
             if not (L.fleet_has_slot(core) if slot >= 0 else self.records.has_room()):
                 return t
             if slot >= 0:
@@ -164,6 +184,13 @@ cdef class StreamingFleet(FleetEngine):
                 L.fleet_create(core, 0, keys.word(t), keys.text(t), at)
             L.fleet_put(core, 0)
         return end
+
+
+    cdef bint is_damaged(self, Keys keys, Py_ssize_t t) noexcept nogil:
+        cdef const cf_fleet *core = &self.records.core
+        cdef uint64_t at
+        cdef int64_t slot = L.fleet_find(core, keys.word(t), keys.text(t), &at)
+        return slot >= 0 and not L.fleet_seen_whole(core, self.records.seen, slot)
 
 
 def wait_for(futures):

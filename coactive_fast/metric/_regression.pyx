@@ -38,7 +38,9 @@ cdef double TINY = 1e-300      # so much of x.x may be lost to underflow
 
 cdef Py_ssize_t contraction(Crossed by, Py_ssize_t n) noexcept nogil:
     """Doubles that `contract` takes."""
-    return cf_panels_size(n) + (n + 2) * cf_pad(n) if by.p else 0
+    if by.p == 0:
+        return 0
+    return cf_panels_size(n) + (n + 2) * cf_pad(n) + cf_pad((by.p + 1) * n)
 
 
 cdef int read_means(Rows X, const double *w, Scratch s, double *m) noexcept nogil:
@@ -275,29 +277,32 @@ cdef class FullForm(FullRidge):
                                 cf_full *out) noexcept nogil:
         """The metric of rows of n features under this context, in the room; the weights.
 
-        A^-1 = B - u u^T. Of B the blocks on the diagonal go into the triangle of `out`, the others,
-        which are there once, into a square whose two halves are then added to it; u and w are
-        contracted likewise, and u is the pending term of `out`.
+        Of A^-1, with its pending term applied row by row, the blocks on the diagonal go into the
+        triangle of `out`, the others, which are there once, into a square whose two halves are then
+        added to it; w is contracted likewise, and `out` has no pending term.
         """
-        cdef Py_ssize_t padded = cf_pad(n), i, j, row, block
+        cdef Py_ssize_t padded = cf_pad(n), i, j, row, at
         cdef double *u = room + cf_panels_size(n)
         cdef double *w = u + padded
         cdef double *square = w + padded
+        cdef double *line = square + n * padded
+        cdef const double *term = self.metric.core.w
         cdef double *to
-        cdef const double *b
         cdef double ci, cj
         out.n, out.b.n, out.b.ld, out.b.data, out.w, out.robust = n, n, 0, room, u, 0
         memset(room, 0, <size_t>contraction(by, n) * sizeof(double))
         for i in range(by.p + 1):
             ci = 1.0 if i == 0 else by.c[i - 1]
-            K.axpy(n, ci, self.metric.core.w + i * n, u)
             K.axpy(n, ci, self.w + i * n, w)
             for row in range(n):
-                b = cf_triangle_row(&self.metric.core.b, i * n + row)
-                K.axpy(row + 1, ci * ci, b + i * n, cf_triangle_row(&out.b, row))
+                at = i * n + row
+                memcpy(line, cf_triangle_row(&self.metric.core.b, at),
+                       <size_t>(at + 1) * sizeof(double))
+                K.axpy(at + 1, -term[at], term, line)
+                K.axpy(row + 1, ci * ci, line + i * n, cf_triangle_row(&out.b, row))
                 for j in range(i):
                     cj = 1.0 if j == 0 else by.c[j - 1]
-                    K.axpy(n, ci * cj, b + j * n, square + row * padded)
+                    K.axpy(n, ci * cj, line + j * n, square + row * padded)
         for row in range(n):
             to = cf_triangle_row(&out.b, row)
             for j in range(row + 1):

@@ -189,6 +189,17 @@ int cf_fleet_whole(const cf_fleet *self, const uint64_t *record)
     return parts_are_whole(self, record, CF_FLEET_ALL);
 }
 
+int cf_fleet_seen_whole(const cf_fleet *self, uint8_t *seen, int64_t slot)
+{
+    const uint8_t bit = (uint8_t)(1u << (slot & 7));
+    if (__atomic_load_n(seen + slot / 8, __ATOMIC_RELAXED) & bit)
+        return 1;
+    if (!cf_fleet_whole(self, cf_fleet_at(self, slot)))
+        return 0;
+    __atomic_fetch_or(seen + slot / 8, bit, __ATOMIC_RELAXED);
+    return 1;
+}
+
 /* The parts of a record that an area changes. */
 static void copy_parts(const cf_fleet *self, uint64_t *to, const uint64_t *from, int64_t block)
 {

@@ -133,6 +133,9 @@ void cf_fleet_release(const cf_fleet *self, int64_t i);
 
 /* Whether all checksums of a copied record are right. */
 int cf_fleet_whole(const cf_fleet *self, const uint64_t *record);
+/* For the writer: the same of the record of a slot, which is looked at the first time only. `seen`
+ * has a bit a slot, of those found whole since the file was opened; threads may share it. */
+int cf_fleet_seen_whole(const cf_fleet *self, uint8_t *seen, int64_t slot);
 /* Enters a slot whose record is there into an index that is all zero but for such entries. */
 void cf_fleet_enter(const cf_fleet *self, uint64_t *index, uint64_t entries, int64_t slot);
 

@@ -3,13 +3,14 @@
  *
  * quad: x^T B x = 2 sum_j x_j T_j with T_j = B_jj x_j / 2 + sum of B_ij x_i over i > j, in the
  * order of the rows i; the products x_j T_j in eight lanes, chunk after chunk of columns. So each
- * element of the triangle is used once, where B x uses it twice. The term w is taken away as
- * (w.x)^2, with w.x in eight lanes likewise: the result is that of B - w w^T.
+ * element of the triangle is used once, where B x uses it twice. The term w is taken away from
+ * every element as `rank_one` would take it, fma(-w_i, w_j, B_ij), while it is read: the bits are
+ * those of the triangle that `rank_one` leaves.
  * symv: the operations of the kernel `symv` for each row.
  * Every row gets the bits that it gets alone, on every instruction set with FMA.
  *
  * Rows x have n entries, `stride` doubles apart.
- * Cost of m = CF_ABREAST rows: quad m n^2 / 2 fma and one reading of the triangle, symv m n^2 and
+ * Cost of m = CF_ABREAST rows: quad (m + 1) n^2 / 2 fma and one reading of the triangle, symv m n^2 and
  * two.
  */
 #ifndef CF_MANY_H
