@@ -9,9 +9,14 @@
 # that small all rows are passed over instead. What products lose goes into m and r when a row is
 # looked at (blur, drop, rest; n is the number of features):
 #     |fl(x.w) - x.w| <= (n + 16) u |x| |w|,   |fl(q) - q| <= 4 (n + 16) u sqrt(n) |x|^2 ||A^-1||.
+# Looks at rows of float32 multiply in float32, and lose (n / 16 + 3) u' |x| |w|, u' = 2^-24; what
+# is too small for it, n 2^-149 at the most, FLT_MIN covers, and for the weights a term of its own.
 
 cdef double DRIFT = 1e-4
 cdef double UNIT = 2.0 ** -53
+cdef double NARROW = 2.0 ** -24
+cdef double LEAST_NARROW = 2.0 ** -149
+cdef double MOST_NARROW = 1e30  # of weights and terms that float32 is to hold
 cdef double FAR = 1e24     # distances beyond this are not for float32
 cdef double LATER = 0.125  # of the rounds so far: rows to be reached by then are looked at now,
 cdef double LATEST = 0.5   # more of them the more rounds there were: it is rarely wanted then
@@ -113,7 +118,18 @@ cdef class Bounds:
             if model.d != self.d or not (<Single>model.at[0]).steady():
                 return False
             widest = (<Single>model.at[0]).norm_of_inverse()
+        if self.floats and not self.is_narrow(model, widest):
+            return False
         return self.largest * sqrt(widest) <= 1e12 and width <= 1e20
+
+    cdef bint is_narrow(self, Regressions model, double widest) noexcept nogil:
+        """Whether float32 holds the weights, and the terms by which q falls."""
+        cdef const double *w = (<Single>model.at[0]).means() if model.d else NULL
+        cdef Py_ssize_t j
+        for j in range(self.d if w != NULL else 0):
+            if not fabs(w[j]) <= MOST_NARROW:
+                return False
+        return sqrt(widest) <= MOST_NARROW
 
     cdef int follow(self, int64_t era, Regressions model, Scratch s, double width) noexcept nogil:
         """The tables for the weights as they are now."""
@@ -428,11 +444,15 @@ cdef class Bounds:
     cdef void describe(self, Regressions model, double width, cf_look *how) noexcept nogil:
         """What looks go by in this round."""
         cdef const double *w = self.check_w + self.ref[self.now] * self.padded
-        cdef double unit = (self.d + 16) * UNIT
+        cdef double unit = (self.d + 16) * UNIT, narrow
         how.n, how.w, how.terms, how.apart = self.d, w, self.terms, self.padded
         how.width, how.afresh = width, width + self.near
         how.blur = 4.0 * unit * sqrt(K.dot(self.d, w, w))
         how.drop = 2.0 * unit * sqrt(self.norm)
+        if self.floats:
+            narrow = 2.0 * (self.d / 16.0 + 4.0) * NARROW
+            how.blur += narrow * sqrt(K.dot(self.d, w, w)) + 2.0 * self.d * LEAST_NARROW
+            how.drop += narrow * sqrt(self.norm) + 2.0 * self.d * LEAST_NARROW
         how.rest = 16.0 * unit * sqrt(<double>self.d) * self.norm
         how.drift = 2.1 * DRIFT
         how.slot, how.oldest, how.idle, how.renewed = self.now, self.oldest, self.idle, self.renewed

@@ -94,6 +94,7 @@ cdef class Bounds:
     cdef int64_t number(self, int64_t wanted, const int64_t *taken, Py_ssize_t count) noexcept
     cdef const char *row_at(self, int64_t place) noexcept nogil
     cdef bint vouched(self, Regressions model, double width) noexcept nogil
+    cdef bint is_narrow(self, Regressions model, double widest) noexcept nogil
     cdef int follow(self, int64_t era, Regressions model, Scratch s, double width) noexcept nogil
     cdef bint right(self, Regressions model, const Past *past, Scratch s) noexcept nogil
     cdef void restart(self, Regressions model, const Past *past, double width) noexcept nogil

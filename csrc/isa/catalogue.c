@@ -91,12 +91,69 @@
         return v_sum8(s);                                                                        \
     }
 CF_EIGHT_TWO(eight_two, double, v_load, v_loadn)
-CF_EIGHT_TWO(eight_two_f32, float, v_load_f32, v_loadn_f32)
 #undef CF_EIGHT_TWO
 
 CF_EIGHT(eight_dots, double, v_load, v_loadn)
 CF_EIGHT(eight_dots_f32, float, v_load_f32, v_loadn_f32)
 #undef CF_EIGHT
+
+/* Rows of floats against one vector or two, in floats: with rows in DRAM the conversions of the
+ * exact form cost more than reading them. Each lane sums n / 16 products, so of |x| |y| at most
+ * n / 16 + 3 units in the last place of a float are lost. */
+#if defined(CF_LANES_V4)
+#define CF_NARROW_ROWS 8
+#else
+#define CF_NARROW_ROWS 2
+#endif
+
+CF_INLINE vn narrow_part(const double *y, ptrdiff_t left)
+{
+    if (left >= 16)
+        return vn_of(v_load(y), v_load(y + 8));
+    return vn_of(v_loadn(y, left < 8 ? left : 8), v_loadn(y + 8, left < 8 ? 0 : left - 8));
+}
+
+/* `both` (a constant): z too, whose products go into *second. */
+CF_INLINE vd narrow_eight(ptrdiff_t n, const float *const *x, const double *y, const double *z,
+                          int both, vd *second)
+{
+    vd s[8], t[8];
+    for (int r = 0; r < 8; r += CF_NARROW_ROWS) {
+        vn a[CF_NARROW_ROWS], b[CF_NARROW_ROWS];
+        for (int k = 0; k < CF_NARROW_ROWS; k++)
+            a[k] = b[k] = vn_zero();
+        for (ptrdiff_t i = 0; i < n; i += 16) {
+            const vn u = narrow_part(y + i, n - i), v = both ? narrow_part(z + i, n - i) : u;
+            for (int k = 0; k < CF_NARROW_ROWS; k++) {
+                const float *at = x[r + k] + i;
+                const vn row = n - i >= 16 ? vn_load(at) : vn_loadn(at, n - i);
+                a[k] = vn_fma(row, u, a[k]);
+                if (both)
+                    b[k] = vn_fma(row, v, b[k]);
+            }
+        }
+        for (int k = 0; k < CF_NARROW_ROWS; k++) {
+            s[r + k] = vn_wide(a[k]);
+            if (both)
+                t[r + k] = vn_wide(b[k]);
+        }
+    }
+    if (both)
+        *second = v_sum8(t);
+    return v_sum8(s);
+}
+
+CF_INLINE vd narrow_one(ptrdiff_t n, const float *const *x, const double *y, int own)
+{
+    (void)own;
+    return narrow_eight(n, x, y, NULL, 0, NULL);
+}
+
+CF_INLINE vd narrow_two(ptrdiff_t n, const float *const *x, const double *y, const double *z,
+                        vd *second)
+{
+    return narrow_eight(n, x, y, z, 1, second);
+}
 
 /* Rows that are streamed from DRAM are asked for so many rows ahead: several rows abreast upset
  * the machine's own guesses. Beyond the last row that asks for nothing. */
@@ -277,8 +334,9 @@ int32_t s = g->from + 1;                                                        
         vd last = v_zero();                                                                      \
         const vd now = young ? two(how->n, row, how->w, how->terms + newest * how->apart, &last) \
                              : eight(how->n, row, how->w, 0);                                    \
+        const vd most_now = v_add(now, v_set1(how->blur * size));                                \
         const unsigned wanted =                                                                  \
-            vm_bits(v_ge(v_fma(v_load(g->r), v_set1(how->afresh), now), best));                  \
+            vm_bits(v_ge(v_fma(v_load(g->r), v_set1(how->afresh), most_now), best));             \
         unsigned known = 0, reached = 0;                                                         \
         store_up(mean, now, v_set1(how->blur * size));                                           \
         g->from = how->slot;                                                                     \
@@ -289,7 +347,7 @@ int32_t s = g->from + 1;                                                        
             }                                                                                    \
         if (known) {                                                                             \
             const vd root = v_sqrt(name##_less(how, row, g, size, young ? &last : NULL));        \
-            const vd most = v_fma(root, v_set1(how->width * (1.0 + 1e-12)), now);                \
+            const vd most = v_fma(root, v_set1(how->width * (1.0 + 1e-12)), most_now);           \
             reached = vm_bits(v_ge(most, best));                                                 \
             store_up(spread, root, v_zero());                                                    \
         }                                                                                        \
@@ -322,5 +380,5 @@ int32_t s = g->from + 1;                                                        
         return afresh;                                                                           \
     }
 CF_CATALOGUE_LOOK(catalogue_look, double, eight_dots, eight_two, rows_dot_ahead)
-CF_CATALOGUE_LOOK(catalogue_look_f32, float, eight_dots_f32, eight_two_f32, rows_dot_f32_ahead)
+CF_CATALOGUE_LOOK(catalogue_look_f32, float, narrow_one, narrow_two, rows_dot_f32_ahead)
 #undef CF_CATALOGUE_LOOK

@@ -18,6 +18,8 @@
  *   v_sum8   the v_sum of eight vectors, as one vector
  *   v_transpose8  eight vectors as the columns of what they were the rows of
  *   v_max    the second operand where either is NaN
+ *   vn       sixteen floats, for sums that need only be near: vn_of(a, b) rounds sixteen doubles,
+ *            vn_wide(v)  lanes 0-7 + lanes 8-15, as doubles
  */
 #ifndef CF_LANES_H
 #define CF_LANES_H

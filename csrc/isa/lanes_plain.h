@@ -57,6 +57,45 @@ CF_INLINE vd v_loadn_f32(const float *p, ptrdiff_t n)
 }
 CF_INLINE vd v_load_f32(const float *p) { return v_loadn_f32(p, 8); }
 
+
+#if CF_HAS_FMA
+#define CF_NARROW_FMA(a, b, c) __builtin_fmaf(a, b, c)
+#else
+#define CF_NARROW_FMA(a, b, c) ((a) * (b) + (c))
+#endif
+typedef struct { float l[16]; } vn;
+CF_INLINE vn vn_loadn(const float *p, ptrdiff_t n)
+{
+    vn r = {{0}};
+    for (ptrdiff_t i = 0; i < n; i++)
+        r.l[i] = p[i];
+    return r;
+}
+CF_INLINE vn vn_load(const float *p) { return vn_loadn(p, 16); }
+CF_INLINE vn vn_zero(void) { return vn_loadn(NULL, 0); }
+CF_INLINE vn vn_of(vd a, vd b)
+{
+    vn r;
+    CF_EACH
+    {
+        r.l[i] = (float)a.l[i];
+        r.l[i + 8] = (float)b.l[i];
+    }
+    return r;
+}
+CF_INLINE vn vn_fma(vn a, vn b, vn c)
+{
+    for (int i = 0; i < 16; i++)
+        c.l[i] = CF_NARROW_FMA(a.l[i], b.l[i], c.l[i]);
+    return c;
+}
+CF_INLINE vd vn_wide(vn v)
+{
+    vd r;
+    CF_EACH r.l[i] = (double)v.l[i] + (double)v.l[i + 8];
+    return r;
+}
+
 CF_INLINE void v_store_f32(float *p, vd v)
 {
     CF_EACH p[i] = (float)v.l[i];

@@ -69,6 +69,38 @@ CF_INLINE void v_store_f32(float *p, vd v)
     _mm_storeu_ps(p, _mm256_cvtpd_ps(v.a));
     _mm_storeu_ps(p + 4, _mm256_cvtpd_ps(v.b));
 }
+
+typedef struct { __m256 a, b; } vn;
+CF_INLINE vn vn_zero(void) { return CF_PAIR(vn, _mm256_setzero_ps(), _mm256_setzero_ps()); }
+CF_INLINE vn vn_load(const float *p)
+{
+    return CF_PAIR(vn, _mm256_loadu_ps(p), _mm256_loadu_ps(p + 8));
+}
+CF_INLINE vn vn_loadn(const float *p, ptrdiff_t n)
+{
+    float f[16] = {0};
+    for (ptrdiff_t i = 0; i < n; i++)
+        f[i] = p[i];
+    return vn_load(f);
+}
+CF_INLINE __m256 vn_half(vd v)
+{
+    return _mm256_set_m128(_mm256_cvtpd_ps(v.b), _mm256_cvtpd_ps(v.a));
+}
+CF_INLINE vn vn_of(vd a, vd b) { return CF_PAIR(vn, vn_half(a), vn_half(b)); }
+CF_INLINE vn vn_fma(vn a, vn b, vn c)
+{
+    return CF_PAIR(vn, _mm256_fmadd_ps(a.a, b.a, c.a), _mm256_fmadd_ps(a.b, b.b, c.b));
+}
+CF_INLINE vd vn_wide(vn v)
+{
+    return CF_PAIR(vd,
+                   _mm256_add_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(v.a)),
+                                 _mm256_cvtps_pd(_mm256_castps256_ps128(v.b))),
+                   _mm256_add_pd(_mm256_cvtps_pd(_mm256_extractf128_ps(v.a, 1)),
+                                 _mm256_cvtps_pd(_mm256_extractf128_ps(v.b, 1))));
+}
+
 #define CF_LANES_OP(name, intrinsic)                                                             \
     CF_INLINE vd name(vd x, vd y) { return CF_PAIR(vd, intrinsic(x.a, y.a), intrinsic(x.b, y.b)); }
 CF_LANES_OP(v_add, _mm256_add_pd)

@@ -27,6 +27,25 @@ CF_INLINE vd v_loadn_f32(const float *p, ptrdiff_t n)
 }
 
 CF_INLINE void v_store_f32(float *p, vd v) { _mm256_storeu_ps(p, _mm512_cvtpd_ps(v)); }
+
+typedef __m512 vn;
+CF_INLINE vn vn_zero(void) { return _mm512_setzero_ps(); }
+CF_INLINE vn vn_load(const float *p) { return _mm512_loadu_ps(p); }
+CF_INLINE vn vn_loadn(const float *p, ptrdiff_t n)
+{
+    return _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p);
+}
+CF_INLINE vn vn_of(vd a, vd b)
+{
+    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(a)), _mm512_cvtpd_ps(b), 1);
+}
+CF_INLINE vn vn_fma(vn a, vn b, vn c) { return _mm512_fmadd_ps(a, b, c); }
+CF_INLINE vd vn_wide(vn v)
+{
+    return _mm512_add_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(v)),
+                         _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1)));
+}
+
 CF_INLINE vd v_add(vd a, vd b) { return _mm512_add_pd(a, b); }
 CF_INLINE vd v_sub(vd a, vd b) { return _mm512_sub_pd(a, b); }
 CF_INLINE vd v_mul(vd a, vd b) { return _mm512_mul_pd(a, b); }

@@ -60,7 +60,8 @@ typedef struct cf_look {
                                  const float *table, float more, float least, float *top,        \
                                  float *radius))                                                 \
     /* The rows `which` of a block, none of which is longer than `size`: m, r and slot anew;     \
-       those that must be scored afresh, to know whether they reach the best or what q is. */    \
+       those that must be scored afresh, to know whether they reach the best or what q is. Rows  \
+       of float32 in products of float32, for which blur and drop must allow. */                 \
     K(uint64_t, catalogue_look, (const cf_look *how, const double *x, ptrdiff_t stride,          \
                                  uint64_t which, double size, float *m, float *r,                \
                                  int32_t *slot))                                                 \
