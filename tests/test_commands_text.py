@@ -186,7 +186,7 @@ def test_from_goes_on_as_one_stream(tmp_path, capsys):
     ('{"text": "a \\ud800", "label": 1}\n', "line 1: the text holds half of a character"),
     ('{"text": "a", "label": NaN}\n', "line 1: field 'label': expected a number, a name"),
     ('{"text": "a", "label": 1}\n{"text": "b", "label": "x"}\n',
-     "line 2: field 'label': expected a number, as before, got 'x'"),
+     "line 2: field 'label': expected a number, as the other labels are, got 'x'"),
     ('{"text": "a", "label": [1, 2]}\n', "expected one label, got 2"),
     ('{"text": "a", "label": 0.5}\n{"text": "b", "label": 1}\n', "0.5 is no class"),
     ("\n", "holds no rows"),

@@ -60,6 +60,11 @@ def rank(options):
         print(json.dumps({"query": name, "ranking": order.tolist()}), flush=True)
 
 
+def is_text(beside):
+    """Whether a model was trained on plain text."""
+    return beside is not None and beside[0].get("kind") == _text.KIND
+
+
 def text_of(beside, path):
     """`Words` of a model that was trained on text, and a `Reading` of its classes."""
     words, classes = _text.Words.of(beside, path)
@@ -76,7 +81,7 @@ class Stream:
     def __init__(self, options, family, labels=False):
         self.options = options
         self.learner, beside = loaded(options.model, family)
-        if beside is not None and beside[0].get("kind") == _text.KIND:
+        if is_text(beside):
             self.rows = self._text(beside, labels)
             self.columns = self.rows.columns
             return

@@ -31,6 +31,7 @@ class Board:
         self.rounds = self.since = 0
         self.total = self.part = 0.0
         self.next, self.begin, self.headed = FIRST, None, False
+        self.judging = 0.0  # seconds
 
     def room(self):
         """How many more rounds until the next line is due; the first call starts the clock."""
@@ -57,11 +58,19 @@ class Board:
             print(f"{'rounds':>12} {self.what:>16} {'since the last':>16} {'rows/s':>12}"
                   + (f" {self.measure:>12}" if self.judge else ""), file=self.out)
         self.total += self.part
-        seconds = max(time.perf_counter() - self.begin, 1e-9)
+        seconds = max(time.perf_counter() - self.begin - self.judging, 1e-9)
         print(f"{self.rounds:>12,} {self.total / self.rounds:>#16.6g} "
               f"{self.part / self.since:>#16.6g} {self.rounds / seconds:>12,.0f}"
-              + (f" {self.judge():>12.5f}" if self.judge else ""), file=self.out, flush=True)
+              + self._judged(), file=self.out, flush=True)
         self.since, self.part = 0, 0.0
+
+    def _judged(self):
+        if not self.judge:
+            return ""
+        begin = time.perf_counter()
+        found = self.judge()
+        self.judging += time.perf_counter() - begin
+        return f" {found:>12.5f}"
 
     def end(self):
         """The last line; where there was no row at all, that is trouble."""

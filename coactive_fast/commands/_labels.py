@@ -40,8 +40,8 @@ class Labels:
         if self.named is None:
             self.named = named
         elif self.named != named:
-            raise Trouble(f"{where}: expected a {'name' if self.named else 'number'}, as before, "
-                          f"got {one!r:.60}")
+            raise Trouble(f"{where}: expected a {'name' if self.named else 'number'}, as the "
+                          f"other labels are, got {one!r:.60}")
         if not named:
             return float(one)
         if one in self.numbers:

@@ -35,10 +35,9 @@ class Look(NamedTuple):
     converted: bool = False
 
 
-def look(path):
-    """The form of a file that is neither converted nor JSON."""
-    start = _streams.start_of(path).removeprefix(_streams.BOM)
-    whole = start.split(b"\n")
+def look(start):
+    """The form of a file that is neither converted nor JSON, by its first bytes."""
+    whole = start.removeprefix(_streams.BOM).split(b"\n")
     if len(start) >= _streams.START and len(whole) > 1:
         whole.pop()  # it may be cut in two
     lines = [line.partition(b" #")[0].split() for line in whole

@@ -36,7 +36,7 @@ class Reading:
                  classes=(), known=False):
         self.features, self.names, self.bits = features, list(names), bits
         self.zero_based, self.first, self.classes = zero_based, first, list(classes)
-        self.known = known
+        self.known, self.forms = known, {}
 
     @classmethod
     def asked(cls, options):
@@ -48,7 +48,9 @@ class Reading:
         if options.names and options.hash_bits is not None:
             raise Trouble("--names and --hash-bits: say one of them, names are hashed or kept")
         features = "hash" if options.hash_bits is not None else "names" if named else "indices"
-        return cls(features, bits=options.hash_bits, zero_based=options.zero_based)
+        found = cls(features, bits=options.hash_bits, zero_based=options.zero_based)
+        found.forms[options.file] = form
+        return found
 
     # --- the model's file -----------------------------------------------------------------------
 
@@ -107,13 +109,19 @@ class Reading:
 
     # --- files ----------------------------------------------------------------------------------
 
+    def form_of(self, path, options):
+        """The `Look` of a file, which is looked at once."""
+        if path not in self.forms:
+            self.forms[path] = form_of(path, options)
+        return self.forms[path]
+
     def rows(self, path, options, limit, *, labels=None, single=None, grow=False):
         """The rows of a file.
 
         `limit`: how many columns there may be, or None. With `grow` names that are new get
         columns, as far as there are any left. `labels`: as of `NamedRows`.
         """
-        form, name = form_of(path, options), _streams.name_of(path)
+        form, name = self.form_of(path, options), _streams.name_of(path)
         words = labels is not None and labels.named
         if self.features == "indices" and not (form.vw or form.labels or form.features or words
                                                and not form.converted):
@@ -137,7 +145,7 @@ class Reading:
 
     def ranking(self, path, options, limit, grow=False):
         """The queries of a file."""
-        form = form_of(path, options)
+        form = self.form_of(path, options)
         if self.features == "indices" and not (form.vw or form.labels or form.features):
             return _streams.ranking_data(path, limit, self.zero_based)
         rows = self.rows(path, options, limit, labels=Labels(named=False), grow=grow)
@@ -153,12 +161,17 @@ class Reading:
 
 def form_of(path, options):
     """The `Look` of a file; --format says whether it is VW's."""
-    if _streams.kind_of(path) == "converted":
+    start = _streams.start_of(path)
+    kind = _streams.kind_of(path, start)
+    if kind == "clicks":
+        raise Trouble(f"{_streams.name_of(path)} is a log of clicks, which only ranking learners "
+                      "read; or plain text, which --text reads")
+    if kind == "converted":
         if options.format is not None:
             raise Trouble(f"--format {options.format}: {_streams.name_of(path)} is a converted "
                           "file")
         return _named.Look(False, False, False, True)
-    form = _named.look(path)
+    form = _named.look(start)
     if options.format == "vw":
         return _named.Look(True, False, True)
     if options.format == "svmlight" and form.vw:

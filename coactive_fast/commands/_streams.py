@@ -115,9 +115,9 @@ def _unpacked(start):
     return start
 
 
-def kind_of(path):
-    """"clicks", "ranking", "rows" or "converted", by name and first line."""
-    start = start_of(path)
+def kind_of(path, start=None):
+    """"clicks", "ranking", "rows" or "converted", by the first line."""
+    start = start_of(path) if start is None else start
     if start.startswith(MAGIC):
         return "converted"
     text = start.removeprefix(BOM).lstrip()

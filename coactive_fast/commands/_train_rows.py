@@ -1,5 +1,7 @@
 """``coactive-fast train`` for rows: multiclass learners and filters."""
 
+import copy
+
 import numpy as np
 
 from . import Trouble, _answer, _streams, _text
@@ -123,7 +125,7 @@ class Filtering:
 
     def wrong(self, learner, piece):
         """Of rows that are not learned from: which are decided wrongly."""
-        own = learner.copy()  # a decision counts a round
+        own = copy.deepcopy(learner)  # a decision counts a round
         return np.array([own.forward(row) for row in piece.singly()]) != self.counts(piece)
 
     def told(self, learner):
@@ -190,7 +192,7 @@ class Plain:
     """Rows of plain text."""
 
     def __init__(self, maker, options, family):
-        if maker.saved is not None and maker.beside is None:
+        if maker.saved is not None and not _answer.is_text(maker.beside):
             raise Trouble(f"{options.start} was not trained on text: it has no words to go by")
         for name in ("zero_based", "names", "hash_bits", "format"):
             if getattr(options, name):
@@ -229,8 +231,7 @@ class Plain:
 def train_rows(maker, options, save):
     """Rows in pieces."""
     family = FAMILIES[maker.family]
-    text = options.text is not None or (maker.beside is not None
-                                        and maker.beside[0].get("kind") == _text.KIND)
+    text = options.text is not None or _answer.is_text(maker.beside)
     source = (Plain if text else Svmlight)(maker, options, family)
     if options.held_out is not None:
         _refuse_held_out(options, text)
