@@ -95,7 +95,8 @@ class Stream:
         if most is not None:  # wider rows than it has seen
             self.columns = None
         self.rows = self.reading.rows(options.file, options, most or width(self.learner),
-                                      labels=self._labels() if labels else None)
+                                      labels=self._labels() if labels else None,
+                                      fixed=most is None)
 
     def _text(self, beside, labels):
         options = self.options

@@ -115,11 +115,12 @@ class Reading:
             self.forms[path] = form_of(path, options)
         return self.forms[path]
 
-    def rows(self, path, options, limit, *, labels=None, single=None, grow=False):
+    def rows(self, path, options, limit, *, labels=None, single=None, grow=False, fixed=True):
         """The rows of a file.
 
         `limit`: how many columns there may be, or None. With `grow` names that are new get
-        columns, as far as there are any left. `labels`: as of `NamedRows`.
+        columns, as far as there are any left. `fixed`: whether rows are as wide as the limit,
+        else as what has come. `labels`: as of `NamedRows`.
         """
         form, name = self.form_of(path, options), _streams.name_of(path)
         words = labels is not None and labels.named
@@ -133,7 +134,7 @@ class Reading:
         if form.converted:
             raise Trouble(f"{name} is a converted file, whose features are indices, and the model "
                           f"goes by {GOES_BY[self.features]}")
-        columns = limit
+        columns = limit if fixed else None
         if self.features == "hash":
             table = _vw.Hashed(self.bits)
             columns = table.width()

@@ -18,7 +18,7 @@ from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast.learner import _store
 from coactive_fast.learner._progress import reporter
 
-from . import Trouble, _answer, _by, _clicks, _learners, _streams, _target, stoppable, warn
+from . import Trouble, _answer, _by, _clicks, _learners, _target, stoppable, warn
 from ._board import Board, order_of, refuse_second_pass
 from ._labels import Labels
 from ._reading import Reading

@@ -160,7 +160,8 @@ class Svmlight:
         if maker.saved is not None:
             self.first = self.reading.first_label(options.first_label, options.start)
         self.rows = self.reading.rows(options.file, options, maker.limit, single=self.single,
-                                      labels=family.labels(maker, self.reading), grow=True)
+                                      labels=family.labels(maker, self.reading), grow=True,
+                                      fixed=maker.most is None)
 
     @property
     def single(self):
@@ -170,8 +171,9 @@ class Svmlight:
         """The pieces of --held-out, which teach no name."""
         self.reading.take_names(self.rows)
         rows = self.reading.rows(self.options.held_out, self.options, self.maker.limit,
-                                 labels=self.rows.labels.closed_copy(), single=self.single)
-        return rows.pieces(_answer.width(learner))
+                                 labels=self.rows.labels.closed_copy(), single=self.single,
+                                 fixed=self.maker.most is None)
+        return rows.pieces(_answer.width(learner) if self.maker.most is None else None)
 
     def told(self, first):
         """What goes into the model's file."""
@@ -236,8 +238,8 @@ def train_rows(maker, options, save):
     if options.held_out is not None:
         _refuse_held_out(options, text)
     rows = source.rows
-    columns = maker.columns or rows.columns
-    grows = maker.limit is not None and columns is None  # up to max_features
+    grows = maker.most is not None
+    columns = None if grows and not text else maker.columns or rows.columns
     seen = _seen(rows, options, columns is None and not grows or maker.lacks("n_classes"))
     if columns is None and not grows:
         columns = max(1, seen.columns)
