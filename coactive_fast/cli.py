@@ -150,6 +150,20 @@ def add(commands, name, run, text, more=None):
     return command
 
 
+class Completion(argparse.Action):
+    """Prints the script of a shell, and ends."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        from .commands import _completion
+
+        try:
+            script = _completion.script(parser, values)
+        except ImportError as error:
+            parser.exit(FAILED, f"{parser.prog}: {error}\n")
+        print(script)
+        parser.exit()
+
+
 def text_argument(command):
     command.add_argument("--text", nargs="?", const="", metavar="FIELD,...",
                          help="FILE is plain text, a JSON object a line; its words are in these "
@@ -250,6 +264,8 @@ def parser():
         epilog="exit codes: 0 done, 1 failed, 2 a wrong command line, 130 interrupted, 143 ended")
     top.add_argument("--version", action="version", version=__version__)
     top.add_argument("--debug", action="store_true", help="show where an error came from")
+    top.add_argument("--print-completion", action=Completion, choices=("bash", "zsh", "tcsh"),
+                     help="what makes this shell complete commands (needs shtab)")
     commands = top.add_subparsers(dest="command", metavar="command", required=True)
 
     command = add(commands, "reproduce", reproduce,
@@ -300,8 +316,8 @@ def parser():
                               "navigational, informational, random) (default: alpha:1; for pdgd "
                               "and pairwise-perceptron clicks:navigational)")
     command.add_argument("--held-out", metavar="FILE",
-                         help="rows that are not learned from: the share that is wrong is shown, or "
-                              "of rankings the NDCG@10")
+                         help="rows that are not learned from: the share that is wrong is shown, "
+                              "or of rankings the NDCG@10")
     command.add_argument("--documents", metavar="FILE",
                          help="rankings: LETOR text, or converted, whose documents a log of clicks "
                               "names by query and number")

@@ -40,8 +40,8 @@ def outcome(read):
 
 
 pieces = st.sampled_from(["a", "b", "é", "1", "2.5", "0", "-1e3", "nan", "1e999", ":", ":", " ",
-                          " ", "\t", "\r", "\n", "\n", "|", "#", "qid:", "'tag", "x y", ",", "sport",
-                          "goal:2", "|f a:1", "w:word", "\ufeff"])
+                          " ", "\t", "\r", "\n", "\n", "|", "#", "qid:", "'tag", "x y", ",",
+                          "sport", "goal:2", "|f a:1", "w:word", "\ufeff"])
 
 
 @settings(max_examples=400, deadline=None)

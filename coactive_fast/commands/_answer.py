@@ -116,8 +116,8 @@ class Stream:
         yield from self.rows.pieces(self.columns)
         left_out = getattr(self.rows, "left_out", 0)
         if left_out and self.reading.features == "names":
-            warn(self.options.command, f"{left_out:,} features have names that {self.options.model} "
-                 "does not know: they were left out")
+            warn(self.options.command, f"{left_out:,} features have names that "
+                 f"{self.options.model} does not know: they were left out")
 
 
 def choose(options):

@@ -1,6 +1,7 @@
-"""``coactive-fast train LEARNER FILE --by KEY_COLUMN``: a model for each key, in the file of a fleet."""
+"""``coactive-fast train LEARNER FILE --by KEY_COLUMN``: a model for each key, in a fleet's file."""
 
 import contextlib
+import functools
 import io
 import itertools
 import json
@@ -14,6 +15,7 @@ import numpy as np
 
 import coactive_fast as cf
 from coactive_fast.data import _compiled
+from coactive_fast.fleet._fleet import beside_of, create
 from coactive_fast.logs import _columns
 from coactive_fast.logs._table import matrix, required
 
@@ -21,10 +23,11 @@ from . import Stopped, Trouble, _learners, _rows, _streams, _target, warn
 from ._board import Board, refuse_second_pass
 
 QUERY = "qid"  # the key of svmlight text
+TABLE = "table"
 CAPACITY = 1 << 10  # models there is room for at first
 WHOLE = re.compile("-?(0|[1-9][0-9]{0,17})")
-NOT_HERE = ("clicks", "documents", "features", "first_label", "format", "hash_bits", "held_out", "k",
-            "names", "no_scale", "radius", "shuffle", "text", "user")
+NOT_HERE = ("clicks", "documents", "features", "first_label", "format", "hash_bits", "held_out",
+            "k", "names", "no_scale", "radius", "shuffle", "text", "user")
 
 
 # --- what is learned, and what is counted ---------------------------------------------------------
@@ -103,29 +106,45 @@ def class_of(name):
 
 
 class Table:
-    """The rows of a table, or of JSON objects a line."""
+    """The rows of a table, or of JSON objects a line.
 
-    def __init__(self, options, kind, stack):
+    `known`: what the fleet's file says of its columns; None of a new one.
+    """
+
+    def __init__(self, options, kind, stack, known):
         self.source = source_of(options.file, stack)
-        self.name, names = _streams.name_of(options.file), self.source.names
-        self.key, self.label = options.by, options.label or "label"
-        for option, column in (("by", self.key), ("label", self.label)):
-            if column not in names:
-                raise Trouble(f"--{option} {column}: {self.name} has the columns "
-                              f"{', '.join(map(str, names))[:200]}")
-        self.columns = [name for name in names if name not in (self.key, self.label)]
-        if options.columns is not None:
-            self.columns = options.columns.split(",")
-            for column in self.columns:
-                if column not in names:
-                    raise Trouble(f"--columns: {self.name} has no column {column!r}, but "
-                                  f"{', '.join(map(str, names))[:200]}")
+        self.name, self.names = _streams.name_of(options.file), self.source.names
+        self.key, self.label = options.by, options.label or (known or {}).get("label", "label")
+        self._has("by", self.key)
+        self._has("label", self.label)
+        self.columns = [name for name in self.names if name not in (self.key, self.label)]
+        asked = None if options.columns is None else options.columns.split(",")
+        if known is not None:
+            if asked not in (None, known["columns"]):
+                raise Trouble(f"--columns {options.columns}: {options.start} has learned from "
+                              f"{','.join(known['columns'])}")
+            asked = known["columns"]
+        if asked is not None:
+            for column in asked:
+                self._has("columns" if options.columns is not None else "from", column)
                 if column in (self.key, self.label):
                     raise Trouble(f"--columns: {column!r} is the column of "
                                   f"--{'by' if column == self.key else 'label'}")
+            if len(set(asked)) < len(asked):
+                raise Trouble(f"--columns {options.columns}: a column stands there twice")
+            self.columns = asked
         if not self.columns:
             raise Trouble(f"{self.name}: there is no column of features")
-        self.kind, self.expected = kind, None
+        self.kind, self.width, self.expected = kind, None, None
+
+    def _has(self, option, column):
+        if column not in self.names:
+            raise Trouble(f"--{option} {column}: {self.name} has the columns "
+                          f"{', '.join(map(str, self.names))[:200]}")
+
+    def told(self):
+        """What goes into the fleet's file."""
+        return {"kind": TABLE, "columns": self.columns, "label": self.label}
 
     def blocks(self):
         """``(keys, X, answers, place)`` of some rows; `place` says where one of them stands."""
@@ -212,13 +231,17 @@ class _ObjectBatch(_columns._Batch):
 class Queries:
     """svmlight text, whose keys are what stands behind ``qid:``."""
 
-    def __init__(self, options, kind, width):
+    def __init__(self, options, kind, width, known):
         for name in ("columns", "label"):
             if getattr(options, name) is not None:
                 raise Trouble(f"--{name} is for tables, and {options.file} is svmlight text")
         self.path, self.name, self.kind = options.file, _streams.name_of(options.file), kind
-        self.zero_based, self.expected, self.relevant = options.zero_based, None, options.relevant
-        self.width = width
+        self.zero_based = options.zero_based
+        if known is not None:
+            if self.zero_based and not known["zero_based"]:
+                raise Trouble(f"--zero-based: the features of {options.start} count from 1")
+            self.zero_based = known["zero_based"]
+        self.width, self.expected = width, None
         if width is None:
             if _streams.is_stdin(self.path):
                 raise Trouble("standard input is not read twice, and how many columns there are "
@@ -227,6 +250,9 @@ class Queries:
             for piece, _ in self._pieces():
                 self.width = max(self.width or 1, piece.X.shape[1])
                 self.expected += len(piece)
+
+    def told(self):
+        return {"kind": QUERY, "zero_based": self.zero_based}
 
     def _pieces(self):
         last = None if self.width is None or self.expected == 0 else self.width - self.zero_based
@@ -275,7 +301,12 @@ class Keys:
         if found.dtype.kind in "iu":
             self.text = bool(self.text)
             return [str(key) for key in found.tolist()] if self.text else found
-        found = [key if isinstance(key, (int, str)) else str(key) for key in found.tolist()]
+        found = found.tolist()
+        odd = next((row for row, key in enumerate(found)
+                    if isinstance(key, bool) or not isinstance(key, (int, str))), None)
+        if odd is not None:
+            raise Trouble(f"{place(odd)}: a key must be a whole number or a text, got "
+                          f"{found[odd]!r:.60}")
         numbers = [isinstance(key, int) or WHOLE.fullmatch(key) is not None for key in found]
         if self.text is None:
             self.text = not all(numbers)
@@ -343,22 +374,29 @@ def train(options):
     with contextlib.ExitStack() as stack:
         calm = Calm()
         stack.enter_context(calm.heard())
-        fleet = stack.enter_context(opened(options, cls))
-        features = fleet.health()["features"] or None if options.start is not None else None
-        keys = Keys(options, fleet)
-        if path is None:
-            warn("train", "these models are not kept: --model OUT saves them")
-        work = Work(options, fleet, kind, keys, calm)
+        if options.start is None:
+            source = source_for(options, kind, stack, None, None)
+            fleet = stack.enter_context(begun(options, cls, source.told()))
+        else:
+            fleet = stack.enter_context(gone_on(options, cls))
+            source = source_for(options, kind, stack, known_of(options, fleet),
+                                fleet.health()["features"] or None)
+        work = Work(options, fleet, kind, calm)
         try:
-            for _ in range(options.passes):
-                work.one_pass(features)
+            work.one_pass(source)
+            for _ in range(1, options.passes):
+                work.one_pass(source_for(options, kind, stack, source.told(), source.width))
             work.board.end()
         except KeyboardInterrupt:
             fleet.flush()
-            if path is not None:
+            if path is not None and work.rows:
                 print(f"interrupted: {path} has learned {work.rows:,} rows; --from {path} --skip "
-                      f"{options.skip + work.rows} goes on with it", file=sys.stderr)
+                      f"{options.skip + work.rows} goes on behind them", file=sys.stderr)
             raise
+        finally:
+            if options.start is None and path is not None and work.rows == 0:
+                fleet.close()
+                os.unlink(path)  # nothing is in it, and it would stand in the way of a new one
         fleet.flush()
         print(f"{len(fleet):,} models" + (f"; {kind.told()}" if kind.told() else ""))
     if path is not None:
@@ -369,22 +407,17 @@ def train(options):
 class Work:
     """What goes on while blocks of rows are learned."""
 
-    def __init__(self, options, fleet, kind, keys, calm):
-        self.options, self.fleet, self.kind, self.keys, self.calm = (options, fleet, kind, keys,
-                                                                     calm)
-        self.board, self.rows, self.skip = Board(kind.what), 0, options.skip
+    def __init__(self, options, fleet, kind, calm):
+        self.options, self.fleet, self.kind, self.calm = options, fleet, kind, calm
+        self.keys, self.board = Keys(options, fleet), Board(kind.what)
+        self.rows, self.skip = 0, options.skip
 
-    def one_pass(self, features):
+    def one_pass(self, source):
         options = self.options
-        with contextlib.ExitStack() as stack:
-            if options.by == QUERY and _streams.kind_of(options.file) == "ranking":
-                source = Queries(options, self.kind, features)
-            else:
-                source = Table(options, self.kind, stack)
-            for block in source.blocks():
-                self.block(*block)
-                if options.report is not None and source.expected:
-                    options.report(self.board.rounds, source.expected * options.passes)
+        for block in source.blocks():
+            self.block(*block)
+            if options.report is not None and source.expected:
+                options.report(self.board.rounds, source.expected * options.passes)
 
     def block(self, found, X, answers, place):
         begin, n = min(self.skip, X.shape[0]), X.shape[0]
@@ -392,6 +425,8 @@ class Work:
         keys = self.keys.of(found, place)
         while begin < n:
             end = min(n, begin + self.board.room())
+            if self.rows == 0 and self.options.model is None and self.options.start is None:
+                warn("train", "these models are not kept: --model OUT saves them")
             with self.calm.call():
                 try:
                     counted = self.kind.play(self.fleet, keys[begin:end], X[begin:end],
@@ -403,21 +438,49 @@ class Work:
             begin = end
 
 
-def opened(options, cls):
-    """The fleet: a new one, or that of --from, which goes on where it stands."""
-    given = _learners.parameters(cls, options.set)
-    if options.start is None:
-        template = _learners.build(cls, given)
-        if options.model is not None and os.path.exists(options.model) \
+def source_for(options, kind, stack, known, width):
+    """The rows of the file."""
+    if options.by == QUERY and _streams.kind_of(options.file) == "ranking":
+        wanted, source = QUERY, functools.partial(Queries, options, kind, width)
+    else:
+        wanted, source = TABLE, functools.partial(Table, options, kind, stack)
+    if known is not None and known["kind"] != wanted:
+        raise Trouble(f"--from {options.start} has learned from "
+                      f"{'a table' if wanted == QUERY else 'svmlight text'}, and "
+                      f"{_streams.name_of(options.file)} is none")
+    return source(known)
+
+
+def known_of(options, fleet):
+    """What the fleet's file says of its columns; None where it says nothing."""
+    known = beside_of(fleet)
+    if known is None:
+        return None
+    columns, zero_based = known.get("columns"), known.get("zero_based")
+    if not (known.get("kind") == TABLE and isinstance(columns, list)
+            and all(isinstance(name, str) for name in [*columns, known.get("label")])
+            or known.get("kind") == QUERY and isinstance(zero_based, bool)):
+        raise Trouble(f"--from {options.start}: what it says of its columns is damaged")
+    return known
+
+
+def begun(options, cls, beside):
+    """A new fleet."""
+    template = _learners.build(cls, _learners.parameters(cls, options.set))
+    if options.model is not None:
+        if os.path.exists(options.model) and os.path.isfile(options.model) \
                 and os.path.getsize(options.model):
             raise Trouble(f"--model {options.model} is there already: --from {options.model} goes "
                           "on with it, another name begins a new one")
-        if options.model is not None:
-            _target.check("--model", options.model, options.file)
-        try:
-            return cf.Fleet(options.model, template, CAPACITY)
-        except (TypeError, ValueError) as error:
-            raise Trouble(f"LEARNER {options.learner}: {error}") from error
+        _target.check("--model", options.model, options.file)
+    try:
+        return create(options.model, template, CAPACITY, beside)
+    except (TypeError, ValueError) as error:
+        raise Trouble(f"LEARNER {options.learner}: {error}") from error
+
+
+def gone_on(options, cls):
+    """The fleet of --from, which goes on where it stands."""
     if options.set:
         raise Trouble("--set is for a new fleet: that of --from has its own parameters")
     if options.model is not None and os.path.realpath(options.model) \
@@ -427,7 +490,7 @@ def opened(options, cls):
     try:
         fleet = cf.Fleet(options.start, mode="r+")
     except ValueError as error:
-        raise Trouble(f"--from {options.start}: {error}") from error
+        raise Trouble(f"--from: {error}") from error
     if type(fleet.template) is not cls:
         fleet.close()
         raise Trouble(f"--from {options.start} has models of {type(fleet.template).__name__}, not "

@@ -41,19 +41,20 @@ model is saved twice a minute and at the end.
               the logistic loss, others the squared loss. Counted is the loss.
 
 FILE may be packed (gzip, bzip2, xz), converted, or - for standard input. Ctrl-C (and SIGTERM) save
-the model before they end; --from goes on with a saved one. --held-out FILE adds how the learner does
-on rows that it does not learn from.
+the model before they end; --from goes on with a saved one. --held-out FILE adds how the learner
+does on rows that it does not learn from.
 
-Features may have names (sport goal:2 ball); the first line tells, or --names. Each name gets a column,
-which the model's file keeps, or with --hash-bits B one of VW's 2^B. Text of Vowpal Wabbit (label
-[weight] ['tag] |namespace name:value ...) is told by its |, or --format vw: rows for multiclass
-learners and filters, and for rankings a line a document, a blank line behind each query. The model
-remembers names, labels and where they count from: choose, forward, rank and --from go by it.
+Features may have names (sport goal:2 ball); the first lines tell, or --names. Each name gets a
+column, which the model's file keeps, or with --hash-bits B one of VW's 2^B. Text of Vowpal Wabbit
+(label [weight] ['tag] |namespace name:value ...) is told by its |, or --format vw: rows for
+multiclass learners, filters and losses, and for rankings a line a document, a blank line behind
+each query. The model remembers names, labels and where they count from: choose, forward, rank and
+--from go by it.
 
-With --by KEY_COLUMN, online-ridge, linear-bandit and ridge-filter learn a model for each key, all in
-one file (a fleet): of a table (CSV, Parquet, Arrow), of JSON objects a line, or of svmlight text with
---by qid. The target, reward or label stands in the column --label; the others are features, or those
-of --columns. --from FILE goes on with such a file, in place.
+With --by KEY_COLUMN, online-ridge, linear-bandit and ridge-filter learn a model for each key, all
+in one file (a fleet): of a table (CSV, Parquet, Arrow), of JSON objects a line, or of svmlight text
+with --by qid. The target, reward or label stands in the column --label; the others are features, or
+those of --columns. --from FILE goes on with such a file, in place.
 
 With --text, multiclass learners and filters read plain text, a JSON object a line: {"text": "...",
 "label": 3}, where a label is a number, true or false, a name, or a list of these. Words are hashed

@@ -73,8 +73,8 @@ class Reading:
         if beside is None:
             return cls()
         if head.get("kind") == "log":
-            raise Trouble(f"{path} has learned from a log of decisions: replay goes on with it, and "
-                          "evaluate asks it")
+            raise Trouble(f"{path} has learned from a log of decisions: replay goes on with it, "
+                          "and evaluate asks it")
         bits, first = head.get("bits"), head.get("first_label")
         lists = [head.get(name) for name in ("names", "classes")]
         if (head.get("kind") != KIND or head.get("features") not in FEATURES

@@ -114,8 +114,8 @@ class Scan(NamedTuple):
 
 
 class Rows:
-    """The rows of a file or of standard input; `TextRows` are those of plain text, `NamedRows` those
-    of labels or features that are words.
+    """The rows of a file or of standard input; `TextRows` are those of plain text, `NamedRows`
+    those of labels or features that are words.
 
     Parameters
     ----------

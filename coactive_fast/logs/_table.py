@@ -85,7 +85,7 @@ class _Plan:
                 for column in distinct(tuple(columns), "columns", what)]
 
 
-# --- numbers of a batch -------------------------------------------------------------------------------
+# --- numbers of a batch --------------------------------------------------------------------------
 
 
 def matrix(batch, columns, dtype):

@@ -462,9 +462,9 @@ def rows_from_lines(data: bytes, *, bare: bool = False) -> list[tuple[int, str, 
     """``(line, head, features)`` of each row of text that has a row a line.
 
     A line is VW's, whose head ends with the first ``|``; or, with `bare`, a label and features
-    with blanks between: the head is its first word, unless that holds a colon, and a ``qid:`` behind
-    it. A word that begins with # then ends the line. A name that stands twice adds up; what is 0 is
-    none.
+    with blanks between: the head is its first word, unless that holds a colon, and a ``qid:``
+    behind it. A word that begins with # then ends the line. A name that stands twice adds up; what
+    is 0 is none.
 
     Examples
     --------
