@@ -264,7 +264,8 @@ def parser():
         epilog="exit codes: 0 done, 1 failed, 2 a wrong command line, 130 interrupted, 143 ended")
     top.add_argument("--version", action="version", version=__version__)
     top.add_argument("--debug", action="store_true", help="show where an error came from")
-    top.add_argument("--print-completion", action=Completion, choices=("bash", "zsh", "tcsh"),
+    top.add_argument("--print-completion", action=Completion, default=argparse.SUPPRESS,
+                     choices=("bash", "zsh", "tcsh"),
                      help="what makes this shell complete commands (needs shtab)")
     commands = top.add_subparsers(dest="command", metavar="command", required=True)
 

@@ -266,10 +266,10 @@ def test_files_of_fleets_that_are_refused(tmp_path, capsys):
     cases = [
         (("online-ridge", path, *options, "--model", model), f"{model} is there already: --from"),
         (("ridge-filter", path, *options, "--from", model), "has models of OnlineRidge, not of"),
-        (("online-ridge", path, *options, "--from", model, "--set", "ridge=2"), "--set is for a new"),
+        (("online-ridge", path, *options, "--from", model, "--set", "ridge=2"), "--set is for a"),
         (("online-ridge", path, *options, "--from", model, "--model", plain), "goes on where it"),
         (("online-ridge", path, *options, "--from", model, "--keys", "text"), "are whole numbers"),
-        (("online-ridge", path, *options, "--from", model, "--columns", "age"), "has learned from "),
+        (("online-ridge", path, *options, "--from", model, "--columns", "age"), "learned from "),
         (("online-ridge", svmlight, *by_query, "--from", model), "has learned from a table"),
         (("online-ridge", path, *options, "--from", plain), "plain.cf"),
         (("online-ridge", path, *options, "--from", tmp_path / "odd.fleet"), "is damaged"),

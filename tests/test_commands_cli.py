@@ -128,7 +128,7 @@ def test_bash_completes(typed, expected, tmp_path, capsys):
     (tmp_path / "some-file").touch()
     (tmp_path / "script").write_text(capsys.readouterr().out)
     words = " ".join(f"'{word}'" for word in ("coactive-fast", *typed))
-    asked = (f"source script; COMP_WORDS=({words}); COMP_CWORD={len(typed)}; "
+    asked = (f"source ./script; COMP_WORDS=({words}); COMP_CWORD={len(typed)}; "
              "$(complete -p coactive-fast | sed 's/.*-F //; s/ .*//'); "
              'printf "%s\\n" "${COMPREPLY[@]}"')
     done = subprocess.run(["bash", "-c", asked], cwd=tmp_path, capture_output=True, text=True)

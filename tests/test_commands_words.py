@@ -251,6 +251,20 @@ def test_words_from_standard_input(extra, packed, problem, monkeypatch, capsys):
     assert beside(model) == beside(other)
 
 
+@pytest.mark.parametrize("learner", ["ridge-filter", "ogd", "confidit", "banditron"])
+def test_standard_input_is_a_file(learner, problem, monkeypatch, capsys):
+    """Every family learns from it what it learns from a file; how wide it is nobody says."""
+    folder, X, y = problem
+    rows = folder / "two.svm"
+    rows.write_text(text_of(X, y % 2))
+    assert train(learner, rows, "--set", "seed=1", "--model", folder / "a.cf") in (0, 1)
+    extra = ("--set", "seed=1") if (folder / "a.cf").exists() else ()
+    assert train(learner, rows, *extra, "--model", folder / "a.cf") == 0
+    feed(monkeypatch, rows.read_bytes())
+    assert train(learner, "-", *extra, "--model", folder / "b.cf") == 0
+    assert (folder / "a.cf").read_bytes() == (folder / "b.cf").read_bytes()
+
+
 def test_learners_that_grow_go_on_growing(problem, capsys):
     folder, X, y = problem
     model, more = folder / "model.cf", folder / "more.names"

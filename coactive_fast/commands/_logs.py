@@ -142,7 +142,8 @@ def saved(path):
     if head.get("kind") == "rows" and head.get("features") == "indices":
         return learner, None
     if head.get("kind") != KIND:
-        raise Trouble(f"{path} was trained on {head.get('kind')}, not on rows of a log")
+        what = {"rows": "names of features"}.get(head.get("kind"), head.get("kind"))
+        raise Trouble(f"{path} was trained on {what}, not on rows of a log")
     names = (head.get("names"), head.get("context_names"))
     if not isinstance(head.get("table"), bool) or any(
             not isinstance(one, (list, type(None))) for one in names):
