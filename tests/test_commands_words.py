@@ -96,7 +96,7 @@ def test_older_files_work_as_they_did(problem, capsys):
         assert predictions(capsys, model, folder / "rows.svm", *extra) == \
             list(map(str, expected + first))
     assert train("confidit", folder / "rows.labels", "--from", model) == 1
-    assert f"expected a number, as the other labels are, got {CLASSES[y[0]]!r}" \
+    assert f"expected a number, as the model's classes are, got {CLASSES[y[0]]!r}" \
         in capsys.readouterr().err
 
 
@@ -129,6 +129,14 @@ def test_damage_beside_the_model(change, problem, capsys):
     _store.save(cf.load(model), model, (head, {}))
     assert call("choose", model, folder / "rows.svm") == 1
     assert "what it says of its rows is damaged" in capsys.readouterr().err
+
+
+def test_only_numbers_and_indices_are_converted(problem, capsys):
+    folder, _, _ = problem
+    for name in ("rows.names", "rows.vw", "rows.labels"):
+        assert call("convert", folder / name, folder / "out.cf") == 1
+        assert f"{name} has names of labels or features" in capsys.readouterr().err
+        assert not (folder / "out.cf").exists()
 
 
 def test_what_is_told_comes_back():

@@ -8,7 +8,7 @@ import coactive_fast as cf
 from coactive_fast.learner import _store
 
 from . import Trouble, _learners, _rows, _streams, _text, warn
-from ._labels import Labels
+from ._labels import MODELS, Labels
 from ._reading import Reading
 
 
@@ -110,7 +110,7 @@ class Stream:
 
     def _labels(self):
         names = self.reading.classes
-        return Labels(names, named=bool(names), closed=True)
+        return Labels(names, named=bool(names), closed=True, why=MODELS)
 
     def pieces(self):
         yield from self.rows.pieces(self.columns)

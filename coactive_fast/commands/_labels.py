@@ -4,6 +4,7 @@ import math
 
 from . import Trouble
 
+MODELS = ", as the model's classes are"
 UNKNOWN = -1.0  # a name that is none of those known, where no new one is taken
 
 
@@ -20,11 +21,14 @@ class Labels:
         Whether they are names; None: the first one tells.
     closed : bool
         A name that is not known is `UNKNOWN`, instead of a new one or an error.
+    why : str, optional
+        Why they are names or numbers, for messages.
     """
 
-    def __init__(self, names=(), *, most=None, named=None, closed=False):
+    def __init__(self, names=(), *, most=None, named=None, closed=False, why=None):
         self.numbers = {name: i for i, name in enumerate(names)}
         self.most, self.named, self.closed = most, True if self.numbers else named, closed
+        self.why = why or (", as the other labels are" if named is None else "")
 
     @property
     def names(self):
@@ -32,7 +36,7 @@ class Labels:
         return list(self.numbers)
 
     def closed_copy(self):
-        return Labels(self.numbers, named=self.named, closed=True)
+        return Labels(self.numbers, named=self.named, closed=True, why=self.why)
 
     def of(self, one, where):
         """The number of a label: a str is a name."""
@@ -40,8 +44,8 @@ class Labels:
         if self.named is None:
             self.named = named
         elif self.named != named:
-            raise Trouble(f"{where}: expected a {'name' if self.named else 'number'}, as the "
-                          f"other labels are, got {one!r:.60}")
+            raise Trouble(f"{where}: expected a {'name' if self.named else 'number'}{self.why}, "
+                          f"got {one!r:.60}")
         if not named:
             return float(one)
         if one in self.numbers:

@@ -6,7 +6,7 @@ import numpy as np
 
 from . import Trouble, _answer, _streams, _text
 from ._board import FIRST, Board, order_of, refuse_second_pass
-from ._labels import Labels
+from ._labels import MODELS, Labels
 from ._reading import Reading, form_of
 
 MOST = 1 << 31  # classes; what a label is checked against before there is a learner
@@ -37,7 +37,8 @@ class Multiclass:
         """Those of a saved model are names or numbers; those of a new one are what comes."""
         if maker.saved is None:
             return Labels(most=maker.given.get("n_classes"))
-        return Labels(reading.classes, most=maker.saved.n_classes, named=bool(reading.classes))
+        return Labels(reading.classes, most=maker.saved.n_classes, named=bool(reading.classes),
+                      why=MODELS)
 
     def refuse_names(self):
         if self.rows.labels.named and self.option is not None:
@@ -207,7 +208,7 @@ class Plain:
             words, reading = _answer.text_of(maker.beside, options.start)
             self.first = reading.first_label(options.first_label, options.start)
             most = getattr(maker.saved, "n_classes", None)
-            labels = Labels(reading.classes, most=most)
+            labels = Labels(reading.classes, most=most, why=MODELS if reading.classes else None)
         if options.text:
             words.fields = _text.fields_of(options.text)
         self.rows = _text.TextRows(options.file, words, label=options.label or "label",
