@@ -120,7 +120,7 @@ def test_indices_from_zero_are_remembered(problem, capsys):
 
 @pytest.mark.parametrize("change", [
     {"features": "words"}, {"first_label": 2}, {"zero_based": 1}, {"classes": "abc"},
-    {"names": ["a", "a"]}, {"bits": 3}, {"features": "hash"}, {"classes": [1]}])
+    {"relevant": [2]}, {"names": ["a", "a"]}, {"bits": 3}, {"features": "hash"}, {"classes": [1]}])
 def test_damage_beside_the_model(change, problem, capsys):
     folder, X, y = problem
     model = folder / "model.cf"
@@ -366,6 +366,21 @@ def test_filters_by_names(problem, capsys):
     np.testing.assert_allclose(cf.load(model).margins(rows), own.margins(rows), rtol=1e-9)
     assert call("forward", model, path) == 0
     assert len(capsys.readouterr().out.splitlines()) == len(y)
+
+
+@pytest.mark.parametrize("name, label", [("rows.svm", 3), ("rows.names", "sea")])
+def test_a_filter_remembers_what_is_relevant(name, label, problem, capsys):
+    folder, _, _ = problem
+    one, both = folder / "one.cf", folder / "both.cf"
+    rows = folder / name
+    assert train("ridge-filter", rows, "--relevant", label, "--model", one) == 0
+    assert beside(one)["relevant"] == label
+    assert train("ridge-filter", rows, "--from", one, "--model", one) == 0
+    assert train("ridge-filter", rows, "--relevant", label, "--passes", 2, "--model",
+                 both) == 0
+    assert cf.load(one).rounds == 600 and one.read_bytes() == both.read_bytes()
+    assert train("ridge-filter", rows, "--from", one, "--relevant", "1") == 1
+    assert f"--relevant 1: {one} was trained with --relevant {label}" in capsys.readouterr().err
 
 
 def test_losses_by_names(problem, capsys):

@@ -9,7 +9,7 @@ from coactive_fast.learner import _store
 
 from . import Trouble, _learners, _rows, _streams, _text, warn
 from ._labels import MODELS, Labels
-from ._reading import Reading
+from ._reading import Reading, is_label
 
 
 def load(path, family=None):
@@ -68,10 +68,10 @@ def is_text(beside):
 def text_of(beside, path):
     """`Words` of a model that was trained on text, and a `Reading` of its classes."""
     words, classes = _text.Words.of(beside, path)
-    first = beside[0].get("first_label")
-    if first not in (None, 0, 1):
-        raise Trouble(f"{path}: how it reads text is damaged: first_label is {first!r:.60}")
-    return words, Reading(first=first, classes=classes, known=True)
+    first, relevant = (beside[0].get(name) for name in ("first_label", "relevant"))
+    if first not in (None, 0, 1) or not is_label(relevant):
+        raise Trouble(f"{path}: how it reads text is damaged: its labels")
+    return words, Reading(first=first, classes=classes, relevant=relevant, known=True)
 
 
 class Stream:

@@ -1,5 +1,7 @@
 """How the rows of files are made: what is asked for, and what a model's file keeps beside it."""
 
+import math
+
 from coactive_fast.logs import _vw
 
 from . import Trouble, _named, _rows, _streams
@@ -28,15 +30,17 @@ class Reading:
         Where labels that are classes count from; None: not known.
     classes : list of str
         Their names, if they have any.
+    relevant : float, str or None
+        The label that a filter looks for; None: what is above 0, or not known.
     known : bool
         Whether all this stands in a model's file.
     """
 
     def __init__(self, features="indices", *, names=(), bits=None, zero_based=False, first=None,
-                 classes=(), known=False):
+                 classes=(), relevant=None, known=False):
         self.features, self.names, self.bits = features, list(names), bits
         self.zero_based, self.first, self.classes = zero_based, first, list(classes)
-        self.known, self.forms = known, {}
+        self.relevant, self.known, self.forms = relevant, known, {}
 
     @classmethod
     def asked(cls, options):
@@ -58,13 +62,13 @@ class Reading:
         """For `_store.save`."""
         return {"kind": KIND, "features": self.features, "names": self.names, "bits": self.bits,
                 "zero_based": self.zero_based, "first_label": self.first,
-                "classes": self.classes}, {}
+                "classes": self.classes, "relevant": self.relevant}, {}
 
     @property
     def plain(self):
         """Whether there is nothing that a reader would not do by itself."""
         return (self.features == "indices" and not self.zero_based and self.first is None
-                and not self.classes)
+                and not self.classes and self.relevant is None)
 
     @classmethod
     def of(cls, beside, path):
@@ -75,17 +79,18 @@ class Reading:
         if head.get("kind") == "log":
             raise Trouble(f"{path} has learned from a log of decisions: replay goes on with it, "
                           "and evaluate asks it")
-        bits, first = head.get("bits"), head.get("first_label")
+        bits, first, relevant = (head.get(name) for name in ("bits", "first_label", "relevant"))
         lists = [head.get(name) for name in ("names", "classes")]
         if (head.get("kind") != KIND or head.get("features") not in FEATURES
                 or not isinstance(head.get("zero_based"), bool) or first not in (None, 0, 1)
+                or not is_label(relevant)
                 or any(not isinstance(one, list) or not all(isinstance(x, str) for x in one)
                        or len(set(one)) < len(one) for one in lists)
                 or (type(bits) is not int or not 1 <= bits <= 31 if head["features"] == "hash"
                     else bits is not None)):
             raise Trouble(f"{path}: what it says of its rows is damaged")
         return cls(head["features"], names=lists[0], bits=bits, zero_based=head["zero_based"],
-                   first=first, classes=lists[1], known=True)
+                   first=first, classes=lists[1], relevant=relevant, known=True)
 
     def refuse_other(self, options, path):
         """Options that contradict what the model goes by."""
@@ -106,6 +111,13 @@ class Reading:
         if option is not None and self.first not in (None, option):
             raise Trouble(f"--first-label {option}: the classes of {path} count from {self.first}")
         return option if self.first is None else self.first
+
+    def relevant_label(self, option, path):
+        """The label that a filter looks for."""
+        if None not in (option, self.relevant) and option != self.relevant:
+            raise Trouble(f"--relevant {shown(option)}: {path} was trained with --relevant "
+                          f"{shown(self.relevant)}")
+        return self.relevant if option is None else option
 
     # --- files ----------------------------------------------------------------------------------
 
@@ -158,6 +170,16 @@ class Reading:
         """Keeps the names of columns that a reading has found."""
         if self.features == "names" and isinstance(rows, _named.NamedRows):
             self.names = rows.table.names()
+
+
+def is_label(value):
+    """Whether it may stand for a label in a model's file."""
+    return (value is None or isinstance(value, str)
+            or isinstance(value, float) and math.isfinite(value))
+
+
+def shown(label):
+    return label if isinstance(label, str) else f"{label:g}"
 
 
 def form_of(path, options):

@@ -67,11 +67,9 @@ class Words:
             X.data[begin:end] = weight / np.sqrt(weight @ weight) if len(weight) else weight
         return X
 
-    def told(self, classes, first=None):
-        """For `_store.save`: plain data and arrays. `first`: where classes without names count
-        from."""
+    def told(self, classes, **more):
+        """For `_store.save`: plain data and arrays; with `more` of the labels."""
         places = np.flatnonzero(self.df)
-        more = {} if first is None else {"first_label": first}
         return ({**self.settings, "fields": list(self.fields), "documents": self.documents,
                  "classes": list(classes), **more}, {"places": places, "df": self.df[places]})
 
@@ -133,9 +131,10 @@ class TextRows(_rows.Rows):
         self.start, self.label, self.count = words, label, count and label is not None
         self.words, self.labels = words, Labels() if labels is None else labels
 
-    def told(self, first=None):
+    def told(self, first, relevant):
         """What goes into the model's file."""
-        return self.words.told(self.labels.names if self.labels.named else [], first)
+        names = self.labels.names if self.labels.named else []
+        return self.words.told(names, first_label=first, relevant=relevant)
 
     def _parsed(self):
         self.words = self.start.copy() if self.count else self.start

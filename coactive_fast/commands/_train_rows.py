@@ -7,7 +7,7 @@ import numpy as np
 from . import Trouble, _answer, _streams, _text
 from ._board import FIRST, Board, order_of, refuse_second_pass
 from ._labels import MODELS, Labels
-from ._reading import Reading, form_of
+from ._reading import Reading, form_of, shown
 
 MOST = 1 << 31  # classes; what a label is checked against before there is a learner
 WIDE = 2000  # columns, from where on a whole matrix over them is not what one wants
@@ -102,12 +102,11 @@ class Filtering:
 
     @staticmethod
     def labels(maker, reading):
-        return Labels()
+        return Labels(reading.classes, why=MODELS if reading.classes else None)
 
     def begin(self, learner, seen):
         if self.label is not None and not seen.found:
-            asked = self.asked if isinstance(self.asked, str) else f"{self.asked:g}"
-            print(f"no row has the label {asked}")
+            print(f"no row has the label {shown(self.asked)}")
 
     def counts(self, piece):
         """Which rows are relevant."""
@@ -160,6 +159,7 @@ class Svmlight:
         self.first = options.first_label
         if maker.saved is not None:
             self.first = self.reading.first_label(options.first_label, options.start)
+            options.relevant = self.reading.relevant_label(options.relevant, options.start)
         self.rows = self.reading.rows(options.file, options, maker.limit, single=self.single,
                                       labels=family.labels(maker, self.reading), grow=True,
                                       fixed=maker.most is None)
@@ -182,6 +182,7 @@ class Svmlight:
         self.reading.first = None if self.rows.labels.named else first
         if first is not None:
             self.reading.classes = self.rows.labels.names
+        self.reading.relevant = self.options.relevant
         return None if self.reading.plain else self.reading.told()
 
     def warn(self):
@@ -200,19 +201,18 @@ class Plain:
         for name in ("zero_based", "names", "hash_bits", "format"):
             if getattr(options, name):
                 raise Trouble(f"--{name.replace('_', '-')} is for svmlight text")
-        self.options, self.single = options, family.single(options)
-        self.first, labels = options.first_label, family.labels(maker, Reading())
+        self.options, self.first, reading = options, options.first_label, Reading()
         if maker.beside is None:
             words = _text.Words(maker.columns or _text.COLUMNS, ("text",))
         else:
             words, reading = _answer.text_of(maker.beside, options.start)
             self.first = reading.first_label(options.first_label, options.start)
-            most = getattr(maker.saved, "n_classes", None)
-            labels = Labels(reading.classes, most=most, why=MODELS if reading.classes else None)
+            options.relevant = reading.relevant_label(options.relevant, options.start)
         if options.text:
             words.fields = _text.fields_of(options.text)
+        self.single = family.single(options)
         self.rows = _text.TextRows(options.file, words, label=options.label or "label",
-                                   labels=labels, single=self.single)
+                                   labels=family.labels(maker, reading), single=self.single)
         self.rows.number_of(options.relevant)  # its name is known before the first document
 
     def held_out(self, learner):
@@ -222,7 +222,7 @@ class Plain:
         return rows.pieces(rows.columns)
 
     def told(self, first):
-        return self.rows.told(first)
+        return self.rows.told(None if self.rows.labels.named else first, self.options.relevant)
 
     def warn(self):
         pass
