@@ -9,7 +9,7 @@ import scipy.sparse
 from command_cases import call, feed, learnable_rows, text_of, train
 
 import coactive_fast as cf
-from coactive_fast.commands import Trouble, _named, _reading
+from coactive_fast.commands import Trouble, _named, _reading, _rows
 from coactive_fast.learner import _store
 from coactive_fast.reference import logs_read
 
@@ -351,6 +351,19 @@ def test_rows_of_weight_zero_are_left_out(tmp_path, capsys):
     assert "holds no rows" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("extra", [(), ("--hash-bits", 6), ("--shuffle", 3)])
+def test_words_are_parsed_again(extra, problem, monkeypatch):
+    """Where not all rows stay in memory every pass reads them anew, into the same columns."""
+    folder, _, _ = problem
+    models = []
+    for keep in (_rows.KEEP, 0):
+        monkeypatch.setattr(_rows, "KEEP", keep)
+        models.append(folder / f"{keep}.cf")
+        assert train("confidit", folder / "rows.names", "--passes", 3, *extra, "--model",
+                     models[-1]) == 0
+    assert models[0].read_bytes() == models[1].read_bytes()
+
+
 def test_filters_by_names(problem, capsys):
     folder, X, y = problem
     model, path = folder / "filter.cf", folder / "rows.names"
@@ -436,6 +449,13 @@ def test_rankings_by_names(name, queries, capsys):
         for one, query in zip(found, data, strict=True):
             scores = cf.load(model).scores(query.features)
             assert one["ranking"] == cf.kernels.top_k(scores, 5).tolist()
+        (folder / "bare").write_text("".join(  # without grades, and one name that is new
+            line[1:] + "\n" for line in (folder / other).read_text().split("\n"))
+            .replace("age:", "new:1 age:"))
+        assert call("rank", model, folder / "bare") == 0
+        again = capsys.readouterr()
+        assert [json.loads(line) for line in again.out.splitlines()] == found
+        assert f"60 features have names that {model} does not know" in again.err
 
 
 @pytest.mark.parametrize("text, expected", [

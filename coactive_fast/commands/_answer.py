@@ -47,7 +47,8 @@ def rank(options):
         queries = ((q.query, q.features, q.where)
                    for q in _streams.clicks(options.file, told=False))
     else:
-        data = reading.ranking(options.file, options, width(learner))
+        data = reading.ranking(options.file, options, width(learner), graded=False)
+        warn_of(reading.left_out, options)
         names = range(len(data)) if data.query_ids is None else data.query_ids.tolist()
         queries = ((name, query.features, f"{_streams.name_of(options.file)}: query {name}")
                    for name, query in zip(names, data, strict=True))
@@ -72,6 +73,13 @@ def text_of(beside, path):
     if first not in (None, 0, 1) or not is_label(relevant):
         raise Trouble(f"{path}: how it reads text is damaged: its labels")
     return words, Reading(first=first, classes=classes, relevant=relevant, known=True)
+
+
+def warn_of(left_out, options):
+    """Says that features without a column were left out."""
+    if left_out:
+        warn(options.command, f"{left_out:,} features have names that {options.model} does not "
+             "know: they were left out")
 
 
 class Stream:
@@ -114,10 +122,8 @@ class Stream:
 
     def pieces(self):
         yield from self.rows.pieces(self.columns)
-        left_out = getattr(self.rows, "left_out", 0)
-        if left_out and self.reading.features == "names":
-            warn(self.options.command, f"{left_out:,} features have names that "
-                 f"{self.options.model} does not know: they were left out")
+        if self.reading.features == "names":
+            warn_of(self.rows.left_out, self.options)
 
 
 def choose(options):

@@ -76,7 +76,8 @@ examples:
 
 ANSWERS = {
     "rank": """
-Reads LETOR text or a log of clicks (only its documents count) and prints a line a query,
+Reads LETOR text, text of names or VW's, as the model was trained on, or a log of clicks (only its
+documents count) and prints a line a query,
 {"query": id, "ranking": [i, ...]}: its documents, counted from 0, best first, without chance.
 
   coactive-fast rank queries.cf queries.txt --k 10

@@ -166,6 +166,8 @@ class NamedRows(_rows.Rows):
             raise Trouble(f"{self.name}: line {lines[row]}: the values of a feature that stands "
                           "more than once sum up to no finite number")
         if self.labels is None:
+            if self.queries is not None:
+                self.queries.extend(_query(head.split()) for head, _ in reader.heads())
             return _rows.Piece(X, np.zeros(lines.size), None, lines)
         return self._labelled(X, lines, reader.heads(), known)
 
@@ -196,8 +198,8 @@ class NamedRows(_rows.Rows):
             raise Trouble(f"{where}: a label must be text in UTF-8, got {head!r:.60}") from None
         if self.vw:
             return self._vw_head(words, touches, where)
-        query = words.pop().removeprefix("qid:") if words and words[-1].startswith("qid:") else None
-        return self._labels_of(words, where), 1.0, query
+        query = _query(head.split())
+        return self._labels_of(words[:-1] if query is not None else words, where), 1.0, query
 
     def _vw_head(self, words, touches, where):
         if touches and words and not words[-1].startswith("'"):
@@ -221,6 +223,12 @@ class NamedRows(_rows.Rows):
     def _labels_of(self, words, where):
         return [self.labels.of(_labels.read(one, where), where)
                 for one in ",".join(words).split(",") if words]
+
+
+def _query(words):
+    """What stands behind qid: at the end of a head; None where there is none."""
+    found = words and words[-1].startswith(b"qid:")
+    return words[-1][4:].decode(errors="replace") if found else None
 
 
 # --- queries --------------------------------------------------------------------------------------

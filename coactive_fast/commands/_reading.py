@@ -34,13 +34,15 @@ class Reading:
         The label that a filter looks for; None: what is above 0, or not known.
     known : bool
         Whether all this stands in a model's file.
+    left_out : int
+        Features without a column, in the last ranking that was read.
     """
 
     def __init__(self, features="indices", *, names=(), bits=None, zero_based=False, first=None,
                  classes=(), relevant=None, known=False):
         self.features, self.names, self.bits = features, list(names), bits
         self.zero_based, self.first, self.classes = zero_based, first, list(classes)
-        self.relevant, self.known, self.forms = relevant, known, {}
+        self.relevant, self.known, self.forms, self.left_out = relevant, known, {}, 0
 
     @classmethod
     def asked(cls, options):
@@ -156,14 +158,16 @@ class Reading:
             table = _named.Indexed(name, int(not self.zero_based), limit)
         return _named.NamedRows(path, table, columns, vw=form.vw, labels=labels, single=single)
 
-    def ranking(self, path, options, limit, grow=False):
-        """The queries of a file."""
+    def ranking(self, path, options, limit, grow=False, graded=True):
+        """The queries of a file; without `graded` no document of text with names needs a grade."""
         form = self.form_of(path, options)
         if self.features == "indices" and not (form.vw or form.labels or form.features):
             return _streams.ranking_data(path, limit, self.zero_based)
-        rows = self.rows(path, options, limit, labels=Labels(named=False), grow=grow)
+        rows = self.rows(path, options, limit, labels=Labels(named=False) if graded else None,
+                         grow=grow)
         found = _named.ranking_data(rows, limit)
         self.take_names(rows)
+        self.left_out = rows.left_out if self.features == "names" else 0
         return found
 
     def take_names(self, rows):

@@ -125,6 +125,9 @@ def train_rankings(maker, options, save):
     user = user_of(options.user or ("clicks" if drawn else "alpha:1"), k)
     data = reading.ranking(options.file, options, maker.limit, grow=True)
     save.of(learner, lambda: None if reading.plain else reading.told())
+    if reading.left_out:
+        print(f"{reading.left_out:,} features have no column, since their names were new: they "
+              "were left out")
     weights = data.fit_weights()
     board = Board("regret/query", judge=judge_of(learner, options, reading, data.dimension),
                   measure=_clicks.MEASURE, report=options.report,
