@@ -215,6 +215,7 @@ GOOD = "user,price,rating\n1,2,3\n2,4,5\n"
 
 @pytest.mark.parametrize("text, options, expected", [
     (GOOD, ("--by", "usr"), "--by usr: {path} has the columns user, price, rating"),
+    (GOOD, ("--by", "user", "--label", "user"), "--label user: it is the column of --by"),
     (GOOD, ("--by", "user"), "--label label: {path} has the columns"),
     (GOOD, ("--by", "user", "--label", "rating", "--columns", "age"), "--columns age: {path} has"),
     (GOOD, ("--by", "user", "--label", "rating", "--columns", "user"), "is the column of --by"),

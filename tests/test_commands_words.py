@@ -458,6 +458,12 @@ def test_rankings_by_names(name, queries, capsys):
         assert f"60 features have names that {model} does not know" in again.err
 
 
+def test_queries_as_wide_as_no_memory_is(queries, capsys):
+    folder, _ = queries
+    assert train("preference-perceptron", folder / "q.vw", "--hash-bits", 31) == 1
+    assert "60 documents of 2,147,483,648 columns" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("text, expected", [
     ("1 | a\n2 0 | b\n", "line 2: expected a weight of 1"),
     ("shared | a\n", "got 'shared'"), (" | a\n", "expected one label, got 0: the grade"),

@@ -117,6 +117,8 @@ class Table:
         self.key, self.label = options.by, options.label or (known or {}).get("label", "label")
         self._has("by", self.key)
         self._has("label", self.label)
+        if self.label == self.key:
+            raise Trouble(f"--label {self.label}: it is the column of --by")
         self.columns = [name for name in self.names if name not in (self.key, self.label)]
         asked = None if options.columns is None else options.columns.split(",")
         if known is not None:

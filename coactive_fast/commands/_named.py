@@ -21,6 +21,7 @@ LOOKED = 64  # lines that tell whether labels or features are words
 HEADS = 1 << 16  # different heads of lines that are remembered
 WHOLE = re.compile("[0-9]{1,18}")
 MOST = 1 << 31  # columns
+COPIES = 3  # of the dense rows of a ranking at once, while its weights are fitted
 
 
 # --- which form a file has ------------------------------------------------------------------------
@@ -253,7 +254,7 @@ def ranking_data(rows, columns=None):
                         for row, query in enumerate(rows.queries)])
         begins = np.diff(ids, prepend=ids[0] - 1) != 0
     offsets = np.append(np.flatnonzero(begins), len(whole))
-    refuse_beyond_limit(8.0 * len(whole) * width, f"{rows.name}: {len(whole):,} documents of "
+    refuse_beyond_limit(COPIES * 8.0 * len(whole) * width, f"{rows.name}: {len(whole):,} documents of "
                         f"{width:,} columns", "rankings want dense rows: --hash-bits makes them "
                         "narrower")
     return RankingData(whole.X.toarray(), whole.labels, offsets,
