@@ -254,9 +254,9 @@ def ranking_data(rows, columns=None):
                         for row, query in enumerate(rows.queries)])
         begins = np.diff(ids, prepend=ids[0] - 1) != 0
     offsets = np.append(np.flatnonzero(begins), len(whole))
-    refuse_beyond_limit(COPIES * 8.0 * len(whole) * width, f"{rows.name}: {len(whole):,} documents of "
-                        f"{width:,} columns", "rankings want dense rows: --hash-bits makes them "
-                        "narrower")
+    refuse_beyond_limit(COPIES * 8.0 * len(whole) * width,
+                        f"{rows.name}: {len(whole):,} documents of {width:,} columns",
+                        "rankings want dense rows: --hash-bits makes them narrower")
     return RankingData(whole.X.toarray(), whole.labels, offsets,
                        query_ids=None if ids is None else ids[offsets[:-1]])
 
