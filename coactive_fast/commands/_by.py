@@ -344,8 +344,10 @@ class Calm:
     @contextlib.contextmanager
     def call(self):
         self.inside = True
-        yield
-        self.inside = False
+        try:
+            yield
+        finally:
+            self.inside = False
         if self.number is not None:
             self._stop()
 
