@@ -79,6 +79,27 @@ class Board:
             raise Trouble("nothing to learn from: there was no row")
 
 
+class Forwarded:
+    """What a filter has forwarded, and what of it was relevant."""
+
+    def __init__(self):
+        self.forwarded = self.relevant = self.both = 0
+
+    def add(self, forwarded, relevant):
+        """Takes the decisions of some rows; answers which were wrong."""
+        self.forwarded += int(forwarded.sum())
+        self.relevant += int(relevant.sum())
+        self.both += int((forwarded & relevant).sum())
+        return forwarded != relevant
+
+    def told(self):
+        precision = self.both / self.forwarded if self.forwarded else 0.0
+        recall = self.both / self.relevant if self.relevant else 0.0
+        mean = 2 * precision * recall / (precision + recall) if self.both else 0.0
+        return (f"precision {precision:.4f}, recall {recall:.4f}, F {mean:.4f}; "
+                f"{self.forwarded:,} forwarded, {self.relevant:,} relevant")
+
+
 def order_of(n, options, number):
     """The order of the rows in this pass."""
     if options.shuffle is None:

@@ -20,7 +20,7 @@ from coactive_fast.logs import _columns
 from coactive_fast.logs._table import matrix, required
 
 from . import Stopped, Trouble, _learners, _rows, _streams, _target, warn
-from ._board import Board, refuse_second_pass
+from ._board import Board, Forwarded, refuse_second_pass
 
 QUERY = "qid"  # the key of svmlight text
 TABLE = "table"
@@ -68,8 +68,7 @@ class Relevance:
     what = "wrong/row"
 
     def __init__(self, options):
-        self.relevant = options.relevant
-        self.forwarded = self.true = self.both = 0
+        self.relevant, self.found = options.relevant, Forwarded()
 
     def answers(self, batch, column):
         if isinstance(self.relevant, str):
@@ -78,17 +77,10 @@ class Relevance:
         return values > 0.0 if self.relevant is None else values == self.relevant
 
     def play(self, fleet, keys, X, y):
-        forwarded = fleet.run(keys, X, y).forwarded
-        self.forwarded += int(forwarded.sum())
-        self.true += int(y.sum())
-        self.both += int((forwarded & y).sum())
-        return forwarded != y
+        return self.found.add(fleet.run(keys, X, y).forwarded, y)
 
     def told(self):
-        precision = self.both / self.forwarded if self.forwarded else 0.0
-        recall = self.both / self.true if self.true else 0.0
-        return (f"precision {precision:.4f}, recall {recall:.4f}; {self.forwarded:,} forwarded, "
-                f"{self.true:,} relevant")
+        return self.found.told()
 
 
 KINDS = {cf.OnlineRidge: Regression, cf.LinearBandit: Rewards, cf.RidgeFilter: Relevance}

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 
 from . import Trouble, _answer, _streams, _text
-from ._board import FIRST, Board, order_of, refuse_second_pass
+from ._board import FIRST, Board, Forwarded, order_of, refuse_second_pass
 from ._labels import MODELS, Labels
 from ._reading import Reading, form_of, shown
 
@@ -92,8 +92,7 @@ class Filtering:
         self.label, self.defaults = rows.number_of(options.relevant), {}
         if maker.lacks("horizon") and "explore" not in maker.given and seen is not None:
             self.defaults["horizon"] = seen.rows * options.passes
-        self.asked, self.rows = options.relevant, rows
-        self.forwarded = self.relevant = self.both = 0
+        self.asked, self.rows, self.found = options.relevant, rows, Forwarded()
 
     @staticmethod
     def single(options):
@@ -117,11 +116,7 @@ class Filtering:
 
     def play(self, learner, piece):
         relevant = self.counts(piece)
-        forwarded = learner.run(piece.X, relevant).forwarded
-        self.forwarded += int(forwarded.sum())
-        self.relevant += int(relevant.sum())
-        self.both += int((forwarded & relevant).sum())
-        return forwarded != relevant
+        return self.found.add(learner.run(piece.X, relevant).forwarded, relevant)
 
     def wrong(self, learner, piece):
         """Of rows that are not learned from: which are decided wrongly."""
@@ -129,11 +124,7 @@ class Filtering:
         return np.array([own.forward(row) for row in piece.singly()]) != self.counts(piece)
 
     def told(self, learner):
-        precision = self.both / self.forwarded if self.forwarded else 0.0
-        recall = self.both / self.relevant if self.relevant else 0.0
-        mean = 2 * precision * recall / (precision + recall) if self.both else 0.0
-        return (f"precision {precision:.4f}, recall {recall:.4f}, F {mean:.4f}; "
-                f"{self.forwarded:,} forwarded, {self.relevant:,} relevant")
+        return self.found.told()
 
 
 FAMILIES = {"multiclass": Multiclass, "filtering": Filtering}
