@@ -1,16 +1,22 @@
-"""Readers of logs: dsjson and cb_adf text, a file as a whole, beside Python's json module.
+"""Readers of logs: dsjson and cb_adf text, a file as a whole, beside Python's json module; and rows
+of names, as the command line reads them, beside a loop over words and a dict.
 
-Five actions of a catalogue of 200 a line, some 1,260 bytes of dsjson or 540 of text.
+Five actions of a catalogue of 200 a line, some 1,260 bytes of dsjson or 540 of text; rows of 31
+different names in the mean, of 100,000 that are the rarer the later.
 """
 
+import argparse
 import functools
 import json
 
 import numpy as np
+import scipy.sparse
 import threads
 from bench_text import file_of, read_file, rounds
 from ratio import Case, Contender, Plan, Target, show_time
 
+from coactive_fast.commands._labels import Labels
+from coactive_fast.commands._reading import Reading
 from coactive_fast.logs import BanditLog
 
 JSON = "json.loads, line by line"
@@ -112,9 +118,59 @@ def case(name, text, megabytes, rival, target):
                 (faster_than(target, size),) if target else ())
 
 
+# --- rows of names --------------------------------------------------------------------------------
+
+
+def named():
+    rng = np.random.default_rng(0)
+    lines = []
+    for t in range(200 if threads.quick() else 5_000):
+        names, counts = np.unique(np.minimum(rng.zipf(1.3, size=60), 100_000), return_counts=True)
+        lines.append(f"class{t % 20} " + " ".join(
+            f"word{i}:{n}" for i, n in zip(names.tolist(), counts.tolist(), strict=True)))
+    return ("\n".join(lines) + "\n").encode()
+
+
+def rows_of(path, bits=None):
+    """All rows, by the names' vocabulary or by VW's hash."""
+    reading = Reading("names" if bits is None else "hash", bits=bits)
+    rows = reading.rows(path, argparse.Namespace(format=None), None, labels=Labels(), grow=True)
+    return rows, list(rows.pieces(None))
+
+
+def by_words(path):
+    """A CSR matrix by a loop over the words of each line."""
+    place, indices, values, ends = {}, [], [], [0]
+    with open(path) as file:
+        for line in file:
+            _, *words = line.split()
+            for word in words:
+                name, _, value = word.partition(":")
+                indices.append(place.setdefault(name, len(place)))
+                values.append(float(value))
+            ends.append(len(indices))
+    return scipy.sparse.csr_matrix((values, indices, ends), (len(ends) - 1, len(place))), place
+
+
+def names_case():
+    text = named()
+    found, place = by_words(file_of(text, 1))
+    rows, pieces = rows_of(file_of(text, 1))
+    ours = scipy.sparse.vstack([piece.widened(len(place)).X for piece in pieces])
+    assert rows.table.names() == list(place) and (ours != found).nnz == 0
+    megabytes = 10 if not threads.quick() else len(text) / 1e6
+    path = file_of(text, 1 if threads.quick() else int(megabytes * 1e6))
+    return Case("logs", f"rows of names, {megabytes:.0f} MB",
+                Contender("coactive_fast train, its reader", rounds(rows_of, path)),
+                [Contender("the same, hash_bits=18", rounds(rows_of, path, 18), own=True),
+                 Contender("words and a dict, line by line", rounds(by_words, path))],
+                Contender("the file's bytes", rounds(read_file, path)), ())
+
+
 def plans():
     return [Plan("dsjson", lambda: case("dsjson", dsjson(), 25, JSON, 150)),
-            Plan("cb-text", lambda: case("cb_adf text", cb_text(), 10, None, None))]
+            Plan("cb-text", lambda: case("cb_adf text", cb_text(), 10, None, None)),
+            Plan("names", names_case)]
 
 
 def test_logs_readers(compare, plan):

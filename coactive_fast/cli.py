@@ -11,6 +11,7 @@ import warnings
 
 from ._config import show_config
 from ._version import __version__
+from .commands import _help
 
 __all__ = ["main"]
 
@@ -79,7 +80,7 @@ def train(**options):
 def answer(how, **options):
     from .commands import _answer
 
-    getattr(_answer, how)(argparse.Namespace(**options))
+    getattr(_answer, how)(argparse.Namespace(command=how, **options))
     return 0
 
 
@@ -106,153 +107,15 @@ def logs(how, **options):
 
 # --- what may be typed ----------------------------------------------------------------------------
 
-REPRODUCE = """
-Runs the papers' figures and tables and writes, for each, its curves (CSV), pictures (PNG, SVG) and
-all of its parameters (JSON), and one page about everything, report.html.
-
-Without --data it runs on generated data and, where they fit, on sets that scikit-learn brings along
-(diabetes, breast cancer, digits). With --data it reads real sets: a folder with mq2008/, ml-1m/,
-20newsgroups/, reuters21578/, amazon_reviews/, tabular/, stocks/. A run that was interrupted goes on
-where it stopped when the same command is given again. Results depend on --scale, --data and --seed
-only, never on --jobs or --cluster.
-
-examples:
-  coactive-fast reproduce
-  coactive-fast reproduce coactive-alpha onseg --jobs 2
-  coactive-fast reproduce --scale paper --data ./data --out ./paper --jobs 4
-"""
-
-TRAIN = """
-Trains a learner on a stream and prints how it does, each row being predicted before it is learned
-from: the mean so far, the mean since the last line, rows a second, at doubling intervals. The
-model is saved twice a minute and at the end.
-
-  ranking     pdgd, pairwise-perceptron, dueling-bandit, preference-perceptron,
-              exponentiated-preference-perceptron, convex-preference-perceptron,
-              second-order-preference-perceptron:
-              LETOR text (grades and qid:), answered by a simulated user; or (not the first three)
-              a log of clicks, a line a query: {"query": id, "features": [[...], ...],
-              "presented": [i, ...], "clicked": [i, ...]}, documents counted from 0; without
-              features it goes by the query's documents in --documents FILE. Counted is the
-              regret; or, of pairs of a clicked and an unclicked document that were shown, the
-              share that the learner has the wrong way round. --held-out FILE adds the NDCG@10 of
-              other queries.
-  multiclass  confidit, banditron, newtron, multiclass-perceptron,
-              multiclass-second-order-perceptron, multiclass-arow: svmlight text (label index:value
-              ...) with whole labels. Counted are mistakes.
-  filtering   simple-filter, ridge-filter, probabilistic-ridge-filter, perceptron-filter: svmlight
-              text; relevant is what has a positive label, or --relevant LABEL where rows have
-              many (1,7,9 index:value ...). Counted are wrong decisions.
-  convex      onseg, ogdeg, ons, ogd, dikin-ftrl: svmlight text; labels -1 and 1 (or 0 and 1) mean
-              the logistic loss, others the squared loss. Counted is the loss.
-
-FILE may be packed (gzip, bzip2, xz), converted, or - for standard input. Ctrl-C (and SIGTERM) save
-the model before they end; --from goes on with a saved one.
-
-With --text, multiclass learners and filters read plain text, a JSON object a line: {"text": "...",
-"label": 3}, where a label is a number, true or false, a name, or a list of these. Words are hashed
-to columns and weighted by TF-IDF, which counts the documents so far; how is kept in the model's
-file, and choose, forward and --from go by it. This needs scikit-learn.
-
-examples:
-  coactive-fast train preference-perceptron queries.txt --user alpha:0.5 --passes 3
-  coactive-fast train pdgd queries.txt --user clicks:navigational --k 10 --held-out test.txt
-  coactive-fast train confidit news.svm.gz --shuffle --set eta=0.01 --model news.cf
-  coactive-fast train ridge-filter articles.svm --relevant 36
-  coactive-fast train ridge-filter docs.jsonl --text title,body --label topics --relevant grain
-  coactive-fast train onseg abalone.svm --passes 150
-  zcat clicks.gz | coactive-fast train preference-perceptron - --model clicks.cf
-"""
-
-
-ANSWERS = {
-    "rank": """
-Reads LETOR text or a log of clicks (only its documents count) and prints a line a query,
-{"query": id, "ranking": [i, ...]}: its documents, counted from 0, best first, without chance.
-
-  coactive-fast rank queries.cf queries.txt --k 10
-""",
-    "choose": """
-Reads svmlight text and prints the guessed label of each row; nothing is explored. Labels in the
-text, none or many, count for nothing.
-
-  coactive-fast choose news.cf news.svm.gz --first-label 1
-
-A model that was trained on plain text reads plain text, a JSON object a line, and prints the names
-of the classes, if they had any.
-""",
-    "forward": """
-Reads svmlight text and prints, for each row, 1 where it is forwarded or 0, and its margin. Labels
-in the text, none or many, count for nothing.
-
-  coactive-fast forward filter.cf articles.svm
-
-A model that was trained on plain text reads plain text, a JSON object a line.
-"""}
-
-EVALUATE = """
-Says what policies would have earned in the rounds of a log of decisions: the value with its
-standard error and 95 % interval, how many rounds of the policy itself would tell as much, and
-bounds that hold at all times at once (rewards must lie in --reward-range for them).
-
-LOG is dsjson or cb_adf text of Vowpal Wabbit's, or a table (CSV, Parquet, Arrow) with a row an
-action, or with --action a row a round; packed or not, or - for standard input. A POLICY is a model
-that `replay --model` or `save` wrote, or the word uniform.
-
-A model of `replay --model` knows its columns, and the log is read by them: features that it has not
-are left out. Another one fits the log whose columns it learned on: those of --hash-bits are always
-the same, those by name depend on the log.
-
-examples:
-  coactive-fast evaluate log.json.gz --policy bandit.cf uniform --estimator snips
-  coactive-fast evaluate log.csv --action arm --policy arms.cf --reward-range 0 10 --json
-"""
-
-REPLAY = """
-Lets learners live through a log of decisions (see evaluate): each chooses round by round, and
-learns where it chose what the log did and a coin says so, by which the rounds that count are
-those it would have met. A LEARNER is linear-bandit, arm-bandit, confidit, banditron or newtron,
-with parameters if wanted (linear-bandit:explore=ucb,width=2), or a saved model. All but the first
-go by the context; how many arms or classes there are tells the log.
-
-examples:
-  coactive-fast replay log.json linear-bandit linear-bandit:explore=squarecb
-  coactive-fast replay log.json linear-bandit --set context_features=7 --model bandit.cf
-"""
-
-LIST = """
-Names every experiment with its paper, its figure or table, and its cost in seconds; then, for each,
-the paper's own set and what stands in for it; then every set with its title, authors, year, the
-address of its page, the files that are looked for below --data, and what reads them. A file may be
-packed. None of the sets is part of this package: most may not be handed on.
-"""
-
-CONVERT = """
-Puts svmlight or LETOR text into one file of arrays, which train, rank, choose and forward take in
-the place of the text: it is mapped into memory, where text is parsed. Also a log of clicks that
-names documents instead of repeating their features, for train.
-
-  coactive-fast convert queries.txt.gz queries.cf
-"""
-
-
-FLEET = """
-Tells how many models the file of a fleet (coactive_fast.Fleet) holds, how large it is, and whether
-all records are whole; a writer may be at work meanwhile. With --key it shows the model of that key.
-
-  coactive-fast fleet users.fleet
-  coactive-fast fleet users.fleet --key 1729
-"""
-
-
-def whole(least):
+def whole(least, most=None):
     def parse(text):
         try:
             value = int(text)
         except ValueError:
             value = None
-        if value is None or value < least:
-            raise argparse.ArgumentTypeError(f"expected a whole number >= {least}, got {text!r}")
+        if value is None or value < least or most is not None and value > most:
+            what = f">= {least}" if most is None else f"from {least} to {most}"
+            raise argparse.ArgumentTypeError(f"expected a whole number {what}, got {text!r}")
         return value
     return parse
 
@@ -287,6 +150,20 @@ def add(commands, name, run, text, more=None):
     return command
 
 
+class Completion(argparse.Action):
+    """Prints the script of a shell, and ends."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        from .commands import _completion
+
+        try:
+            script = _completion.script(parser, values)
+        except ImportError as error:
+            parser.exit(FAILED, f"{parser.prog}: {error}\n")
+        print(script)
+        parser.exit()
+
+
 def text_argument(command):
     command.add_argument("--text", nargs="?", const="", metavar="FIELD,...",
                          help="FILE is plain text, a JSON object a line; its words are in these "
@@ -299,9 +176,28 @@ def stream_arguments(command, clicks):
                          help="text, packed or not, a converted file, or - for standard input")
     command.add_argument("--zero-based", action="store_true",
                          help="feature indices count from 0 (default: from 1)")
+    command.add_argument("--format", choices=("svmlight", "vw"),
+                         help="of text that is neither JSON nor converted (default: its first line "
+                              "tells)")
+    command.add_argument("--names", action="store_true",
+                         help="features have names, even if they look like indices")
+    command.add_argument("--hash-bits", type=whole(1, 31), metavar="B",
+                         help="names of features are hashed to the 2^B columns of VW's table "
+                              "(default: a column a name)")
     if clicks:
         command.add_argument("--clicks", action="store_true",
                              help="FILE is a log of clicks, even if it does not look like one")
+
+
+def by_arguments(command):
+    group = command.add_argument_group("a model for each key")
+    group.add_argument("--by", metavar="KEY_COLUMN",
+                       help="the column of a table or of JSON that says whose row it is; or qid")
+    group.add_argument("--columns", metavar="NAME,...", help="the features (default: all others)")
+    group.add_argument("--keys", choices=("number", "text"),
+                       help="what keys are (default: the first rows tell)")
+    group.add_argument("--skip", type=whole(0), metavar="N", default=0,
+                       help="rows at the beginning that are left out, as learned before")
 
 
 def log_arguments(command):
@@ -333,7 +229,7 @@ def log_arguments(command):
 
 def log_commands(commands):
     command = add(commands, "evaluate", functools.partial(logs, "judge"),
-                  "say what a policy would have earned on a log", EVALUATE)
+                  "say what a policy would have earned on a log", _help.EVALUATE)
     log_arguments(command)
     command.add_argument("--policy", nargs="+", required=True, metavar="POLICY",
                          help="a saved bandit, or uniform")
@@ -350,7 +246,7 @@ def log_commands(commands):
                          help="draws a round, for thompson")
 
     command = add(commands, "replay", functools.partial(logs, "live"),
-                  "let learners live through a log", REPLAY)
+                  "let learners live through a log", _help.REPLAY)
     log_arguments(command)
     command.add_argument("learners", nargs="+", metavar="LEARNER", help="a name, or a saved model")
     command.add_argument("--set", action="append", metavar="NAME=VALUE", default=[],
@@ -368,10 +264,13 @@ def parser():
         epilog="exit codes: 0 done, 1 failed, 2 a wrong command line, 130 interrupted, 143 ended")
     top.add_argument("--version", action="version", version=__version__)
     top.add_argument("--debug", action="store_true", help="show where an error came from")
+    top.add_argument("--print-completion", action=Completion, default=argparse.SUPPRESS,
+                     choices=("bash", "zsh", "tcsh"),
+                     help="what makes this shell complete commands (needs shtab)")
     commands = top.add_subparsers(dest="command", metavar="command", required=True)
 
     command = add(commands, "reproduce", reproduce,
-                  "run the papers' experiments and write a report", REPRODUCE)
+                  "run the papers' experiments and write a report", _help.REPRODUCE)
     command.add_argument("names", nargs="*", metavar="NAME",
                          help="experiments or families, see `coactive-fast list` (default: all)")
     command.add_argument("--scale", choices=("quick", "paper"), default="quick",
@@ -387,7 +286,7 @@ def parser():
                          help="a Dask scheduler, tcp://host:port, whose workers run the tasks")
     command.add_argument("--seed", type=whole(0), metavar="S", default=0, help="(default: 0)")
 
-    command = add(commands, "train", train, "train a learner on a stream of text", TRAIN)
+    command = add(commands, "train", train, "train a learner on a stream of text", _help.TRAIN)
     command.add_argument("learner", metavar="LEARNER",
                          help="the class in kebab case, as preference-perceptron or confidit")
     stream_arguments(command, clicks=True)
@@ -406,10 +305,10 @@ def parser():
                               "wrong one lists them all); may be given again")
     command.add_argument("--first-label", type=int, choices=(0, 1), default=None,
                          help="multiclass: where labels count from (default: the smallest in "
-                              "the file; 0 for standard input)")
+                              "the file; 0 where standard input is learned as it comes)")
     command.add_argument("--label", metavar="FIELD",
-                         help="plain text: the field of the label, or of the list of labels "
-                              "(default: label)")
+                         help="plain text: the field of the label, or of the list of labels; with "
+                              "--by the column of the target (default: label)")
     command.add_argument("--relevant", type=label, metavar="LABEL",
                          help="filtering: rows with this label are relevant, rows may have many")
     command.add_argument("--user", metavar="USER",
@@ -418,12 +317,16 @@ def parser():
                               "navigational, informational, random) (default: alpha:1; for pdgd "
                               "and pairwise-perceptron clicks:navigational)")
     command.add_argument("--held-out", metavar="FILE",
-                         help="rankings: LETOR text, or converted, whose NDCG@10 is shown")
+                         help="rows that are not learned from: the share that is wrong is shown, "
+                              "or of rankings the NDCG@10")
     command.add_argument("--documents", metavar="FILE",
                          help="rankings: LETOR text, or converted, whose documents a log of clicks "
                               "names by query and number")
     command.add_argument("--k", type=whole(1), metavar="K",
                          help="rankings: places that count (default: 5)")
+    by_arguments(command)
+    command.add_argument("--quiet", action="store_true",
+                         help="no table and no notes; warnings and errors remain")
     command.add_argument("--radius", type=finite, metavar="R",
                          help="convex: of the ball of weights (default: 1)")
     command.add_argument("--no-scale", action="store_true",
@@ -434,25 +337,33 @@ def parser():
             ("choose", "a multiclass model", "guess the class of each row, a label a line"),
             ("forward", "a filter", "say for each row whether it is forwarded (1, 0), "
                                     "and its margin")):
-        command = add(commands, how, functools.partial(answer, how), text, ANSWERS[how])
+        command = add(commands, how, functools.partial(answer, how), text, _help.ANSWERS[how])
         command.add_argument("model", metavar="MODEL", help=f"{name} that train saved")
         stream_arguments(command, clicks=how == "rank")
         if how != "rank":
             text_argument(command)
+        else:
+            command.set_defaults(text=None)
         if how == "rank":
             command.add_argument("--k", type=whole(1), metavar="K",
                                  help="only the first K places (default: all)")
             command.add_argument("--average", action="store_true",
                                  help="by the mean of the weights after each round")
         if how == "choose":
-            command.add_argument("--first-label", type=int, choices=(0, 1), default=0,
-                                 help="where classes count from (default: 0)")
+            command.add_argument("--first-label", type=int, choices=(0, 1),
+                                 help="where classes count from (default: what the model "
+                                      "remembers, of an old file 0)")
+            command.add_argument("--score", action="store_true",
+                                 help="instead of the labels, how many are right")
+            command.add_argument("--label", metavar="FIELD",
+                                 help="with --score, of plain text: the field of the label "
+                                      "(default: label)")
 
     log_commands(commands)
 
     command = add(commands, "convert", convert,
                   "put svmlight or LETOR text into a file that is mapped instead of parsed",
-                  CONVERT)
+                  _help.CONVERT)
     command.add_argument("file", metavar="FILE", help="text, packed or not")
     command.add_argument("out", metavar="OUT", help="a new file, or a converted one to replace")
     command.add_argument("--multilabel", action="store_true",
@@ -460,13 +371,13 @@ def parser():
     command.add_argument("--zero-based", action="store_true",
                          help="feature indices count from 0 (default: from 1)")
 
-    command = add(commands, "fleet", fleet, "what is in a file of very many models", FLEET)
+    command = add(commands, "fleet", fleet, "what is in a file of very many models", _help.FLEET)
     command.add_argument("file", metavar="FILE", help="written by a Fleet")
     command.add_argument("--key", metavar="KEY", help="show the model of this key")
 
     command = add(commands, "list", list_experiments,
                   "every experiment: its paper, figure or table, data, and cost in seconds",
-                  LIST)
+                  _help.LIST)
     command.add_argument("--data", metavar="DIR", help="mark the sets that this folder holds")
 
     command = add(commands, "tour", tour,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -90,3 +91,45 @@ def test_fleet(tmp_path, capsys, as_text):
     assert "'ben' has no model" in capsys.readouterr().err
     assert cli.main(["fleet", str(tmp_path / "none")]) == 1
     assert "none: No such file" in capsys.readouterr().err
+
+
+# --- completion -----------------------------------------------------------------------------------
+
+
+def test_completion_without_its_package(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["--print-completion", "bash"])
+    assert stop.value.code == 1
+    assert capsys.readouterr().err == ("coactive-fast: --print-completion needs shtab: pip install "
+                                       '"coactive_fast[completion]"\n')
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_completion(shell, capsys):
+    pytest.importorskip("shtab")
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["--print-completion", shell])
+    assert stop.value.code == 0
+    script = capsys.readouterr().out
+    for word in ("evaluate", "hash-bits", "multiclass-arow", "online-ridge"):
+        assert word in script
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@pytest.mark.parametrize("typed, expected", [
+    (("repl",), {"replay"}), (("train", "multiclass-a"), {"multiclass-arow"}),
+    (("choose", "--sc"), {"--score"}), (("train", "confidit", "some-f"), {"some-file"}),
+    (("train", "confidit", "some-file", "--format", ""), {"svmlight", "vw"})])
+def test_bash_completes(typed, expected, tmp_path, capsys):
+    pytest.importorskip("shtab")
+    with pytest.raises(SystemExit):
+        cli.main(["--print-completion", "bash"])
+    (tmp_path / "some-file").touch()
+    (tmp_path / "script").write_text(capsys.readouterr().out)
+    words = " ".join(f"'{word}'" for word in ("coactive-fast", *typed))
+    asked = (f"source ./script; COMP_WORDS=({words}); COMP_CWORD={len(typed)}; "
+             "$(complete -p coactive-fast | sed 's/.*-F //; s/ .*//'); "
+             'printf "%s\\n" "${COMPREPLY[@]}"')
+    done = subprocess.run(["bash", "-c", asked], cwd=tmp_path, capture_output=True, text=True)
+    assert set(done.stdout.split()) == expected, done.stderr

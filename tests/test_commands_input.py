@@ -148,7 +148,7 @@ def test_answers_come_as_rows_come(confidit, rows, tmp_path):
     for line, label in zip(rows[0].read_text().splitlines()[:3], expected, strict=False):
         process.stdin.write(line + "\n")
         process.stdin.flush()
-        assert int(process.stdout.readline()) == label  # before the next row was sent
+        assert int(process.stdout.readline()) == label + 1  # before the next row was sent
     process.stdin.close()
     assert process.wait() == 0
     process.stdout.close()
@@ -161,7 +161,7 @@ def test_what_fits_is_parsed_once(rows, tmp_path, capsys, monkeypatch):
     opened = []
     source = _streams.source
     monkeypatch.setattr(_streams, "source", lambda path: opened.append(path) or source(path))
-    for keep, times in ((_rows.KEEP, 2), (0, 5)):  # the first: what kind of file it is
+    for keep, times in ((_rows.KEEP, 3), (0, 6)):  # the first two: what kind of file it is
         monkeypatch.setattr(_rows, "KEEP", keep)
         opened.clear()
         assert train("confidit", rows[0], "--passes", 3, "--model", tmp_path / f"{keep}.cf") == 0

@@ -242,6 +242,35 @@ def test_text_models_are_refused(log, tmp_path, capsys):
 # --- where the log comes from ---------------------------------------------------------------------
 
 
+def test_models_of_train_live_through_a_log(tmp_path, capsys):
+    """Those that go by indices as they are; those that go by names are refused, in words."""
+    rng = np.random.default_rng(1)
+    X, chosen = rng.random((300, 2)).round(4), rng.integers(2, size=300)
+    table, model = tmp_path / "log.csv", tmp_path / "model.cf"
+    table.write_text("arm,reward,probability,age,size\n" + "".join(
+        f"{a},{int((x[0] > 0.5) == a)},0.5,{x[0]},{x[1]}\n"
+        for a, x in zip(chosen, X, strict=True)))
+    rows, named = tmp_path / "rows.svm", tmp_path / "rows.names"
+    rows.write_text("".join(f"{1 + int(x[0] > 0.5)} 1:{x[0]} 2:{x[1]}\n" for x in X))
+    named.write_text("".join(f"{int(x[0] > 0.5)} age:{x[0]} size:{x[1]}\n" for x in X))
+    assert call("train", "confidit", rows, "--model", model) == 0
+    capsys.readouterr()
+    arguments = ("replay", table, model, "--action", "arm", "--json")
+    assert call(*arguments) == 0
+    history, = replay([cf.load(model)], BanditLog.from_table(str(table), action="arm"), seed=0)
+    found, = lines(capsys)
+    assert found["mean_reward"] == history.mean_reward and found["accepted"] == len(history) > 50
+    assert call("train", "confidit", named, "--model", model) == 0
+    assert call(*arguments) == 1
+    assert "was trained on names of features, not on rows of a log" in capsys.readouterr().err
+    text = tmp_path / "log.txt"
+    text.write_text(text_of(rounds=50))
+    assert call("replay", text, "confidit", "--model", model) == 0
+    for command in (("choose", model, rows), ("train", "confidit", rows, "--from", model)):
+        assert call(*command) == 1
+        assert "has learned from a log of decisions: replay goes on" in capsys.readouterr().err
+
+
 def test_tables(tmp_path, capsys):
     rng = np.random.default_rng(0)
     path, model = tmp_path / "log.csv", tmp_path / "model.cf"

@@ -13,8 +13,7 @@ from command_cases import call, started, text_of, three_classes, train
 
 import coactive_fast as cf
 from coactive_fast import cli
-from coactive_fast.commands import _learners
-from coactive_fast.learner._base import Learner
+from coactive_fast.commands import _learners, _train
 
 
 @pytest.fixture
@@ -63,11 +62,15 @@ def test_what_does_not_go_with_a_saved_model(learner, extra, expected, files, ca
 def test_other_rows_for_a_saved_model(files, capsys):
     model, other = files / "model.cf", files / "other.svm"
     assert train("confidit", files / "rows.svm", "--model", model) == 0
-    other.write_text("1 1:1\n1 2:1\n")  # narrower; and does it count from 0 or from 1?
-    assert train("confidit", other, "--from", model) == 1
-    assert "--first-label 0 or 1" in capsys.readouterr().err
-    assert train("confidit", other, "--from", model, "--first-label", 0, "--model", model) == 0
+    other.write_text("1 1:1\n1 2:1\n")  # narrower
+    assert train("confidit", other, "--from", model, "--model", model) == 0
     assert cf.load(model).rounds == 302
+    cf.load(model).save(files / "old.cf")  # without what it knows of labels, as older files
+    old = files / "old.cf"
+    assert train("confidit", other, "--from", old) == 1  # does it count from 0 or from 1?
+    assert "--first-label 0 or 1" in capsys.readouterr().err
+    assert train("confidit", other, "--from", old, "--first-label", 0, "--model", old) == 0
+    assert cf.load(old).rounds == 304
     other.write_text("1 1:1\n1 2:1 13:1\n")
     assert train("confidit", other, "--from", model, "--first-label", 0) == 1
     assert f"{other}: line 2: a feature index is out of range (1 ... 12)" in capsys.readouterr().err
@@ -137,10 +140,10 @@ def test_a_folder_that_may_not_be_written(files, monkeypatch, capsys):
 
 
 def test_a_disk_that_becomes_full(files, monkeypatch, capsys):
-    def full(self, path):
+    def full(learner, path, beside):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(Learner, "save", full)
+    monkeypatch.setattr(_train._store, "save", full)
     assert train("confidit", files / "rows.svm", "--model", files / "model.cf") == 1
     assert "--model" in (told := capsys.readouterr().err) and "No space left on device" in told
 
@@ -175,15 +178,18 @@ def test_output_that_nobody_takes(command, files):
     rows, model = files / "rows.svm", files / "model.cf"
     assert train("confidit", rows, "--model", model) == 0
     arguments = {"train": ("confidit", rows), "choose": (model, rows)}.get(command, ())
+    warned = ("coactive-fast train: warning: this model is not kept: --model OUT saves it\n"
+              if command == "train" else "")
     with open("/dev/full", "w") as full:
         process = started(files, command, *arguments, stdout=full, stderr=subprocess.PIPE,
                           text=True)
-        assert process.communicate()[1] == f"coactive-fast {command}: No space left on device\n"
+        assert process.communicate()[1] == \
+            f"{warned}coactive-fast {command}: No space left on device\n"
     assert process.returncode == 1
     process = started(files, command, *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                       text=True)
     process.stdout.close()
-    assert process.stderr.read() == ""  # nobody is there to be told
+    assert process.stderr.read() == warned  # nobody is there to be told the rest
     process.stderr.close()
     assert process.wait() == 1
 

@@ -186,7 +186,7 @@ def test_from_goes_on_as_one_stream(tmp_path, capsys):
     ('{"text": "a \\ud800", "label": 1}\n', "line 1: the text holds half of a character"),
     ('{"text": "a", "label": NaN}\n', "line 1: field 'label': expected a number, a name"),
     ('{"text": "a", "label": 1}\n{"text": "b", "label": "x"}\n',
-     "line 2: field 'label': expected a number, as before, got 'x'"),
+     "line 2: field 'label': expected a number, as the other labels are, got 'x'"),
     ('{"text": "a", "label": [1, 2]}\n', "expected one label, got 2"),
     ('{"text": "a", "label": 0.5}\n{"text": "b", "label": 1}\n', "0.5 is no class"),
     ("\n", "holds no rows"),
@@ -249,3 +249,52 @@ def test_what_is_beside_a_learner_does_not_change_it(tmp_path):
     assert cf.load(tmp_path / "with.cf").margin([1.0, 1.0]) == learner.margin([1.0, 1.0])
     learner.save(tmp_path / "without.cf")
     assert _store.loaded(tmp_path / "without.cf")[1] is None
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_numbers_of_classes_are_remembered(first, tmp_path, capsys):
+    """Where they count from too; and that they are no names."""
+    found = documents(120)
+    kinds = list(WORDS)
+    numbered = written(tmp_path, [{**one, "label": kinds.index(one["label"]) + first}
+                                  for one in found], "numbers.jsonl")
+    named, model = written(tmp_path, found), tmp_path / "model.cf"
+    assert train("confidit", numbered, "--text", "--features", 512, "--model", model) == 0
+    capsys.readouterr()
+    assert call("choose", model, numbered) == 0
+    guessed = np.array(capsys.readouterr().out.split(), dtype=int)
+    truth = np.array([kinds.index(one["label"]) + first for one in found])
+    right = int((guessed == truth).sum())
+    assert right > 100
+    assert call("choose", model, numbered, "--score") == 0
+    assert capsys.readouterr().out == (f"{right / 120:.4f} correct: {right} of 120 rows, "
+                                       f"{120 - right} mistakes\n")
+    assert call("choose", model, numbered, "--first-label", 1 - first) == 1
+    assert f"the classes of {model} count from {first}" in capsys.readouterr().err
+    assert train("confidit", named, "--from", model) == 1
+    assert "expected a number, as the model's classes are, got" in capsys.readouterr().err
+    head, arrays = _store.loaded(model)[1]
+    for wrong in ({"first_label": 2}, {"relevant": [1]}):
+        _store.save(cf.load(model), model, ({**head, **wrong}, arrays))
+        assert call("choose", model, numbered) == 1
+        assert "how it reads text is damaged: its labels" in capsys.readouterr().err
+    old = {key: value for key, value in head.items() if key not in ("first_label", "relevant")}
+    _store.save(cf.load(model), model, (old, arrays))  # as files were before they had these
+    assert call("choose", model, numbered) == 0
+    assert np.array_equal(np.array(capsys.readouterr().out.split(), int), guessed - first)
+
+
+def test_held_out_text(tmp_path, capsys):
+    docs, held = written(tmp_path, documents(120)), written(tmp_path, documents(40, seed=9), "h")
+    model = tmp_path / "model.cf"
+    assert train("confidit", docs, "--text", "--features", 512, "--held-out", held, "--model",
+                 model) == 0
+    shown = [line.split() for line in capsys.readouterr().out.splitlines() if " 120 " in line][0]
+    assert call("choose", model, held, "--score") == 0  # with the words of the whole file
+    share = float(capsys.readouterr().out.split()[0])
+    assert float(shown[-1]) == pytest.approx(1.0 - share, abs=1e-4)
+    with_it = _store.loaded(model)[1]
+    assert train("confidit", docs, "--text", "--features", 512, "--model", model) == 0
+    without = _store.loaded(model)[1]
+    assert with_it[0] == without[0]  # documents held out are not counted
+    np.testing.assert_array_equal(with_it[1]["df"], without[1]["df"])

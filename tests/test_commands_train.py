@@ -81,13 +81,14 @@ def test_converted_rows_are_the_same(rows, tmp_path, capsys):
 
 def test_standard_input(rows, monkeypatch, capsys):
     path, X, y = rows
-    feed(monkeypatch, path.read_bytes())
-    assert train("confidit", "-") == 1 and "--features N" in capsys.readouterr().err
-    assert train("confidit", "-", "--features", 12) == 1
-    assert "--set n_classes=K" in capsys.readouterr().err
-    assert train("confidit", "-", "--set", "n_classes=3", "--features", 12, "--first-label", 1) == 0
     expected = cf.Confidit(CLASSES).run(scipy.sparse.csr_matrix(X), y).mistakes.mean()
-    assert table(capsys.readouterr().out)[-1][1] == pytest.approx(expected, rel=1e-5)
+    as_it_comes = ("--set", "n_classes=3", "--features", 12, "--first-label", 1)
+    for options in ((), ("--features", 12), ("--set", "n_classes=3"), as_it_comes):
+        feed(monkeypatch, path.read_bytes())
+        assert train("confidit", "-", *options) == 0
+        told = capsys.readouterr().out
+        assert ("read to its end, 300 rows" in told) == (options is not as_it_comes)
+        assert table(told)[-1][1] == pytest.approx(expected, rel=1e-5)
 
 
 def test_filters_and_rows_of_many_labels(tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import sys
 import threading
 
 
@@ -15,6 +16,12 @@ class Stopped(KeyboardInterrupt):
     def __init__(self, number):
         super().__init__()
         self.number = number
+
+
+def warn(command, message):
+    """What is no error, but what one wants to know."""
+    if sys.stderr is not None:
+        print(f"coactive-fast {command}: warning: {message}", file=sys.stderr)
 
 
 @contextlib.contextmanager

@@ -2,10 +2,14 @@
 
 import json
 
+import numpy as np
+
 import coactive_fast as cf
 from coactive_fast.learner import _store
 
-from . import Trouble, _learners, _rows, _streams, _text
+from . import Trouble, _learners, _rows, _streams, _text, warn
+from ._labels import MODELS, Labels
+from ._reading import Reading, is_label
 
 
 def load(path, family=None):
@@ -36,12 +40,15 @@ def width(learner):
 
 def rank(options):
     """A JSON object a query: its name and the documents, best first."""
-    learner = load(options.model, "ranking")
+    learner, beside = loaded(options.model, "ranking")
+    reading = Reading.of(beside, options.model)
+    reading.refuse_other(options, options.model)
     if options.clicks or _streams.kind_of(options.file) == "clicks":
         queries = ((q.query, q.features, q.where)
                    for q in _streams.clicks(options.file, told=False))
     else:
-        data = _streams.ranking_data(options.file, width(learner), options.zero_based)
+        data = reading.ranking(options.file, options, width(learner), graded=False)
+        warn_of(reading.left_out, options)
         names = range(len(data)) if data.query_ids is None else data.query_ids.tolist()
         queries = ((name, query.features, f"{_streams.name_of(options.file)}: query {name}")
                    for name, query in zip(names, data, strict=True))
@@ -54,42 +61,108 @@ def rank(options):
         print(json.dumps({"query": name, "ranking": order.tolist()}), flush=True)
 
 
-def stream(options, family):
-    """The model, the stream in pieces that are as wide as it is, and the names of its classes;
-    labels count for nothing. Text is made into rows as the model's file says."""
-    learner, beside = loaded(options.model, family)
-    if beside is None:
+def is_text(beside):
+    """Whether a model was trained on plain text."""
+    return beside is not None and beside[0].get("kind") == _text.KIND
+
+
+def text_of(beside, path):
+    """`Words` of a model that was trained on text, and a `Reading` of its classes."""
+    words, classes = _text.Words.of(beside, path)
+    first, relevant = (beside[0].get(name) for name in ("first_label", "relevant"))
+    if first not in (None, 0, 1) or not is_label(relevant):
+        raise Trouble(f"{path}: how it reads text is damaged: its labels")
+    return words, Reading(first=first, classes=classes, relevant=relevant, known=True)
+
+
+def warn_of(left_out, options):
+    """Says that features without a column were left out."""
+    if left_out:
+        warn(options.command, f"{left_out:,} features have names that {options.model} does not "
+             "know: they were left out")
+
+
+class Stream:
+    """A model, and a stream in pieces that are as wide as it is. Labels count for nothing, unless
+    they are asked for. Text is made into rows as the model's file says."""
+
+    def __init__(self, options, family, labels=False):
+        self.options = options
+        self.learner, beside = loaded(options.model, family)
+        if is_text(beside):
+            self.rows = self._text(beside, labels)
+            self.columns = self.rows.columns
+            return
         if options.text is not None:
             raise Trouble(f"{options.model} was not trained on text: it has no words to go by")
-        return learner, _pieces(learner, options), []
-    words, classes = _text.Words.of(beside, options.model)
-    if options.zero_based:
-        raise Trouble("--zero-based is for svmlight text")
-    if options.text:
-        words.fields = _text.fields_of(options.text)
-    return learner, _text.TextRows(options.file, words).pieces(words.columns), classes
+        self.reading = Reading.of(beside, options.model)
+        self.reading.refuse_other(options, options.model)
+        self.columns, most = width(self.learner), self.learner.get_params().get("max_features")
+        if self.columns is None:
+            raise Trouble(f"{options.model} has learned nothing yet")
+        if most is not None:  # wider rows than it has seen
+            self.columns = None
+        self.rows = self.reading.rows(options.file, options, most or width(self.learner),
+                                      labels=self._labels() if labels else None,
+                                      fixed=most is None)
 
+    def _text(self, beside, labels):
+        options = self.options
+        words, self.reading = text_of(beside, options.model)
+        if options.zero_based:
+            raise Trouble("--zero-based is for svmlight text")
+        if options.text:
+            words.fields = _text.fields_of(options.text)
+        return _text.TextRows(options.file, words, labels=self._labels(), count=False,
+                              label=(options.label or "label") if labels else None)
 
-def _pieces(learner, options):
-    columns = width(learner)
-    if columns is None:
-        raise Trouble(f"{options.model} has learned nothing yet")
-    return _rows.Rows(options.file, columns, zero_based=options.zero_based).pieces(columns)
+    def _labels(self):
+        names = self.reading.classes
+        return Labels(names, named=bool(names), closed=True, why=MODELS)
+
+    def pieces(self):
+        yield from self.rows.pieces(self.columns)
+        if self.reading.features == "names":
+            warn_of(self.rows.left_out, self.options)
 
 
 def choose(options):
-    """A label a row, counted from --first-label: the best guess, nothing explored."""
-    learner, pieces, classes = stream(options, "multiclass")
-    for piece in pieces:
-        labels = learner.predict(piece.X).tolist()
-        print("\n".join(classes[label] if label < len(classes) else str(label + options.first_label)
+    """A label a row: the best guess, nothing explored."""
+    stream = Stream(options, "multiclass", options.score)
+    first = stream.reading.first_label(options.first_label, options.model) or 0
+    classes = stream.reading.classes
+    if options.score:
+        score(stream, first)
+        return
+    for piece in stream.pieces():
+        labels = stream.learner.predict(piece.X).tolist()
+        print("\n".join(classes[label] if label < len(classes) else str(label + first)
                         for label in labels), flush=True)
+
+
+def score(stream, first):
+    """How many guesses are right, of the rows that have a label."""
+    rows = right = without = 0
+    for piece in stream.pieces():
+        counts = piece.counts
+        _rows._check_single(np.maximum(counts, 1), lambda row, piece=piece: stream.rows.place(
+            piece, row), "a class is one label a row")
+        has = np.flatnonzero(counts)
+        guessed = stream.learner.predict(piece.X)[has] + first
+        right += int((guessed == piece.labels).sum())
+        rows += has.size
+        without += len(piece) - has.size
+    if rows == 0:
+        raise Trouble(f"{stream.rows.name}: no row has a label: --score compares with labels")
+    more = f"; {without:,} rows have no label" if without else ""
+    print(f"{right / rows:.4f} correct: {right:,} of {rows:,} rows, {rows - right:,} mistakes"
+          f"{more}")
 
 
 def forward(options):
     """1 or 0 a row, and the margin."""
-    learner, pieces, _ = stream(options, "filtering")
-    for piece in pieces:
+    stream = Stream(options, "filtering")
+    for piece in stream.pieces():
         for row in piece.singly():
-            print(int(learner.forward(row)), f"{learner.margin(row):.10g}")
+            print(int(stream.learner.forward(row)), f"{stream.learner.margin(row):.10g}")
         print(end="", flush=True)

@@ -37,9 +37,8 @@ class Documents:
 class HeldOut:
     """Queries that are not learned from, and what they say of a learner."""
 
-    def __init__(self, path, columns, zero_based):
-        self.name, self.columns = _streams.name_of(path), columns
-        self.data = _streams.ranking_data(path, columns, zero_based)
+    def __init__(self, path, data):
+        self.name, self.data = _streams.name_of(path), data
 
     def says(self, learner):
         try:

@@ -13,8 +13,9 @@ NOT_TYPED = {  # what cannot be made, or used, from words alone, and why
     "AppleTasting": "it is made of another learner",
     "ArmBandit": "it learns from rewards, as `replay` reads them from a log",
     "CustomPreferencePerceptron": "its rule is code of your own",
-    "LinearBandit": "it learns from rewards, as `replay` reads them from a log",
-    "OnlineRidge": "a file of rewards has no format yet",
+    "LinearBandit": "it learns from rewards, as `replay` reads them from a log; or, with --by, a "
+                    "model for each key",
+    "OnlineRidge": "it learns a model for each key, with --by",
     "RankingSVM": "it keeps every pair it is shown",
 }
 FAMILIES = {

@@ -41,12 +41,7 @@ def progress():
 
 def format_of(path):
     """"dsjson", "cb" or "table", by the first bytes."""
-    if _streams.is_stdin(path):
-        start = _streams._stdin_start()
-    else:
-        with _streams.source(path) as file:
-            start = bytearray(1 << 16)
-            start = bytes(start[:file.readinto(start)])
+    start = _streams.start_of(path)
     if start.startswith(TABLES):
         return "table"
     text = start.removeprefix(_streams.BOM).lstrip()
@@ -144,8 +139,11 @@ def saved(path):
     if beside is None:
         return learner, None
     head = beside[0]
+    if head.get("kind") == "rows" and head.get("features") == "indices":
+        return learner, None
     if head.get("kind") != KIND:
-        raise Trouble(f"{path} was trained on {head.get('kind')}, not on rows of a log")
+        what = {"rows": "names of features"}.get(head.get("kind"), head.get("kind"))
+        raise Trouble(f"{path} was trained on {what}, not on rows of a log")
     names = (head.get("names"), head.get("context_names"))
     if not isinstance(head.get("table"), bool) or any(
             not isinstance(one, (list, type(None))) for one in names):

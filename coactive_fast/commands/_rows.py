@@ -12,6 +12,7 @@ from coactive_fast.data._svmlight import Grown, Pairs
 from coactive_fast.learner import _file
 
 from . import Trouble, _streams
+from ._labels import Labels
 
 KEEP = 1 << 28  # bytes of rows that stay in memory, so that their text is parsed only once
 KIND = "Rows"
@@ -113,7 +114,8 @@ class Scan(NamedTuple):
 
 
 class Rows:
-    """The rows of a file or of standard input; `TextRows` are those of plain text.
+    """The rows of a file or of standard input; `TextRows` are those of plain text, `NamedRows`
+    those of labels or features that are words.
 
     Parameters
     ----------
@@ -125,12 +127,10 @@ class Rows:
         Each row must have one label; an error says this about it.
     """
 
-    named = False  # whether labels are names, which have numbers here
-
     def __init__(self, path, columns=None, *, zero_based=False, single=None):
         self.path, self.name = path, _streams.name_of(path)
         self.columns, self.zero_based, self.single = columns, zero_based, single
-        self.kept, self.unit = None, "line"
+        self.kept, self.unit, self.labels = None, "line", Labels(named=False)
         kind = _streams.kind_of(path)
         if kind == "clicks":
             raise Trouble(f"{self.name} is a log of clicks, which only ranking learners read")
@@ -144,10 +144,10 @@ class Rows:
 
     def number_of(self, relevant):
         """The label that --relevant names."""
-        if isinstance(relevant, str):
-            raise Trouble(f"--relevant {relevant}: expected a number: labels have names in plain "
-                          "text only (--text)")
-        return relevant
+        if isinstance(relevant, str) and self.labels.named is False:
+            raise Trouble(f"--relevant {relevant}: expected a number: {self.name} has no names of "
+                          "labels")
+        return self.labels.number_of(relevant)
 
     def place(self, piece, row):
         """Where a row of a piece stands."""
@@ -185,9 +185,9 @@ class Rows:
                     fraction)
 
     def pieces(self, columns):
-        """The pieces as matrices of so many columns."""
+        """The pieces as matrices of so many columns; None: each as wide as it comes."""
         for piece in self._parsed() if self.kept is None else self.kept:
-            yield piece.widened(columns)
+            yield piece if columns is None else piece.widened(columns)
 
     @functools.cached_property
     def whole(self):

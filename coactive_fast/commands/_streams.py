@@ -1,10 +1,13 @@
 """Files and standard input as byte streams, and as queries and clicks."""
 
+import bz2
 import contextlib
 import errno
 import io
 import json
+import lzma
 import sys
+import zlib
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +20,8 @@ from . import Trouble
 
 MAGIC = _file.MAGIC
 BOM = b"\xef\xbb\xbf"  # what some editors put in front of UTF-8
+UNPACK = dict(zip(PACKED, (lambda: zlib.decompressobj(31), bz2.BZ2Decompressor,
+                           lzma.LZMADecompressor), strict=True))
 
 
 def is_stdin(path):
@@ -87,14 +92,32 @@ def _stdin_reader():
     return readinto
 
 
-def kind_of(path):
-    """"clicks", "ranking", "rows" or "converted", by name and first line."""
+START = 1 << 16  # bytes of a stream by which its form is told
+
+
+def start_of(path):
+    """The first bytes, unpacked; of standard input those that are there already."""
     if is_stdin(path):
-        start = _stdin_start()
-    else:
-        with source(path) as file:
-            start = bytearray(4096)
-            start = bytes(start[:file.readinto(start)])
+        return _unpacked(_stdin_start())
+    with source(path) as file:
+        start = bytearray(START)
+        return bytes(start[:file.readinto(start)])
+
+
+def _unpacked(start):
+    """The beginning of what begins so packed; a piece of a packed stream will do."""
+    for magic, unpack in UNPACK.items():
+        if start.startswith(magic):
+            try:
+                return unpack().decompress(start)
+            except (OSError, EOFError, zlib.error, lzma.LZMAError):
+                return b""
+    return start
+
+
+def kind_of(path, start=None):
+    """"clicks", "ranking", "rows" or "converted", by the first line."""
+    start = start_of(path) if start is None else start
     if start.startswith(MAGIC):
         return "converted"
     text = start.removeprefix(BOM).lstrip()

@@ -21,6 +21,7 @@ import scipy.sparse
 from coactive_fast.learner._extras import require
 
 from . import Trouble, _rows, _streams
+from ._labels import Labels
 
 COLUMNS = 1 << 18  # where nobody says how many
 PIECE = 1 << 16  # bytes of text that are read at once, at most
@@ -66,11 +67,11 @@ class Words:
             X.data[begin:end] = weight / np.sqrt(weight @ weight) if len(weight) else weight
         return X
 
-    def told(self, classes):
-        """For `_store.save`: plain data and arrays."""
+    def told(self, classes, **more):
+        """For `_store.save`: plain data and arrays; with `more` of the labels."""
         places = np.flatnonzero(self.df)
         return ({**self.settings, "fields": list(self.fields), "documents": self.documents,
-                 "classes": list(classes)}, {"places": places, "df": self.df[places]})
+                 "classes": list(classes), **more}, {"places": places, "df": self.df[places]})
 
     @classmethod
     def of(cls, beside, path):
@@ -115,44 +116,28 @@ class TextRows(_rows.Rows):
     label : str, optional
         The field of the label or of the list of labels; None: they are not looked at, and the
         documents are not counted.
-    classes : list of str
-        Names of labels that are known already, by their numbers.
-    most : int, optional
-        No more classes than these.
+    labels : Labels, optional
     single : str, optional
         As in `Rows`.
-
-    Names of labels get numbers in the order in which they come. A file has names or numbers, not
-    both.
+    count : bool
+        Whether each document is one more.
     """
 
-    def __init__(self, path, words, *, label=None, classes=(), most=None, single=None):
+    def __init__(self, path, words, *, label=None, labels=None, single=None, count=True):
         if _streams.kind_of(path) == "converted":
             raise Trouble(f"{path} is a converted file, and text is wanted")
         self.path, self.name, self.unit = path, _streams.name_of(path), "line"
         self.columns, self.single, self.kept = words.columns, single, None
-        self.start, self.label, self.most = words, label, most
-        self.words, self.numbers = words, {name: i for i, name in enumerate(classes)}
-        self.named = True if self.numbers else None
+        self.start, self.label, self.count = words, label, count and label is not None
+        self.words, self.labels = words, Labels() if labels is None else labels
 
-    @property
-    def classes(self):
-        """The names of the labels, by their numbers; none where labels are numbers."""
-        return list(self.numbers)
-
-    def told(self):
+    def told(self, first, relevant):
         """What goes into the model's file."""
-        return self.words.told(self.classes if self.named else [])
-
-    def number_of(self, relevant):
-        """The number of the label that --relevant names."""
-        if relevant is None or isinstance(relevant, float) and not self.named:
-            return relevant
-        name = f"{relevant:.10g}" if isinstance(relevant, float) else relevant
-        return float(self.numbers.setdefault(name, len(self.numbers)))
+        names = self.labels.names if self.labels.named else []
+        return self.words.told(names, first_label=first, relevant=relevant)
 
     def _parsed(self):
-        self.words = self.start.copy() if self.label is not None else self.start
+        self.words = self.start.copy() if self.count else self.start
         number = 0
         with _streams.source(self.path) as file:
             for lines in _blocks(file):
@@ -193,24 +178,13 @@ class TextRows(_rows.Rows):
         return [self._label(one, where) for one in (given if isinstance(given, list) else [given])]
 
     def _label(self, one, where):
-        named = isinstance(one, str)
-        if not (one.isprintable() if named else _is_number(one)):
+        if not (one.isprintable() if isinstance(one, str) else _is_number(one)):
             raise Trouble(f"{where}: expected a number, a name in one line, or a list of these, "
                           f"got {one!r:.60}")
-        if self.named is None:
-            self.named = named
-        elif self.named != named:
-            raise Trouble(f"{where}: expected a {'name' if self.named else 'number'}, as before, "
-                          f"got {one!r:.60}")
-        if not named:
-            return float(one)
-        if one not in self.numbers and self.most is not None and len(self.numbers) >= self.most:
-            raise Trouble(f"{where}: {one!r:.60} is none of the model's classes: "
-                          f"{', '.join(self.classes)[:200]}")
-        return float(self.numbers.setdefault(one, len(self.numbers)))
+        return self.labels.of(one, where)
 
     def _piece(self, texts, labels, places):
-        X = self.words.rows(texts, count=self.label is not None)
+        X = self.words.rows(texts, count=self.count)
         counts = np.array([len(own) for own in labels])
         ends = None if (counts == 1).all() else np.cumsum(counts)
         flat = np.array([label for own in labels for label in own], dtype=np.float64)

@@ -119,7 +119,7 @@ class Fleet(FleetCalls):
 
     # --- opening --------------------------------------------------------------------------------
 
-    def _create(self, path, template, capacity, prior, weight, keep):
+    def _create(self, path, template, capacity, prior, weight, keep, beside=None):
         if template is None or capacity is None:
             raise TypeError('template and capacity must be given with mode="w"')
         slots = count("capacity", capacity, least=1, most=MOST)
@@ -134,6 +134,9 @@ class Fleet(FleetCalls):
         head = {"fleet": 1, "capacity": slots, "prior_weight": weight, "keep": keep,
                 "template": _store.encode(template, arrays, "template"),
                 "prior": _store.encode(prior, arrays, "prior")}
+        if beside is not None:
+            head["beside"] = beside
+        self._beside = beside
         self._kind = kind(template, prior, weight)
         self._begin(File.create(path, _file.to_bytes(head, arrays)), slots, keep)
 
@@ -150,6 +153,7 @@ class Fleet(FleetCalls):
                 prior = _store.decode(head["prior"], arrays)
                 self._kind = kind_of(found)(found, prior, head["prior_weight"])
                 slots, keep = head["capacity"], head["keep"]
+                self._beside = head.get("beside")
             except (LookupError, TypeError, ValueError, AttributeError) as error:
                 raise ValueError(f"{file.path!r}: {error}") from error
             if template is not None:
@@ -298,6 +302,21 @@ class Fleet(FleetCalls):
 
     def __reduce__(self) -> Any:
         raise TypeError("a Fleet cannot be copied or pickled: open its file with mode='r'")
+
+
+def create(path: str | os.PathLike[str] | None, template: Learner, capacity: int,
+           beside: dict[str, Any]) -> Fleet:
+    """A new `Fleet`, whose file also tells how its rows are made: plain data, which no model
+    depends on."""
+    fleet = Fleet.__new__(Fleet)
+    fleet._create(path, template, capacity, None, 1.0, False, beside)
+    _fleets.add(fleet)
+    return fleet
+
+
+def beside_of(fleet: Fleet) -> Any:
+    """What `create` was given; None of other fleets."""
+    return fleet._beside
 
 
 def _put_in_order(file, records):

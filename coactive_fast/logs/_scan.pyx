@@ -3,6 +3,7 @@
 import numpy
 
 cimport numpy as np
+from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport INT32_MAX, int32_t, int64_t
 from libc.string cimport memcpy, memset
 
@@ -12,6 +13,7 @@ from coactive_fast._table cimport (
     CF_LOG_PLAIN,
     cf_get_library,
     cf_log,
+    cf_log_heads,
     cf_log_name,
     cf_log_names,
     cf_log_names_room,
@@ -122,6 +124,25 @@ cdef np.ndarray larger(np.ndarray array, Py_ssize_t size, Py_ssize_t used):
     return grown
 
 
+cdef int refuse_place(Pieces self, cf_log *log, int status) except -1:
+    """The error, which names the file, the line and the field."""
+    message = (<bytes>cf_get_library().status_message(status)).decode()
+    line = bytes(self.buffer[log.bad_line:self.buffer.index(b"\n", log.bad_line)])
+    where, field = f"{self.name}: line {log.line}: ", None
+    if log.field != NULL:
+        field = (<bytes>log.field[:log.field_length]).decode("utf-8", "backslashreplace")
+        where += f"field {short(field, 60)!r}: "
+    if status == CF_EVALUE:
+        message = f"{RANGES.get(field, message)}, got {log.got:.10g}"
+    elif log.bad > log.bad_line:
+        at = log.bad - log.bad_line
+        rest = line[at:].decode("utf-8", "backslashreplace")
+        message += f", got {short(rest, 40)!r} in column {at + 1}" if rest else \
+            ", and the line ends"
+    shown = short(line.decode("utf-8", "backslashreplace"), 80)
+    raise ValueError(f"{where}{message}: {shown!r}")
+
+
 cdef class Rounds(Pieces):
     """The rounds of a file. The arrays of a piece: actions and shared (numbers of names) with
     action_values and shared_values, row_ends (pairs), round_ends (rows), shared_ends (pairs),
@@ -200,7 +221,7 @@ cdef class Rounds(Pieces):
                 status = cf_get_library().log_read_json(&self.log, &self.rules, begin,
                                                         self.length)
         if status:
-            self.refuse(status)
+            refuse_place(self, &self.log, status)
         self.length = self.log.used
         actions, shared, rounds = self.log.actions.n, self.log.shared.n, self.log.n_rounds
         self.actions, self.action_values = (self.arrays["action"][:actions],
@@ -213,30 +234,73 @@ cdef class Rounds(Pieces):
             for name in ("round_end", "shared_end", "chosen", "cost", "probability"))
         return 0
 
-    cdef int refuse(self, int status) except -1:
-        """The error, which names the file, the line and the field."""
-        message = (<bytes>cf_get_library().status_message(status)).decode()
-        line = bytes(self.buffer[self.log.bad_line:self.buffer.index(b"\n", self.log.bad_line)])
-        where, field = f"{self.name}: line {self.log.line}: ", None
-        if self.log.field != NULL:
-            field = (<bytes>self.log.field[:self.log.field_length]).decode("utf-8",
-                                                                           "backslashreplace")
-            where += f"field {short(field, 60)!r}: "
-        if status == CF_EVALUE:
-            message = f"{RANGES.get(field, message)}, got {self.log.got:.10g}"
-        elif self.log.bad > self.log.bad_line:
-            at = self.log.bad - self.log.bad_line
-            rest = line[at:].decode("utf-8", "backslashreplace")
-            message += f", got {short(rest, 40)!r} in column {at + 1}" if rest else \
-                ", and the line ends"
-        shown = short(line.decode("utf-8", "backslashreplace"), 80)
-        raise ValueError(f"{where}{message}: {shown!r}")
-
     @property
     def left_out(self):
         """How many rounds had no decision, were not to be learned from, had no label."""
         return {"dangling": self.log.n_dangling, "not learned": self.log.n_unlearned,
                 "unlabelled": self.log.n_unlabelled}
+
+
+cdef class Lines(Pieces):
+    """Rows of a file, a line each: features by name, and what stands in front of them. The arrays
+    of a piece: names (numbers), values, row_ends (pairs), lines (numbers of lines).
+
+    `bare`: a line is ``label name:value ...``; else VW's ``... |namespace name:value ...``.
+    """
+
+    cdef cf_log log
+    cdef cf_log_heads places
+    cdef Names table
+    cdef bint bare
+    cdef readonly np.ndarray names, values, row_ends, lines
+
+    def __init__(self, file, name, Names names, bare, piece=PIECE):
+        Pieces.__init__(self, file, name, piece)
+        self.table, self.bare = names, bare
+
+    cdef int make_room(self) except -1:
+        cdef Py_ssize_t pairs = cf_log_pairs_room(len(self.buffer))
+        cdef Py_ssize_t rows = cf_log_rounds_room(len(self.buffer))
+        self.arrays = {"name": numpy.empty(pairs, numpy.int32), "value": numpy.empty(pairs),
+                       **{name: numpy.empty(rows, numpy.int64) for name in ("row_end", "line")},
+                       **{name: numpy.empty(rows, numpy.intp) for name in ("begin", "end")}}
+        self.log.actions.name = <int32_t *>np.PyArray_DATA(self.arrays["name"])
+        self.log.actions.value = <double *>np.PyArray_DATA(self.arrays["value"])
+        self.log.row_end = <int64_t *>np.PyArray_DATA(self.arrays["row_end"])
+        self.places.line = <int64_t *>np.PyArray_DATA(self.arrays["line"])
+        self.places.begin = <ptrdiff_t *>np.PyArray_DATA(self.arrays["begin"])
+        self.places.end = <ptrdiff_t *>np.PyArray_DATA(self.arrays["end"])
+        return 0
+
+    cdef int refuse_length(self) except -1:
+        if len(self.buffer) > LONGEST:
+            raise ValueError(f"{self.name}: line {self.log.line + 1}: a line is longer than "
+                             f"{LONGEST >> 20} MiB")
+        return 0
+
+    cdef int read(self, const char *begin) except -1:
+        cdef int status
+        if self.log.line == 0 and self.length >= 3 and begin[:3] == b"\xef\xbb\xbf":
+            memset(<char *>begin, b" "[0], 3)   # what some editors put in front of UTF-8
+        self.table.make_room(self.length)
+        self.log.names = &self.table.names
+        self.log.actions.n = self.log.n_rows = 0
+        with nogil:
+            status = cf_get_library().log_read_lines(&self.log, &self.places, self.bare, begin,
+                                                     self.length)
+        if status:
+            refuse_place(self, &self.log, status)
+        pairs, rows = self.log.actions.n, self.log.n_rows
+        self.names, self.values = self.arrays["name"][:pairs], self.arrays["value"][:pairs]
+        self.row_ends, self.lines = self.arrays["row_end"][:rows], self.arrays["line"][:rows]
+        return 0
+
+    def heads(self):
+        """``(text, touches)`` of each row: its head as bytes, and whether a | touches it."""
+        cdef Py_ssize_t i
+        cdef const char *begin = self.buffer
+        return [(begin[self.places.begin[i]:self.places.end[i]],
+                 begin[self.places.end[i]] == b"|"[0]) for i in range(self.log.n_rows)]
 
 
 cdef str short(str text, Py_ssize_t most):

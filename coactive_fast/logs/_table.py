@@ -85,6 +85,45 @@ class _Plan:
                 for column in distinct(tuple(columns), "columns", what)]
 
 
+# --- numbers of a batch --------------------------------------------------------------------------
+
+
+def matrix(batch, columns, dtype):
+    """Their numbers, a row a row, and the names of the parts."""
+    parts, names = [], []
+    for column in columns:
+        values = batch.table(column)
+        if values is None:
+            parts.append(required(batch, column)[:, None])
+            names.append(str(column))
+        else:
+            parts.append(values)
+            names += [f"{column}[{i}]" for i in range(values.shape[1])]
+    with np.errstate(over="ignore"):
+        found = (np.concatenate(parts, axis=1) if parts
+                 else np.empty((len(batch), 0))).astype(dtype, copy=False)
+    bad = np.argwhere(~np.isfinite(found))
+    if bad.size:
+        row, j = bad[0].tolist()
+        raise ValueError(f"{batch.place(row)}: column {names[j]!r}: expected a finite number "
+                         f"of {dtype}")
+    return found, names
+
+
+def required(batch, column, where=None):
+    """The numbers of a column; none may be missing (of these rows)."""
+    values, missing = batch.numbers(column)
+    bad = missing | ~np.isfinite(values)
+    if where is not None:
+        bad &= where
+    if bad.any():
+        row = int(bad.argmax())
+        got = "nothing" if missing[row] else values[row]
+        raise ValueError(f"{batch.place(row)}: column {column!r}: expected a finite number, "
+                         f"got {got}")
+    return values
+
+
 # --- a row an action ------------------------------------------------------------------------------
 
 
@@ -97,45 +136,11 @@ class _Rounds:
         self.reward, self.probability = Grown(np.float64), Grown(np.float64)
         self.groups: list[object] = []
 
-    def matrix(self, batch, columns):
-        """Their numbers, a row a row, and the names of the parts."""
-        parts, names = [], []
-        for column in columns:
-            values = batch.table(column)
-            if values is None:
-                parts.append(self.required(batch, column)[:, None])
-                names.append(str(column))
-            else:
-                parts.append(values)
-                names += [f"{column}[{i}]" for i in range(values.shape[1])]
-        with np.errstate(over="ignore"):
-            found = (np.concatenate(parts, axis=1) if parts
-                     else np.empty((len(batch), 0))).astype(self.dtype, copy=False)
-        bad = np.argwhere(~np.isfinite(found))
-        if bad.size:
-            row, j = bad[0].tolist()
-            raise ValueError(f"{batch.place(row)}: column {names[j]!r}: expected a finite number "
-                             f"of {self.dtype}")
-        return found, names
-
-    def required(self, batch, column, where=None):
-        """The numbers of a column; none may be missing (of these rows)."""
-        values, missing = batch.numbers(column)
-        bad = missing | ~np.isfinite(values)
-        if where is not None:
-            bad &= where
-        if bad.any():
-            row = int(bad.argmax())
-            got = "nothing" if missing[row] else values[row]
-            raise ValueError(f"{batch.place(row)}: column {column!r}: expected a finite number, "
-                             f"got {got}")
-        return values
-
     def outcome(self, batch, rows):
         """Reward and probability of some rows of a batch, by a mask."""
         plan = self.plan
-        reward = self.required(batch, plan.told["reward"], rows)[rows]
-        probability = self.required(batch, plan.told["probability"], rows)
+        reward = required(batch, plan.told["reward"], rows)[rows]
+        probability = required(batch, plan.told["probability"], rows)
         bad = rows & ~((probability > 0.0) & (probability <= 1.0))
         if bad.any():
             row = int(bad.argmax())
@@ -177,8 +182,8 @@ class _Actions(_Rounds):
         begins = np.ones(count, bool)
         begins[1:] = keys[1:] != keys[:-1]
         begins[0] = self.last is None or keys[0] != self.last[0]
-        matrix, self.names = self.matrix(batch, plan.features)
-        flags = self.required(batch, plan.told["chosen"])
+        features, self.names = matrix(batch, plan.features, self.dtype)
+        flags = required(batch, plan.told["chosen"])
         wrong = (flags != 0.0) & (flags != 1.0)
         if wrong.any():
             row = int(wrong.argmax())
@@ -190,7 +195,7 @@ class _Actions(_Rounds):
         self._same_in_round(batch, begins)
         self.group(batch, begins)
         self.ids.append(_numbers_of(keys[begins]))
-        self.features.append(matrix.reshape(-1))
+        self.features.append(features.reshape(-1))
         self.begins.append(np.flatnonzero(begins) + self.rows)
         self.chosen.append(np.flatnonzero(chosen) + self.rows)
         self.rows += count
@@ -218,7 +223,7 @@ class _Actions(_Rounds):
         """The context: that of a round's first row, which the others repeat."""
         if not self.plan.context:
             return
-        found, self.contexts = self.matrix(batch, self.plan.context)
+        found, self.contexts = matrix(batch, self.plan.context, self.dtype)
         first = np.maximum.accumulate(np.where(begins, np.arange(len(batch)), -1))
         expected = found[first]
         expected[first < 0] = self.before
@@ -268,7 +273,7 @@ class _Choices(_Rounds):
 
     def take(self, batch):
         column = self.plan.told["action"]
-        values = self.required(batch, column)
+        values = required(batch, column)
         wrong = (values < 0.0) | (values != np.floor(values)) | (values >= 2.0**31)
         if wrong.any():
             row = int(wrong.argmax())
@@ -276,7 +281,7 @@ class _Choices(_Rounds):
                              f"0 on, got {values[row]}")
         every = np.ones(len(batch), bool)
         self.outcome(batch, every)
-        found, self.contexts = self.matrix(batch, self.plan.context)
+        found, self.contexts = matrix(batch, self.plan.context, self.dtype)
         self.context.append(found.reshape(-1))
         self.group(batch, every)
         self.chosen.append(values.astype(np.int64))

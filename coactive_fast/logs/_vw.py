@@ -159,7 +159,7 @@ class Hashed:
         return tuple(found)
 
 
-class _Names:
+class Names:
     """All names that were seen, as text by their numbers."""
 
     def __init__(self, chain):
@@ -188,6 +188,15 @@ class _Names:
 # --- rounds ---------------------------------------------------------------------------------------
 
 
+def pairs_of(columns, numbers, values, ends, all_names):
+    """Columns, values and ends of rows whose features are these numbers of names; what has no
+    column is left out."""
+    found, kept = columns.take(numbers, all_names)
+    if kept is not None:
+        values, ends = values[kept], np.concatenate([[0], np.cumsum(kept)])[ends]
+    return found, values, ends
+
+
 class _Matrix:
     """Rows of one kind, as they come."""
 
@@ -198,11 +207,9 @@ class _Matrix:
         self.ends.append([0])
 
     def take(self, numbers, values, ends, all_names):
-        begin = self.values.size
-        found, kept = self.columns.take(numbers, all_names)
-        if kept is not None:
-            self.left_out += int(kept.size - found.size)
-            values, ends = values[kept], np.concatenate([[0], np.cumsum(kept)])[ends]
+        begin, given = self.values.size, numbers.size
+        found, values, ends = pairs_of(self.columns, numbers, values, ends, all_names)
+        self.left_out += int(given - found.size)
         self.indices.append(found)
         self.values.append(values)
         self.ends.append(ends + begin)
@@ -232,7 +239,7 @@ class _Rounds:
 
     def __init__(self, actions, shared, chain):
         self.actions, self.shared = _Matrix(actions), _Matrix(shared)
-        self.names, self.rows = _Names(chain), 0
+        self.names, self.rows = Names(chain), 0
         self.last, self.text = None, None  # the file before, the format of all
         self.left_out: Counter[str] = Counter()
         self.files: list[str] = []

@@ -21,7 +21,7 @@ import numpy as np
 
 from .logs import BanditLog
 
-__all__ = ["column_of", "from_vw", "murmur3"]
+__all__ = ["column_of", "from_vw", "murmur3", "rows_from_lines"]
 
 DEPTH = 64  # objects and arrays within each other
 BLANKS = " \t\r"
@@ -453,3 +453,55 @@ def _feature(text, weight):
 def _until(text, marks):
     end = next((i for i, mark in enumerate(text) if mark in marks), len(text))
     return text[:end], text[end:]
+
+
+# --- rows without rounds --------------------------------------------------------------------------
+
+
+def rows_from_lines(data: bytes, *, bare: bool = False) -> list[tuple[int, str, dict[str, float]]]:
+    """``(line, head, features)`` of each row of text that has a row a line.
+
+    A line is VW's, whose head ends with the first ``|``; or, with `bare`, a label and features
+    with blanks between: the head is its first word, unless that holds a colon, and a ``qid:``
+    behind it. A word that begins with # then ends the line. A name that stands twice adds up; what
+    is 0 is none.
+
+    Examples
+    --------
+    >>> from coactive_fast.reference.logs_read import rows_from_lines
+    >>> rows_from_lines(b"3 'tag |f a b:2\\n")
+    [(1, "3 'tag", {'f^a': 1.0, 'f^b': 2.0})]
+    >>> rows_from_lines(b"sport goal:2 ball # why", bare=True)
+    [(1, 'sport', {'goal': 2.0, 'ball': 1.0})]
+    """
+    found = []
+    for number, line in enumerate(data.decode("utf-8-sig").split("\n"), 1):
+        line = re.sub(r"(^|[ \t\r])#.*", "", line) if bare else line
+        if not line.strip(BLANKS):
+            continue
+        if bare:
+            head, rest = re.match(r"[ \t\r]*((?:[^ \t\r:]+(?![^ \t\r]))?"
+                                  r"(?:[ \t\r]*qid:[^ \t\r]*)?)(.*)", line, re.DOTALL).groups()
+            features = _bare(rest)
+        else:
+            head, bar, rest = line.partition("|")
+            features = _spaces(rest) if bar else []
+        row: dict[str, float] = {}
+        for feature, value in features:
+            row[_name(*feature)] = row.get(_name(*feature), 0.0) + value
+        found.append((number, head.strip(BLANKS), row))
+    return found
+
+
+def _bare(rest):
+    """The features of a line without namespaces."""
+    found, place = [], 0
+    while rest := rest.lstrip(BLANKS):
+        (key, word, value), rest = _feature(rest, 1.0)
+        if rest.startswith("|"):
+            raise ValueError("expected name, name:number or name:word")
+        if word == "":
+            word, place = place, place + 1
+        if value != 0.0:
+            found.append((("", key, word), _finite(value)))
+    return found

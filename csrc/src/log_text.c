@@ -299,3 +299,75 @@ int cf_log_read_text(cf_log *self, const cf_log_rules *rules, const char *text, 
     self->used = first - text;
     return status;
 }
+
+/* --- rows without rounds --------------------------------------------------------------------- */
+
+/* Moves behind the next token; its end. */
+static const char *token(reader *r)
+{
+    while (!ends_word(*r->p))
+        r->p++;
+    return r->p;
+}
+
+/* The head of a bare line: a label, which has no colon, and a query. */
+static const char *bare_head(reader *r)
+{
+    const char *begin = r->p, *end = token(r);
+    if (memchr(begin, ':', (size_t)(end - begin)) != NULL)
+        r->p = end = begin;
+    skip_blanks(r);
+    if (strncmp(r->p, "qid:", 4) == 0)
+        end = token(r);
+    return end;
+}
+
+static int bare_features(reader *r)
+{
+    int32_t space = cf_log_space(r->out, (word){r->p, 0}), place = 0;
+    int status = CF_OK;
+    for (skip_blanks(r); status == CF_OK && *r->p != '\n' && *r->p != '#'; skip_blanks(r)) {
+        status = feature(r, &r->out->actions, space, 1.0, &place);
+        if (status == CF_OK && *r->p == '|')
+            status = cf_log_refuse(r->out, CF_EFEATURE, "|", 1);
+    }
+    return status;
+}
+
+static const char *vw_head(reader *r)
+{
+    const char *end = r->p;
+    for (; *r->p != '|' && *r->p != '\n'; r->p++)
+        if (!is_blank(*r->p))
+            end = r->p + 1;
+    return end;
+}
+
+int cf_log_read_lines(cf_log *self, const cf_log_heads *heads, int bare, const char *text,
+                      ptrdiff_t length)
+{
+    const char *end = text + length;
+    reader r = {.out = self, .p = text, .end = end - 1};
+    for (const char *line = text; line < end; line = r.p + 1) {
+        r.p = line;
+        self->line++;
+        skip_blanks(&r);
+        if (*r.p != '\n' && !(bare && *r.p == '#')) {
+            const ptrdiff_t row = self->n_rows;
+            heads->line[row] = self->line;
+            heads->begin[row] = r.p - text;
+            heads->end[row] = (bare ? bare_head(&r) : vw_head(&r)) - text;
+            const int status = bare ? bare_features(&r) : features(&r, &self->actions);
+            if (status != CF_OK) {
+                self->bad_line = line - text;
+                self->bad = r.p - text;
+                return status;
+            }
+            cf_log_end_row(self);
+        }
+        while (*r.p != '\n') /* a comment */
+            r.p++;
+    }
+    self->used = length;
+    return CF_OK;
+}

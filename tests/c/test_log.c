@@ -5,6 +5,7 @@
 /* A reader with memory for pieces of `most` bytes; names for `pieces` of them. */
 static cf_log_names names;
 static cf_log out;
+static cf_log_heads heads;
 
 static void fresh(ptrdiff_t most, int pieces)
 {
@@ -30,6 +31,9 @@ static void fresh(ptrdiff_t most, int pieces)
     out.chosen = take_bytes((size_t)rounds * 8, 0, 0);
     out.cost = take_doubles(rounds);
     out.probability = take_doubles(rounds);
+    heads.begin = take_bytes((size_t)rounds * sizeof(ptrdiff_t), 0, 0);
+    heads.end = take_bytes((size_t)rounds * sizeof(ptrdiff_t), 0, 0);
+    heads.line = take_bytes((size_t)rounds * 8, 0, 0);
 }
 
 static int read_piece(const char *text, ptrdiff_t length, int json, int skip, int last)
@@ -46,6 +50,12 @@ static int read(const char *text, int json)
     const ptrdiff_t length = (ptrdiff_t)strlen(text);
     fresh(length, 1);
     return read_piece(text, length, json, 0, 1);
+}
+
+static int read_lines(const char *text, ptrdiff_t length, int bare)
+{
+    out.actions.n = out.n_rows = 0;
+    return cf_log_read_lines(&out, &heads, bare, TAKE_COPY(text, length), length);
 }
 
 /* The name that pair i of the actions has: key, then word. */
@@ -116,6 +126,79 @@ TEST(an_example_of_text)
     CHECK_INT(names.name[out.actions.name[4]].key, 2);
     check_name(&out.actions, 5, "e", "wordhttp://a|b", 0, 1.0);
     release();
+}
+
+/* Rows without rounds: where their heads are, which lines they stand in, how far their pairs go. */
+static void check_row(ptrdiff_t row, const char *text, const char *head, int line, int pairs)
+{
+    CONTEXT("row %td", row);
+    const ptrdiff_t length = heads.end[row] - heads.begin[row];
+    CHECK_INT(length, strlen(head));
+    CHECK(memcmp(text + heads.begin[row], head, strlen(head)) == 0);
+    CHECK_INT(heads.line[row], line);
+    CHECK_INT(out.row_end[row], pairs);
+    CONTEXT("%s", "");
+}
+
+TEST(lines_of_vw)
+{
+    const char *text = " 3 2.0 'tag |u:2 age:31 new |e :4\n\n\t\n|u old\n7\n x|u a:0 b\r\n";
+    fresh((ptrdiff_t)strlen(text), 1);
+    CHECK_INT(read_lines(text, (ptrdiff_t)strlen(text), 0), CF_OK);
+    CHECK_INT(out.n_rows, 4);
+    check_row(0, text, "3 2.0 'tag", 1, 3);
+    check_row(1, text, "", 4, 4);
+    check_row(2, text, "7", 5, 4);
+    check_row(3, text, "x", 6, 5);
+    check_name(&out.actions, 0, "u", "age", CF_LOG_PLAIN, 62.0);
+    check_name(&out.actions, 1, "u", "new", CF_LOG_PLAIN, 2.0);
+    check_name(&out.actions, 2, "e", "", CF_LOG_PLACE, 4.0);
+    check_name(&out.actions, 4, "u", "b", CF_LOG_PLAIN, 1.0);
+    CHECK_INT(out.used, strlen(text));
+    release();
+}
+
+TEST(lines_of_names)
+{
+    const char *text = "# no row\nsport qid:7 goal:2 c#:1 ball # why | not\n1:0.5 a\n\n"
+                       "qid:x w:word\nx,y\r\n  #\nz#\n";
+    fresh((ptrdiff_t)strlen(text), 1);
+    CHECK_INT(read_lines(text, (ptrdiff_t)strlen(text), 1), CF_OK);
+    CHECK_INT(out.n_rows, 5);
+    check_row(0, text, "sport qid:7", 2, 3);
+    check_row(1, text, "", 3, 5);
+    check_row(2, text, "qid:x", 5, 6);
+    check_row(3, text, "x,y", 6, 6);
+    check_row(4, text, "z#", 8, 6);
+    check_name(&out.actions, 0, "", "goal", CF_LOG_PLAIN, 2.0);
+    check_name(&out.actions, 1, "", "c#", CF_LOG_PLAIN, 1.0);
+    check_name(&out.actions, 2, "", "ball", CF_LOG_PLAIN, 1.0);
+    check_name(&out.actions, 3, "", "1", CF_LOG_PLAIN, 0.5);
+    check_name(&out.actions, 5, "", "wword", 0, 1.0);
+    release();
+}
+
+TEST(lines_that_are_refused)
+{
+    static const struct {
+        const char *text;
+        int bare, status;
+    } cases[] = {
+        {"1 | a:\n", 0, CF_EFEATURE},   {"1 |n:x a\n", 0, CF_EFEATURE},
+        {"1 | a:inf\n", 0, CF_ENONFINITE}, {"1 a:1x\n", 1, CF_EFEATURE},
+        {"1 a:nan\n", 1, CF_ENONFINITE}, {"1 |a b\n", 1, CF_EFEATURE},
+        {"1 a|b\n", 1, CF_EFEATURE},     {"1 a: b\n", 1, CF_EFEATURE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CONTEXT("%s", cases[i].text);
+        const ptrdiff_t length = (ptrdiff_t)strlen(cases[i].text);
+        fresh(length, 1);
+        CHECK_INT(read_lines(cases[i].text, length, cases[i].bare), cases[i].status);
+        CHECK_INT(out.line, 1);
+        CHECK(out.bad_line == 0 && out.bad > 0 && out.bad < length);
+        release();
+    }
+    CONTEXT("%s", "");
 }
 
 typedef struct refusal {
@@ -353,7 +436,9 @@ TEST(damaged_pieces)
         }
         text[length - 1] = '\n';
         fresh(length, 1);
-        const int status = read_piece(text, length, json, i % 3 == 0, 1);
+        const int bare = i % 2, lines = i % 3 == 1;
+        const int status = lines ? read_lines(text, length, bare)
+                                 : read_piece(text, length, json, i % 3 == 0, 1);
         CHECK(status <= 0 && names.n <= cf_log_names_room(length) && names.n_bytes <= length);
         CHECK(status != 0 || out.used == length);
         CHECK(out.bad_line >= 0 && out.bad_line <= length && out.bad >= 0 && out.bad <= length);

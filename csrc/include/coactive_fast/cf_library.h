@@ -191,7 +191,9 @@
     F(int, fleet_whole, (const cf_fleet *self, const uint64_t *record))                          \
     F(void, fleet_enter, (const cf_fleet *self, uint64_t *index, uint64_t entries,               \
                           int64_t slot))                                                         \
-    F(int, fleet_seen_whole, (const cf_fleet *self, uint8_t *seen, int64_t slot))
+    F(int, fleet_seen_whole, (const cf_fleet *self, uint8_t *seen, int64_t slot))                \
+    F(int, log_read_lines, (cf_log * self, const cf_log_heads *heads, int bare,                  \
+                            const char *text, ptrdiff_t length))
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_library {

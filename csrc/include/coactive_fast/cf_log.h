@@ -84,6 +84,13 @@ typedef struct cf_log {
     double got; /* CF_EVALUE: what stood there */
 } cf_log;
 
+/* What stands in front of the features of each line: offsets in the piece, without the blanks at
+ * both ends. Arrays of the caller with cf_log_rounds_room(length) places. */
+typedef struct cf_log_heads {
+    ptrdiff_t *begin, *end;
+    int64_t *line; /* the number of each row's line */
+} cf_log_heads;
+
 static inline ptrdiff_t cf_log_names_room(ptrdiff_t bytes) { return bytes / 2 + 2; }
 static inline ptrdiff_t cf_log_pairs_room(ptrdiff_t bytes) { return bytes / 2 + 1; }
 static inline ptrdiff_t cf_log_rounds_room(ptrdiff_t bytes) { return bytes / 2 + 1; }
@@ -94,6 +101,17 @@ int cf_log_read_json(cf_log *self, const cf_log_rules *rules, const char *text, 
 /* CF_OK, CF_EACTION, CF_EFEATURE, CF_ESHARED, CF_EABSENT, CF_EREPEATED, CF_EVALUE,
  * CF_ENONFINITE. */
 int cf_log_read_text(cf_log *self, const cf_log_rules *rules, const char *text, ptrdiff_t length);
+/* A row a line, whose features go into `actions`; what is in front of them is not looked at.
+ *
+ *     3 2.0 'tag |user age:0.3 city:Oslo        bare = 0: up to the first |
+ *     sport qid:7 goal:2 ball word:x # why      bare = 1: the first token, unless it holds a
+ *                                               colon, and a qid: behind it; a token that begins
+ *                                               with # ends the line
+ *
+ * Blank lines are passed over, and with `bare` those of a comment alone. CF_OK, CF_EFEATURE,
+ * CF_ENONFINITE. */
+int cf_log_read_lines(cf_log *self, const cf_log_heads *heads, int bare, const char *text,
+                      ptrdiff_t length);
 /* Puts the names into slots that are all 0. */
 void cf_log_place_names(cf_log_names *self);
 /* The number VW gives a name of `bytes` under a seed: that of its digits plus the seed, or the

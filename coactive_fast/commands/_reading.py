@@ -1,0 +1,207 @@
+"""How the rows of files are made: what is asked for, and what a model's file keeps beside it."""
+
+import math
+
+from coactive_fast.logs import _vw
+
+from . import Trouble, _named, _rows, _streams
+from ._labels import Labels
+
+KIND = "rows"
+FEATURES = ("indices", "names", "hash")
+GOES_BY = {"indices": "indices of features", "names": "names of features",
+           "hash": "hashes of names"}
+
+
+class Reading:
+    """How rows are read.
+
+    Attributes
+    ----------
+    features : {"indices", "names", "hash"}
+        What the columns go by.
+    names : list of str
+        Of the columns, with "names".
+    bits : int or None
+        Of VW's table, with "hash".
+    zero_based : bool
+        Where indices count from.
+    first : int or None
+        Where labels that are classes count from; None: not known.
+    classes : list of str
+        Their names, if they have any.
+    relevant : float, str or None
+        The label that a filter looks for; None: what is above 0, or not known.
+    known : bool
+        Whether all this stands in a model's file.
+    left_out : int
+        Features without a column, in the last ranking that was read.
+    """
+
+    def __init__(self, features="indices", *, names=(), bits=None, zero_based=False, first=None,
+                 classes=(), relevant=None, known=False):
+        self.features, self.names, self.bits = features, list(names), bits
+        self.zero_based, self.first, self.classes = zero_based, first, list(classes)
+        self.relevant, self.known, self.forms, self.left_out = relevant, known, {}, 0
+
+    @classmethod
+    def asked(cls, options):
+        """Of a new model: what the command line says, and the beginning of the file."""
+        form = form_of(options.file, options)
+        named = options.names or form.features
+        if options.zero_based and (named or options.hash_bits is not None):
+            raise Trouble("--zero-based is for indices of features, not for their names")
+        if options.names and options.hash_bits is not None:
+            raise Trouble("--names and --hash-bits: say one of them, names are hashed or kept")
+        features = "hash" if options.hash_bits is not None else "names" if named else "indices"
+        found = cls(features, bits=options.hash_bits, zero_based=options.zero_based)
+        found.forms[options.file] = form
+        return found
+
+    # --- the model's file -----------------------------------------------------------------------
+
+    def told(self):
+        """For `_store.save`."""
+        return {"kind": KIND, "features": self.features, "names": self.names, "bits": self.bits,
+                "zero_based": self.zero_based, "first_label": self.first,
+                "classes": self.classes, "relevant": self.relevant}, {}
+
+    @property
+    def plain(self):
+        """Whether there is nothing that a reader would not do by itself."""
+        return (self.features == "indices" and not self.zero_based and self.first is None
+                and not self.classes and self.relevant is None)
+
+    @classmethod
+    def of(cls, beside, path):
+        """What `told` told; of an older file, or of a model trained otherwise, what is usual."""
+        head = {} if beside is None else beside[0]
+        if beside is None:
+            return cls()
+        if head.get("kind") == "log":
+            raise Trouble(f"{path} has learned from a log of decisions: replay goes on with it, "
+                          "and evaluate asks it")
+        bits, first, relevant = (head.get(name) for name in ("bits", "first_label", "relevant"))
+        lists = [head.get(name) for name in ("names", "classes")]
+        if (head.get("kind") != KIND or head.get("features") not in FEATURES
+                or not isinstance(head.get("zero_based"), bool) or first not in (None, 0, 1)
+                or not is_label(relevant)
+                or any(not isinstance(one, list) or not all(isinstance(x, str) for x in one)
+                       or len(set(one)) < len(one) for one in lists)
+                or (type(bits) is not int or not 1 <= bits <= 31 if head["features"] == "hash"
+                    else bits is not None)):
+            raise Trouble(f"{path}: what it says of its rows is damaged")
+        return cls(head["features"], names=lists[0], bits=bits, zero_based=head["zero_based"],
+                   first=first, classes=lists[1], relevant=relevant, known=True)
+
+    def refuse_other(self, options, path):
+        """Options that contradict what the model goes by."""
+        if options.hash_bits is not None and options.hash_bits != self.bits:
+            raise Trouble(f"--hash-bits {options.hash_bits}: {path} goes by "
+                          + (f"2**{self.bits} columns" if self.bits else GOES_BY[self.features]))
+        if options.names and self.features != "names":
+            raise Trouble(f"--names: {path} goes by {GOES_BY[self.features]}")
+        if options.zero_based and not self.zero_based and self.known:
+            raise Trouble(f"--zero-based: the features of {path} "
+                          + ("count from 1" if self.features == "indices" else "have names"))
+        self.zero_based = self.zero_based or options.zero_based
+
+    def first_label(self, option, path):
+        """Where the model's classes count from; None where nobody says."""
+        if option is not None and self.classes:
+            raise Trouble(f"--first-label {option}: the classes of {path} have names")
+        if option is not None and self.first not in (None, option):
+            raise Trouble(f"--first-label {option}: the classes of {path} count from {self.first}")
+        return option if self.first is None else self.first
+
+    def relevant_label(self, option, path):
+        """The label that a filter looks for."""
+        if None not in (option, self.relevant) and option != self.relevant:
+            raise Trouble(f"--relevant {shown(option)}: {path} was trained with --relevant "
+                          f"{shown(self.relevant)}")
+        return self.relevant if option is None else option
+
+    # --- files ----------------------------------------------------------------------------------
+
+    def form_of(self, path, options):
+        """The `Look` of a file, which is looked at once."""
+        if path not in self.forms:
+            self.forms[path] = form_of(path, options)
+        return self.forms[path]
+
+    def rows(self, path, options, limit, *, labels=None, single=None, grow=False, fixed=True):
+        """The rows of a file.
+
+        `limit`: how many columns there may be, or None. With `grow` names that are new get
+        columns, as far as there are any left. `fixed`: whether rows are as wide as the limit,
+        else as what has come. `labels`: as of `NamedRows`.
+        """
+        form, name = self.form_of(path, options), _streams.name_of(path)
+        words = labels is not None and labels.named
+        if self.features == "indices" and not (form.vw or form.labels or form.features or words
+                                               and not form.converted):
+            if words:
+                raise Trouble(f"{name} has numbers as labels, and the model's classes have names")
+            return _rows.Rows(path, limit, zero_based=self.zero_based, single=single)
+        if self.features == "indices" and form.features:
+            raise Trouble(f"{name} has names of features, and the model goes by their indices")
+        if form.converted:
+            raise Trouble(f"{name} is a converted file, whose features are indices, and the model "
+                          f"goes by {GOES_BY[self.features]}")
+        columns = limit if fixed else None
+        if self.features == "hash":
+            table = _vw.Hashed(self.bits)
+            columns = table.width()
+        elif self.features == "names":
+            table = _named.Growing(self.names, limit if grow else len(self.names))
+        else:
+            table = _named.Indexed(name, int(not self.zero_based), limit)
+        return _named.NamedRows(path, table, columns, vw=form.vw, labels=labels, single=single)
+
+    def ranking(self, path, options, limit, grow=False, graded=True):
+        """The queries of a file; without `graded` no document of text with names needs a grade."""
+        form = self.form_of(path, options)
+        if self.features == "indices" and not (form.vw or form.labels or form.features):
+            return _streams.ranking_data(path, limit, self.zero_based)
+        rows = self.rows(path, options, limit, labels=Labels(named=False) if graded else None,
+                         grow=grow)
+        found = _named.ranking_data(rows, limit)
+        self.take_names(rows)
+        self.left_out = rows.left_out if self.features == "names" else 0
+        return found
+
+    def take_names(self, rows):
+        """Keeps the names of columns that a reading has found."""
+        if self.features == "names" and isinstance(rows, _named.NamedRows):
+            self.names = rows.table.names()
+
+
+def is_label(value):
+    """Whether it may stand for a label in a model's file."""
+    return (value is None or isinstance(value, str)
+            or isinstance(value, float) and math.isfinite(value))
+
+
+def shown(label):
+    return label if isinstance(label, str) else f"{label:g}"
+
+
+def form_of(path, options):
+    """The `Look` of a file; --format says whether it is VW's."""
+    start = _streams.start_of(path)
+    kind = _streams.kind_of(path, start)
+    if kind == "clicks":
+        raise Trouble(f"{_streams.name_of(path)} is a log of clicks, which only ranking learners "
+                      "read; or plain text, which --text reads")
+    if kind == "converted":
+        if options.format is not None:
+            raise Trouble(f"--format {options.format}: {_streams.name_of(path)} is a converted "
+                          "file")
+        return _named.Look(False, False, False, True)
+    form = _named.look(start)
+    if options.format == "vw":
+        return _named.Look(True, False, True)
+    if options.format == "svmlight" and form.vw:
+        raise Trouble(f"--format svmlight: {_streams.name_of(path)} begins with a line of VW's, "
+                      "which has a |")
+    return form
