@@ -9,8 +9,8 @@
 # that small all rows are passed over instead. What products lose goes into m and r when a row is
 # looked at (blur, drop, rest; n is the number of features):
 #     |fl(x.w) - x.w| <= (n + 16) u |x| |w|,   |fl(q) - q| <= 4 (n + 16) u sqrt(n) |x|^2 ||A^-1||.
-# Looks at rows of float32 multiply in float32, and lose (n / 16 + 3) u' |x| |w|, u' = 2^-24; what
-# is too small for it, n 2^-149 at the most, FLT_MIN covers, and for the weights a term of its own.
+# Looks at rows of float32 multiply in float32, and lose (n / 16 + 3) u' |x| |w|, u' = 2^-24; and
+# what is too small for it: of products n 2^-149, which the kernel adds, of weights n 2^-149 |x|.
 
 cdef double DRIFT = 1e-4
 cdef double UNIT = 2.0 ** -53

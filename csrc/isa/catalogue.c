@@ -100,6 +100,7 @@ CF_EIGHT(eight_dots_f32, float, v_load_f32, v_loadn_f32)
 /* Rows of floats against one vector or two, in floats: with rows in DRAM the conversions of the
  * exact form cost more than reading them. Each lane sums n / 16 products, so of |x| |y| at most
  * n / 16 + 3 units in the last place of a float are lost. */
+#define CF_NARROW_LEAST 0x1p-148 /* of a product that is too small for a float */
 #if defined(CF_LANES_V4)
 #define CF_NARROW_ROWS 8
 #else
@@ -280,7 +281,8 @@ typedef struct eight_rows {
     CF_INLINE vd name##_less(const cf_look *how, const type *const *row, const eight_rows *g,    \
                              double size, const vd *last)                                        \
     { /* q by the terms that came after each row's slot */                                       \
-        const vd r = v_load(g->r), slot = v_load(g->slot), off = v_set1(how->drop * size);       \
+        const vd r = v_load(g->r), slot = v_load(g->slot);                                       \
+        const vd off = v_set1(how->drop * size + CF_NARROW_LEAST * (double)how->n);              \
         vd q = v_mul(r, r);                                                                      \
 int32_t s = g->from + 1;                                                                         \
         while (s <= how->slot) {                                                                 \
@@ -334,11 +336,12 @@ int32_t s = g->from + 1;                                                        
         vd last = v_zero();                                                                      \
         const vd now = young ? two(how->n, row, how->w, how->terms + newest * how->apart, &last) \
                              : eight(how->n, row, how->w, 0);                                    \
-        const vd most_now = v_add(now, v_set1(how->blur * size));                                \
+        const double blur = how->blur * size + CF_NARROW_LEAST * (double)how->n;                 \
+        const vd most_now = v_add(now, v_set1(blur));                                            \
         const unsigned wanted =                                                                  \
             vm_bits(v_ge(v_fma(v_load(g->r), v_set1(how->afresh), most_now), best));             \
         unsigned known = 0, reached = 0;                                                         \
-        store_up(mean, now, v_set1(how->blur * size));                                           \
+        store_up(mean, now, v_set1(blur));                                                       \
         g->from = how->slot;                                                                     \
         for (int l = 0; l < g->count; l++)                                                       \
             if (g->slot[l] < CF_STALE && g->slot[l] >= how->oldest) {                            \
