@@ -79,11 +79,14 @@ class _Loss:
         Parameters
         ----------
         t : int
+            The round, counted from 0; it uses row t mod n.
         x : array_like of shape (d,)
+            The point.
 
         Returns
         -------
         float
+            The loss of round t at x.
 
         Examples
         --------
@@ -99,11 +102,14 @@ class _Loss:
         Parameters
         ----------
         t : int
+            The round, counted from 0; it uses row t mod n.
         x : array_like of shape (d,)
+            The point.
 
         Returns
         -------
         ndarray of shape (d,)
+            The gradient of round t's loss at x.
 
         Examples
         --------
@@ -119,11 +125,14 @@ class _Loss:
         Parameters
         ----------
         t : int
+            The round, counted from 0; it uses row t mod n.
         x : array_like of shape (d,)
+            The point.
 
         Returns
         -------
         bool
+            Whether the sign of the score is wrong.
 
         Examples
         --------

@@ -49,6 +49,7 @@ def dcg(relevance: ArrayLike, ranking: ArrayLike, *, k: Whole = 5, gain: _Gain =
     ranking : array_like of int
         Documents, best first; may stop after the first places.
     k : int, default=5
+        How many places count.
     gain : {"linear", "exponential"}, default="linear"
         The grade itself, as in the utility of a ranking, or ``2^grade - 1``.
     offsets : array_like of int, shape (queries + 1,), optional
@@ -58,6 +59,7 @@ def dcg(relevance: ArrayLike, ranking: ArrayLike, *, k: Whole = 5, gain: _Gain =
     Returns
     -------
     dcg : float, or ndarray of shape (queries,) where offsets are given
+        The gains of the first k places, each divided by ``log2(place + 1)``.
 
     Examples
     --------
@@ -99,6 +101,7 @@ def ndcg(relevance: ArrayLike, ranking: ArrayLike, *, k: Whole = 5, gain: _Gain 
     Returns
     -------
     ndcg : float, or ndarray of shape (queries,) where offsets are given
+        The DCG divided by that of the best ordering.
 
     Examples
     --------
@@ -137,6 +140,7 @@ def evaluate(learner: Any, data: Any, *, measures: Sequence[str] = ("ndcg@10",),
     Parameters
     ----------
     learner : learner of rankings
+        Any that has `scores`; it is not changed.
     data : RankingData or sequence
         ``data[i].features`` and ``data[i].relevance``, grades >= 0; at least one query.
     measures : sequence of str, default ("ndcg@10",)
@@ -150,6 +154,7 @@ def evaluate(learner: Any, data: Any, *, measures: Sequence[str] = ("ndcg@10",),
     Returns
     -------
     dict of str to float
+        The mean over the queries of each measure, by its name.
 
     Examples
     --------

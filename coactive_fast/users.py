@@ -111,6 +111,7 @@ class NoisyDepth(User):
     depth : int
         May be smaller than k or larger than the number of documents.
     k : int, default 5
+        How many places of a ranking count.
 
     References
     ----------
@@ -150,9 +151,11 @@ class ExpectedAlphaInformative(_Closing, ChanceUser):
     alpha : float
         In [0, 1].
     weights : array_like of shape (N,), optional
+        The user's own w*; None: those of the simulation.
     base_alpha : float, optional
         The alpha of the deterministic answer (the paper has 1.0 for movies); None: `alpha`.
     k : int, default 5
+        How many places of a ranking count.
     seed : optional
         Anything `numpy.random.default_rng` takes; a Generator is copied.
 

@@ -160,7 +160,9 @@ class Classifier(Named, base.MiniBatchClassifier):
         Parameters
         ----------
         X : DataFrame
+            A row an example, a column a feature; the columns' names are the features' names.
         y : Series or sequence of labels
+            The true label of each row, in the order of the rows.
         """
         labels = _checked_labels(X, y)
         with self._row.lock:
@@ -269,6 +271,7 @@ class FromActions(Built):
         Returns
         -------
         label
+            One of those known so far; None before any is.
         """
         if len(self._labels) < 2:
             return self._labels[0] if self._labels else None
@@ -300,9 +303,11 @@ class FromActions(Built):
         Parameters
         ----------
         X : DataFrame
+            A row an example, a column a feature; the columns' names are the features' names.
         y : Series or sequence of labels
             The right ones, or with `correct` the actions.
         correct : sequence of bool, optional
+            Whether each of these labels was right.
         action : sequence of labels, optional
             In the place of y.
         """

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import copy
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 
 Collection = TypeVar("Collection")  # of Dask
 
-__all__ = ["Workers", "decision_function", "distributed_simulate", "predict", "rank"]
+__all__ = ["Workers", "decision_function", "distributed_order", "distributed_simulate", "predict",
+           "rank"]
 
 RETRIES = 3  # of data that went away with their worker
 
@@ -201,7 +202,7 @@ def _play(data, order, task, user, weights, truth):
 class _Partitions:
     """Where the data are; what was lost with its worker is sent again."""
 
-    def __init__(self, client, given):
+    def __init__(self, client: Any, given: Any) -> None:
         if isinstance(given, RankingData):
             raise TypeError("partitions must be a sequence of parts; one part is [data]")
         self.client, self.given = client, list(given)
@@ -209,7 +210,7 @@ class _Partitions:
             raise ValueError("partitions must hold at least one part")
         self.there = [self.send(part) for part in self.given]
 
-    def send(self, part):
+    def send(self, part: Any) -> Any:
         from dask import is_dask_collection
         from distributed import Future
 
@@ -220,11 +221,12 @@ class _Partitions:
         _form(part)
         return self.client.scatter(part, hash=False)
 
-    def forms(self):
+    def forms(self) -> list[tuple[int, int]]:
         """Queries and features of each part."""
         return self.ask(_form, [(p,) for p in range(len(self.there))])
 
-    def ask(self, function, runs, *arguments):
+    def ask(self, function: Callable[..., Any], runs: Sequence[tuple[Any, ...]],
+            *arguments: Any) -> list[Any]:
         """``function(part, *rest, *arguments)`` for runs of (part's number, *rest), in order."""
         results, attempt = [None] * len(runs), 0
         while True:
@@ -286,6 +288,7 @@ def distributed_simulate(learner: PreferencePerceptron, partitions: Sequence[Any
         round is 2 µs of work and 6 KB of message, which the client holds for one batch, and a
         batch takes Dask 10 to 50 ms: batches of thousands are worth their way.
     client : distributed.Client
+        The cluster whose workers do the rounds.
     weights : array_like, optional
         w*, by which regret is measured. None: those of the user.
     progress : bool or callable, optional
@@ -372,6 +375,7 @@ def predict(learner: Any, X: Collection) -> Collection:
     Returns
     -------
     dask.array.Array of intp, shape (n,)
+        The labels of pure exploitation, computed when the array is.
     """
     X = _rows(X)
     return X.map_blocks(_predict, _scorer(learner), drop_axis=1,
@@ -391,6 +395,7 @@ def decision_function(learner: Any, X: Collection) -> Collection:
     Returns
     -------
     dask.array.Array of float64, shape (n, K)
+        The score of each class for each row, computed when the array is.
     """
     X = _rows(X)
     return X.map_blocks(_scores, _scorer(learner),
@@ -435,12 +440,14 @@ def rank(learner: Any, queries: Collection, *, k: int | None = None) -> Collecti
     learner : coactive learner over Ranking
         See `predict`.
     queries : dask.bag.Bag of arrays (documents, N)
+        A query an array, a row of it a document.
     k : int, optional
         Only the first k places.
 
     Returns
     -------
     dask.bag.Bag of arrays of int
+        The ordering of each query's documents, best first.
     """
     bag = require("dask.bag", "dask", "rank")
     if not isinstance(queries, bag.Bag):

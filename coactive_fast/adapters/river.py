@@ -137,7 +137,9 @@ class _Policy(Named, bandit.base.ContextualPolicy):
         Parameters
         ----------
         arm_id : hashable
+            The arm that was pulled.
         context : dict
+            The features under which it was pulled, by name.
         reward : float
             The first of `reward_args`; the reward object of river gets all of them.
         """

@@ -65,9 +65,11 @@ class DuelingBandit(DrawingLearner):
     Parameters
     ----------
     task : Ranking or Items
+        What is presented.
     explore : float, default 1.0
         How far w' lies from w.
     step : float, default 0.01
+        How far the weights go towards the direction that won.
     seed : optional
         Anything `numpy.random.default_rng` takes; a Generator is copied. Changed by `set_params`
         after learning, the new one is drawn from at the next round.
@@ -178,6 +180,7 @@ class PairwisePerceptron(DrawingLearner):
     Parameters
     ----------
     task : Ranking
+        How many places of a ranking count.
     swap : float, default 0.5
         In [0, 1].
     seed : optional
@@ -234,7 +237,9 @@ class PDGD(DrawingLearner):
     Parameters
     ----------
     task : Ranking
+        How many places of a ranking are drawn and count.
     rate : float, default 0.1
+        Length of the gradient step.
     seed : optional
         Anything `numpy.random.default_rng` takes; a Generator is copied. Changed by `set_params`
         after learning, the new one is drawn from at the next round.

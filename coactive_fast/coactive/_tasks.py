@@ -57,12 +57,14 @@ class Ranking:
         Parameters
         ----------
         x : array_like of shape (n, N)
+            A row a document.
         y : array_like of int
             All documents or only the first places.
 
         Returns
         -------
         ndarray of shape (N,)
+            The sum of the rows of the first k places, each divided by ``log2(place + 1)``.
         """
         return kernels.ranking_features(table(x, "x"), y, k=self._k)
 
@@ -72,11 +74,14 @@ class Ranking:
         Parameters
         ----------
         w : array_like of shape (N,)
+            The weights.
         x : array_like of shape (n, N)
+            A row a document.
 
         Returns
         -------
         ndarray of int
+            All documents, the best first.
         """
         x = table(x, "x")
         return kernels.rank(x, w, len(x))

@@ -48,6 +48,7 @@ class _Sphere(BanditLearner):
         Returns
         -------
         self
+            The learner with the new parameters.
         """
         super().set_params(**parameters)
         if not self._deciding.isdisjoint(parameters):

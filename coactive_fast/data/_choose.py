@@ -22,6 +22,7 @@ class FactorChoice(NamedTuple):
     Attributes
     ----------
     rank : int
+        The best number of features.
     regularization : float
         The pair with the least error; ties go to the smaller rank, then to the one named first.
     errors : ndarray of float64, shape (ranks, regularizations)
@@ -55,6 +56,7 @@ def choose_factors(ratings: RowsLike, *, ranks: Sequence[int] = (2, 3, 5, 10, 20
     Parameters
     ----------
     ratings : scipy.sparse matrix or ndarray with NaN for no rating, shape (users, items)
+        A row a user, a column an item.
     ranks, regularizations : sequence
         What is tried, every pair of them.
     folds : int, default=5

@@ -26,6 +26,7 @@ class Documents(NamedTuple):
     Attributes
     ----------
     X : scipy.sparse.csr_matrix, shape (documents, terms)
+        How often each term stands in each document.
     labels : ndarray of int64
         From 0, places in `names`.
     names : tuple of str
@@ -46,7 +47,9 @@ class TopicDocuments(NamedTuple):
     Attributes
     ----------
     X : scipy.sparse.csr_matrix, shape (documents, terms)
+        The weight of each term in each document.
     topics : scipy.sparse.csr_matrix of bool, shape (documents, topics)
+        Which topics each document has.
     names : tuple of str
         The topics.
     ids : ndarray of int64
@@ -129,10 +132,12 @@ def load_terms(path: Source | Mapping[str, Source], *, labels: Source | None = N
     labels : path or binary file object, optional
         A file with a class a line, for a file of terms without.
     dtype : float32 or float64, default=float64
+        Of the values of X.
 
     Returns
     -------
     Documents
+        With `X`, `labels` and what their columns and numbers mean.
 
     Raises
     ------
@@ -236,6 +241,7 @@ def load_rcv1(path: Source | Sequence[Source], topics: Source, *,
         The topics that are wanted, in this order. None: all that the documents have, in the order
         of the alphabet.
     dtype : float32 or float64, default=float64
+        Of the values of X.
 
     Returns
     -------

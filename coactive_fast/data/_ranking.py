@@ -68,6 +68,7 @@ class RankingData:
     features, relevance, offsets, query_ids : ndarray
         Read-only. query_ids is None where none were given.
     dimension, n_documents : int
+        Features of a document, and documents of all queries together.
 
     Examples
     --------
@@ -209,6 +210,7 @@ class RankingData:
         Returns
         -------
         weights : ndarray of float64, shape (N,)
+            Without an intercept, of least norm where several fit equally well.
 
         Examples
         --------
@@ -293,6 +295,7 @@ class RankingData:
         Parameters
         ----------
         path : str or os.PathLike
+            A file that `save` or ``from_svmlight(into=...)`` made.
         mmap : bool, default=True
             Leave the features in the file and map them into memory: loading takes no time, and
             data larger than the memory can be used. The checksum is then not looked at.

@@ -50,6 +50,7 @@ class Scaling:
         Parameters
         ----------
         X : array_like or scipy.sparse, shape (n, columns); (n,) or a number with one column
+            Rows with the columns that the scaling was made from.
 
         Returns
         -------
@@ -70,10 +71,12 @@ class Scaling:
         Parameters
         ----------
         X : array_like, as for `transform`
+            Scaled rows.
 
         Returns
         -------
         ndarray of float64
+            The rows as they were before `transform`.
 
         Examples
         --------
@@ -89,6 +92,7 @@ class Scaling:
         Returns
         -------
         dict
+            Of plain numbers and lists, which `from_dict` turns into the same scaling.
 
         Examples
         --------
@@ -120,6 +124,7 @@ def standardize(X: RowsLike) -> Scaling:
     Parameters
     ----------
     X : array_like or scipy.sparse, shape (n, columns), or (n,) for one column
+        What the columns' scales are taken from.
 
     Returns
     -------
@@ -146,6 +151,7 @@ def minmax(X: RowsLike, *, lower: Real = 0.0, upper: Real = 1.0) -> Scaling:
     Parameters
     ----------
     X : array_like or scipy.sparse, shape (n, columns), or (n,) for one column
+        What the columns' scales are taken from.
     lower, upper : float, default 0.0 and 1.0
         lower < upper.
 

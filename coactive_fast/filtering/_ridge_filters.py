@@ -45,10 +45,12 @@ class _RidgeFilter(Filter):
         Parameters
         ----------
         X : array_like or scipy.sparse matrix of shape (n, d)
+            A row an example.
 
         Returns
         -------
         ndarray of float64, shape (n,)
+            The margin of each row, as `margin` gives it.
 
         Examples
         --------
@@ -69,12 +71,14 @@ class _RidgeFilter(Filter):
         Parameters
         ----------
         X : array_like or scipy.sparse matrix of shape (n, d)
+            A row an example.
         k : int
             At least 0; more than n gives n.
 
         Returns
         -------
         ndarray of intp, shape (min(k, n),)
+            Indices of the rows with the largest margins, the largest first.
 
         Examples
         --------
@@ -97,10 +101,12 @@ class _RidgeFilter(Filter):
         Parameters
         ----------
         x : array_like of shape (d,) or scipy.sparse row
+            One row.
 
         Returns
         -------
         float
+            Between 0 and 1.
 
         Examples
         --------

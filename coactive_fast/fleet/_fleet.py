@@ -228,10 +228,13 @@ class Fleet(FleetCalls):
         keys : array_like of int or of str, shape (n,)
             In any order, and repeated as may be: rows of one key are learned in their order.
         X : array_like of shape (n, d) or scipy.sparse matrix
+            The row of each round.
         *answers : array_like of shape (n,)
             The rewards or targets; of arms first the arms, then their rewards.
         weight : array_like of shape (n,), optional
+            How many times each round counts; None: each once.
         context : array_like of shape (n, context_features), optional
+            The context of each round, where the template has context_features.
         n_jobs : int, default 1
             Threads, at most 16; each has keys of its own, and the models do not depend on how many
             there are.
@@ -239,6 +242,7 @@ class Fleet(FleetCalls):
         Returns
         -------
         None, or for `OnlineRidge` a `RegressionHistory`, as of its `run`
+            What each model predicted for its row before it learned from it.
 
         Notes
         -----

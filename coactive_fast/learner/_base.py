@@ -58,6 +58,7 @@ class Learner:
         Returns
         -------
         dict
+            Names and values, which the constructor takes as keywords.
         """
         found = dict(self._parameters)
         if deep:
@@ -80,6 +81,7 @@ class Learner:
         Returns
         -------
         self
+            The learner with the new parameters.
         """
         inner = {name: value for name, value in parameters.items() if "__" in name}
         own = {name: value for name, value in parameters.items() if "__" not in name}
@@ -142,6 +144,7 @@ class Learner:
         Returns
         -------
         Learner
+            Of the same class, fresh.
         """
         return type(self)(**copy.deepcopy(self._parameters))
 
@@ -154,6 +157,7 @@ class Learner:
         Returns
         -------
         self
+            The learner itself, so that calls can follow one another.
         """
         self._engine.reset()
         return self
@@ -180,6 +184,7 @@ class Learner:
         Parameters
         ----------
         path : str or path-like
+            The file; what is there is replaced.
         """
         _store.save(self, path)
 

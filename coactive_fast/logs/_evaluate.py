@@ -72,6 +72,7 @@ class Evaluation:
     Attributes
     ----------
     value : float
+        The estimated mean reward of a round.
     standard_error : float
         NaN where there is but one round, or one group.
     interval : tuple of two floats
@@ -81,7 +82,9 @@ class Evaluation:
     running : RunningValue
         IPS and its bounds after each round; they hold at all times, without a limit theorem.
     estimator : str
+        Which estimator this is: "ips", "snips" or "dr".
     rounds : int
+        How many rounds of the log it rests on.
 
     Examples
     --------
@@ -143,6 +146,7 @@ def evaluate(policy: Policy, log: BanditLog, *, estimator: Estimator = "ips",
     Returns
     -------
     Evaluation
+        The value with its standard error, intervals, and how much of the log counted.
 
     Notes
     -----

@@ -39,6 +39,7 @@ class BanditLog:
     chosen : array_like of int, shape (n,)
         Counted within the round, from 0.
     reward : array_like of float, shape (n,)
+        What the chosen action earned in each round.
     probability : array_like of float, shape (n,)
         In (0, 1]: with which the logged choice was made.
     context : array_like or scipy.sparse matrix, shape (n, p), optional
@@ -54,10 +55,15 @@ class BanditLog:
     features, context
         float32 or float64, read-only, or a `scipy.sparse.csr_array`; context may be None.
     offsets, chosen : ndarray of int64, read-only
+        Where the actions of each round begin among the rows, and which of them was chosen.
     reward, probability : ndarray of float64, read-only
+        What the chosen action of each round earned, and the chance with which it was chosen.
     groups : ndarray of int64, uint64 or str, read-only, or None
+        What of each round stays together in one fold, a user say.
     feature_names, context_names : tuple of str, or None
+        Names of the columns, where the log's source had some.
     n_features, n_context : int
+        Columns of an action's row, and of a round's context.
     n_actions : int
         Of all rounds together.
     left_out : dict of str to int
@@ -160,6 +166,7 @@ class BanditLog:
         dense : bool, optional
             Whether features and context are dense; else CSR. None: those of up to 64 columns.
         dtype : float32 or float64, default=float64
+            Of the features.
         unlabelled : {"refuse", "skip"}, default="refuse"
             What becomes of rounds without cost and probability: an error, or they are left out and
             counted.

@@ -59,6 +59,7 @@ class Confidit(_Spread, MulticlassLearner, ToldRightOrWrong):
     kernel : {"linear", "rbf", "poly"} or callable, default "linear"
         For ``covariance="kernel"``, as for `metric.Dual`; a callable gets two 1-D rows.
     kernel_params : dict, optional
+        Parameters of the kernel, by scikit-learn's names: ``gamma``, ``degree``, ``coef0``.
     max_features : int, optional
         For the diagonal: rows may be of any width up to this, and wider ones than before add
         features. None: all rows are as wide as the first that was learned.

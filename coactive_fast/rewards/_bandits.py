@@ -68,7 +68,9 @@ class Bandit(RewardLearner):
         id : int
             Of a `Decision`.
         r : float
+            The reward of that decision's action.
         weight : float, default 1.0
+            How many times it counts.
 
         Examples
         --------
@@ -87,6 +89,7 @@ class Bandit(RewardLearner):
         Parameters
         ----------
         id : int
+            Of the decision, as `decide` gave it.
 
         Examples
         --------
@@ -217,6 +220,7 @@ class LinearBandit(Bandit, LinearCalls):
         Returns
         -------
         tuple of two ndarrays of float64, shape (n,)
+            The expected rewards, and the widths ``sqrt(q)``.
 
         Examples
         --------
@@ -242,6 +246,7 @@ class LinearBandit(Bandit, LinearCalls):
         Returns
         -------
         ndarray of float64, shape (n,)
+            The chance of each to be chosen now; they sum to 1.
 
         Examples
         --------
@@ -264,6 +269,7 @@ class LinearBandit(Bandit, LinearCalls):
         Returns
         -------
         Decision
+            With the fields ``id``, ``action`` and ``probability``.
 
         Examples
         --------
@@ -288,6 +294,7 @@ class LinearBandit(Bandit, LinearCalls):
         Returns
         -------
         tuple of two ints
+            Two different rows.
 
         Examples
         --------
@@ -303,7 +310,9 @@ class LinearBandit(Bandit, LinearCalls):
         Parameters
         ----------
         x_first, x_second : array_like of shape (d,) or scipy.sparse row
+            The rows of the two that were shown.
         first_won : bool
+            Whether the first one was preferred.
 
         Examples
         --------
@@ -409,6 +418,7 @@ class ArmBandit(Bandit, ArmCalls):
         Returns
         -------
         Decision
+            With the fields ``id``, ``action`` and ``probability``.
 
         Examples
         --------

@@ -31,6 +31,7 @@ class RewardTable:
         For an `ArmBandit` the rows (T, d). For a `LinearBandit` the actions: (n, d), the same in
         all rounds, or (T, n, d).
     rewards : array_like of shape (T, n)
+        What each of the n actions would earn in each round.
     context : array_like of shape (T, p), optional
         For a `LinearBandit` with as many `context_features`.
 
@@ -59,8 +60,11 @@ class RewardTable:
         Parameters
         ----------
         X : array_like of shape (T, d)
+            The row of each round.
         y : array_like of int, shape (T,)
+            The label that earns 1 in each round.
         n_classes : int
+            How many labels there are, which are the actions.
 
         Examples
         --------
@@ -180,6 +184,7 @@ def simulate_bandit(bandit: LinearBandit | ArmBandit,
     Parameters
     ----------
     bandit : LinearBandit or ArmBandit
+        It goes on learning from where it stands.
     environment : RewardTable, LinearRewards, or a tuple
         ``(X, rewards)`` stands for ``RewardTable(X, rewards)``; for an `ArmBandit` rewards may
         also be labels, one an arm.
