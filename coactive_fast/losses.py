@@ -158,6 +158,10 @@ class Squared(_Loss):
         Applied to the rows and to y first; any object with such a ``transform``. They become part
         of the record of a run, ``history.scaling``.
 
+    See Also
+    --------
+    Logistic : For labels of two classes.
+
     Examples
     --------
     >>> import coactive_fast as cf
@@ -186,6 +190,10 @@ class Logistic(_Loss):
     Z_scaling : coactive_fast.data.Scaling, optional
         As for `Squared`.
 
+    See Also
+    --------
+    Squared : For labels that are numbers.
+
     Examples
     --------
     >>> import coactive_fast as cf
@@ -206,6 +214,10 @@ class PortfolioReturn(_Loss):
         One row a round: the return of each share (a price relative or a rate).
     Z_scaling : coactive_fast.data.Scaling, optional
         As for `Squared`.
+
+    See Also
+    --------
+    Squared : A loss of rows and labels.
 
     Examples
     --------

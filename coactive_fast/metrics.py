@@ -91,12 +91,14 @@ def ndcg(relevance: ArrayLike, ranking: ArrayLike, *, k: Whole = 5, gain: _Gain 
     ----------
     relevance : array_like, shape (documents,)
         Grades >= 0.
-    ranking, k, gain, offsets
+    ranking, k, gain
         As for `dcg`.
     empty : float, default=0.0
         The value of a query without a relevant document (all grades 0), where the best DCG is 0
         and the quotient means nothing. NaN leaves such queries out of a `numpy.nanmean`; some
         tools report 1.
+    offsets
+        As for `dcg`.
 
     Returns
     -------
@@ -212,6 +214,11 @@ def convex_regret(utility: ArrayLike, optimal_utility: ArrayLike,
         Of the object presented and of the best one, T >= 1.
     loss : callable
         A convex loss of one number. One that takes arrays too is called once.
+
+    Returns
+    -------
+    float
+        0 where every object presented was the best one.
 
     Examples
     --------

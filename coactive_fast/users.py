@@ -74,9 +74,13 @@ class AlphaInformative(_Closing):
     alpha : float
         In [0, 1].
     weights : array_like of shape (N,), optional
-        w*. None: simulations use their own, `respond` on rankings needs some.
+        The user's w*. None: simulations use their own, `respond` on rankings needs some.
     k : int, default 5
         Places that count; simulations go by the task's.
+
+    See Also
+    --------
+    ExpectedAlphaInformative : Informative in the mean only.
 
     References
     ----------
@@ -112,6 +116,10 @@ class NoisyDepth(User):
         May be smaller than k or larger than the number of documents.
     k : int, default 5
         How many places of a ranking count.
+
+    See Also
+    --------
+    AlphaInformative : By utility in the place of grades.
 
     References
     ----------
@@ -158,6 +166,10 @@ class ExpectedAlphaInformative(_Closing, ChanceUser):
         How many places of a ranking count.
     seed : optional
         Anything `numpy.random.default_rng` takes; a Generator is copied.
+
+    See Also
+    --------
+    AlphaInformative : Without chance.
 
     References
     ----------
@@ -211,6 +223,11 @@ class Better(_ByRatings):
     seed : optional
         Anything `numpy.random.default_rng` takes; a Generator is copied.
 
+    See Also
+    --------
+    Best : Always the best one.
+    OneHigher : By one grade of the rating.
+
     Examples
     --------
     >>> from types import SimpleNamespace
@@ -232,6 +249,10 @@ class OneHigher(_ByRatings):
     ----------
     seed : optional
         Anything `numpy.random.default_rng` takes; a Generator is copied.
+
+    See Also
+    --------
+    Better : Any that is better.
 
     References
     ----------
@@ -257,6 +278,10 @@ class Best(_ByRatings):
     ----------
     seed : optional
         Anything `numpy.random.default_rng` takes; a Generator is copied.
+
+    See Also
+    --------
+    Better : Any that is better.
 
     Examples
     --------
@@ -314,6 +339,10 @@ class Clicks(ClickUser):
         Of the model "position".
     seed : optional
         Anything `numpy.random.default_rng` takes; a Generator is copied.
+
+    See Also
+    --------
+    feedback_from_clicks : What its clicks say as an ordering.
 
     References
     ----------

@@ -79,6 +79,10 @@ default "perceptron"
     feature_names_in_ : ndarray of shape (d,)
         Where X had names, all of them strings.
 
+    See Also
+    --------
+    coactive_fast.PreferencePerceptron : One of the learners inside; its round by hand.
+
     Notes
     -----
     With metadata routing, ``set_fit_request(qid=True)`` and ``set_score_request(qid=True)`` take

@@ -61,6 +61,10 @@ class Workers:
         The scheduler's address, as ``tcp://host:8786``, or a client of it.
     timeout : float, default=10.0
         Seconds until a scheduler that does not answer is given up.
+
+    See Also
+    --------
+    distributed_simulate : One long run over data on many machines.
     """
 
     def __init__(self, cluster: Any, *, timeout: float = 10.0) -> None:
@@ -116,7 +120,20 @@ class Workers:
             await asyncio.wait_for(other.identity(), self.timeout)
 
     def each(self, tasks: Sequence[Any], sets: Any) -> Iterator[tuple[int, Any]]:
-        """(index, (result, seconds)) of every task, as they end."""
+        """(index, (result, seconds)) of every task, as they end.
+
+        Parameters
+        ----------
+        tasks : sequence
+            What `coactive_fast.experiments` plans: each is called with the sets on a worker.
+        sets : object
+            The data sets, which every task is given.
+
+        Yields
+        ------
+        tuple
+            The task's place in `tasks`, and its result with the seconds that it took.
+        """
         from distributed import as_completed
 
         from coactive_fast.experiments._run import timed
@@ -165,6 +182,7 @@ def distributed_order(sizes: ArrayLike, batch: int) -> NDArray[np.intp]:
     sizes : sequence of int
         Queries of each partition.
     batch : int
+        Rounds of a batch over all partitions.
 
     Returns
     -------
@@ -290,8 +308,9 @@ def distributed_simulate(learner: PreferencePerceptron, partitions: Sequence[Any
     client : distributed.Client
         The cluster whose workers do the rounds.
     weights : array_like, optional
-        w*, by which regret is measured. None: those of the user.
+        The w* by which regret is measured. None: those of the user.
     progress : bool or callable, optional
+        True shows a bar; a callable is called with the rounds played and all of them.
 
     Returns
     -------
@@ -376,6 +395,16 @@ def predict(learner: Any, X: Collection) -> Collection:
     -------
     dask.array.Array of intp, shape (n,)
         The labels of pure exploitation, computed when the array is.
+
+    Examples
+    --------
+    >>> import dask.array
+    >>> import coactive_fast as cf
+    >>> from coactive_fast.adapters.dask import predict
+    >>> learner = cf.MulticlassPerceptron(2)
+    >>> learner.learn([1.0, 0.0], 1)
+    >>> predict(learner, dask.array.from_array([[1.0, 0.0], [-1.0, 0.0]])).compute()
+    array([1, 0])
     """
     X = _rows(X)
     return X.map_blocks(_predict, _scorer(learner), drop_axis=1,
@@ -396,6 +425,16 @@ def decision_function(learner: Any, X: Collection) -> Collection:
     -------
     dask.array.Array of float64, shape (n, K)
         The score of each class for each row, computed when the array is.
+
+    Examples
+    --------
+    >>> import dask.array
+    >>> import coactive_fast as cf
+    >>> from coactive_fast.adapters.dask import decision_function
+    >>> learner = cf.MulticlassPerceptron(2)
+    >>> learner.learn([1.0, 0.0], 1)
+    >>> decision_function(learner, dask.array.from_array([[2.0, 0.0]])).compute()
+    array([[-2.,  2.]])
     """
     X = _rows(X)
     return X.map_blocks(_scores, _scorer(learner),
@@ -448,6 +487,17 @@ def rank(learner: Any, queries: Collection, *, k: int | None = None) -> Collecti
     -------
     dask.bag.Bag of arrays of int
         The ordering of each query's documents, best first.
+
+    Examples
+    --------
+    >>> import dask.bag
+    >>> import coactive_fast as cf
+    >>> from coactive_fast.adapters.dask import rank
+    >>> learner = cf.PreferencePerceptron(cf.Ranking(k=1))
+    >>> learner.update([1.0])
+    >>> queries = dask.bag.from_sequence([[[1.0], [3.0]], [[5.0], [4.0]]])
+    >>> [order.tolist() for order in rank(learner, queries).compute(scheduler="synchronous")]
+    [[1, 0], [0, 1]]
     """
     bag = require("dask.bag", "dask", "rank")
     if not isinstance(queries, bag.Bag):

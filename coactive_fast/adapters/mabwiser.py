@@ -38,21 +38,51 @@ class LearningPolicy:
     """
 
     class LinUCB(NamedTuple):
-        """The largest estimate plus alpha times its spread."""
+        """The largest estimate plus alpha times its spread.
+
+        Attributes
+        ----------
+        alpha : float
+            How many spreads count.
+        l2_lambda : float
+            The ridge of each arm's regression.
+        scale : bool
+            Must be False.
+        """
 
         alpha: float = 1.0
         l2_lambda: float = 1.0
         scale: bool = False
 
     class LinTS(NamedTuple):
-        """The largest estimate by weights drawn from N(w, alpha^2 A^-1)."""
+        """The largest estimate by weights drawn from N(w, alpha^2 A^-1).
+
+        Attributes
+        ----------
+        alpha : float
+            How wide is drawn.
+        l2_lambda : float
+            The ridge of each arm's regression.
+        scale : bool
+            Must be False.
+        """
 
         alpha: float = 1.0
         l2_lambda: float = 1.0
         scale: bool = False
 
     class LinGreedy(NamedTuple):
-        """The largest estimate, with probability epsilon any arm."""
+        """The largest estimate, with probability epsilon any arm.
+
+        Attributes
+        ----------
+        epsilon : float
+            In [0, 1].
+        l2_lambda : float
+            The ridge of each arm's regression.
+        scale : bool
+            Must be False.
+        """
 
         epsilon: float = 0.1
         l2_lambda: float = 1.0
@@ -74,7 +104,9 @@ class MAB:
         There is none here.
     seed : int, default 123456
         Of what is drawn (a pattern has its own).
-    n_jobs, backend
+    n_jobs : int, default 1
+        Taken and not used: nothing here runs in other processes.
+    backend : str, optional
         Taken and not used: nothing here runs in other processes.
 
     Attributes
@@ -85,6 +117,10 @@ class MAB:
         As given.
     bandit : ArmBandit
         The one that learned; a number for each arm, those of removed arms included.
+
+    See Also
+    --------
+    coactive_fast.ArmBandit : What it stands on, with more to choose from.
 
     Notes
     -----

@@ -56,6 +56,10 @@ class OnlineClassifier(FromLabels):
     learner_ : multiclass learner
         The one that learned.
 
+    See Also
+    --------
+    ConfiditClassifier : With intercept and scaling; so have its kin.
+
     Notes
     -----
     `Confidit` and `Banditron` see only whether their own choice was right, as always; the label

@@ -161,7 +161,13 @@ class DuelingBandit(DrawingLearner):
         self._engine.learn(x, y, better)
 
     def update(self, delta):
-        """Always a `TypeError`: comparisons have no difference of features to learn from."""
+        """Always a `TypeError`: comparisons have no difference of features to learn from.
+
+        Parameters
+        ----------
+        delta : object
+            Not looked at.
+        """
         raise TypeError("DuelingBandit learns from comparisons alone: call present, then learn")
 
 
@@ -276,7 +282,13 @@ class PDGD(DrawingLearner):
                           Chance(make_generator(parameters["seed"])))
 
     def learn(self, x: ArrayLike, y: ArrayLike, better: ArrayLike) -> None:
-        """Always a `TypeError`: what it learns from is clicks."""
+        """Always a `TypeError`: what it learns from is clicks, by `learn_clicks`.
+
+        Parameters
+        ----------
+        x, y, better : object
+            Not looked at.
+        """
         raise TypeError("PDGD learns from clicks alone: call present, then learn_clicks")
 
 

@@ -393,7 +393,7 @@ class SecondOrderPreferencePerceptron(BoundedLearner):
     radius : float, default 100.0
         Of the ball around 0; the same as ``feasible=Ball(radius)``.
     gamma : float, default 1.0
-        lambda / G of the loss.
+        The quotient lambda / G of the loss.
     epsilon : float, default 1.0
         A starts at ``epsilon I``.
     feasible : set, optional

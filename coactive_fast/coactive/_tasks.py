@@ -29,6 +29,10 @@ class Ranking:
     k : int, default 5
         Only so many places count.
 
+    See Also
+    --------
+    Items : One item of a catalogue.
+
     Examples
     --------
     >>> import coactive_fast as cf
@@ -105,6 +109,10 @@ class Items:
     features : array_like of shape (n, N)
         A row an item. A copy is kept (float32 stays float32) and never changes, so learners
         and their copies share it.
+
+    See Also
+    --------
+    Ranking : An ordering of documents.
 
     Examples
     --------

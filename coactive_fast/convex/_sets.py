@@ -29,6 +29,10 @@ class FeasibleSet:
     given here for a set that has an interior in R^n. Learners over it run at the speed of its
     Python; `save` refuses it, since no file can hold it.
 
+    See Also
+    --------
+    Ball : One of the built-in sets.
+
     Notes
     -----
     ``n = dimension`` is the length of a point. The geometry is that of the affine hull: the
@@ -63,6 +67,16 @@ class FeasibleSet:
     def contains(self, x: ArrayLike) -> bool:
         """Whether x lies in the set, give or take rounding.
 
+        Parameters
+        ----------
+        x : array_like of shape (n,)
+            A point.
+
+        Returns
+        -------
+        bool
+            True for every point that `project` gives.
+
         Examples
         --------
         >>> import coactive_fast as cf
@@ -73,6 +87,16 @@ class FeasibleSet:
 
     def center(self, dimension: SupportsIndex) -> Vector:
         """The centre c: the first point of every learner, and the one P is shrunk around.
+
+        Parameters
+        ----------
+        dimension : int
+            Length n of a point.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            A point within the set.
 
         Examples
         --------
@@ -85,6 +109,16 @@ class FeasibleSet:
     def in_radius(self, dimension: SupportsIndex) -> float:
         """Radius r of the largest ball around the centre within P.
 
+        Parameters
+        ----------
+        dimension : int
+            Length n of a point.
+
+        Returns
+        -------
+        float
+            0 where the set has no interior in its affine hull.
+
         Examples
         --------
         >>> import coactive_fast as cf
@@ -95,6 +129,16 @@ class FeasibleSet:
 
     def diameter(self, dimension: SupportsIndex) -> float:
         """Largest distance D of two points of P.
+
+        Parameters
+        ----------
+        dimension : int
+            Length n of a point.
+
+        Returns
+        -------
+        float
+            Finite: the set is bounded.
 
         Examples
         --------
@@ -107,6 +151,16 @@ class FeasibleSet:
     def affine_dimension(self, dimension: SupportsIndex) -> int:
         """Dimension of the affine hull of P: what d stands for in the papers' formulas.
 
+        Parameters
+        ----------
+        dimension : int
+            Length n of a point.
+
+        Returns
+        -------
+        int
+            At most n.
+
         Examples
         --------
         >>> import coactive_fast as cf
@@ -118,6 +172,18 @@ class FeasibleSet:
     def shrunk(self, gamma: Real, dimension: SupportsIndex) -> FeasibleSet:
         """The set ``(1 - gamma) P = c + (1 - gamma) (P - c)``, 0 <= gamma < 1.
 
+        Parameters
+        ----------
+        gamma : float
+            By how much each point comes nearer to the centre.
+        dimension : int
+            Length n of a point.
+
+        Returns
+        -------
+        FeasibleSet
+            A set of points of that length.
+
         Examples
         --------
         >>> import coactive_fast as cf
@@ -128,6 +194,16 @@ class FeasibleSet:
 
     def project(self, z: ArrayLike) -> Vector:
         """The point of P nearest to z.
+
+        Parameters
+        ----------
+        z : array_like of shape (n,)
+            A point anywhere.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            The Euclidean projection of z.
 
         Examples
         --------
@@ -141,6 +217,18 @@ class FeasibleSet:
     def project_in(self, z: ArrayLike, Ainv: ArrayLike) -> Vector:
         """The point of P nearest to z in the norm of A, given the inverse of A.
 
+        Parameters
+        ----------
+        z : array_like of shape (n,)
+            A point anywhere.
+        Ainv : array_like of shape (n, n)
+            Symmetric and positive definite.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            The projection of z in the norm ``sqrt(v^T A v)``.
+
         Examples
         --------
         >>> import coactive_fast as cf
@@ -151,6 +239,18 @@ class FeasibleSet:
 
     def direction(self, rng: np.random.Generator, dimension: SupportsIndex) -> Vector:
         """A unit vector, uniform on the sphere of the directions within the affine hull.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            What is drawn from.
+        dimension : int
+            Length n of a point.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            A tangent of the set, of length 1.
 
         Examples
         --------
@@ -263,6 +363,11 @@ class Ball(_Round):
     radius : float
         Greater than 0.
 
+    See Also
+    --------
+    L1Ball : By the sum of absolute values.
+    Box : By bounds for each coordinate.
+
     Examples
     --------
     >>> import coactive_fast as cf
@@ -292,6 +397,10 @@ class L1Ball(_Round):
     radius : float
         Greater than 0.
 
+    See Also
+    --------
+    Ball : By length.
+
     Examples
     --------
     >>> import coactive_fast as cf
@@ -319,6 +428,11 @@ class Box(_BuiltIn):
     ----------
     lower, upper : float or array_like of shape (n,)
         Finite, ``lower <= upper``; a single number holds for every coordinate.
+
+    See Also
+    --------
+    Ball : By length.
+    Simplex : Shares of a whole.
 
     Notes
     -----
@@ -352,7 +466,18 @@ class Box(_BuiltIn):
         return self._upper
 
     def span(self, dimension: int) -> tuple[Vector, Vector]:
-        """Both bounds as vectors of that length."""
+        """Both bounds as vectors of that length.
+
+        Parameters
+        ----------
+        dimension : int
+            Length n of a point.
+
+        Returns
+        -------
+        lower, upper : ndarray of float64, shape (n,)
+            Views that cannot be written to.
+        """
         for name, limit in (("lower", self._lower), ("upper", self._upper)):
             if np.ndim(limit):
                 _same_length(name, limit.size, dimension, "a point")
@@ -395,6 +520,11 @@ class Simplex(_BuiltIn):
     Centre ``1/n``, diameter ``sqrt(2)``. It has no interior in R^n: the dimension that counts is
     ``n - 1``, the in-radius is ``1 / sqrt(n (n - 1))`` within its hyperplane, directions sum to
     0. Shrunk by gamma it is ``x >= gamma/n, sum x = 1``. With one coordinate it is a point.
+
+    See Also
+    --------
+    L1Ball : Of either sign.
+    Box : By bounds for each coordinate.
 
     Examples
     --------

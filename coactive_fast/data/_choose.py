@@ -41,8 +41,7 @@ def choose_factors(ratings: RowsLike, *, ranks: Sequence[int] = (2, 3, 5, 10, 20
                    regularizations: Sequence[float] = (0.03, 0.1, 0.3), folds: Whole = 5,
                    held_out: Real = 0.2, user_regularization: Real = 0.0, sweeps: Whole = 15,
                    seed: Any = 0, n_jobs: Whole = 1, progress: Progress = None) -> FactorChoice:
-    """The rank and regularisation of `factorize` whose item features serve users they were not
-    made from.
+    """The rank and regularisation of `factorize` whose item features serve new users best.
 
     The users are divided into folds. The items get their features from the ratings of the users
     outside a fold; each user of the fold is fitted by `fit_user_weights` on a part of his ratings,
@@ -66,10 +65,12 @@ def choose_factors(ratings: RowsLike, *, ranks: Sequence[int] = (2, 3, 5, 10, 20
         whom no rating is left on one of the two sides counts for nothing.
     user_regularization : float, default=0.0
         Of `fit_user_weights`.
-    sweeps, n_jobs
-        Of `factorize`.
+    sweeps
+        As for `factorize`.
     seed : int, Generator, ..., default=0
         Of the folds and of what is kept back; and, drawn from it, of every factorisation.
+    n_jobs
+        As for `factorize`.
     progress : callable, bool or None
         Called with (factorisations done, all of them); True shows a bar.
 

@@ -65,8 +65,19 @@ class TopicDocuments(NamedTuple):
     terms: tuple[str, ...] | None
 
     def single(self, names: Sequence[str]) -> tuple[scipy.sparse.csr_matrix, Vector]:
-        """The documents that have exactly one of these topics, as ``(X, labels)``; labels count
-        from 0 in the order of `names`.
+        """The documents that have exactly one of these topics.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Topics.
+
+        Returns
+        -------
+        X : scipy.sparse.csr_matrix
+            A row a document.
+        labels : ndarray of float64
+            The place of its topic in `names`, from 0.
 
         Examples
         --------

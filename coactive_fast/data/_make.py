@@ -90,7 +90,17 @@ def _lengths(documents, n_queries, rng):
 
 
 class ItemData(NamedTuple):
-    """Items and users: ``features`` (items, N), ``weights`` (users, N), ``ratings`` (CSR)."""
+    """Items, users, and what these gave to those.
+
+    Attributes
+    ----------
+    features : ndarray of float64, shape (items, N)
+        A row an item.
+    weights : ndarray of float64, shape (users, N)
+        A row a user: ``features @ weights[u]`` are its utilities.
+    ratings : scipy.sparse.csr_matrix, shape (users, items)
+        From 1 to 5 where a rating was given.
+    """
 
     features: Vector
     weights: Vector
@@ -118,7 +128,7 @@ def make_items(*, n_items: Whole = 3706, n_users: Whole = 6040, n_features: Whol
     Returns
     -------
     ItemData
-        features (items, N) and weights (users, N) of float64, ratings as CSR (users, items).
+        The items, the users, and the ratings.
 
     Examples
     --------

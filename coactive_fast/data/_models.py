@@ -90,7 +90,7 @@ def make_confidit(*, n_rows: Whole = 1000, n_features: Whole = 9, n_informative:
     noise : float, default 0.2
         In [0, 1].
     error : float or array_like of shape (n_rows,), default 0.0
-        q_t in [0, 1], the approximation error of Modified Confidit: with probability q_t the
+        In [0, 1]: q_t, the approximation error of Modified Confidit: with probability q_t the
         label is one that a draw of its own has fixed for this row, so that no chance is farther
         than q_t from the linear model.
     seed : int, Generator, ..., default 0

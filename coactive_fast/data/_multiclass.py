@@ -33,8 +33,7 @@ class MulticlassData(NamedTuple):
 def make_multiclass(*, n_rows: Whole = 1000, n_features: Whole = 9, n_informative: Whole = 5,
                     n_classes: Whole = 5, normalize: bool = False,
                     seed: Any = 0) -> MulticlassData:
-    """Rows of which the first features decide the label, by random linear models, and the
-    others are noise.
+    """Rows whose first features decide the label, by random linear models; the others are noise.
 
     The defaults are the Confidit paper's: 1,000 rows, 9 features, 5 of them informative, K = 5.
     It does not give the distributions; here all features and the weights of the informative ones

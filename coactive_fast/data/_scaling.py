@@ -20,9 +20,14 @@ class Scaling:
     Parameters
     ----------
     shift, scale : array_like of shape (columns,)
-        scale > 0.
+        What is subtracted from each column, and what it is then divided by; scale > 0.
     kind : str, default "affine"
         What made it; part of the record only.
+
+    See Also
+    --------
+    standardize : Makes one with mean 0 and deviation 1.
+    minmax : Makes one with bounds.
 
     Examples
     --------
@@ -153,7 +158,7 @@ def minmax(X: RowsLike, *, lower: Real = 0.0, upper: Real = 1.0) -> Scaling:
     X : array_like or scipy.sparse, shape (n, columns), or (n,) for one column
         What the columns' scales are taken from.
     lower, upper : float, default 0.0 and 1.0
-        lower < upper.
+        Where each column goes from and to; lower < upper.
 
     Returns
     -------

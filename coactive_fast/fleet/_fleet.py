@@ -64,6 +64,11 @@ class Fleet(FleetCalls):
         for the first time since then is moved to another place, so that it takes its room twice
         until the next flush, which gives it back.
 
+    See Also
+    --------
+    LinearBandit : One of the models that may be a template.
+    load : A single learner from its own file.
+
     Notes
     -----
     **Keys** are whole numbers of 64 bits or texts of at most 63 bytes of UTF-8, all of one kind.
@@ -277,7 +282,7 @@ class Fleet(FleetCalls):
         Returns
         -------
         dict
-            models; capacity; features (0: not known yet); record and index (bytes a model); bytes
+            Numbers by name: models; capacity; features (0: not known yet); record and index (bytes a model); bytes
             (of the file); free (slots of deleted models); kept (slots kept until the next
             flush); damaged (records whose checksum is wrong).
         """

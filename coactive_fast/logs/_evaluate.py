@@ -58,7 +58,18 @@ class RunningValue(History):
     _curve = "value"
 
     def plot(self, ax: Axes | None = None, *, log_x: bool = False, **line: Any) -> Axes:
-        """Draws the value with its bounds as a band; see `History.plot`."""
+        """Draws the value with its bounds as a band.
+
+        Parameters
+        ----------
+        ax, log_x, **line
+            As for `History.plot`.
+
+        Returns
+        -------
+        matplotlib Axes
+            That which was drawn on.
+        """
         ax = super().plot(ax, log_x=log_x, **line)
         ax.fill_between(np.arange(1, len(self) + 1), self.lower, self.upper, alpha=0.2,
                         color=ax.lines[-1].get_color())

@@ -69,6 +69,11 @@ class BanditLog:
     left_out : dict of str to int
         What a file held that is not part of the log, by kind. Empty where nothing was left out.
 
+    See Also
+    --------
+    evaluate : What another policy would have earned in it.
+    replay : Learners that live through it.
+
     Examples
     --------
     >>> from coactive_fast.logs import BanditLog
@@ -234,8 +239,8 @@ class BanditLog:
             A path: Parquet and Arrow are told by their first bytes and need the extra ``arrow``;
             all else is text in UTF-8, whose first line names the columns, packed or not, as is a
             file object. Files are read batch by batch.
-        round, chosen, reward, probability, action, group : str
-            Names of columns. `group` goes into `groups`: integers or strings.
+        round, chosen, reward, probability, action : str
+            Names of columns.
         n_actions : int, optional
             With `action`: how many there are. None: those up to the largest.
         features : sequence of str, optional
@@ -243,6 +248,8 @@ class BanditLog:
         context : sequence of str, optional
             The columns of the round, the same in all of its rows. None: with `action` all that are
             not named otherwise, else none.
+        group : str, optional
+            The column that goes into `groups`: integers or strings.
         delimiter : {",", ";", "\\t", " "}, optional
             Of text; " " means any blanks. None: the first line tells.
         dtype : float32 or float64, default=float64

@@ -21,8 +21,9 @@ CONFIDENCES = ("constant", "theory", "selfnormalized")
 
 
 class Confidit(_Spread, MulticlassLearner, ToldRightOrWrong):
-    """Multiclass learning from right or wrong: one ridge regression a class, and the label with
-    the best optimistic score is tried.
+    """Multiclass learning from right or wrong: a ridge regression a class, and optimism.
+
+    The label with the best optimistic score is tried.
 
     Parameters
     ----------

@@ -113,6 +113,7 @@ class Learner:
         Returns
         -------
         ndarray of intp, int or object
+            What the task's argmax gives for the present weights.
 
         Examples
         --------

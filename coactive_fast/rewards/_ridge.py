@@ -254,7 +254,12 @@ class OnlineRidge(RewardLearner, RegressionCalls):
         return history
 
     def inverse(self) -> Vector:
-        """``A^-1``, a copy: shape (d, d), or (d,) for the diagonal; empty before the first row.
+        """``A^-1``, a copy.
+
+        Returns
+        -------
+        ndarray of float64, shape (d, d), or (d,) for the diagonal
+            Empty before the first row.
 
         Examples
         --------
@@ -266,7 +271,7 @@ class OnlineRidge(RewardLearner, RegressionCalls):
 
     @property
     def weights(self) -> Vector:
-        """w, a copy; empty before the first row."""
+        """The weights w, a copy; empty before the first row."""
         return self._engine.tell("weights")[0]
 
 

@@ -35,6 +35,11 @@ class RewardTable:
     context : array_like of shape (T, p), optional
         For a `LinearBandit` with as many `context_features`.
 
+    See Also
+    --------
+    LinearRewards : Rewards that are drawn.
+    simulate_bandit : What plays against it.
+
     Examples
     --------
     >>> import coactive_fast as cf
@@ -65,6 +70,11 @@ class RewardTable:
             The label that earns 1 in each round.
         n_classes : int
             How many labels there are, which are the actions.
+
+        Returns
+        -------
+        RewardTable
+            With one action a label.
 
         Examples
         --------
@@ -115,6 +125,11 @@ class LinearRewards:
         rows (T, d), or None: one of length 1 is drawn. Round t uses those of t modulo T.
     noise : float, default 0.1
         Standard deviation of the reward.
+
+    See Also
+    --------
+    RewardTable : Rewards that are known for every action.
+    simulate_bandit : What plays against it.
 
     Notes
     -----

@@ -28,6 +28,18 @@ def add_rows(benchmark: Any, group: str, timings: Mapping[str, Timing], **extra:
         A row each, under this name.
     **extra
         What is stored beside each of them as its ``extra_info``.
+
+    Examples
+    --------
+    A test that asks for the fixture `benchmark`::
+
+        def test_top_k(benchmark, coactive_streams):
+            scores = coactive_streams.rows(1, 100_000)[0]
+            ways = {"coactive_fast": lambda: kernels.top_k(scores, 5),
+                    "numpy": lambda: numpy.argsort(-scores)[:5]}
+            found = interleaved([Contender(name, player("f()", "_", [None], f=way))
+                                 for name, way in ways.items()])
+            add_rows(benchmark, "top_k of 100,000", dict(zip(ways, found)))
     """
     for name, timing in timings.items():
         row = copy.copy(benchmark)  # before the first stands in it: each has its own options

@@ -24,6 +24,10 @@ class Streams:
     seed : int, default 0
         Another seed gives other numbers of the same kind.
 
+    See Also
+    --------
+    coactive_fast.data.make_ranking : What `rankings` calls.
+
     Examples
     --------
     >>> from coactive_fast.testing import Streams
