@@ -14,7 +14,10 @@ import pytest
 
 @pytest.fixture(scope="session")
 def coactive_streams():
-    """Generated rows, labels and rankings, the same in every run: `coactive_fast.testing.Streams`."""
+    """Generated rows, labels and rankings, the same in every run.
+
+    A `coactive_fast.testing.Streams`.
+    """
     from coactive_fast.testing import Streams
 
     return Streams()

@@ -108,7 +108,8 @@ def rank(X, w, k):
     Parameters
     ----------
     X : array_like of shape (n, d)
-        Arrays of float64 and float32 with contiguous rows are read without a copy; sums are float64.
+        Arrays of float64 and float32 with contiguous rows are read without a copy; sums are
+        float64.
     w : array_like of shape (d,)
         The weights that rows are scored by.
     k : int

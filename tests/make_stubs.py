@@ -20,7 +20,7 @@ import coactive_fast
 
 PACKAGE = Path(coactive_fast.__file__).resolve().parent
 STUBS = sorted(PACKAGE.rglob("*.pyi"))
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+DESCRIBED = (ast.FunctionDef, ast.ClassDef)
 
 
 def documented(path):
@@ -38,7 +38,7 @@ def described(nodes, holder, seen=None):
     """(node, docstring) of every class and function of a stub whose object has one of its own."""
     seen = set() if seen is None else seen
     for node in nodes:
-        if not isinstance(node, (*FUNCTIONS, ast.ClassDef)) or node.name.startswith("_"):
+        if not isinstance(node, DESCRIBED) or node.name.startswith("_"):
             continue
         if not hasattr(holder, node.name):
             continue  # a name for type checkers alone
@@ -81,8 +81,8 @@ def is_dots(statement):
 def bare(text):
     """A stub without docstrings of classes and functions."""
     lines = text.splitlines()
-    nodes = [node for node in ast.walk(ast.parse(text))
-             if isinstance(node, (*FUNCTIONS, ast.ClassDef)) and ast.get_docstring(node) is not None]
+    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, DESCRIBED)
+             and ast.get_docstring(node) is not None]
     for node in sorted(nodes, key=lambda node: -node.lineno):
         strip(lines, node)
     return "\n".join(lines) + "\n"

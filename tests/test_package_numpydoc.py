@@ -1,4 +1,4 @@
-"""Docstrings by numpydoc's own rules: every public name, but for the codes that are left out here."""
+"""Docstrings by numpydoc's rules: every public name, but for the codes that are left out here."""
 
 import inspect
 import re
@@ -9,12 +9,13 @@ import pytest
 validation = pytest.importorskip("numpydoc.validate")
 
 # Left out everywhere. ES01: a summary may say all there is. SS05: summaries here tell what comes
-# back ("Indices of the k largest scores"), which the rule takes for verbs. RT02: one value may have a name.
+# back ("Indices of the k largest scores"), which the rule takes for verbs. RT02: a single value may
+# have a name.
 STYLE = {"ES01", "SS05", "RT02"}
 # Of methods and attributes the class has the example and the other names to look at, of functions
 # the page of their module has the latter; of a record the function that answers it has both.
 MEMBERS, FUNCTIONS, RECORDS = {"EX01", "SA01"}, {"SA01"}, {"EX01", "SA01"}
-CLUSTER = {"coactive_fast.adapters.dask.Workers", "coactive_fast.adapters.dask.distributed_simulate"}
+CLUSTER = {f"coactive_fast.adapters.dask.{name}" for name in ("Workers", "distributed_simulate")}
 # A twin's methods take and give what those of the class of its name do, and are described there.
 TWINS = {"EX01", "GL08", "PR01", "RT01", "SA01"}
 
@@ -23,7 +24,7 @@ OBJECTS = public_names.objects()
 
 
 class Docstring(validation.Validator):
-    """numpydoc looks at less of what Cython has compiled, since `inspect` takes it for no function."""
+    """What Cython has compiled is a function too; numpydoc would look at less of it."""
 
     def __init__(self, obj_name):
         super().__init__(validation.get_doc_object(EVERYTHING[obj_name]))

@@ -282,9 +282,9 @@ class Fleet(FleetCalls):
         Returns
         -------
         dict
-            Numbers by name: models; capacity; features (0: not known yet); record and index (bytes a model); bytes
-            (of the file); free (slots of deleted models); kept (slots kept until the next
-            flush); damaged (records whose checksum is wrong).
+            Numbers by name: models; capacity; features (0: not known yet); record and index (bytes
+            a model); bytes (of the file); free (slots of deleted models); kept (slots kept until
+            the next flush); damaged (records whose checksum is wrong).
         """
         return self._engine.health()
 

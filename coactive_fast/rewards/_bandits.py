@@ -507,5 +507,5 @@ delta, max_pending, max_features, seed
 
     @property
     def weights(self) -> Vector:
-        """Weights w of each arm, a copy of shape (n_arms, d); (n_arms, 0) before the first round."""
+        """Weights w of each arm, a copy (n_arms, d); (n_arms, 0) before the first round."""
         return self._engine.tell("weights")

@@ -87,7 +87,7 @@ class Streams:
         n_rows, n_features : int
             How many rows, and columns of each.
         n_classes : int, default 2
-            Labels go from 0 to n_classes - 1; of two, ``labels.astype(bool)`` says what is relevant.
+            Labels go from 0 to n_classes - 1.
         density, dtype
             As for `rows`.
 
