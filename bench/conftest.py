@@ -6,6 +6,7 @@ pytest-benchmark gets a row for each of them, in one group a case, so that its t
 """
 
 import sys
+import warnings
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -30,6 +31,11 @@ def pytest_collect_file(file_path, parent):
     if file_path.match("bench_*.py") and not session.isinitpath(file_path):
         return pytest.Module.from_parent(parent, path=file_path)
     return None
+
+
+def pytest_configure(config):
+    """Files of other versions are compared with a warning, which is no error here."""
+    warnings.filterwarnings("default", message="Benchmark machine_info is different")
 
 
 def pytest_collection_modifyitems(config, items):

@@ -12,6 +12,10 @@
 ``metrics``    measures of rankings
 ``logs``       recorded decisions: what another policy would have earned, and replay
 ``reference``  the same in plain NumPy, as definition and oracle (slow)
+``testing``    streams and ratios for the benchmarks of other projects
+
+..
+  PYTEST_DONT_REWRITE (for a plugin comes with the package, which may be imported before pytest)
 """
 
 from typing import TYPE_CHECKING

@@ -171,7 +171,8 @@ def _warm(contender, rounds, took):
     """
     if contender.before is None and took < 0.01:
         least = WARM if took / rounds > BATCH / WARM else 1
-        contender.play(max(contender.step, rounds // 8, least))
+        step = contender.step
+        contender.play(max(step, max(rounds // 8, least) // step * step))
 
 
 def interleaved(contenders: Sequence[Contender], budget: float = 1.0,
