@@ -146,13 +146,14 @@ __all__ = [
     "simulate",
     "simulate_bandit",
     "simulate_items",
+    "testing",
     "users",
 ]
 
-_LATER = ("data", "logs", "metrics", "reference")  # loaded when first asked for
+_LATER = ("data", "logs", "metrics", "reference", "testing")  # loaded when first asked for
 
 if TYPE_CHECKING:
-    from . import data, logs, metrics, reference
+    from . import data, logs, metrics, reference, testing
 else:
     def __getattr__(name):
         if name in _LATER:

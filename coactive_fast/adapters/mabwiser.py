@@ -157,7 +157,8 @@ class MAB:
         self._words = _words(learning_policy, seed)
         self.bandit = self._make(len(arms))
         self._numbers = {arm: i for i, arm in enumerate(arms)}
-        self._decided, self._fitted = set(), False
+        self._decided: set[Any] = set()
+        self._fitted = False
 
     def fit(self, decisions: Sequence[Any] | NDArray[Any], rewards: ArrayLike,
             contexts: RowsLike | None = None) -> None:
