@@ -166,5 +166,5 @@ else:
 del TYPE_CHECKING, _table
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *_LATER})

@@ -45,7 +45,7 @@ class _Loss:
     def __len__(self) -> int:
         return self._rows.n
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._rows.n} rows, dimension {self._rows.d}>"
 
     @property

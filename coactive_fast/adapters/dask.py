@@ -68,9 +68,11 @@ class Workers:
     """
 
     def __init__(self, cluster: Any, *, timeout: float = 10.0) -> None:
-        self.cluster, self.timeout = cluster, number("timeout", timeout, above=0.0)
+        self.cluster: Any = cluster
+        self.timeout: float = number("timeout", timeout, above=0.0)
         self.client: Any = None
-        self.asked, self.stopped = {}, False  # futures of each call of `each`
+        self.asked: dict[int, list[Any]] = {}  # futures of each call of `each`
+        self.stopped: bool = False
 
     def __enter__(self) -> Self:
         if isinstance(self.cluster, str):
@@ -83,7 +85,7 @@ class Workers:
             address = self.client.scheduler.address
             self.__exit__()
             raise Trouble(f"--cluster {address}: it has no workers") from error
-        self.jobs = max(1, sum(self.client.nthreads().values()))
+        self.jobs: int = max(1, sum(self.client.nthreads().values()))
         return self
 
     def __exit__(self, *error: object) -> None:

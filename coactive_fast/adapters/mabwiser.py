@@ -153,9 +153,11 @@ class MAB:
         if neighborhood_policy is not None:
             raise ValueError("neighborhood_policy must be None: there is none here")
         count("n_jobs", abs(n_jobs) if isinstance(n_jobs, int) else n_jobs, least=1)
-        self.arms, self.learning_policy, self.seed = list(arms), learning_policy, seed
+        self.arms: list[Any] = list(arms)
+        self.learning_policy: LinearPolicy | cf.ArmBandit = learning_policy
+        self.seed: int = seed
         self._words = _words(learning_policy, seed)
-        self.bandit = self._make(len(arms))
+        self.bandit: cf.ArmBandit = self._make(len(arms))
         self._numbers = {arm: i for i, arm in enumerate(arms)}
         self._decided: set[Any] = set()
         self._fitted = False

@@ -137,7 +137,7 @@ class DuelingBandit(DrawingLearner):
             return self._engine.present(x, k)
         return self._engine.present_by_mean(x, k)
 
-    def learn(self, x, y, better):
+    def learn(self, x: ArrayLike, y: ArrayLike, better: ArrayLike) -> None:
         """Ends the comparison, which is one round.
 
         Parameters
@@ -160,7 +160,7 @@ class DuelingBandit(DrawingLearner):
         """
         self._engine.learn(x, y, better)
 
-    def update(self, delta):
+    def update(self, delta: object) -> None:
         """Always a `TypeError`: comparisons have no difference of features to learn from.
 
         Parameters

@@ -90,7 +90,7 @@ class Ranking:
         x = table(x, "x")
         return kernels.rank(x, w, len(x))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Ranking(k={self._k})"
 
     def __eq__(self, other: object) -> bool:
@@ -148,7 +148,7 @@ class Items:
     def __len__(self) -> int:
         return len(self._features)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Items({len(self._features)} items, {self.dimension} features)"
 
     def __eq__(self, other: object) -> bool:

@@ -69,7 +69,7 @@ class User:
             return shown[1] if values[shown[1]] > values[shown[0]] else shown[0]
         return self._decider().answer_item(candidates, values, shown[0])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self._shown())})"
 
 

@@ -281,28 +281,28 @@ class Shrunk(FeasibleSet):
     def _out(self, method, x):
         return self._c + self._scale * (_vector(f"feasible.{method}()", x, self._c.size) - self._c)
 
-    def contains(self, x):
+    def contains(self, x: ArrayLike) -> bool:
         return self.whole.contains(self._in(x))
 
-    def center(self, dimension):
+    def center(self, dimension: SupportsIndex) -> Vector:
         return self.whole.center(dimension)
 
-    def in_radius(self, dimension):
+    def in_radius(self, dimension: SupportsIndex) -> float:
         return self._scale * self.whole.in_radius(dimension)
 
-    def diameter(self, dimension):
+    def diameter(self, dimension: SupportsIndex) -> float:
         return self._scale * self.whole.diameter(dimension)
 
-    def affine_dimension(self, dimension):
+    def affine_dimension(self, dimension: SupportsIndex) -> int:
         return self.whole.affine_dimension(dimension)
 
-    def project(self, z):
+    def project(self, z: ArrayLike) -> Vector:
         return self._out("project", self.whole.project(self._in(z)))
 
-    def project_in(self, z, Ainv):
+    def project_in(self, z: ArrayLike, Ainv: ArrayLike) -> Vector:
         return self._out("project_in", self.whole.project_in(self._in(z), Ainv))
 
-    def direction(self, rng, dimension):
+    def direction(self, rng: np.random.Generator, dimension: SupportsIndex) -> Vector:
         return self.whole.direction(rng, dimension)
 
 
@@ -311,7 +311,7 @@ class _BuiltIn(FeasibleSet):
 
     _stored = ()
 
-    def project(self, z):
+    def project(self, z: ArrayLike) -> Vector:
         from ._rules import nearest  # which knows these classes
 
         return nearest(self, _vector("z", z))
@@ -322,7 +322,7 @@ class _BuiltIn(FeasibleSet):
 
     __hash__ = None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         written = (_written(getattr(self, name)) for name in self._stored)
         return f"{type(self).__name__}({', '.join(written)})"
 
@@ -340,14 +340,14 @@ class _Round(_BuiltIn):
         """Radius of the set."""
         return self._radius
 
-    def center(self, dimension):
+    def center(self, dimension: SupportsIndex) -> Vector:
         return np.zeros(_dimension(dimension))
 
-    def diameter(self, dimension):
+    def diameter(self, dimension: SupportsIndex) -> float:
         _dimension(dimension)
         return 2.0 * self._radius
 
-    def shrunk(self, gamma, dimension):
+    def shrunk(self, gamma: Real, dimension: SupportsIndex) -> FeasibleSet:
         _dimension(dimension)
         return type(self)((1.0 - _share(gamma)) * self._radius)
 
@@ -375,14 +375,14 @@ class Ball(_Round):
     array([3., 4.])
     """
 
-    def contains(self, x):
+    def contains(self, x: ArrayLike) -> bool:
         return math.hypot(*_vector("x", x)) <= (1.0 + SLACK) * self._radius
 
-    def in_radius(self, dimension):
+    def in_radius(self, dimension: SupportsIndex) -> float:
         _dimension(dimension)
         return self._radius
 
-    def project_in(self, z, Ainv):
+    def project_in(self, z: ArrayLike, Ainv: ArrayLike) -> Vector:
         return kernels.project_ball(z, Ainv, self._radius)[0]
 
 
@@ -408,13 +408,13 @@ class L1Ball(_Round):
     array([ 0.75, -0.25,  0.  ])
     """
 
-    def contains(self, x):
+    def contains(self, x: ArrayLike) -> bool:
         return _sum(np.abs(_vector("x", x))) <= (1.0 + SLACK) * self._radius
 
-    def in_radius(self, dimension):
+    def in_radius(self, dimension: SupportsIndex) -> float:
         return self._radius / math.sqrt(_dimension(dimension))
 
-    def project_in(self, z, Ainv):
+    def project_in(self, z: ArrayLike, Ainv: ArrayLike) -> Vector:
         return kernels.project_l1(z, Ainv, self._radius)
 
 
@@ -488,28 +488,28 @@ class Box(_BuiltIn):
         lower, upper = self.span(_dimension(dimension))
         return upper / 2.0 - lower / 2.0
 
-    def contains(self, x):
+    def contains(self, x: ArrayLike) -> bool:
         x = _vector("x", x)
         lower, upper = self.span(x.size)
         slack = SLACK * np.maximum(np.abs(lower), np.abs(upper))
         return bool(((lower - slack <= x) & (x <= upper + slack)).all())
 
-    def center(self, dimension):
+    def center(self, dimension: SupportsIndex) -> Vector:
         lower, upper = self.span(_dimension(dimension))
         return lower / 2.0 + upper / 2.0
 
-    def in_radius(self, dimension):
+    def in_radius(self, dimension: SupportsIndex) -> float:
         return float(self._half(dimension).min())
 
-    def diameter(self, dimension):
+    def diameter(self, dimension: SupportsIndex) -> float:
         return 2.0 * math.hypot(*self._half(dimension))
 
-    def shrunk(self, gamma, dimension):
+    def shrunk(self, gamma: Real, dimension: SupportsIndex) -> FeasibleSet:
         middle, half = self.center(dimension), self._half(dimension)
         reach = (1.0 - _share(gamma)) * half
         return Box(middle - reach, middle + reach)
 
-    def project_in(self, z, Ainv):
+    def project_in(self, z: ArrayLike, Ainv: ArrayLike) -> Vector:
         return kernels.project_box(z, Ainv, self._lower, self._upper)
 
 
@@ -533,25 +533,25 @@ class Simplex(_BuiltIn):
     array([0.7, 0.3, 0. ])
     """
 
-    def contains(self, x):
+    def contains(self, x: ArrayLike) -> bool:
         x = _vector("x", x)
         return x.size > 0 and bool(x.min() >= -SLACK and abs(_sum(x) - 1.0) <= SLACK)
 
-    def center(self, dimension):
+    def center(self, dimension: SupportsIndex) -> Vector:
         n = _dimension(dimension)
         return np.full(n, 1.0 / n)
 
-    def in_radius(self, dimension):
+    def in_radius(self, dimension: SupportsIndex) -> float:
         n = _dimension(dimension)
         return 1.0 / math.sqrt(n * (n - 1)) if n > 1 else 0.0
 
-    def diameter(self, dimension):
+    def diameter(self, dimension: SupportsIndex) -> float:
         return math.sqrt(2.0) if _dimension(dimension) > 1 else 0.0
 
-    def affine_dimension(self, dimension):
+    def affine_dimension(self, dimension: SupportsIndex) -> int:
         return _dimension(dimension) - 1
 
-    def project_in(self, z, Ainv):
+    def project_in(self, z: ArrayLike, Ainv: ArrayLike) -> Vector:
         return kernels.project_simplex(z, Ainv)
 
     def _tangent(self, v):

@@ -113,7 +113,7 @@ class _Table:
         self.values.extend(value for _, value in row)
         self.ends.append(len(self.places))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.ends) - 1
 
     def finish(self, dtype):

@@ -47,15 +47,15 @@ class Query:
 
     def __init__(self, features: Floats, relevance: Vector, index: int,
                  largest_grade: float) -> None:
-        self.features = features
-        self.relevance = relevance
-        self.index = index
-        self.largest_grade = largest_grade
+        self.features: Floats = features
+        self.relevance: Vector = relevance
+        self.index: int = index
+        self.largest_grade: float = largest_grade
 
     def __len__(self) -> int:
         return len(self.relevance)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Query(index={self.index}, documents={len(self)})"
 
 
@@ -226,7 +226,7 @@ class RankingData:
         ids = None if self._query_ids is None else self._query_ids[queries]
         return self._of(self._features[places], self._relevance[places], offsets, ids)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (f"{type(self).__name__}({len(self)} queries, {self.n_documents} documents, "
                 f"{self.dimension} features, {self._features.dtype})")
 

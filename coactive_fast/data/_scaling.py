@@ -119,7 +119,7 @@ class Scaling:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Scaling by {self.kind} of {self.shift.size} columns>"
 
 

@@ -42,9 +42,10 @@ class Learner:
     """
 
     last_history: History | None = None  # of the last run, whatever ended it
+    _defaults: dict[str, Any] = {}  # of the parameters, by the constructor
     _shaping: tuple[str, ...] = ()  # parameters that shape the state: they wait for reset()
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
         cls._defaults = {p.name: p.default for p in parameters}
@@ -145,7 +146,7 @@ class Learner:
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._parameters})
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         shown = [f"{name}={value!r}" for name, value in self._parameters.items()
                  if not _same(value, self._defaults.get(name, inspect.Parameter.empty))]
         return f"{type(self).__name__}({', '.join(shown)})"

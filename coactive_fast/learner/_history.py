@@ -89,7 +89,7 @@ class History:
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         last = {name: column[-1] for name, column in self._columns().items() if len(self)}
         last |= {name: getattr(self, name) for name in self._scalars}
         values = ", ".join(f"{name}={_short(value)}" for name, value in last.items())

@@ -113,7 +113,7 @@ class Evaluation:
     estimator: Estimator
     rounds: int
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         low, high = self.interval
         return (f"<{type(self).__name__} by {self.estimator} of {self.rounds} rounds: "
                 f"{self.value:.4g} +- {self.standard_error:.2g}, 95 % in {low:.4g} ... {high:.4g}, "

@@ -379,7 +379,7 @@ class BanditLog:
                   self._feature_names, self._context_names)
         return part
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         more = "" if self._context is None else f", {self.n_context} of context"
         sparse = ", sparse" if scipy.sparse.issparse(self._features) else ""
         return (f"{type(self).__name__}({len(self)} rounds, {self.n_actions} actions, "
