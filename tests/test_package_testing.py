@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -144,6 +145,15 @@ def test_without_timing(tmp_path, option):
     assert code == 0 and ("1 passed" if option == "--benchmark-disable" else "1 skipped") in told
     code, told = pytest_run(tmp_path, BENCHMARK.replace("4950", "1"), option)
     assert code == (1 if option == "--benchmark-disable" else 0)
+
+
+def test_page(tmp_path):
+    """The blocks of docs/testing.md, in one file."""
+    pytest.importorskip("pytest_benchmark")
+    page = Path(__file__).resolve().parent.parent / "docs" / "testing.md"
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    code, told = pytest_run(tmp_path, "\n".join(blocks), "--benchmark-max-time=0.01")
+    assert code == 0 and f"{len(blocks)} passed" in told, told
 
 
 # --- streams --------------------------------------------------------------------------------
