@@ -1,4 +1,4 @@
-"""`coactive_fast.testing` and the pytest plugin: what they give, and that nobody else feels them."""
+"""`coactive_fast.testing` and the pytest plugin: what they give, and that others do not feel them."""
 
 import ast
 import importlib.util
@@ -85,7 +85,8 @@ from coactive_fast import kernels
 
 def test_fast(coactive_streams, coactive_ratio):
     x = coactive_streams.rows(1, 20_000)[0]
-    found = coactive_ratio(lambda: kernels.top_k(x, 3), lambda: sorted(range(x.size), key=lambda i: -x[i])[:3],
+    found = coactive_ratio(lambda: kernels.top_k(x, 3),
+                           lambda: sorted(range(x.size), key=lambda i: -x[i])[:3],
                            at_least=2, budget=0.05, series=1)
     assert found.value >= 2
 
