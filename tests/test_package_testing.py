@@ -1,4 +1,4 @@
-"""`coactive_fast.testing` and the pytest plugin: what they give, and that others do not feel them."""
+"""`coactive_fast.testing` and the pytest plugin: what they give, and that others feel nothing."""
 
 import ast
 import importlib.util

@@ -28,7 +28,7 @@ suppress_warnings = ["myst.xref_missing"]  # links to files outside docs/
 def of_the_framework(app, what, name, obj, skip, options):
     """Leaves out what an estimator inherits from scikit-learn or river: their own pages have it."""
     home = getattr(getattr(obj, "fget", None) or obj, "__module__", None) or ""
-    theirs = home.split(".")[0] in ("river", "sklearn") and what == "class"
+    theirs = home.split(".")[0] in ("river", "sklearn")
     return True if theirs or re.fullmatch("set_[a-z_]+_request", name) else None
 
 
