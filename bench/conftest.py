@@ -40,10 +40,13 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(config, items):
     here = Path(__file__).resolve().parent
+    options = {"max_time": 0.02, "min_rounds": 2} if threads.quick() else {"max_time": 0.3}
     for item in items:
         if here in Path(item.path).parents:
             # numba and others may warn; that says nothing about the results
             item.add_marker(pytest.mark.filterwarnings("default"))
+            # of those that time a call of their own; `compare` has a group for each case
+            item.add_marker(pytest.mark.benchmark(group=Path(item.path).stem, **options))
 
 
 def pytest_generate_tests(metafunc):
