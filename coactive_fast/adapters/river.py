@@ -104,7 +104,7 @@ class OnlineRidgeRegressor(Named, base.MiniBatchRegressor):
         Returns
         -------
         float
-            0 before the first row.
+            0 before the first row; 0.5 with the logistic link.
         """
         with self._known(x, False) as row:
             return float(self._learner.predict(row)[0])

@@ -109,7 +109,7 @@ class OnlineRidgeRegressor(RegressorMixin, Estimator):
     coef_ : ndarray of shape (d,)
         In the units of the columns as they were given, before scaling.
     intercept_ : float
-        What is predicted for a row of zeros; 0 with fit_intercept=False.
+        What is predicted for a row of zeros.
 
     See Also
     --------

@@ -117,7 +117,7 @@ class FeasibleSet:
         Returns
         -------
         float
-            0 where the set has no interior in its affine hull.
+            0 where no ball fits.
 
         Examples
         --------

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import DTypeLike, NDArray
 
-from coactive_fast._typing import Source, Vector
+from coactive_fast._typing import Source
 
 from . import _check
 from ._open import as_paths, opened, opened_lines
@@ -47,7 +47,7 @@ class TopicDocuments(NamedTuple):
     Attributes
     ----------
     X : scipy.sparse.csr_matrix, shape (documents, terms)
-        The weight of each term in each document.
+        How often each term stands in each document, or its weight as the file gives it.
     topics : scipy.sparse.csr_matrix of bool, shape (documents, topics)
         Which topics each document has.
     names : tuple of str
@@ -64,7 +64,7 @@ class TopicDocuments(NamedTuple):
     ids: NDArray[np.int64]
     terms: tuple[str, ...] | None
 
-    def single(self, names: Sequence[str]) -> tuple[scipy.sparse.csr_matrix, Vector]:
+    def single(self, names: Sequence[str]) -> tuple[scipy.sparse.csr_matrix, NDArray[np.int64]]:
         """The documents that have exactly one of these topics.
 
         Parameters
@@ -76,7 +76,7 @@ class TopicDocuments(NamedTuple):
         -------
         X : scipy.sparse.csr_matrix
             A row a document.
-        labels : ndarray of float64
+        labels : ndarray of int64
             The place of its topic in `names`, from 0.
 
         Examples

@@ -21,7 +21,7 @@ cdef class FleetCalls:
         Returns
         -------
         int, or what the method of the template gives
-            The decision; it changes nothing but a generator.
+            The decision by the model of that key.
 
         Examples
         --------

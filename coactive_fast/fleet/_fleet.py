@@ -6,7 +6,7 @@ import os
 import warnings
 import weakref
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Literal, SupportsIndex, TypeAlias
 
 from numpy.typing import ArrayLike
 
@@ -20,7 +20,13 @@ from ._kinds import kind_of, refuse_other
 from ._records import Records
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, TypeVar
+
+    Model = TypeVar("Model", bound=Learner, default=Any)  # any, where the file says which
+else:
+    from typing import TypeVar
+
+    Model = TypeVar("Model", bound=Learner)
 
 Key: TypeAlias = int | str
 
@@ -28,7 +34,7 @@ MODES = ("w", "r+", "r")
 MOST = 2**31 - 1  # slots, so that an index has less than 2^32 entries
 
 
-class Fleet(FleetCalls):
+class Fleet(FleetCalls, Generic[Model]):
     """One model of the template's kind for each key, all in one memory-mapped file.
 
     A model comes into being when its key learns for the first time; until then it is the prior,
@@ -110,9 +116,9 @@ class Fleet(FleetCalls):
     array([0., 2.])
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, template: Learner | None = None,
+    def __init__(self, path: str | os.PathLike[str] | None, template: Model | None = None,
                  capacity: SupportsIndex | None = None, *, mode: Literal["w", "r+", "r"] = "w",
-                 prior: Learner | None = None, prior_weight: Real = 1.0,
+                 prior: Model | None = None, prior_weight: Real = 1.0,
                  keep_flushed: bool = False) -> None:
         mode = choice("mode", mode, MODES)
         keep = switch("keep_flushed", keep_flushed)
@@ -178,14 +184,14 @@ class Fleet(FleetCalls):
 
     # --- one model ------------------------------------------------------------------------------
 
-    def __getitem__(self, key: Key) -> Any:
+    def __getitem__(self, key: Key) -> Model:
         """A copy of a key's model as an ordinary learner; of a key not there: the prior."""
         words = self._engine.words(key)
         if words is None:
             return self._kind.unfed()
         return self._kind.learner(self._engine.records.file.layout, words)
 
-    def __setitem__(self, key: Key, learner: Learner) -> None:
+    def __setitem__(self, key: Key, learner: Model) -> None:
         """A learner of the template's kind and parameters becomes the model of a key."""
         kind, _ = self._kind, len(self)  # a closed fleet has no length
         refuse_other(learner, kind.template, "learner")
@@ -267,7 +273,7 @@ class Fleet(FleetCalls):
     # --- the file -------------------------------------------------------------------------------
 
     @property
-    def template(self) -> Any:
+    def template(self) -> Model:
         """A fresh learner of the kind and parameters of all models."""
         return self._kind.template.clone()
 

@@ -149,7 +149,7 @@ class Diagonal(Entries):
         Returns
         -------
         float
-            Never negative.
+            The squared length of x in the norm of ``A^-1``.
         """
     def quad_many(self, X: ArrayLike | _Sparse | Sequence[_Pair]) -> _Vector:
         """`quad` of many rows, bit for bit, in one call.

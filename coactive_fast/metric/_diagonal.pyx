@@ -325,7 +325,7 @@ cdef class Diagonal(Entries):
         Returns
         -------
         float
-            Never negative.
+            The squared length of x in the norm of ``A^-1``.
         """
         cdef cf_row row
         cdef RowBuffer keep = self._row(x, &row), room = settled(self, &row, False, False)

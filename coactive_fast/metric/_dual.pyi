@@ -97,7 +97,7 @@ class Dual(Metric):
         Returns
         -------
         float
-            Never negative.
+            The squared length of phi(x) in the norm of ``A^-1``.
         """
     def solve(self, x: _Row) -> _Vector:
         """Coefficients of the stored rows in ``A^-1 phi(x)``.

@@ -292,7 +292,7 @@ tolerance=0.01)\n--\n
         Returns
         -------
         float
-            Never negative.
+            The squared length of phi(x) in the norm of ``A^-1``.
         """
         cdef Forms forms = Forms()
         cdef np.ndarray u

@@ -182,7 +182,7 @@ class Full(Stored):
         Returns
         -------
         float
-            Never negative.
+            The squared length of x in the norm of ``A^-1``.
         """
     def quad_many(self, X: ArrayLike) -> _Vector:
         """`quad` of many rows, bit for bit, in one reading of the matrix for eight of them.

@@ -382,7 +382,7 @@ cdef class Full(Stored):
         Returns
         -------
         float
-            Never negative.
+            The squared length of x in the norm of ``A^-1``.
         """
         cdef np.ndarray v = dense_row(x, "x", self._order())
         cdef double q

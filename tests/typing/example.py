@@ -212,10 +212,13 @@ with cf.Fleet(None, cf.LinearBandit(), 10, prior=cf.LinearBandit(), prior_weight
     fleet.learn("anna", [1.0], 2.0, weight=0.5)
     fleet.run(["anna", "ben"], [[1.0], [2.0]], [1.0, 0.0], n_jobs=2)
     fleet["anna"] = fleet["ben"]
+    assert_type(fleet["anna"], cf.LinearBandit)
+    assert_type(fleet.template.weights, Vector)
     assert_type(len(fleet), int)
     assert_type(fleet.health(), dict[str, int])
     assert_type("anna" in fleet, bool)
-cf.Fleet("file", mode="r")
+reader = cf.Fleet("file", mode="r")
+assert_type(reader["anna"], Any)
 cf.Fleet("file", mode="a")  # type: ignore[arg-type]
 
 # what a file holds is known where it is said; else it is some learner, told apart by isinstance
