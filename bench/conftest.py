@@ -1,10 +1,12 @@
 """Benchmarks by pytest: ``pytest bench``, ``pytest bench/bench_top_k.py``.
 
-A benchmark never fails for being slow. Each asserts its results, gives pytest-benchmark one call
-of ours to time, and times all contenders in turn; the tables of ratios come at the end.
+A benchmark never fails for being slow. Each asserts its results, then times all contenders in turn.
+pytest-benchmark gets a row for each of them, in one group a case, so that its tables, files and
+``--benchmark-compare`` tell ours and peers apart; the tables of ratios come at the end.
 """
 
 import sys
+import warnings
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -16,6 +18,10 @@ import contenders  # noqa: E402
 import pytest  # noqa: E402
 import ratio  # noqa: E402
 
+from coactive_fast import testing  # noqa: E402
+
+PEERS = ("numpy", "scipy", "numba", "quadprog", "proxsuite", "scikit-learn", "river", "pandas",
+         "mabwiser", "dask", "Cython")
 TABLES = []
 
 
@@ -27,6 +33,11 @@ def pytest_collect_file(file_path, parent):
     return None
 
 
+def pytest_configure(config):
+    """Files of other versions are compared with a warning, which is no error here."""
+    warnings.filterwarnings("default", message="Benchmark machine_info is different")
+
+
 def pytest_collection_modifyitems(config, items):
     here = Path(__file__).resolve().parent
     options = {"max_time": 0.02, "min_rounds": 2} if threads.quick() else {"max_time": 0.3}
@@ -34,6 +45,7 @@ def pytest_collection_modifyitems(config, items):
         if here in Path(item.path).parents:
             # numba and others may warn; that says nothing about the results
             item.add_marker(pytest.mark.filterwarnings("default"))
+            # of those that time a call of their own; `compare` has a group for each case
             item.add_marker(pytest.mark.benchmark(group=Path(item.path).stem, **options))
 
 
@@ -49,6 +61,13 @@ def pytest_report_header(config):
     return [*contenders.missing(), *(late if threads.TOO_LATE else [])]
 
 
+def pytest_benchmark_update_machine_info(config, machine_info):
+    """Which versions the files compare; without what is another number each time it is read."""
+    machine_info["coactive_fast"] = testing.versions(PEERS)
+    for name in [name for name in machine_info["cpu"] if name.startswith("hz_actual")]:
+        del machine_info["cpu"][name]
+
+
 def pytest_terminal_summary(terminalreporter):
     for reason in compiled.why_not.values():
         terminalreporter.write_line(reason)
@@ -59,17 +78,20 @@ def pytest_terminal_summary(terminalreporter):
 
 @pytest.fixture
 def compare(benchmark):
-    """Build a plan (which asserts its results), time one call of ours, then all in turn."""
+    """Build a plan, which asserts its results, then time all of its contenders in turn."""
     def run(plan):
         case = plan.build()
-        if case.call is not None:
-            function, arguments = case.call
+        if benchmark.disabled:
+            function, arguments = case.call or (case.ours.play, (case.ours.step,))
+            if case.ours.before is not None:
+                case.ours.before()
             benchmark(function, *arguments)
-        else:
-            benchmark.pedantic(case.ours.play, args=(1,), setup=case.ours.before, rounds=5)
+            return None
         result = ratio.measure(case, *((0.05, 1) if threads.quick() else (1.5, 3)))
-        benchmark.extra_info["seconds_in_turn"] = result.seconds
-        benchmark.extra_info["figures"] = {k: float(v) for k, v in case.figures.items()}
+        testing.add_rows(benchmark, f"{case.subject}: {case.name}", result.timings,
+                         figures={k: float(v) for k, v in case.figures.items()},
+                         targets={t.text: None if (found := t.measure(result)) is None
+                                  else float(found) for t in case.targets})
         TABLES.append(ratio.table(result))
         return result
     return run

@@ -66,10 +66,10 @@ def limits_heading():
         return
     for size in (32 << 10, 512 << 10, 4 << 20, 16 << 20, 256 << 20):
         pair = [limits.read(size), limits.read_and_change(0, size)]
-        read, change = (min(m) for m in ratio.interleaved(pair, 0.2, 2))
+        read, change = (timing.seconds for timing in ratio.interleaved(pair, 0.2, 2))
         print(f"  {size >> 10:>7} KB: read {size / read / 1e9:6.1f} GB/s, "
               f"read and write {2 * size / change / 1e9:6.1f} GB/s (both counted)")
-    peak = min(ratio.interleaved([limits.flops(1e6, "")], 0.2, 2)[0])
+    peak = ratio.interleaved([limits.flops(1e6, "")], 0.2, 2)[0].seconds
     print(f"  FMA peak {1e6 / peak / 1e9:.1f} Gflop/s")
 
 

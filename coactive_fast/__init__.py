@@ -12,6 +12,10 @@
 ``metrics``    measures of rankings
 ``logs``       recorded decisions: what another policy would have earned, and replay
 ``reference``  the same in plain NumPy, as definition and oracle (slow)
+``testing``    streams and ratios for the benchmarks of other projects
+
+..
+  PYTEST_DONT_REWRITE (for a plugin comes with the package, which may be imported before pytest)
 """
 
 from typing import TYPE_CHECKING
@@ -142,13 +146,14 @@ __all__ = [
     "simulate",
     "simulate_bandit",
     "simulate_items",
+    "testing",
     "users",
 ]
 
-_LATER = ("data", "logs", "metrics", "reference")  # loaded when first asked for
+_LATER = ("data", "logs", "metrics", "reference", "testing")  # loaded when first asked for
 
 if TYPE_CHECKING:
-    from . import data, logs, metrics, reference
+    from . import data, logs, metrics, reference, testing
 else:
     def __getattr__(name):
         if name in _LATER:
@@ -161,5 +166,5 @@ else:
 del TYPE_CHECKING, _table
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *_LATER})

@@ -21,6 +21,7 @@ def get_include() -> str:
     Returns
     -------
     str
+        A folder: give it to the C compiler as ``-I`` or to an `Extension` as ``include_dirs``.
 
     Examples
     --------
@@ -53,6 +54,7 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     Returns
     -------
     dict or None
+        The dictionary with mode="dicts", None with "stdout".
 
     Examples
     --------

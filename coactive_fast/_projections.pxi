@@ -20,14 +20,16 @@ def project_scores(z, q, total):
     Parameters
     ----------
     z, q : array_like of shape (n,)
-        n >= 1, every q_i > 0.
+        At least one each; every q_i > 0.
     total : float
         Greater than 0.
 
     Returns
     -------
     v : ndarray of float64, shape (n,)
+        The projection.
     lam : float
+        Its multiplier: ``v_i = max(0, z_i + lam q_i)``.
 
     Examples
     --------
@@ -107,6 +109,7 @@ def project_ball(z, Ainv, radius):
     Parameters
     ----------
     z : array_like of shape (n,)
+        What is projected.
     Ainv : array_like of shape (n, n)
         Positive definite; only the lower triangle is read.
     radius : float
@@ -115,6 +118,7 @@ def project_ball(z, Ainv, radius):
     Returns
     -------
     w : ndarray of float64, shape (n,)
+        The projection; z itself where it lies in the ball.
     lam : float
         0 where z is inside.
 
@@ -215,7 +219,7 @@ def project_simplex(z, Ainv, *, total=1.0):
     Parameters
     ----------
     z : array_like of shape (n,)
-        n >= 1.
+        At least one number.
     Ainv : array_like of shape (n, n)
         Positive definite; only the lower triangle is read. That its diagonal is > 0 is checked,
         and, by its Cholesky factor, the block of the coordinates that end at a bound; what else
@@ -226,6 +230,7 @@ def project_simplex(z, Ainv, *, total=1.0):
     Returns
     -------
     ndarray of float64, shape (n,)
+        The point of the set that is nearest to z in the norm of A.
 
     Examples
     --------
@@ -248,6 +253,7 @@ def project_l1(z, Ainv, radius):
     Parameters
     ----------
     z : array_like of shape (n,)
+        What is projected.
     Ainv : array_like of shape (n, n)
         Positive definite, checked as in `project_simplex`; only the lower triangle is read.
     radius : float
@@ -256,6 +262,7 @@ def project_l1(z, Ainv, radius):
     Returns
     -------
     ndarray of float64, shape (n,)
+        The point of the set that is nearest to z in the norm of A.
 
     Examples
     --------
@@ -275,6 +282,7 @@ def project_box(z, Ainv, lower, upper):
     Parameters
     ----------
     z : array_like of shape (n,)
+        What is projected.
     Ainv : array_like of shape (n, n)
         Positive definite, checked as in `project_simplex`; only the lower triangle is read.
     lower, upper : float or array_like of shape (n,)
@@ -283,6 +291,7 @@ def project_box(z, Ainv, lower, upper):
     Returns
     -------
     ndarray of float64, shape (n,)
+        The point of the set that is nearest to z in the norm of A.
 
     Examples
     --------

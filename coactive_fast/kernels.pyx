@@ -56,13 +56,14 @@ def top_k(scores, k):
     Parameters
     ----------
     scores : array_like of shape (n,)
-        float64 and float32 are read without a copy.
+        Arrays of float64 and float32 are read without a copy.
     k : int
         How many, at least 0; more than n gives n.
 
     Returns
     -------
     ndarray of intp, shape (min(k, n),)
+        The indices, that of the largest score first.
 
     Examples
     --------
@@ -107,14 +108,17 @@ def rank(X, w, k):
     Parameters
     ----------
     X : array_like of shape (n, d)
-        float64 and float32 with contiguous rows are read without a copy; sums are float64.
+        Arrays of float64 and float32 with contiguous rows are read without a copy; sums are
+        float64.
     w : array_like of shape (d,)
+        The weights that rows are scored by.
     k : int
         How many, at least 0; more than n gives n.
 
     Returns
     -------
     ndarray of intp, shape (min(k, n),)
+        The indices of the rows, that of the largest score first.
 
     Examples
     --------
@@ -216,6 +220,7 @@ def ranking_features(X, ranking, *, k=5):
     Returns
     -------
     ndarray of float64, shape (d,)
+        The sum of the rows in the first k places, discounted by their place.
 
     Examples
     --------
@@ -276,6 +281,7 @@ def inverse_update(Ainv, x, *, c=1.0, triangle="both"):
     Ainv : ndarray of float64, shape (n, n)
         Writeable, rows contiguous; positive definite.
     x : array_like of shape (n,)
+        The direction of the update.
     c : float, default 1.0
         Greater than 0.
     triangle : {"both", "lower"}
@@ -371,12 +377,14 @@ def exponentiated_weights(theta, *, both_signs=True):
     Parameters
     ----------
     theta : array_like of shape (n,)
-        n >= 1, finite.
+        At least one, all finite.
     both_signs : bool, default True
+        Whether weights may be negative: each is then the difference of two.
 
     Returns
     -------
     ndarray of float64, shape (n,)
+        The weights, whose absolute values sum to at most 1.
 
     Examples
     --------
@@ -408,15 +416,17 @@ cdef np.ndarray each(void (*function)(ptrdiff_t, const double *, double *) noexc
 
 
 def exp(x):
-    """e to the power x, elementwise, within 1 ulp and with the same bits on every CPU with FMA.
+    """The power e^x, elementwise, within 1 ulp and with the same bits on every CPU with FMA.
 
     Parameters
     ----------
     x : array_like of shape (n,)
+        Any numbers; NaN gives NaN.
 
     Returns
     -------
     ndarray of float64, shape (n,)
+        A power for each of x.
 
     Examples
     --------
@@ -433,11 +443,12 @@ def log(x):
     Parameters
     ----------
     x : array_like of shape (n,)
-        log(0) is -inf, log of a negative number NaN.
+        The logarithm of 0 is -inf, that of a negative number NaN.
 
     Returns
     -------
     ndarray of float64, shape (n,)
+        A logarithm for each of x.
 
     Examples
     --------

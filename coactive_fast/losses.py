@@ -45,7 +45,7 @@ class _Loss:
     def __len__(self) -> int:
         return self._rows.n
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._rows.n} rows, dimension {self._rows.d}>"
 
     @property
@@ -79,11 +79,14 @@ class _Loss:
         Parameters
         ----------
         t : int
+            The round, counted from 0; it uses row t mod n.
         x : array_like of shape (d,)
+            The point.
 
         Returns
         -------
         float
+            The loss of round t at x.
 
         Examples
         --------
@@ -99,11 +102,14 @@ class _Loss:
         Parameters
         ----------
         t : int
+            The round, counted from 0; it uses row t mod n.
         x : array_like of shape (d,)
+            The point.
 
         Returns
         -------
         ndarray of shape (d,)
+            The gradient of round t's loss at x.
 
         Examples
         --------
@@ -119,11 +125,14 @@ class _Loss:
         Parameters
         ----------
         t : int
+            The round, counted from 0; it uses row t mod n.
         x : array_like of shape (d,)
+            The point.
 
         Returns
         -------
         bool
+            Whether the sign of the score is wrong.
 
         Examples
         --------
@@ -148,6 +157,10 @@ class Squared(_Loss):
     Z_scaling, y_scaling : coactive_fast.data.Scaling, optional
         Applied to the rows and to y first; any object with such a ``transform``. They become part
         of the record of a run, ``history.scaling``.
+
+    See Also
+    --------
+    Logistic : For labels of two classes.
 
     Examples
     --------
@@ -177,6 +190,10 @@ class Logistic(_Loss):
     Z_scaling : coactive_fast.data.Scaling, optional
         As for `Squared`.
 
+    See Also
+    --------
+    Squared : For labels that are numbers.
+
     Examples
     --------
     >>> import coactive_fast as cf
@@ -197,6 +214,10 @@ class PortfolioReturn(_Loss):
         One row a round: the return of each share (a price relative or a rate).
     Z_scaling : coactive_fast.data.Scaling, optional
         As for `Squared`.
+
+    See Also
+    --------
+    Squared : A loss of rows and labels.
 
     Examples
     --------

@@ -49,6 +49,7 @@ def dcg(relevance: ArrayLike, ranking: ArrayLike, *, k: Whole = 5, gain: _Gain =
     ranking : array_like of int
         Documents, best first; may stop after the first places.
     k : int, default=5
+        How many places count.
     gain : {"linear", "exponential"}, default="linear"
         The grade itself, as in the utility of a ranking, or ``2^grade - 1``.
     offsets : array_like of int, shape (queries + 1,), optional
@@ -58,6 +59,7 @@ def dcg(relevance: ArrayLike, ranking: ArrayLike, *, k: Whole = 5, gain: _Gain =
     Returns
     -------
     dcg : float, or ndarray of shape (queries,) where offsets are given
+        The gains of the first k places, each divided by ``log2(place + 1)``.
 
     Examples
     --------
@@ -89,16 +91,19 @@ def ndcg(relevance: ArrayLike, ranking: ArrayLike, *, k: Whole = 5, gain: _Gain 
     ----------
     relevance : array_like, shape (documents,)
         Grades >= 0.
-    ranking, k, gain, offsets
+    ranking, k, gain
         As for `dcg`.
     empty : float, default=0.0
         The value of a query without a relevant document (all grades 0), where the best DCG is 0
         and the quotient means nothing. NaN leaves such queries out of a `numpy.nanmean`; some
         tools report 1.
+    offsets
+        As for `dcg`.
 
     Returns
     -------
     ndcg : float, or ndarray of shape (queries,) where offsets are given
+        The DCG divided by that of the best ordering.
 
     Examples
     --------
@@ -137,6 +142,7 @@ def evaluate(learner: Any, data: Any, *, measures: Sequence[str] = ("ndcg@10",),
     Parameters
     ----------
     learner : learner of rankings
+        Any that has `scores`; it is not changed.
     data : RankingData or sequence
         ``data[i].features`` and ``data[i].relevance``, grades >= 0; at least one query.
     measures : sequence of str, default ("ndcg@10",)
@@ -150,6 +156,7 @@ def evaluate(learner: Any, data: Any, *, measures: Sequence[str] = ("ndcg@10",),
     Returns
     -------
     dict of str to float
+        The mean over the queries of each measure, by its name.
 
     Examples
     --------
@@ -207,6 +214,11 @@ def convex_regret(utility: ArrayLike, optimal_utility: ArrayLike,
         Of the object presented and of the best one, T >= 1.
     loss : callable
         A convex loss of one number. One that takes arrays too is called once.
+
+    Returns
+    -------
+    float
+        0 where every object presented was the best one.
 
     Examples
     --------

@@ -74,9 +74,13 @@ class AlphaInformative(_Closing):
     alpha : float
         In [0, 1].
     weights : array_like of shape (N,), optional
-        w*. None: simulations use their own, `respond` on rankings needs some.
+        The user's w*. None: simulations use their own, `respond` on rankings needs some.
     k : int, default 5
         Places that count; simulations go by the task's.
+
+    See Also
+    --------
+    ExpectedAlphaInformative : Informative in the mean only.
 
     References
     ----------
@@ -111,6 +115,11 @@ class NoisyDepth(User):
     depth : int
         May be smaller than k or larger than the number of documents.
     k : int, default 5
+        How many places of a ranking count.
+
+    See Also
+    --------
+    AlphaInformative : By utility in the place of grades.
 
     References
     ----------
@@ -150,11 +159,17 @@ class ExpectedAlphaInformative(_Closing, ChanceUser):
     alpha : float
         In [0, 1].
     weights : array_like of shape (N,), optional
+        The user's own w*; None: those of the simulation.
     base_alpha : float, optional
         The alpha of the deterministic answer (the paper has 1.0 for movies); None: `alpha`.
     k : int, default 5
+        How many places of a ranking count.
     seed : optional
         Anything `numpy.random.default_rng` takes; a Generator is copied.
+
+    See Also
+    --------
+    AlphaInformative : Without chance.
 
     References
     ----------
@@ -208,6 +223,11 @@ class Better(_ByRatings):
     seed : optional
         Anything `numpy.random.default_rng` takes; a Generator is copied.
 
+    See Also
+    --------
+    Best : Always the best one.
+    OneHigher : By one grade of the rating.
+
     Examples
     --------
     >>> from types import SimpleNamespace
@@ -229,6 +249,10 @@ class OneHigher(_ByRatings):
     ----------
     seed : optional
         Anything `numpy.random.default_rng` takes; a Generator is copied.
+
+    See Also
+    --------
+    Better : Any that is better.
 
     References
     ----------
@@ -254,6 +278,10 @@ class Best(_ByRatings):
     ----------
     seed : optional
         Anything `numpy.random.default_rng` takes; a Generator is copied.
+
+    See Also
+    --------
+    Better : Any that is better.
 
     Examples
     --------
@@ -311,6 +339,10 @@ class Clicks(ClickUser):
         Of the model "position".
     seed : optional
         Anything `numpy.random.default_rng` takes; a Generator is copied.
+
+    See Also
+    --------
+    feedback_from_clicks : What its clicks say as an ordering.
 
     References
     ----------

@@ -143,3 +143,15 @@ def test_a_learner_of_ones_own(kind, tmp_path):
     with pytest.raises(ValueError, match=f"{kind.__name__} cannot be saved"):
         learner.save(tmp_path / "learner.cf")
     assert _store.learners() == exported()  # it did not take the place of the other
+
+
+def test_load_says_what_the_file_must_hold(tmp_path):
+    path = tmp_path / "learner.cf"
+    cf.Confidit(3).save(path)
+    for kind in (cf.Confidit, type(cf.Confidit(3)).__mro__[1], object, None):
+        assert type(cf.load(path, kind=kind)) is cf.Confidit
+    with pytest.raises(ValueError, match="kind is Banditron, and the file holds a Confidit"):
+        cf.load(path, kind=cf.Banditron)
+    for wrong in ("Confidit", cf.Confidit(3), (cf.Confidit, cf.Banditron)):
+        with pytest.raises(TypeError, match="kind must be a class"):
+            cf.load(path, kind=wrong)

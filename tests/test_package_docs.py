@@ -1,9 +1,11 @@
 """README, CONTRIBUTING and the pages in docs/: links, sections that the code points to, rooms."""
 
+import importlib
 import re
 from itertools import chain
 from pathlib import Path
 
+import public_names
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -77,6 +79,30 @@ def test_examples_of_the_pages_run():
     for page in PAGES:
         failed, _ = doctest.testfile(str(page), module_relative=False)
         assert failed == 0, page.name
+
+
+def listed_names():
+    """Full names in the lists from which Sphinx makes the API reference."""
+    found = []
+    for page in sorted(DOCS.glob("api*.rst")):
+        module = None
+        for line in text(page).splitlines():
+            if line.startswith(".. currentmodule:: "):
+                module = line.split()[-1]
+            elif re.fullmatch(r"   \w+", line):
+                found.append(f"{module}.{line.strip()}")
+    return found
+
+
+def test_every_public_name_is_in_the_api():
+    """Sphinx makes a page of each, which its index of all names leads to."""
+    listed = listed_names()
+    assert len(listed) == len(set(listed))
+    assert not set(public_names.objects()) - set(listed)
+    for name in listed:  # and what stands there is there
+        module, _, last = name.rpartition(".")
+        if module in {found.__name__ for found in public_names.modules()}:
+            assert hasattr(importlib.import_module(module), last), name
 
 
 def test_glossary():

@@ -95,7 +95,8 @@ def test_import_loads_nothing_it_does_not_need(tmp_path):
     loaded = done.stdout.split()
     assert "coactive_fast.kernels" in loaded
     unwanted = ("scipy", "pytest", "hypothesis", "matplotlib", "jinja2", "Cython", "setuptools",
-                "argparse", "coactive_fast.reference", "coactive_fast.cli", "coactive_fast._tour")
+                "argparse", "coactive_fast.reference", "coactive_fast.testing", "coactive_fast.cli",
+                "coactive_fast._tour")
     found = [name for name in loaded
              if any(name == u or name.startswith(u + ".") for u in unwanted)]
     assert not found

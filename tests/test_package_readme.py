@@ -1,7 +1,8 @@
-"""The python blocks of README and of two pages run alone and give what the comments behind the
-lines say."""
+"""The python blocks of README and of some pages run and give what the comments behind the lines
+say: those of README each alone."""
 
 import ast
+import importlib.util
 import io
 import re
 import tokenize
@@ -22,6 +23,7 @@ def fences(page=README):
     return [(m["mark"], m["kind"], m["text"]) for m in FENCE.finditer(text)]
 
 
+TOGETHER = ("frameworks", "many")  # a page in one session, as its reader types it
 BLOCKS = [text for page in ALONE for mark, kind, text in fences(page)
           if kind == "python" and mark is None]
 
@@ -36,7 +38,25 @@ def comments(source):
 def test_python_block(source, tmp_path, monkeypatch):
     """The value of an expression, where it has one, is what its comment says."""
     monkeypatch.chdir(tmp_path)
-    names, said, compared = {}, comments(source), 0
+    assert played(source, {}) >= 1
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_page(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    blocks = [text for _, kind, text in fences(ROOT / "docs" / f"{name}.md")
+              if kind == "python" and ">>>" not in text]
+    assert len(blocks) >= 2
+    for text in blocks:
+        extra = re.search(r"adapters\.(dask|river|sklearn)\b", text)
+        if extra is None or importlib.util.find_spec(extra[1]):
+            assert played(text, names) >= 1, text
+
+
+def played(source, names):
+    """Runs a block; how many of its values were compared."""
+    said, compared = comments(source), 0
     for statement in ast.parse(source).body:
         text, comment = ast.get_source_segment(source, statement), said.get(statement.end_lineno)
         if not isinstance(statement, ast.Expr):
@@ -46,7 +66,7 @@ def test_python_block(source, tmp_path, monkeypatch):
         if value is not None:
             assert repr(value).replace("np.True_", "True") == comment, text
             compared += 1
-    assert compared >= 1
+    return compared
 
 
 def test_commands():

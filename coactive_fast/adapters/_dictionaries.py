@@ -24,8 +24,9 @@ class Row:
     row before are kept, for in most streams they are those of this one.
     """
 
-    def __init__(self, most, fixed=False):
-        self.most, self.fixed, self.width, self.names = most, fixed, 0, None
+    def __init__(self, most: int, fixed: bool = False) -> None:
+        self.most, self.fixed, self.width = most, fixed, 0
+        self.names: list[Any] | None = None
         self.lock = threading.Lock()  # of the row and of all that is numbered
         self.make_room(16)
 
@@ -38,7 +39,7 @@ class Row:
         self.ends = np.zeros(2, dtype=np.int32)
         self.width, self.names = 0, None
 
-    def of(self, x, features, grow):
+    def of(self, x: dict[Any, Any], features: dict[Any, int], grow: bool) -> Any:
         """The dictionary as a row. Names that are new get the next numbers, or are left out."""
         entries = len(x)
         if entries > len(self.values):
@@ -61,11 +62,11 @@ class Row:
             self.widen(len(features))
         return self.row
 
-    def place(self, names, features):
+    def place(self, names: list[Any], features: dict[Any, int]) -> None:
         struct.pack_into(f"{len(names)}i", self.places, 0, *map(features.__getitem__, names))
         self.ends[1] = len(names)
 
-    def number(self, names, features):
+    def number(self, names: list[Any], features: dict[Any, int]) -> None:
         """Gives names that are new the next numbers.
 
         In the order of the dictionary, for rows whose numbers rise are read fastest (sorted names
@@ -79,14 +80,14 @@ class Row:
         for name in new:
             features[name] = len(features)
 
-    def widen(self, n_features):
+    def widen(self, n_features: int) -> None:
         self.width = min(self.most, max(64, 1 << n_features.bit_length()))
         if self.fixed:
             self.width = self.most
         self.row = scipy.sparse.csr_matrix((1, self.width))
         self.row.data, self.row.indices, self.row.indptr = self.values, self.places, self.ends
 
-    def table(self, X, features, grow):
+    def table(self, X: Any, features: dict[Any, int], grow: bool) -> Any:
         """A DataFrame as CSR rows of all its columns, or of those that are known."""
         if not hasattr(X, "columns"):
             raise TypeError(f"X must be a pandas DataFrame, got {type(X).__name__}")
@@ -164,7 +165,7 @@ def _numbers_of(X):
     return values
 
 
-def check_values(x):
+def check_values(x: Any) -> None:
     """Refuses what is no dictionary of finite numbers, by the name of the feature."""
     if not hasattr(x, "values"):
         raise TypeError(f"x must be a dictionary of numbers by name, got {type(x).__name__}")

@@ -39,8 +39,9 @@ class Classifier(Named, base.MiniBatchClassifier):
     # --- one row ----------------------------------------------------------------------------
 
     def learn_one(self, x: dict[Any, Any], y: Any) -> None:
-        """One round, told the right label; a learner from right or wrong is told only whether its
-        own choice was that.
+        """One round, told the right label.
+
+        A learner from right or wrong is told only whether its own choice was that.
 
         Parameters
         ----------
@@ -74,7 +75,20 @@ class Classifier(Named, base.MiniBatchClassifier):
                 raise
 
     def predict_one(self, x: dict[Any, Any], **ignored: Any) -> Any:
-        """The label of the largest score; None before the first round."""
+        """The label of the largest score; None before the first round.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers by name; names that are not known are left out.
+        **ignored
+            Of river's pipelines; not looked at.
+
+        Returns
+        -------
+        label
+            One of those known so far.
+        """
         if len(self._labels) < 2:
             return self._labels[0] if self._labels else None
         # who is told the label has no way to explore: its choice is the best score's
@@ -83,6 +97,16 @@ class Classifier(Named, base.MiniBatchClassifier):
 
     def decision_one(self, x: dict[Any, Any]) -> dict[Any, float]:
         """The scores by label.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers by name; names that are not known are left out.
+
+        Returns
+        -------
+        dict
+            A number for each label known so far.
 
         Examples
         --------
@@ -102,6 +126,18 @@ class Classifier(Named, base.MiniBatchClassifier):
 
         Two labels have the logistic function of their difference, which is what river's linear
         classifiers give. Ensembles and other wrappers of river ask for it.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers by name; names that are not known are left out.
+        **ignored
+            Of river's pipelines; not looked at.
+
+        Returns
+        -------
+        dict
+            A share for each label known so far; they sum to 1.
 
         Examples
         --------
@@ -160,7 +196,9 @@ class Classifier(Named, base.MiniBatchClassifier):
         Parameters
         ----------
         X : DataFrame
+            A row an example, a column a feature; the columns' names are the features' names.
         y : Series or sequence of labels
+            The true label of each row, in the order of the rows.
         """
         labels = _checked_labels(X, y)
         with self._row.lock:
@@ -178,7 +216,18 @@ class Classifier(Named, base.MiniBatchClassifier):
         return next(new, len(labels))
 
     def predict_many(self, X: Any) -> Any:
-        """The labels of the largest scores, a Series; None before the first round."""
+        """The labels of the largest scores; None before the first round.
+
+        Parameters
+        ----------
+        X : DataFrame
+            A row an example, a column a feature.
+
+        Returns
+        -------
+        Series
+            With the index of X.
+        """
         pandas = require("pandas", "pandas", "predict_many")
         found = [None] * len(X)
         if self._labels:
@@ -187,7 +236,18 @@ class Classifier(Named, base.MiniBatchClassifier):
         return pandas.Series(found, index=X.index)
 
     def predict_proba_many(self, X: Any) -> Any:
-        """`predict_proba_one` for each row, a DataFrame with a column for each label."""
+        """`predict_proba_one` for each row.
+
+        Parameters
+        ----------
+        X : DataFrame
+            A row an example, a column a feature.
+
+        Returns
+        -------
+        DataFrame
+            A column for each label known so far, with the index of X.
+        """
         pandas = require("pandas", "pandas", "predict_proba_many")
         if not self._labels:
             return pandas.DataFrame(index=X.index)
@@ -213,6 +273,10 @@ class OnlineClassifier(Classifier):
         What learns, as a pattern: it is cloned, never changed. None: ``Confidit(2)``. It must
         take rows that widen, so not ``covariance="full"`` or ``"kernel"``. Where it has no
         `max_features` of its own, that is 2**20 here.
+
+    See Also
+    --------
+    ConfiditClassifier : With the parameters of its learner; so have its kin.
 
     Examples
     --------
@@ -269,6 +333,7 @@ class FromActions(Built):
         Returns
         -------
         label
+            One of those known so far; None before any is.
         """
         if len(self._labels) < 2:
             return self._labels[0] if self._labels else None
@@ -276,9 +341,11 @@ class FromActions(Built):
 
     def learn_one(self, x: dict[Any, Any], y: Any = None, correct: bool | None = None, *,
                   action: Any = None) -> None:
-        """One round: ``learn_one(x, y)`` is told the right label and uses it only to say whether
-        its own choice was that; ``learn_one(x, action, correct)`` that an action was right or
-        wrong, whoever chose it.
+        """One round: of the right label, or of an action that was right or wrong.
+
+        ``learn_one(x, y)`` is told the right label and uses it only to say whether its own choice
+        was that; ``learn_one(x, action, correct)`` that an action was right or wrong, whoever
+        chose it.
 
         Parameters
         ----------
@@ -294,21 +361,25 @@ class FromActions(Built):
         self._round(x, _told(y, correct, action), correct)
 
     def learn_many(self, X: Any, y: Any = None, correct: Any = None, *, action: Any = None) -> None:
-        """`learn_one` for each row of a pandas DataFrame; nothing is learned where X or the labels
-        are refused.
+        """`learn_one` for each row of a pandas DataFrame.
+
+        Nothing is learned where X or the labels are refused.
 
         Parameters
         ----------
         X : DataFrame
+            A row an example, a column a feature; the columns' names are the features' names.
         y : Series or sequence of labels
             The right ones, or with `correct` the actions.
         correct : sequence of bool, optional
+            Whether each of these labels was right.
         action : sequence of labels, optional
             In the place of y.
         """
         y = _told(y, correct, action)
         if correct is None:
-            return super().learn_many(X, y)
+            super().learn_many(X, y)
+            return
         actions, flags = _checked_labels(X, y, "action"), np.asarray(correct)
         if flags.shape != (len(X),) or flags.dtype != bool:
             raise ValueError(f"correct must be {len(X)} times True or False, to go with X")
@@ -340,6 +411,11 @@ normalize
         None: 2**20 (diagonal).
     seed : optional
         What `numpy.random.default_rng` takes; there is chance where alpha < 1.
+
+    See Also
+    --------
+    BanditronClassifier : Told as little, with more mistakes.
+    AROWClassifier : Told the right label.
 
     Notes
     -----
@@ -401,6 +477,10 @@ class BanditronClassifier(FromActions):
     seed : optional
         What `numpy.random.default_rng` takes.
 
+    See Also
+    --------
+    ConfiditClassifier : Told as little, with fewer mistakes.
+
     References
     ----------
     S. M. Kakade, S. Shalev-Shwartz, A. Tewari. Efficient bandit algorithms for online multiclass
@@ -436,6 +516,10 @@ class PerceptronClassifier(Built):
     classes, intercept, max_features
         As for `ConfiditClassifier`.
 
+    See Also
+    --------
+    AROWClassifier : With a variance for each feature.
+
     References
     ----------
     K. Crammer, Y. Singer. Ultraconservative online algorithms for multiclass problems. Journal of
@@ -470,6 +554,10 @@ class SecondOrderPerceptronClassifier(Built):
     classes, intercept, max_features
         As for `ConfiditClassifier`.
 
+    See Also
+    --------
+    AROWClassifier : By margins.
+
     References
     ----------
     N. Cesa-Bianchi, A. Conconi, C. Gentile. A second-order Perceptron algorithm. SIAM Journal on
@@ -503,6 +591,10 @@ class AROWClassifier(Built):
         > 0; the larger, the smaller the steps.
     classes, intercept, max_features
         As for `ConfiditClassifier`.
+
+    See Also
+    --------
+    ConfiditClassifier : Told only whether an action was right.
 
     References
     ----------

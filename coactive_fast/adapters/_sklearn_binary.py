@@ -44,6 +44,7 @@ width, power, floor, kernel, kernel_params, budget, tolerance
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
+        The two labels, sorted; the second one is the relevant one.
     learner_ : RidgeFilter
         The one that learned, on scaled rows with the intercept's column.
     scaler_, n_features_in_, feature_names_in_
@@ -120,10 +121,12 @@ width, power, floor, kernel, kernel_params, budget, tolerance
         Parameters
         ----------
         X : array_like or sparse, shape (n, d)
+            A row an example.
 
         Returns
         -------
         ndarray of shape (n, 2)
+            The probability of each class, in the order of `classes_`; rows sum to 1.
         """
         given = self._read(X)
         if len(self.classes_) == 1:
@@ -182,6 +185,7 @@ class OnlineLogisticClassifier(Probabilities, Classifier):
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
+        The labels, sorted.
     learners_ : list of OnlineRidge
         One for each class, or one alone for the second of two.
     scaler_, n_features_in_, feature_names_in_
@@ -230,13 +234,16 @@ class OnlineLogisticClassifier(Probabilities, Classifier):
         Parameters
         ----------
         X : array_like or sparse, shape (n, d)
+            A row an example.
         y : array_like, shape (n,)
+            The label of each row.
         sample_weight : array_like, shape (n,), optional
             How much each row counts; one of weight 0 is left out.
 
         Returns
         -------
         self
+            The fitted classifier.
         """
         return self._fit(X, y, sample_weight)
 
@@ -247,14 +254,18 @@ class OnlineLogisticClassifier(Probabilities, Classifier):
         Parameters
         ----------
         X : array_like or sparse, shape (n, d)
+            A row an example.
         y : array_like, shape (n,)
+            The label of each row, one of those given in `classes` at the first call.
         classes : array_like, optional
             All labels that will ever come; needed at the first call.
         sample_weight : array_like, shape (n,), optional
+            How many times each row counts, none below 0; None: each once.
 
         Returns
         -------
         self
+            The classifier with these rows learned.
         """
         return self._partial_fit(X, y, classes, sample_weight)
 
@@ -264,10 +275,12 @@ class OnlineLogisticClassifier(Probabilities, Classifier):
         Parameters
         ----------
         X : array_like or sparse, shape (n, d)
+            A row an example.
 
         Returns
         -------
         ndarray of shape (n, K)
+            The probability of each class, in the order of `classes_`; rows sum to 1.
         """
         given = self._read(X)
         if len(self.classes_) == 1:
@@ -285,6 +298,7 @@ class OnlineLogisticClassifier(Probabilities, Classifier):
         Returns
         -------
         ndarray of shape (K, d), or (1, d) for two classes
+            In the units of the columns as they were given, before scaling.
         """
         check_is_fitted(self)
         return self._in_units_of_the_input(self._weights())[0]

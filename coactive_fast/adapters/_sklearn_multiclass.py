@@ -40,6 +40,7 @@ class Linear(Named):
         Returns
         -------
         ndarray of shape (K, d), or (1, d) for two classes
+            In the units of the columns as they were given, before scaling.
         """
         return self._weights()[0]
 
@@ -92,10 +93,13 @@ diagonal_step, normalize, kernel, kernel_params
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
+        The labels, sorted.
     learner_ : Confidit
         The one that learned, on scaled rows with the intercept's column.
     scaler_ : StandardScaler or None
+        What the columns were standardised by; None with scale=False.
     n_features_in_ : int
+        Columns of the rows it was fitted on.
     feature_names_in_ : ndarray of shape (d,)
         Where X had names, all of them strings.
 
@@ -162,10 +166,12 @@ diagonal_step, normalize, kernel, kernel_params
         Parameters
         ----------
         X : array_like or sparse, shape (n, d)
+            A row an example.
 
         Returns
         -------
         ndarray of shape (n, K)
+            The probability of each class, in the order of `classes_`; rows sum to 1.
         """
         given = self._read(X)
         if len(self.classes_) == 1:

@@ -73,9 +73,15 @@ default "perceptron"
     coef_ : ndarray of shape (d,)
         The weights by which documents are scored, in the units of X.
     scaler_ : StandardScaler or None
+        What the columns were standardised by; None with scale=False.
     n_features_in_ : int
+        Columns of the documents it was fitted on.
     feature_names_in_ : ndarray of shape (d,)
         Where X had names, all of them strings.
+
+    See Also
+    --------
+    coactive_fast.PreferencePerceptron : One of the learners inside; its round by hand.
 
     Notes
     -----
@@ -136,6 +142,7 @@ default "perceptron"
         Returns
         -------
         self
+            The fitted ranker.
         """
         self._check_passes()
         chance = self._chance()
@@ -150,13 +157,16 @@ default "perceptron"
         Parameters
         ----------
         X : array_like, shape (n, d)
+            A row a document.
         y : array_like, shape (n,)
+            The grade of each document, larger is better.
         qid : array_like, shape (n,), optional
             A query's documents must come in one call.
 
         Returns
         -------
         self
+            The ranker with these queries learned.
         """
         with self._all_or_nothing():
             if hasattr(self, "learner_"):
@@ -172,10 +182,12 @@ default "perceptron"
         Parameters
         ----------
         X : array_like, shape (n, d)
+            A row a document.
 
         Returns
         -------
         ndarray of shape (n,)
+            A score a document, larger is better; comparable within a query only.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=FLOATS, reset=False)
@@ -188,6 +200,7 @@ default "perceptron"
         Parameters
         ----------
         X : array_like, shape (n, d)
+            A row a document.
         qid : array_like, shape (n,), optional
             None: all are of one query.
 
@@ -209,15 +222,18 @@ default "perceptron"
         Parameters
         ----------
         X : array_like, shape (n, d)
+            A row a document.
         y : array_like, shape (n,)
             Grades >= 0.
         qid : array_like, shape (n,), optional
+            The query of each document; None: all belong to one.
         sample_weight : array_like, shape (n,), optional
             A query counts by the mean of its documents'.
 
         Returns
         -------
         float
+            Between 0 and 1, where 1 is a perfect order in every query.
         """
         scores = self.predict(X)
         order, offsets = _grouped(qid, len(scores))

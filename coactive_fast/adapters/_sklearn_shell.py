@@ -183,10 +183,12 @@ class Classifier(ClassifierMixin, Estimator):
         Parameters
         ----------
         X : array_like or sparse, shape (n, d)
+            A row an example.
 
         Returns
         -------
         ndarray of shape (n,)
+            A label a row, one of `classes_`.
         """
         given = self._read(X)
         if len(self.classes_) == 1:
@@ -199,10 +201,13 @@ class Classifier(ClassifierMixin, Estimator):
         Parameters
         ----------
         X : array_like or sparse, shape (n, d)
+            A row an example.
 
         Returns
         -------
         ndarray of shape (n, K), or (n,) for two classes
+            The score of each class, in the order of `classes_`; of two classes, positive for the
+            second.
         """
         return self._scores(self._read(X))
 
@@ -291,11 +296,14 @@ class FromLabels(Classifier):
         Parameters
         ----------
         X : array_like or sparse, shape (n, d)
+            A row an example.
         y : array_like, shape (n,)
+            The label of each row.
 
         Returns
         -------
         self
+            The estimator itself, so that calls can follow one another.
         """
         return self._fit(X, y)
 
@@ -306,13 +314,16 @@ class FromLabels(Classifier):
         Parameters
         ----------
         X : array_like or sparse, shape (n, d)
+            A row an example.
         y : array_like, shape (n,)
+            The label of each row.
         classes : array_like, optional
             All labels that will ever come; needed at the first call.
 
         Returns
         -------
         self
+            The estimator itself, so that calls can follow one another.
         """
         return self._partial_fit(X, y, classes)
 
@@ -329,10 +340,12 @@ class Probabilities:
         Parameters
         ----------
         X : array_like or sparse, shape (n, d)
+            A row an example.
 
         Returns
         -------
         ndarray of shape (n, K)
+            The logarithm of each class's probability, in the order of `classes_`.
         """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))

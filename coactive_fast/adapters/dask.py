@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import copy
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 
 Collection = TypeVar("Collection")  # of Dask
 
-__all__ = ["Workers", "decision_function", "distributed_simulate", "predict", "rank"]
+__all__ = ["Workers", "decision_function", "distributed_order", "distributed_simulate", "predict",
+           "rank"]
 
 RETRIES = 3  # of data that went away with their worker
 
@@ -60,12 +61,18 @@ class Workers:
         The scheduler's address, as ``tcp://host:8786``, or a client of it.
     timeout : float, default=10.0
         Seconds until a scheduler that does not answer is given up.
+
+    See Also
+    --------
+    distributed_simulate : One long run over data on many machines.
     """
 
     def __init__(self, cluster: Any, *, timeout: float = 10.0) -> None:
-        self.cluster, self.timeout = cluster, number("timeout", timeout, above=0.0)
+        self.cluster: Any = cluster
+        self.timeout: float = number("timeout", timeout, above=0.0)
         self.client: Any = None
-        self.asked, self.stopped = {}, False  # futures of each call of `each`
+        self.asked: dict[int, list[Any]] = {}  # futures of each call of `each`
+        self.stopped: bool = False
 
     def __enter__(self) -> Self:
         if isinstance(self.cluster, str):
@@ -78,7 +85,7 @@ class Workers:
             address = self.client.scheduler.address
             self.__exit__()
             raise Trouble(f"--cluster {address}: it has no workers") from error
-        self.jobs = max(1, sum(self.client.nthreads().values()))
+        self.jobs: int = max(1, sum(self.client.nthreads().values()))
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -115,7 +122,20 @@ class Workers:
             await asyncio.wait_for(other.identity(), self.timeout)
 
     def each(self, tasks: Sequence[Any], sets: Any) -> Iterator[tuple[int, Any]]:
-        """(index, (result, seconds)) of every task, as they end."""
+        """(index, (result, seconds)) of every task, as they end.
+
+        Parameters
+        ----------
+        tasks : sequence
+            What `coactive_fast.experiments` plans: each is called with the sets on a worker.
+        sets : object
+            The data sets, which every task is given.
+
+        Yields
+        ------
+        tuple
+            The task's place in `tasks`, and its result with the seconds that it took.
+        """
         from distributed import as_completed
 
         from coactive_fast.experiments._run import timed
@@ -164,6 +184,7 @@ def distributed_order(sizes: ArrayLike, batch: int) -> NDArray[np.intp]:
     sizes : sequence of int
         Queries of each partition.
     batch : int
+        Rounds of a batch over all partitions.
 
     Returns
     -------
@@ -201,7 +222,7 @@ def _play(data, order, task, user, weights, truth):
 class _Partitions:
     """Where the data are; what was lost with its worker is sent again."""
 
-    def __init__(self, client, given):
+    def __init__(self, client: Any, given: Any) -> None:
         if isinstance(given, RankingData):
             raise TypeError("partitions must be a sequence of parts; one part is [data]")
         self.client, self.given = client, list(given)
@@ -209,7 +230,7 @@ class _Partitions:
             raise ValueError("partitions must hold at least one part")
         self.there = [self.send(part) for part in self.given]
 
-    def send(self, part):
+    def send(self, part: Any) -> Any:
         from dask import is_dask_collection
         from distributed import Future
 
@@ -220,11 +241,12 @@ class _Partitions:
         _form(part)
         return self.client.scatter(part, hash=False)
 
-    def forms(self):
+    def forms(self) -> list[tuple[int, int]]:
         """Queries and features of each part."""
         return self.ask(_form, [(p,) for p in range(len(self.there))])
 
-    def ask(self, function, runs, *arguments):
+    def ask(self, function: Callable[..., Any], runs: Sequence[tuple[Any, ...]],
+            *arguments: Any) -> list[Any]:
         """``function(part, *rest, *arguments)`` for runs of (part's number, *rest), in order."""
         results, attempt = [None] * len(runs), 0
         while True:
@@ -286,9 +308,11 @@ def distributed_simulate(learner: PreferencePerceptron, partitions: Sequence[Any
         round is 2 µs of work and 6 KB of message, which the client holds for one batch, and a
         batch takes Dask 10 to 50 ms: batches of thousands are worth their way.
     client : distributed.Client
+        The cluster whose workers do the rounds.
     weights : array_like, optional
-        w*, by which regret is measured. None: those of the user.
+        The w* by which regret is measured. None: those of the user.
     progress : bool or callable, optional
+        True shows a bar; a callable is called with the rounds played and all of them.
 
     Returns
     -------
@@ -372,6 +396,17 @@ def predict(learner: Any, X: Collection) -> Collection:
     Returns
     -------
     dask.array.Array of intp, shape (n,)
+        The labels of pure exploitation, computed when the array is.
+
+    Examples
+    --------
+    >>> import dask.array
+    >>> import coactive_fast as cf
+    >>> from coactive_fast.adapters.dask import predict
+    >>> learner = cf.MulticlassPerceptron(2)
+    >>> learner.learn([1.0, 0.0], 1)
+    >>> predict(learner, dask.array.from_array([[1.0, 0.0], [-1.0, 0.0]])).compute()
+    array([1, 0])
     """
     X = _rows(X)
     return X.map_blocks(_predict, _scorer(learner), drop_axis=1,
@@ -391,6 +426,17 @@ def decision_function(learner: Any, X: Collection) -> Collection:
     Returns
     -------
     dask.array.Array of float64, shape (n, K)
+        The score of each class for each row, computed when the array is.
+
+    Examples
+    --------
+    >>> import dask.array
+    >>> import coactive_fast as cf
+    >>> from coactive_fast.adapters.dask import decision_function
+    >>> learner = cf.MulticlassPerceptron(2)
+    >>> learner.learn([1.0, 0.0], 1)
+    >>> decision_function(learner, dask.array.from_array([[2.0, 0.0]])).compute()
+    array([[-2.,  2.]])
     """
     X = _rows(X)
     return X.map_blocks(_scores, _scorer(learner),
@@ -435,12 +481,25 @@ def rank(learner: Any, queries: Collection, *, k: int | None = None) -> Collecti
     learner : coactive learner over Ranking
         See `predict`.
     queries : dask.bag.Bag of arrays (documents, N)
+        A query an array, a row of it a document.
     k : int, optional
         Only the first k places.
 
     Returns
     -------
     dask.bag.Bag of arrays of int
+        The ordering of each query's documents, best first.
+
+    Examples
+    --------
+    >>> import dask.bag
+    >>> import coactive_fast as cf
+    >>> from coactive_fast.adapters.dask import rank
+    >>> learner = cf.PreferencePerceptron(cf.Ranking(k=1))
+    >>> learner.update([1.0])
+    >>> queries = dask.bag.from_sequence([[[1.0], [3.0]], [[5.0], [4.0]]])
+    >>> [order.tolist() for order in rank(learner, queries).compute(scheduler="synchronous")]
+    [[1, 0], [0, 1]]
     """
     bag = require("dask.bag", "dask", "rank")
     if not isinstance(queries, bag.Bag):

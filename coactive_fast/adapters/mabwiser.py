@@ -3,14 +3,28 @@
 A program that has ``from mabwiser.mab import MAB, LearningPolicy`` takes both from here instead.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 import coactive_fast as cf
+from coactive_fast._typing import RowsLike
 from coactive_fast.learner._check import count, number, switch
 
 __all__ = ["MAB", "LearningPolicy"]
+
+
+class LinearPolicy(Protocol):
+    """What a policy of `LearningPolicy` has, and one of MABWiser's own."""
+
+    @property
+    def l2_lambda(self) -> float: ...
+    @property
+    def scale(self) -> bool: ...
 
 
 class LearningPolicy:
@@ -24,21 +38,51 @@ class LearningPolicy:
     """
 
     class LinUCB(NamedTuple):
-        """The largest estimate plus alpha times its spread."""
+        """The largest estimate plus alpha times its spread.
+
+        Attributes
+        ----------
+        alpha : float
+            How many spreads count.
+        l2_lambda : float
+            The ridge of each arm's regression.
+        scale : bool
+            Must be False.
+        """
 
         alpha: float = 1.0
         l2_lambda: float = 1.0
         scale: bool = False
 
     class LinTS(NamedTuple):
-        """The largest estimate by weights drawn from N(w, alpha^2 A^-1)."""
+        """The largest estimate by weights drawn from N(w, alpha^2 A^-1).
+
+        Attributes
+        ----------
+        alpha : float
+            How wide is drawn.
+        l2_lambda : float
+            The ridge of each arm's regression.
+        scale : bool
+            Must be False.
+        """
 
         alpha: float = 1.0
         l2_lambda: float = 1.0
         scale: bool = False
 
     class LinGreedy(NamedTuple):
-        """The largest estimate, with probability epsilon any arm."""
+        """The largest estimate, with probability epsilon any arm.
+
+        Attributes
+        ----------
+        epsilon : float
+            In [0, 1].
+        l2_lambda : float
+            The ridge of each arm's regression.
+        scale : bool
+            Must be False.
+        """
 
         epsilon: float = 0.1
         l2_lambda: float = 1.0
@@ -60,16 +104,23 @@ class MAB:
         There is none here.
     seed : int, default 123456
         Of what is drawn (a pattern has its own).
-    n_jobs, backend
+    n_jobs : int, default 1
+        Taken and not used: nothing here runs in other processes.
+    backend : str, optional
         Taken and not used: nothing here runs in other processes.
 
     Attributes
     ----------
     arms : list
+        The arms, in the order in which they were added.
     learning_policy
         As given.
     bandit : ArmBandit
         The one that learned; a number for each arm, those of removed arms included.
+
+    See Also
+    --------
+    coactive_fast.ArmBandit : What it stands on, with more to choose from.
 
     Notes
     -----
@@ -90,8 +141,9 @@ class MAB:
     ['red', 'red']
     """
 
-    def __init__(self, arms, learning_policy, neighborhood_policy=None, seed=123456, n_jobs=1,
-                 backend=None):
+    def __init__(self, arms: list[Any], learning_policy: LinearPolicy | cf.ArmBandit,
+                 neighborhood_policy: None = None, seed: int = 123456, n_jobs: int = 1,
+                 backend: str | None = None) -> None:
         if not isinstance(arms, list) or not arms:
             raise TypeError("arms must be a list with at least one arm")
         for arm in arms:
@@ -101,20 +153,27 @@ class MAB:
         if neighborhood_policy is not None:
             raise ValueError("neighborhood_policy must be None: there is none here")
         count("n_jobs", abs(n_jobs) if isinstance(n_jobs, int) else n_jobs, least=1)
-        self.arms, self.learning_policy, self.seed = list(arms), learning_policy, seed
+        self.arms: list[Any] = list(arms)
+        self.learning_policy: LinearPolicy | cf.ArmBandit = learning_policy
+        self.seed: int = seed
         self._words = _words(learning_policy, seed)
-        self.bandit = self._make(len(arms))
+        self.bandit: cf.ArmBandit = self._make(len(arms))
         self._numbers = {arm: i for i, arm in enumerate(arms)}
-        self._decided, self._fitted = set(), False
+        self._decided: set[Any] = set()
+        self._fitted = False
 
-    def fit(self, decisions, rewards, contexts=None):
+    def fit(self, decisions: Sequence[Any] | NDArray[Any], rewards: ArrayLike,
+            contexts: RowsLike | None = None) -> None:
         """Learns afresh from what was decided, the rewards, and the contexts.
 
         Parameters
         ----------
         decisions : sequence of arms, length n
+            The arm that was chosen in each round.
         rewards : sequence of float, length n
+            What the chosen arm earned in each round.
         contexts : array_like or sparse, shape (n, d), optional
+            A row a round; None: the one feature 1.0.
         """
         bandit = self._make(len(self.arms))
         numbers = {arm: i for i, arm in enumerate(self.arms)}
@@ -122,7 +181,8 @@ class MAB:
         self.bandit, self._numbers, self._fitted = bandit, numbers, True
         self._decided = set(_listed("decisions", decisions))
 
-    def partial_fit(self, decisions, rewards, contexts=None):
+    def partial_fit(self, decisions: Sequence[Any] | NDArray[Any], rewards: ArrayLike,
+                    contexts: RowsLike | None = None) -> None:
         """Goes on learning; at first it is `fit`.
 
         Parameters
@@ -131,42 +191,49 @@ class MAB:
             As of `fit`. Where a row is refused those before it are learned.
         """
         if not self._fitted:
-            return self.fit(decisions, rewards, contexts)
+            self.fit(decisions, rewards, contexts)
+            return
         self._learn(self.bandit, self._numbers, decisions, rewards, contexts)
         self._decided |= set(_listed("decisions", decisions))
 
-    def predict(self, contexts=None):
+    def predict(self, contexts: RowsLike | None = None) -> Any:
         """The arm for each context: a list, or an arm where there is one context.
 
         Parameters
         ----------
         contexts : array_like or sparse, shape (n, d), optional
+            A row a round; None: the one feature 1.0.
 
         Returns
         -------
         arm or list of arms
+            One arm, or an arm a row where there are several rows of contexts.
         """
         return self._answers(contexts, self._predict)
 
-    def predict_expectations(self, contexts=None):
+    def predict_expectations(
+            self, contexts: RowsLike | None = None) -> dict[Any, float] | list[dict[Any, float]]:
         """``{arm: expectation}`` for each context: a list, or a dict where there is one context.
 
         Parameters
         ----------
         contexts : array_like or sparse, shape (n, d), optional
+            A row a round; None: the one feature 1.0.
 
         Returns
         -------
         dict or list of dicts
+            The estimate of each arm; a dict a row where there are several rows.
         """
         return self._answers(contexts, self._expect)
 
-    def add_arm(self, arm, binarizer=None):
+    def add_arm(self, arm: Any, binarizer: None = None) -> None:
         """One arm more, of which nothing is known.
 
         Parameters
         ----------
         arm : hashable
+            Its name, which no other arm may have.
         binarizer : None
             There is none here.
         """
@@ -178,12 +245,13 @@ class MAB:
         self._numbers[arm] = self.bandit.add_arm()
         self.arms.append(arm)
 
-    def remove_arm(self, arm):
+    def remove_arm(self, arm: Any) -> None:
         """An arm less.
 
         Parameters
         ----------
         arm : hashable
+            One of `arms`.
         """
         if arm not in self._numbers:
             raise ValueError(f"arm must be one of {self.arms}, got {arm!r}")
@@ -194,7 +262,7 @@ class MAB:
         del self._numbers[arm]
 
     @property
-    def cold_arms(self):
+    def cold_arms(self) -> list[Any]:
         """The arms that no decision was for."""
         return [arm for arm in self.arms if arm not in self._decided]
 

@@ -50,6 +50,10 @@ class OnlineRidgeRegressor(Named, base.MiniBatchRegressor):
     max_features : int, optional
         None: 2**20 (diagonal).
 
+    See Also
+    --------
+    coactive_fast.OnlineRidge : What learns inside.
+
     References
     ----------
     A. E. Hoerl, R. W. Kennard. Ridge regression: biased estimation for nonorthogonal problems.
@@ -75,24 +79,66 @@ class OnlineRidgeRegressor(Named, base.MiniBatchRegressor):
                                        max_features=self._take_names())
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: Real = 1.0) -> None:
-        """Learns one row, w times."""
+        """Learns one row, w times.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers by name.
+        y : float
+            What is to be predicted.
+        w : float, default 1.0
+            How many times the row counts.
+        """
         with self._known(x, True) as row:
             self._learner.learn(row, y, weight=w)
 
     def predict_one(self, x: dict[Any, Any]) -> float:
-        """What y is expected to be; names that are not known are left out."""
+        """What y is expected to be.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers by name; names that are not known are left out.
+
+        Returns
+        -------
+        float
+            0 before the first row; 0.5 with the logistic link.
+        """
         with self._known(x, False) as row:
             return float(self._learner.predict(row)[0])
 
     def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
-        """The rows of a pandas DataFrame, in one compiled loop; nothing where X is refused."""
+        """The rows of a pandas DataFrame, in one compiled loop; nothing where X is refused.
+
+        Parameters
+        ----------
+        X : DataFrame
+            A row an example, a column a feature.
+        y : Series or array_like
+            What is to be predicted for each row.
+        w : float or array_like, default 1.0
+            How many times each row counts.
+        """
         with self._row.lock:
             rows = self._table(X, True)
             weight = np.broadcast_to(np.asarray(w, dtype=float), len(rows.indptr) - 1)
             self._learner.run(rows, np.asarray(y), weight=weight)
 
     def predict_many(self, X: Any) -> Any:
-        """`predict_one` for each row of a pandas DataFrame, a Series."""
+        """`predict_one` for each row of a pandas DataFrame.
+
+        Parameters
+        ----------
+        X : DataFrame
+            A row an example, a column a feature.
+
+        Returns
+        -------
+        Series
+            With the index of X.
+        """
         pandas = require("pandas", "pandas", "predict_many")
         with self._row.lock:
             return pandas.Series(self._learner.predict(self._table(X, False)), index=X.index)
@@ -137,9 +183,13 @@ class _Policy(Named, bandit.base.ContextualPolicy):
         Parameters
         ----------
         arm_id : hashable
+            The arm that was pulled.
         context : dict
-        reward : float
-            The first of `reward_args`; the reward object of river gets all of them.
+            The features under which it was pulled, by name.
+        *reward_args
+            The reward; river's own reward object gets all of them.
+        **reward_kwargs
+            For river's reward object.
         """
         if not reward_args:
             raise TypeError("reward must be given, as the third argument")
@@ -160,12 +210,22 @@ class LinearBanditPolicy(_Policy):
 
     Parameters
     ----------
-    explore, width, link, ridge, forget, floor, scale, power, seed
+    explore, width, link
         As for `coactive_fast.ArmBandit`.
     covariance : {"diagonal", "full"}, default "diagonal"
-        As for `OnlineRidgeRegressor`, like `intercept` and `max_features`.
+        As for `OnlineRidgeRegressor`.
+    ridge, forget, floor, scale, power
+        As for `coactive_fast.ArmBandit`.
+    intercept, max_features
+        As for `OnlineRidgeRegressor`.
     reward_obj, reward_scaler, burn_in
         As for the policies of river; the regression learns the reward as it is given, unscaled.
+    seed
+        As for `coactive_fast.ArmBandit`.
+
+    See Also
+    --------
+    ConfiditPolicy : Where a reward is right or wrong.
 
     Examples
     --------
@@ -226,6 +286,10 @@ class ConfiditPolicy(_Policy):
         A feature more that is 1 in every context.
     reward_obj, reward_scaler, burn_in
         As for the policies of river.
+
+    See Also
+    --------
+    LinearBanditPolicy : Where a reward is any number.
 
     Notes
     -----

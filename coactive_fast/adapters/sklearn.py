@@ -52,8 +52,13 @@ class OnlineClassifier(FromLabels):
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
+        The labels, sorted.
     learner_ : multiclass learner
         The one that learned.
+
+    See Also
+    --------
+    ConfiditClassifier : With intercept and scaling; so have its kin.
 
     Notes
     -----
@@ -91,6 +96,7 @@ class OnlineRidgeRegressor(RegressorMixin, Estimator):
     link : {"identity", "logistic"}, default="identity"
         Logistic: targets in [0, 1], and so are the predictions.
     covariance : {"full", "diagonal"}, default="full"
+        The whole matrix of the regression, or only its diagonal: less to keep, for many columns.
     ridge, noise, forget : float, default=1.0
         As for `coactive_fast.OnlineRidge`.
     fit_intercept : bool, default=True
@@ -101,7 +107,9 @@ class OnlineRidgeRegressor(RegressorMixin, Estimator):
     learner_ : OnlineRidge
         The one that learned.
     coef_ : ndarray of shape (d,)
+        In the units of the columns as they were given, before scaling.
     intercept_ : float
+        What is predicted for a row of zeros.
 
     See Also
     --------
@@ -136,13 +144,16 @@ class OnlineRidgeRegressor(RegressorMixin, Estimator):
         Parameters
         ----------
         X : array_like or sparse, shape (n, d)
+            A row an example.
         y : array_like, shape (n,)
+            What is to be predicted for each row.
         sample_weight : array_like, shape (n,), optional
             A row of weight 0 is left out.
 
         Returns
         -------
         self
+            The fitted estimator.
         """
         return self._learned(X, y, sample_weight, afresh=True)
 
@@ -153,12 +164,16 @@ class OnlineRidgeRegressor(RegressorMixin, Estimator):
         Parameters
         ----------
         X : array_like or sparse, shape (n, d)
+            A row an example.
         y : array_like, shape (n,)
+            What is to be predicted for each row.
         sample_weight : array_like, shape (n,), optional
+            How many times each row counts, none below 0; None: each once.
 
         Returns
         -------
         self
+            The estimator with these rows learned.
         """
         return self._learned(X, y, sample_weight, afresh=not hasattr(self, "learner_"))
 
@@ -172,11 +187,14 @@ class OnlineRidgeRegressor(RegressorMixin, Estimator):
         Parameters
         ----------
         X : array_like or sparse, shape (n, d)
+            A row an example.
         return_std : bool, default=False
+            Whether the standard deviations of the predictions come along.
 
         Returns
         -------
         ndarray of shape (n,), or two of them
+            The predictions; with `return_std` also their standard deviations.
         """
         X = self._read(X)
         found = [self.learner_.predict(rows, return_std=return_std) for rows, _ in self._blocks(X)]

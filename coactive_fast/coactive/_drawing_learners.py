@@ -65,9 +65,11 @@ class DuelingBandit(DrawingLearner):
     Parameters
     ----------
     task : Ranking or Items
+        What is presented.
     explore : float, default 1.0
         How far w' lies from w.
     step : float, default 0.01
+        How far the weights go towards the direction that won.
     seed : optional
         Anything `numpy.random.default_rng` takes; a Generator is copied. Changed by `set_params`
         after learning, the new one is drawn from at the next round.
@@ -135,7 +137,7 @@ class DuelingBandit(DrawingLearner):
             return self._engine.present(x, k)
         return self._engine.present_by_mean(x, k)
 
-    def learn(self, x, y, better):
+    def learn(self, x: ArrayLike, y: ArrayLike, better: ArrayLike) -> None:
         """Ends the comparison, which is one round.
 
         Parameters
@@ -158,8 +160,14 @@ class DuelingBandit(DrawingLearner):
         """
         self._engine.learn(x, y, better)
 
-    def update(self, delta):
-        """Always a `TypeError`: comparisons have no difference of features to learn from."""
+    def update(self, delta: object) -> None:
+        """Always a `TypeError`: comparisons have no difference of features to learn from.
+
+        Parameters
+        ----------
+        delta : object
+            Not looked at.
+        """
         raise TypeError("DuelingBandit learns from comparisons alone: call present, then learn")
 
 
@@ -178,6 +186,7 @@ class PairwisePerceptron(DrawingLearner):
     Parameters
     ----------
     task : Ranking
+        How many places of a ranking count.
     swap : float, default 0.5
         In [0, 1].
     seed : optional
@@ -234,7 +243,9 @@ class PDGD(DrawingLearner):
     Parameters
     ----------
     task : Ranking
+        How many places of a ranking are drawn and count.
     rate : float, default 0.1
+        Length of the gradient step.
     seed : optional
         Anything `numpy.random.default_rng` takes; a Generator is copied. Changed by `set_params`
         after learning, the new one is drawn from at the next round.
@@ -271,7 +282,13 @@ class PDGD(DrawingLearner):
                           Chance(make_generator(parameters["seed"])))
 
     def learn(self, x: ArrayLike, y: ArrayLike, better: ArrayLike) -> None:
-        """Always a `TypeError`: what it learns from is clicks."""
+        """Always a `TypeError`: what it learns from is clicks, by `learn_clicks`.
+
+        Parameters
+        ----------
+        x, y, better : object
+            Not looked at.
+        """
         raise TypeError("PDGD learns from clicks alone: call present, then learn_clicks")
 
 

@@ -57,6 +57,7 @@ def simulate_items(learner: Any, items: Any, weights: ArrayLike, user: Any, *,
     user : object with ``respond(query, presented)``
         The query has `candidates`, and `utilities` and `ratings` of the whole catalogue.
     rounds : int, default 1500
+        Rounds of each user, whose stream ends sooner where no item is left.
     ratings : scipy.sparse or array_like of shape (users, n), optional
         Sparse: what is stored was given; dense: what is not NaN. A rating not given is the
         utility rounded to the nearest of 1 ... 5.

@@ -114,6 +114,7 @@ class CoactiveLearner(Learner):
         Parameters
         ----------
         delta : array_like of shape (N,)
+            Features of the better object minus those of the presented one.
         """
         self._engine.update(delta)
 
@@ -123,6 +124,7 @@ class CoactiveLearner(Learner):
         Parameters
         ----------
         x : context
+            As for `present`.
         average : bool, default False
             By `average_weights`.
 
@@ -239,6 +241,8 @@ class ExponentiatedPreferencePerceptron(CoactiveLearner):
     Parameters
     ----------
     task : Ranking, Items or object
+        What is presented and by which features; an object of your own has ``dimension``,
+        ``features(x, y)`` and ``argmax(w, x)``.
     scale : float, default 1.0
         S, a bound on the largest entry of the features; the rate is ``1 / (2 S sqrt(t))``.
     horizon : int, optional
@@ -327,9 +331,12 @@ class ConvexPreferencePerceptron(BoundedLearner):
     Parameters
     ----------
     task : Ranking, Items or object
+        What is presented and by which features; an object of your own has ``dimension``,
+        ``features(x, y)`` and ``argmax(w, x)``.
     radius : float, default 100.0
         Of the ball around 0; the same as ``feasible=Ball(radius)``.
     slope : float, default 1.0
+        The weights of round t move by ``slope / sqrt(t)`` times delta.
     feasible : set, optional
         In place of a radius: `Ball`, `Box`, `L1Ball`, or an object of your own with
         ``contains(x)`` and ``project(z)``. It must hold 0, where the weights start. `save`
@@ -381,10 +388,12 @@ class SecondOrderPreferencePerceptron(BoundedLearner):
     Parameters
     ----------
     task : Ranking, Items or object
+        What is presented and by which features; an object of your own has ``dimension``,
+        ``features(x, y)`` and ``argmax(w, x)``.
     radius : float, default 100.0
         Of the ball around 0; the same as ``feasible=Ball(radius)``.
     gamma : float, default 1.0
-        lambda / G of the loss.
+        The quotient lambda / G of the loss.
     epsilon : float, default 1.0
         A starts at ``epsilon I``.
     feasible : set, optional
@@ -446,6 +455,8 @@ class CustomPreferencePerceptron(CoactiveLearner):
     Parameters
     ----------
     task : Ranking, Items or object
+        What is presented and by which features; an object of your own has ``dimension``,
+        ``features(x, y)`` and ``argmax(w, x)``.
     rule : callable
         ``rule(state, delta) -> weights``: the new weights from ``state.weights`` (a copy of the
         present ones, zeros at first), ``state.rounds`` (learned before this one),

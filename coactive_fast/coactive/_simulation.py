@@ -50,7 +50,7 @@ def simulate(learner: Any, data: Any, user: Any, *, order: ArrayLike | None = No
     order : array_like of int, optional
         Query indices, repeats allowed. None: all queries once, in order.
     weights : array_like of shape (N,), optional
-        w*, by which regret is measured. None: the user's weights where it has some, else
+        The w* by which regret is measured. None: the user's weights where it has some, else
         ``data.fit_weights()``.
     seed : optional
         The user works on ``numpy.random.default_rng(seed)``. None: on its own generator, which

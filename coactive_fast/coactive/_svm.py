@@ -42,6 +42,8 @@ class RankingSVM(CoactiveLearner):
     Parameters
     ----------
     task : Ranking, Items or object
+        What is presented and by which features; an object of your own has ``dimension``,
+        ``features(x, y)`` and ``argmax(w, x)``.
 
     See Also
     --------

@@ -29,6 +29,10 @@ class Ranking:
     k : int, default 5
         Only so many places count.
 
+    See Also
+    --------
+    Items : One item of a catalogue.
+
     Examples
     --------
     >>> import coactive_fast as cf
@@ -57,12 +61,14 @@ class Ranking:
         Parameters
         ----------
         x : array_like of shape (n, N)
+            A row a document.
         y : array_like of int
             All documents or only the first places.
 
         Returns
         -------
         ndarray of shape (N,)
+            The sum of the rows of the first k places, each divided by ``log2(place + 1)``.
         """
         return kernels.ranking_features(table(x, "x"), y, k=self._k)
 
@@ -72,16 +78,19 @@ class Ranking:
         Parameters
         ----------
         w : array_like of shape (N,)
+            The weights.
         x : array_like of shape (n, N)
+            A row a document.
 
         Returns
         -------
         ndarray of int
+            All documents, the best first.
         """
         x = table(x, "x")
         return kernels.rank(x, w, len(x))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Ranking(k={self._k})"
 
     def __eq__(self, other: object) -> bool:
@@ -100,6 +109,10 @@ class Items:
     features : array_like of shape (n, N)
         A row an item. A copy is kept (float32 stays float32) and never changes, so learners
         and their copies share it.
+
+    See Also
+    --------
+    Ranking : An ordering of documents.
 
     Examples
     --------
@@ -135,7 +148,7 @@ class Items:
     def __len__(self) -> int:
         return len(self._features)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Items({len(self._features)} items, {self.dimension} features)"
 
     def __eq__(self, other: object) -> bool:

@@ -34,10 +34,12 @@ class User:
         query : object
             See the module's text.
         presented : array_like of int, or int
+            The whole ordering; of items the presented one's index.
 
         Returns
         -------
         ndarray of int or int
+            An ordering that is at least as good for this user; of items an index.
         """
         if hasattr(query, "candidates"):
             return self._respond_item(query, presented)
@@ -67,7 +69,7 @@ class User:
             return shown[1] if values[shown[1]] > values[shown[0]] else shown[0]
         return self._decider().answer_item(candidates, values, shown[0])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self._shown())})"
 
 
@@ -94,6 +96,7 @@ class ChanceUser(User):
         Returns
         -------
         self
+            The user itself, its generator as it was at first.
         """
         self.rng = copy.deepcopy(self._first)
         return self
@@ -127,6 +130,7 @@ class ClickUser(ChanceUser):
         Returns
         -------
         ndarray of int
+            The clicked documents, in the order of the clicks.
         """
         if hasattr(query, "candidates"):
             raise TypeError(f"query is about items; {type(self).__name__} answers rankings")
@@ -147,6 +151,7 @@ class ClickUser(ChanceUser):
         Returns
         -------
         ndarray of int
+            The ordering that `feedback_from_clicks` makes of this user's clicks.
         """
         return feedback_from_clicks(presented, self.clicks(query, presented))
 

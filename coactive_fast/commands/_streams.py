@@ -42,7 +42,7 @@ class Stream(io.RawIOBase):
     def readable(self):
         return True
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
 

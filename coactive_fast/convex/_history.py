@@ -18,6 +18,7 @@ class ConvexHistory(History):
     Attributes
     ----------
     loss : ndarray of shape (T,)
+        The loss of each round at the point that was played.
     mistakes : ndarray of bool, shape (T,), or None
         Whether the sign of the prediction was wrong; None where the losses do not classify.
     scaling : dict of str to coactive_fast.data.Scaling, or None

@@ -48,6 +48,7 @@ class _Sphere(BanditLearner):
         Returns
         -------
         self
+            The learner with the new parameters.
         """
         super().set_params(**parameters)
         if not self._deciding.isdisjoint(parameters):
@@ -85,7 +86,7 @@ class ONSEG(_Sphere):
     loss_bound : float, default 1.0
         F, a bound on the absolute losses. Losses beyond it are used, with one warning.
     niceness : float, default 1.0
-        sigma, how strongly convex the losses are.
+        How strongly convex the losses are (sigma).
     lipschitz : float, optional
         L, a Lipschitz constant of the losses: the constants are then those of Theorem 2.
     beta, delta, gamma, epsilon : float, optional
@@ -213,10 +214,12 @@ class OGDEG(_Sphere):
         The set P to choose from, with an in-radius > 0.
     loss_bound : float, default 1.0
         F, a bound on the absolute losses. Losses beyond it are used, with one warning.
-    delta, gamma, horizon, seed
+    delta, gamma, horizon
         As for `ONSEG`, always by Theorem 1.
     feedback : {"value", "residual"}, default "value"
         "residual": ``f_t(x_t) - f_{t-1}(x_{t-1})`` stands for f, 0 in the first round; see `ONSEG`.
+    seed
+        As for `ONSEG`.
 
     See Also
     --------

@@ -29,6 +29,10 @@ class FeasibleSet:
     given here for a set that has an interior in R^n. Learners over it run at the speed of its
     Python; `save` refuses it, since no file can hold it.
 
+    See Also
+    --------
+    Ball : One of the built-in sets.
+
     Notes
     -----
     ``n = dimension`` is the length of a point. The geometry is that of the affine hull: the
@@ -63,6 +67,16 @@ class FeasibleSet:
     def contains(self, x: ArrayLike) -> bool:
         """Whether x lies in the set, give or take rounding.
 
+        Parameters
+        ----------
+        x : array_like of shape (n,)
+            A point.
+
+        Returns
+        -------
+        bool
+            True for every point that `project` gives.
+
         Examples
         --------
         >>> import coactive_fast as cf
@@ -73,6 +87,16 @@ class FeasibleSet:
 
     def center(self, dimension: SupportsIndex) -> Vector:
         """The centre c: the first point of every learner, and the one P is shrunk around.
+
+        Parameters
+        ----------
+        dimension : int
+            Length n of a point.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            A point within the set.
 
         Examples
         --------
@@ -85,6 +109,16 @@ class FeasibleSet:
     def in_radius(self, dimension: SupportsIndex) -> float:
         """Radius r of the largest ball around the centre within P.
 
+        Parameters
+        ----------
+        dimension : int
+            Length n of a point.
+
+        Returns
+        -------
+        float
+            0 where no ball fits.
+
         Examples
         --------
         >>> import coactive_fast as cf
@@ -95,6 +129,16 @@ class FeasibleSet:
 
     def diameter(self, dimension: SupportsIndex) -> float:
         """Largest distance D of two points of P.
+
+        Parameters
+        ----------
+        dimension : int
+            Length n of a point.
+
+        Returns
+        -------
+        float
+            Finite: the set is bounded.
 
         Examples
         --------
@@ -107,6 +151,16 @@ class FeasibleSet:
     def affine_dimension(self, dimension: SupportsIndex) -> int:
         """Dimension of the affine hull of P: what d stands for in the papers' formulas.
 
+        Parameters
+        ----------
+        dimension : int
+            Length n of a point.
+
+        Returns
+        -------
+        int
+            At most n.
+
         Examples
         --------
         >>> import coactive_fast as cf
@@ -118,6 +172,18 @@ class FeasibleSet:
     def shrunk(self, gamma: Real, dimension: SupportsIndex) -> FeasibleSet:
         """The set ``(1 - gamma) P = c + (1 - gamma) (P - c)``, 0 <= gamma < 1.
 
+        Parameters
+        ----------
+        gamma : float
+            By how much each point comes nearer to the centre.
+        dimension : int
+            Length n of a point.
+
+        Returns
+        -------
+        FeasibleSet
+            A set of points of that length.
+
         Examples
         --------
         >>> import coactive_fast as cf
@@ -128,6 +194,16 @@ class FeasibleSet:
 
     def project(self, z: ArrayLike) -> Vector:
         """The point of P nearest to z.
+
+        Parameters
+        ----------
+        z : array_like of shape (n,)
+            A point anywhere.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            The Euclidean projection of z.
 
         Examples
         --------
@@ -141,6 +217,18 @@ class FeasibleSet:
     def project_in(self, z: ArrayLike, Ainv: ArrayLike) -> Vector:
         """The point of P nearest to z in the norm of A, given the inverse of A.
 
+        Parameters
+        ----------
+        z : array_like of shape (n,)
+            A point anywhere.
+        Ainv : array_like of shape (n, n)
+            Symmetric and positive definite.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            The projection of z in the norm ``sqrt(v^T A v)``.
+
         Examples
         --------
         >>> import coactive_fast as cf
@@ -151,6 +239,18 @@ class FeasibleSet:
 
     def direction(self, rng: np.random.Generator, dimension: SupportsIndex) -> Vector:
         """A unit vector, uniform on the sphere of the directions within the affine hull.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            What is drawn from.
+        dimension : int
+            Length n of a point.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            A tangent of the set, of length 1.
 
         Examples
         --------
@@ -181,28 +281,28 @@ class Shrunk(FeasibleSet):
     def _out(self, method, x):
         return self._c + self._scale * (_vector(f"feasible.{method}()", x, self._c.size) - self._c)
 
-    def contains(self, x):
+    def contains(self, x: ArrayLike) -> bool:
         return self.whole.contains(self._in(x))
 
-    def center(self, dimension):
+    def center(self, dimension: SupportsIndex) -> Vector:
         return self.whole.center(dimension)
 
-    def in_radius(self, dimension):
+    def in_radius(self, dimension: SupportsIndex) -> float:
         return self._scale * self.whole.in_radius(dimension)
 
-    def diameter(self, dimension):
+    def diameter(self, dimension: SupportsIndex) -> float:
         return self._scale * self.whole.diameter(dimension)
 
-    def affine_dimension(self, dimension):
+    def affine_dimension(self, dimension: SupportsIndex) -> int:
         return self.whole.affine_dimension(dimension)
 
-    def project(self, z):
+    def project(self, z: ArrayLike) -> Vector:
         return self._out("project", self.whole.project(self._in(z)))
 
-    def project_in(self, z, Ainv):
+    def project_in(self, z: ArrayLike, Ainv: ArrayLike) -> Vector:
         return self._out("project_in", self.whole.project_in(self._in(z), Ainv))
 
-    def direction(self, rng, dimension):
+    def direction(self, rng: np.random.Generator, dimension: SupportsIndex) -> Vector:
         return self.whole.direction(rng, dimension)
 
 
@@ -211,7 +311,7 @@ class _BuiltIn(FeasibleSet):
 
     _stored = ()
 
-    def project(self, z):
+    def project(self, z: ArrayLike) -> Vector:
         from ._rules import nearest  # which knows these classes
 
         return nearest(self, _vector("z", z))
@@ -222,7 +322,7 @@ class _BuiltIn(FeasibleSet):
 
     __hash__ = None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         written = (_written(getattr(self, name)) for name in self._stored)
         return f"{type(self).__name__}({', '.join(written)})"
 
@@ -240,14 +340,14 @@ class _Round(_BuiltIn):
         """Radius of the set."""
         return self._radius
 
-    def center(self, dimension):
+    def center(self, dimension: SupportsIndex) -> Vector:
         return np.zeros(_dimension(dimension))
 
-    def diameter(self, dimension):
+    def diameter(self, dimension: SupportsIndex) -> float:
         _dimension(dimension)
         return 2.0 * self._radius
 
-    def shrunk(self, gamma, dimension):
+    def shrunk(self, gamma: Real, dimension: SupportsIndex) -> FeasibleSet:
         _dimension(dimension)
         return type(self)((1.0 - _share(gamma)) * self._radius)
 
@@ -263,6 +363,11 @@ class Ball(_Round):
     radius : float
         Greater than 0.
 
+    See Also
+    --------
+    L1Ball : By the sum of absolute values.
+    Box : By bounds for each coordinate.
+
     Examples
     --------
     >>> import coactive_fast as cf
@@ -270,14 +375,14 @@ class Ball(_Round):
     array([3., 4.])
     """
 
-    def contains(self, x):
+    def contains(self, x: ArrayLike) -> bool:
         return math.hypot(*_vector("x", x)) <= (1.0 + SLACK) * self._radius
 
-    def in_radius(self, dimension):
+    def in_radius(self, dimension: SupportsIndex) -> float:
         _dimension(dimension)
         return self._radius
 
-    def project_in(self, z, Ainv):
+    def project_in(self, z: ArrayLike, Ainv: ArrayLike) -> Vector:
         return kernels.project_ball(z, Ainv, self._radius)[0]
 
 
@@ -292,6 +397,10 @@ class L1Ball(_Round):
     radius : float
         Greater than 0.
 
+    See Also
+    --------
+    Ball : By length.
+
     Examples
     --------
     >>> import coactive_fast as cf
@@ -299,13 +408,13 @@ class L1Ball(_Round):
     array([ 0.75, -0.25,  0.  ])
     """
 
-    def contains(self, x):
+    def contains(self, x: ArrayLike) -> bool:
         return _sum(np.abs(_vector("x", x))) <= (1.0 + SLACK) * self._radius
 
-    def in_radius(self, dimension):
+    def in_radius(self, dimension: SupportsIndex) -> float:
         return self._radius / math.sqrt(_dimension(dimension))
 
-    def project_in(self, z, Ainv):
+    def project_in(self, z: ArrayLike, Ainv: ArrayLike) -> Vector:
         return kernels.project_l1(z, Ainv, self._radius)
 
 
@@ -319,6 +428,11 @@ class Box(_BuiltIn):
     ----------
     lower, upper : float or array_like of shape (n,)
         Finite, ``lower <= upper``; a single number holds for every coordinate.
+
+    See Also
+    --------
+    Ball : By length.
+    Simplex : Shares of a whole.
 
     Notes
     -----
@@ -352,7 +466,18 @@ class Box(_BuiltIn):
         return self._upper
 
     def span(self, dimension: int) -> tuple[Vector, Vector]:
-        """Both bounds as vectors of that length."""
+        """Both bounds as vectors of that length.
+
+        Parameters
+        ----------
+        dimension : int
+            Length n of a point.
+
+        Returns
+        -------
+        lower, upper : ndarray of float64, shape (n,)
+            Views that cannot be written to.
+        """
         for name, limit in (("lower", self._lower), ("upper", self._upper)):
             if np.ndim(limit):
                 _same_length(name, limit.size, dimension, "a point")
@@ -363,28 +488,28 @@ class Box(_BuiltIn):
         lower, upper = self.span(_dimension(dimension))
         return upper / 2.0 - lower / 2.0
 
-    def contains(self, x):
+    def contains(self, x: ArrayLike) -> bool:
         x = _vector("x", x)
         lower, upper = self.span(x.size)
         slack = SLACK * np.maximum(np.abs(lower), np.abs(upper))
         return bool(((lower - slack <= x) & (x <= upper + slack)).all())
 
-    def center(self, dimension):
+    def center(self, dimension: SupportsIndex) -> Vector:
         lower, upper = self.span(_dimension(dimension))
         return lower / 2.0 + upper / 2.0
 
-    def in_radius(self, dimension):
+    def in_radius(self, dimension: SupportsIndex) -> float:
         return float(self._half(dimension).min())
 
-    def diameter(self, dimension):
+    def diameter(self, dimension: SupportsIndex) -> float:
         return 2.0 * math.hypot(*self._half(dimension))
 
-    def shrunk(self, gamma, dimension):
+    def shrunk(self, gamma: Real, dimension: SupportsIndex) -> FeasibleSet:
         middle, half = self.center(dimension), self._half(dimension)
         reach = (1.0 - _share(gamma)) * half
         return Box(middle - reach, middle + reach)
 
-    def project_in(self, z, Ainv):
+    def project_in(self, z: ArrayLike, Ainv: ArrayLike) -> Vector:
         return kernels.project_box(z, Ainv, self._lower, self._upper)
 
 
@@ -396,6 +521,11 @@ class Simplex(_BuiltIn):
     ``n - 1``, the in-radius is ``1 / sqrt(n (n - 1))`` within its hyperplane, directions sum to
     0. Shrunk by gamma it is ``x >= gamma/n, sum x = 1``. With one coordinate it is a point.
 
+    See Also
+    --------
+    L1Ball : Of either sign.
+    Box : By bounds for each coordinate.
+
     Examples
     --------
     >>> import coactive_fast as cf
@@ -403,25 +533,25 @@ class Simplex(_BuiltIn):
     array([0.7, 0.3, 0. ])
     """
 
-    def contains(self, x):
+    def contains(self, x: ArrayLike) -> bool:
         x = _vector("x", x)
         return x.size > 0 and bool(x.min() >= -SLACK and abs(_sum(x) - 1.0) <= SLACK)
 
-    def center(self, dimension):
+    def center(self, dimension: SupportsIndex) -> Vector:
         n = _dimension(dimension)
         return np.full(n, 1.0 / n)
 
-    def in_radius(self, dimension):
+    def in_radius(self, dimension: SupportsIndex) -> float:
         n = _dimension(dimension)
         return 1.0 / math.sqrt(n * (n - 1)) if n > 1 else 0.0
 
-    def diameter(self, dimension):
+    def diameter(self, dimension: SupportsIndex) -> float:
         return math.sqrt(2.0) if _dimension(dimension) > 1 else 0.0
 
-    def affine_dimension(self, dimension):
+    def affine_dimension(self, dimension: SupportsIndex) -> int:
         return _dimension(dimension) - 1
 
-    def project_in(self, z, Ainv):
+    def project_in(self, z: ArrayLike, Ainv: ArrayLike) -> Vector:
         return kernels.project_simplex(z, Ainv)
 
     def _tangent(self, v):

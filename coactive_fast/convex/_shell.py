@@ -61,6 +61,7 @@ class ConvexLearner(Learner):
         Returns
         -------
         ndarray of shape (dimension,)
+            A point of the feasible set, fresh: it may be changed.
 
         Examples
         --------
@@ -167,6 +168,7 @@ class GradientLearner(ConvexLearner):
         Parameters
         ----------
         gradient : array_like of shape (dimension,)
+            Of the round's loss at the point of `ask`.
 
         Examples
         --------
@@ -196,6 +198,7 @@ class BanditLearner(ConvexLearner):
         Returns
         -------
         plus, minus : ndarray of shape (dimension,)
+            The center plus and minus the random step.
 
         Examples
         --------
@@ -216,6 +219,7 @@ class BanditLearner(ConvexLearner):
         Parameters
         ----------
         loss : float
+            The round's loss at the point of `ask`.
 
         Examples
         --------
@@ -238,6 +242,7 @@ class BanditLearner(ConvexLearner):
         Parameters
         ----------
         plus, minus : float
+            The losses at the two points of `ask_pair`, in its order.
 
         Examples
         --------

@@ -22,6 +22,7 @@ class FactorChoice(NamedTuple):
     Attributes
     ----------
     rank : int
+        The best number of features.
     regularization : float
         The pair with the least error; ties go to the smaller rank, then to the one named first.
     errors : ndarray of float64, shape (ranks, regularizations)
@@ -40,8 +41,7 @@ def choose_factors(ratings: RowsLike, *, ranks: Sequence[int] = (2, 3, 5, 10, 20
                    regularizations: Sequence[float] = (0.03, 0.1, 0.3), folds: Whole = 5,
                    held_out: Real = 0.2, user_regularization: Real = 0.0, sweeps: Whole = 15,
                    seed: Any = 0, n_jobs: Whole = 1, progress: Progress = None) -> FactorChoice:
-    """The rank and regularisation of `factorize` whose item features serve users they were not
-    made from.
+    """The rank and regularisation of `factorize` whose item features serve new users best.
 
     The users are divided into folds. The items get their features from the ratings of the users
     outside a fold; each user of the fold is fitted by `fit_user_weights` on a part of his ratings,
@@ -55,6 +55,7 @@ def choose_factors(ratings: RowsLike, *, ranks: Sequence[int] = (2, 3, 5, 10, 20
     Parameters
     ----------
     ratings : scipy.sparse matrix or ndarray with NaN for no rating, shape (users, items)
+        A row a user, a column an item.
     ranks, regularizations : sequence
         What is tried, every pair of them.
     folds : int, default=5
@@ -64,10 +65,12 @@ def choose_factors(ratings: RowsLike, *, ranks: Sequence[int] = (2, 3, 5, 10, 20
         whom no rating is left on one of the two sides counts for nothing.
     user_regularization : float, default=0.0
         Of `fit_user_weights`.
-    sweeps, n_jobs
-        Of `factorize`.
+    sweeps
+        As for `factorize`.
     seed : int, Generator, ..., default=0
         Of the folds and of what is kept back; and, drawn from it, of every factorisation.
+    n_jobs
+        As for `factorize`.
     progress : callable, bool or None
         Called with (factorisations done, all of them); True shows a bar.
 

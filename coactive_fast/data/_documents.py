@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import DTypeLike, NDArray
 
-from coactive_fast._typing import Source, Vector
+from coactive_fast._typing import Source
 
 from . import _check
 from ._open import as_paths, opened, opened_lines
@@ -26,6 +26,7 @@ class Documents(NamedTuple):
     Attributes
     ----------
     X : scipy.sparse.csr_matrix, shape (documents, terms)
+        How often each term stands in each document.
     labels : ndarray of int64
         From 0, places in `names`.
     names : tuple of str
@@ -46,7 +47,9 @@ class TopicDocuments(NamedTuple):
     Attributes
     ----------
     X : scipy.sparse.csr_matrix, shape (documents, terms)
+        How often each term stands in each document, or its weight as the file gives it.
     topics : scipy.sparse.csr_matrix of bool, shape (documents, topics)
+        Which topics each document has.
     names : tuple of str
         The topics.
     ids : ndarray of int64
@@ -61,9 +64,20 @@ class TopicDocuments(NamedTuple):
     ids: NDArray[np.int64]
     terms: tuple[str, ...] | None
 
-    def single(self, names: Sequence[str]) -> tuple[scipy.sparse.csr_matrix, Vector]:
-        """The documents that have exactly one of these topics, as ``(X, labels)``; labels count
-        from 0 in the order of `names`.
+    def single(self, names: Sequence[str]) -> tuple[scipy.sparse.csr_matrix, NDArray[np.int64]]:
+        """The documents that have exactly one of these topics.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Topics.
+
+        Returns
+        -------
+        X : scipy.sparse.csr_matrix
+            A row a document.
+        labels : ndarray of int64
+            The place of its topic in `names`, from 0.
 
         Examples
         --------
@@ -99,7 +113,7 @@ class _Table:
         self.values.extend(value for _, value in row)
         self.ends.append(len(self.places))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.ends) - 1
 
     def finish(self, dtype):
@@ -129,10 +143,12 @@ def load_terms(path: Source | Mapping[str, Source], *, labels: Source | None = N
     labels : path or binary file object, optional
         A file with a class a line, for a file of terms without.
     dtype : float32 or float64, default=float64
+        Of the values of X.
 
     Returns
     -------
     Documents
+        With `X`, `labels` and what their columns and numbers mean.
 
     Raises
     ------
@@ -236,6 +252,7 @@ def load_rcv1(path: Source | Sequence[Source], topics: Source, *,
         The topics that are wanted, in this order. None: all that the documents have, in the order
         of the alphabet.
     dtype : float32 or float64, default=float64
+        Of the values of X.
 
     Returns
     -------

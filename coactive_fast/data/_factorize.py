@@ -45,9 +45,11 @@ def factorize(ratings: RowsLike, *, rank: Whole = 50, regularization: Real = 0.1
     ratings : scipy.sparse matrix or ndarray with NaN for no rating, shape (users, items)
         A stored zero is a rating.
     rank : int, default=50
+        Features an item gets.
     regularization : float, default=0.1
         Greater than 0.
     sweeps : int, default=15
+        How many times the users' and the items' features are solved for in turn.
     seed : int, Generator, ..., default=0
         Of the item features in the beginning: their mean rating, and small normal numbers.
     n_jobs : int, default=1
@@ -58,6 +60,7 @@ def factorize(ratings: RowsLike, *, rank: Whole = 50, regularization: Real = 0.1
     Returns
     -------
     item_features : ndarray of float64, shape (items, rank)
+        A row an item.
     user_features : ndarray of float64, shape (users, rank)
         Zero where there is no rating. BLAS and LAPACK do the work: the last bits are their own.
 
@@ -133,7 +136,9 @@ def fit_user_weights(ratings: RowsLike, item_features: ArrayLike, *,
     Parameters
     ----------
     ratings : scipy.sparse matrix or ndarray with NaN for no rating, shape (users, items)
+        A row a user, a column an item.
     item_features : array_like, shape (items, N)
+        A row an item, as `factorize` makes them.
     regularization : float, default=0.0
         Times the number of a user's ratings, of the squared length of his weights, as in
         `factorize`. At least 0.

@@ -34,9 +34,11 @@ def load_yahoo(folder: Path, *, set: Whole = 1, parts: Sequence[str] = YAHOO_PAR
     folder : path
         Of the text files, which may be packed (.gz, .bz2, .xz).
     set : {1, 2}, default=1
+        Which of the two sets of the challenge.
     parts : sequence of str, default=("train", "valid", "test")
         One behind the other.
     dtype : float32 or float64, default=float32
+        Of the features.
     into : path, optional
         As for `RankingData.from_svmlight`.
 
@@ -85,12 +87,14 @@ def load_letor(folder: Path, *, fold: Whole | None = 1, parts: Sequence[str] = L
     n_features : int, optional
         The number of columns; None: the largest index decides.
     dtype : float32 or float64, default=float32
+        Of the features.
     into : path, optional
         As for `RankingData.from_svmlight`.
 
     Returns
     -------
     RankingData
+        The queries of all files asked for, in the order of the files.
 
     Examples
     --------

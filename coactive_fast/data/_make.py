@@ -33,10 +33,12 @@ def make_ranking(*, n_queries: Whole = 1000, n_features: Whole = 700,
     Parameters
     ----------
     n_queries, n_features : int
+        How many queries, and features a document.
     documents : float or array_like of int, default=24
         The mean number of documents a query (at least 1; each has at least one, the spread is
         wide), or the very numbers.
     seed : int, Generator, ..., default=0
+        What `numpy.random.default_rng` takes; the same seed gives the same data.
     dtype : float32 or float64, default=float32
         Of the features.
     noise : float, default=0.5
@@ -45,6 +47,7 @@ def make_ranking(*, n_queries: Whole = 1000, n_features: Whole = 700,
     Returns
     -------
     RankingData
+        Features, grades and where each query begins.
 
     Examples
     --------
@@ -87,7 +90,17 @@ def _lengths(documents, n_queries, rng):
 
 
 class ItemData(NamedTuple):
-    """Items and users: ``features`` (items, N), ``weights`` (users, N), ``ratings`` (CSR)."""
+    """Items, users, and what these gave to those.
+
+    Attributes
+    ----------
+    features : ndarray of float64, shape (items, N)
+        A row an item.
+    weights : ndarray of float64, shape (users, N)
+        A row a user: ``features @ weights[u]`` are its utilities.
+    ratings : scipy.sparse.csr_matrix, shape (users, items)
+        From 1 to 5 where a rating was given.
+    """
 
     features: Vector
     weights: Vector
@@ -105,15 +118,17 @@ def make_items(*, n_items: Whole = 3706, n_users: Whole = 6040, n_features: Whol
     Parameters
     ----------
     n_items, n_users, n_features : int
+        How many items, users, and features an item.
     ratings_per_user : float or array_like of int, default=165.6
         The mean number (users rate 20 items at least, where there are so many), or the very
         numbers.
     seed : int, Generator, ..., default=0
+        What `numpy.random.default_rng` takes; the same seed gives the same data.
 
     Returns
     -------
     ItemData
-        features (items, N) and weights (users, N) of float64, ratings as CSR (users, items).
+        The items, the users, and the ratings.
 
     Examples
     --------

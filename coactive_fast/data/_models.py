@@ -23,6 +23,7 @@ class LabelData(NamedTuple):
     features : ndarray of float64, shape (n, d)
         Of length 1.
     labels : ndarray of intp, shape (n,)
+        The label that was drawn for each row.
     weights : ndarray of float64, shape (K, d)
         U: row i is u_i; ``np.linalg.norm(weights)`` is the `norm_bound` of `Confidit`.
     chances : ndarray of float64, shape (n, K)
@@ -79,6 +80,7 @@ def make_confidit(*, n_rows: Whole = 1000, n_features: Whole = 9, n_informative:
     Parameters
     ----------
     n_rows : int
+        How many rows.
     n_features, n_informative : int
         ``1 <= n_informative < n_features``.
     n_classes : int
@@ -88,7 +90,7 @@ def make_confidit(*, n_rows: Whole = 1000, n_features: Whole = 9, n_informative:
     noise : float, default 0.2
         In [0, 1].
     error : float or array_like of shape (n_rows,), default 0.0
-        q_t in [0, 1], the approximation error of Modified Confidit: with probability q_t the
+        In [0, 1]: q_t, the approximation error of Modified Confidit: with probability q_t the
         label is one that a draw of its own has fixed for this row, so that no chance is farther
         than q_t from the linear model.
     seed : int, Generator, ..., default 0
@@ -97,6 +99,7 @@ def make_confidit(*, n_rows: Whole = 1000, n_features: Whole = 9, n_informative:
     Returns
     -------
     LabelData
+        The rows, their labels, and the chances the labels were drawn with.
 
     References
     ----------
@@ -160,6 +163,7 @@ class RelevanceData(NamedTuple):
     Attributes
     ----------
     features : ndarray of float64, shape (n, d)
+        A row an example.
     relevant : ndarray of bool, shape (n,)
         True with probability ``(1 + weights.x) / 2``.
     weights : ndarray of float64, shape (d,)
@@ -210,15 +214,18 @@ def make_filtering(*, n_rows: Whole = 1000, n_features: Whole = 5, gamma: Real =
     Parameters
     ----------
     n_rows : int
+        How many rows.
     n_features : int, default 5
         At least 2.
     gamma : float, default 0.2
         In [0, 1]: the gamma of the paper's Theorem 3.
     seed : int, Generator, ..., default 0
+        What `numpy.random.default_rng` takes; the same seed gives the same data.
 
     Returns
     -------
     RelevanceData
+        The rows, which of them are relevant, and the weights of the model.
 
     References
     ----------
@@ -254,13 +261,16 @@ def make_simple_filter(*, n_rows: Whole = 1000, p: Real = 0.4, seed: Any = 0) ->
     Parameters
     ----------
     n_rows : int
+        How many rows.
     p : float, default 0.4
         In [0, 1]; the delta of the paper's Theorem 1 is ``p - 1/2``.
     seed : int, Generator, ..., default 0
+        What `numpy.random.default_rng` takes; the same seed gives the same data.
 
     Returns
     -------
     RelevanceData
+        The rows, which of them are relevant, and the weights of the model.
 
     References
     ----------

@@ -34,6 +34,7 @@ def load_movielens(path: Source, *, dtype: DTypeLike = np.float64) -> Ratings:
     ratings : scipy.sparse.csr_matrix, shape (users, items)
         Users and items that occur, in ascending order of their ids.
     user_ids, item_ids : ndarray of int64
+        The file's own number of each row and of each column.
 
     Raises
     ------

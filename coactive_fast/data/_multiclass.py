@@ -18,7 +18,9 @@ class MulticlassData(NamedTuple):
     Attributes
     ----------
     features : ndarray of float64, shape (n, d)
+        A row an example.
     labels : ndarray of intp, shape (n,)
+        From 0 to K - 1.
     weights : ndarray of float64, shape (K, d)
         The linear models that made the labels: ``labels[t] = argmax_i weights[i] . features[t]``.
     """
@@ -31,8 +33,7 @@ class MulticlassData(NamedTuple):
 def make_multiclass(*, n_rows: Whole = 1000, n_features: Whole = 9, n_informative: Whole = 5,
                     n_classes: Whole = 5, normalize: bool = False,
                     seed: Any = 0) -> MulticlassData:
-    """Rows of which the first features decide the label, by random linear models, and the
-    others are noise.
+    """Rows whose first features decide the label, by random linear models; the others are noise.
 
     The defaults are the Confidit paper's: 1,000 rows, 9 features, 5 of them informative, K = 5.
     It does not give the distributions; here all features and the weights of the informative ones
@@ -41,6 +42,7 @@ def make_multiclass(*, n_rows: Whole = 1000, n_features: Whole = 9, n_informativ
     Parameters
     ----------
     n_rows, n_features : int
+        How many rows, and columns of each.
     n_informative : int, default 5
         At most `n_features`.
     n_classes : int, default 5
@@ -48,10 +50,12 @@ def make_multiclass(*, n_rows: Whole = 1000, n_features: Whole = 9, n_informativ
     normalize : bool, default False
         Rows of length 1, as the theory wants them; the labels are the same.
     seed : int, Generator, ..., default 0
+        What `numpy.random.default_rng` takes; the same seed gives the same data.
 
     Returns
     -------
     MulticlassData
+        The rows, their labels, and the weights that made the labels.
 
     Examples
     --------

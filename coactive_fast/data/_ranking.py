@@ -23,24 +23,39 @@ Floats: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 
 
 class Query:
-    """One query: ``features`` (documents, N), ``relevance`` (documents,), ``index``; views.
+    """One query of a `RankingData`.
 
-    ``largest_grade`` is the largest relevance of all the data it comes from.
+    Attributes
+    ----------
+    features : ndarray of float32 or float64, shape (documents, N)
+        A row a document; a view.
+    relevance : ndarray of float64, shape (documents,)
+        The grade of each document; a view.
+    index : int
+        Its place in the data.
+    largest_grade : float
+        The largest relevance of all the data it comes from.
+
+    Examples
+    --------
+    >>> from coactive_fast.data import RankingData
+    >>> RankingData([[1.0], [2.0], [3.0]], [0, 0, 1], [0, 2, 3])[1]
+    Query(index=1, documents=1)
     """
 
     __slots__ = ("features", "relevance", "index", "largest_grade")
 
     def __init__(self, features: Floats, relevance: Vector, index: int,
                  largest_grade: float) -> None:
-        self.features = features
-        self.relevance = relevance
-        self.index = index
-        self.largest_grade = largest_grade
+        self.features: Floats = features
+        self.relevance: Vector = relevance
+        self.index: int = index
+        self.largest_grade: float = largest_grade
 
     def __len__(self) -> int:
         return len(self.relevance)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Query(index={self.index}, documents={len(self)})"
 
 
@@ -68,6 +83,12 @@ class RankingData:
     features, relevance, offsets, query_ids : ndarray
         Read-only. query_ids is None where none were given.
     dimension, n_documents : int
+        Features of a document, and documents of all queries together.
+
+    See Also
+    --------
+    make_ranking : Generated data of this kind.
+    load_letor : The sets of the field.
 
     Examples
     --------
@@ -175,6 +196,16 @@ class RankingData:
     def take(self, queries: ArrayLike) -> Self:
         """A copy with these queries in this order; repeats are allowed.
 
+        Parameters
+        ----------
+        queries : array_like of int
+            Places of queries, at least one.
+
+        Returns
+        -------
+        RankingData
+            With arrays of its own.
+
         Examples
         --------
         >>> from coactive_fast.data import RankingData
@@ -195,7 +226,7 @@ class RankingData:
         ids = None if self._query_ids is None else self._query_ids[queries]
         return self._of(self._features[places], self._relevance[places], offsets, ids)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (f"{type(self).__name__}({len(self)} queries, {self.n_documents} documents, "
                 f"{self.dimension} features, {self._features.dtype})")
 
@@ -209,6 +240,7 @@ class RankingData:
         Returns
         -------
         weights : ndarray of float64, shape (N,)
+            Without an intercept, of least norm where several fit equally well.
 
         Examples
         --------
@@ -230,10 +262,12 @@ class RankingData:
         ----------
         path : str, os.PathLike, binary file object, or a sequence of these
             Several files are read as if they were one.
-        n_features, zero_based
+        n_features
             As for `load_svmlight`.
         dtype : float32 or float64, default=float32
             Of the features.
+        zero_based
+            As for `load_svmlight`.
         group : bool, default=False
             Gather the documents of a query from all over the files (the order of queries is that
             of their first documents). False: a query that comes back after another is an error.
@@ -241,6 +275,11 @@ class RankingData:
             A file that takes the place of memory: the text is gone through twice, the features go
             into the file piece by piece, and the result is what `load` maps of it. For sets larger
             than the memory; the files must be given by name, and not need to be gathered.
+
+        Returns
+        -------
+        RankingData
+            The queries in the order of the files.
 
         Examples
         --------
@@ -274,6 +313,11 @@ class RankingData:
     def save(self, path: Path) -> None:
         """Put everything into one file, which is replaced at once or not at all.
 
+        Parameters
+        ----------
+        path : str or os.PathLike
+            The file, for `load`.
+
         Examples
         --------
         >>> import os, tempfile
@@ -293,9 +337,15 @@ class RankingData:
         Parameters
         ----------
         path : str or os.PathLike
+            A file that `save` or ``from_svmlight(into=...)`` made.
         mmap : bool, default=True
             Leave the features in the file and map them into memory: loading takes no time, and
             data larger than the memory can be used. The checksum is then not looked at.
+
+        Returns
+        -------
+        RankingData
+            As it was saved.
 
         Raises
         ------

@@ -20,9 +20,14 @@ class Scaling:
     Parameters
     ----------
     shift, scale : array_like of shape (columns,)
-        scale > 0.
+        What is subtracted from each column, and what it is then divided by; scale > 0.
     kind : str, default "affine"
         What made it; part of the record only.
+
+    See Also
+    --------
+    standardize : Makes one with mean 0 and deviation 1.
+    minmax : Makes one with bounds.
 
     Examples
     --------
@@ -50,6 +55,7 @@ class Scaling:
         Parameters
         ----------
         X : array_like or scipy.sparse, shape (n, columns); (n,) or a number with one column
+            Rows with the columns that the scaling was made from.
 
         Returns
         -------
@@ -70,10 +76,12 @@ class Scaling:
         Parameters
         ----------
         X : array_like, as for `transform`
+            Scaled rows.
 
         Returns
         -------
         ndarray of float64
+            The rows as they were before `transform`.
 
         Examples
         --------
@@ -89,6 +97,7 @@ class Scaling:
         Returns
         -------
         dict
+            Of plain numbers and lists, which `from_dict` turns into the same scaling.
 
         Examples
         --------
@@ -110,7 +119,7 @@ class Scaling:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Scaling by {self.kind} of {self.shift.size} columns>"
 
 
@@ -120,6 +129,7 @@ def standardize(X: RowsLike) -> Scaling:
     Parameters
     ----------
     X : array_like or scipy.sparse, shape (n, columns), or (n,) for one column
+        What the columns' scales are taken from.
 
     Returns
     -------
@@ -146,8 +156,9 @@ def minmax(X: RowsLike, *, lower: Real = 0.0, upper: Real = 1.0) -> Scaling:
     Parameters
     ----------
     X : array_like or scipy.sparse, shape (n, columns), or (n,) for one column
+        What the columns' scales are taken from.
     lower, upper : float, default 0.0 and 1.0
-        lower < upper.
+        Where each column goes from and to; lower < upper.
 
     Returns
     -------

@@ -162,6 +162,7 @@ class Scan:
     Attributes
     ----------
     labels : ndarray of float64
+        Those of all rows, one after the other.
     """
 
     def __init__(self, path, n_features=None, zero_based=False, dtype=np.float32, listen=None):

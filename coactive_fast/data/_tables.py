@@ -24,7 +24,9 @@ class Table(NamedTuple):
     Attributes
     ----------
     X : ndarray, shape (rows, columns)
+        The columns but for the target, in the order of the file.
     y : ndarray of float64, or of int64 for classes; None where no target was asked for
+        The target of each row.
     names : tuple of str
         Of the columns of X: those of the first line, else "0", "1", ... by their place in the file.
     classes : tuple of str or None
@@ -68,6 +70,7 @@ def load_table(path: Source, *, target: int | str | None = -1, drop: Sequence[in
     Returns
     -------
     Table
+        Rows and target as arrays, with the names of the columns and classes.
 
     Raises
     ------
@@ -147,10 +150,12 @@ def load_breast_cancer(path: Source) -> tuple[Vector, NDArray[np.int64]]:
     Parameters
     ----------
     path : str, os.PathLike or binary file object that can seek
+        The file, in either form.
 
     Returns
     -------
     X : ndarray of float64, shape (rows, 9)
+        The nine measurements of each sample, from 1 to 10.
     y : ndarray of int64
         1 for malignant, -1 for benign.
 

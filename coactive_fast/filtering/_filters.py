@@ -38,6 +38,7 @@ class Filter(Learner):
         Returns
         -------
         bool
+            Whether x is forwarded; only then may its label be learned.
 
         Examples
         --------
@@ -56,7 +57,9 @@ class Filter(Learner):
         Parameters
         ----------
         x : array_like of shape (d,) or scipy.sparse row
+            One row.
         relevant : bool
+            Its label.
 
         Examples
         --------
@@ -74,10 +77,12 @@ class Filter(Learner):
         Parameters
         ----------
         x : array_like of shape (d,) or scipy.sparse row
+            One row.
 
         Returns
         -------
         float
+            Positive where x looks relevant; 0 before anything was learned.
 
         Examples
         --------

@@ -16,6 +16,7 @@ class FilteringHistory(History):
     Attributes
     ----------
     forwarded : ndarray of bool, shape (T,)
+        Whether the row of each round was forwarded.
     margins : ndarray of shape (T,)
         As read before each decision.
     relevant : ndarray of bool, shape (T,)

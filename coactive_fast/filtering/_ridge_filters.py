@@ -45,10 +45,12 @@ class _RidgeFilter(Filter):
         Parameters
         ----------
         X : array_like or scipy.sparse matrix of shape (n, d)
+            A row an example.
 
         Returns
         -------
         ndarray of float64, shape (n,)
+            The margin of each row, as `margin` gives it.
 
         Examples
         --------
@@ -69,12 +71,14 @@ class _RidgeFilter(Filter):
         Parameters
         ----------
         X : array_like or scipy.sparse matrix of shape (n, d)
+            A row an example.
         k : int
             At least 0; more than n gives n.
 
         Returns
         -------
         ndarray of intp, shape (min(k, n),)
+            Indices of the rows with the largest margins, the largest first.
 
         Examples
         --------
@@ -97,10 +101,12 @@ class _RidgeFilter(Filter):
         Parameters
         ----------
         x : array_like of shape (d,) or scipy.sparse row
+            One row.
 
         Returns
         -------
         float
+            Between 0 and 1.
 
         Examples
         --------
@@ -132,14 +138,14 @@ class RidgeFilter(_RidgeFilter):
     feedback : {"forwarded", "full"}
         "full": `run` learns every label, and the threshold is tau (RIDGE-FULL).
     forget : float, default 1.0
-        f in (0, 1], for full and diagonal: what is known fades before each example, the
+        Factor f in (0, 1], for full and diagonal: what is known fades before each example, the
         regulariser stays. Full: ``A = rho I + M``, ``M <- f M``, ``b <- f b`` and ``rho <- f rho``,
         but 1 where N is a multiple of ``m = max(1, min(d, floor(ln 2 / -ln f)))``. Diagonal:
         ``a <- f a + 1 - f`` in all coordinates, w as it is.
     window : int, optional
         For full and kernel: only the last `window` examples learned count.
     cost_ratio : float, default 1.0
-        rho > 0, the cost of a needless forward over that of a missed relevant row. The margin
+        Above 0: rho, the cost of a needless forward over that of a missed relevant row. The margin
         estimates 2 p - 1, and a forward is worth its cost where p exceeds rho / (1 + rho): so
         ``tau = (rho - 1) / (rho + 1)``. 1 is the paper.
     calibrate : bool, default False
@@ -164,7 +170,7 @@ class RidgeFilter(_RidgeFilter):
         With covariance="kernel". A callable gets two 1-D rows and `kernel_params` as keywords; a
         learner that has one cannot be saved.
     kernel_params : dict, optional
-        gamma (default 1 / d), coef0 (1), degree (3), as in scikit-learn.
+        By name: gamma (default 1 / d), coef0 (1), degree (3), as in scikit-learn.
     budget : int, optional
         With covariance="kernel": at most so many examples are kept; the others count through
         their projection on the span of those (approximate linear dependence). The sum of what
@@ -260,8 +266,10 @@ class RidgeFilter(_RidgeFilter):
 
     @property
     def approximation_error(self) -> float:
-        """With a budget: the sum of the squared distances of what was learned, each as it came,
-        from the span of what was kept; 0 without."""
+        """With a budget: how much of what was learned is not kept; 0 without.
+
+        The sum of the squared distances of the rows, each as it came, from the span of those kept.
+        """
         return self._engine.approximation_error
 
     def _build(self, given):
@@ -350,9 +358,9 @@ class ProbabilisticRidgeFilter(_RidgeFilter):
     a : float, default 1.0
         ``A = a I`` at the start.
     explore : float, optional
-        p, the probability to forward what the margin is against, in [0, 1].
+        Probability p in [0, 1] to forward what the margin is against.
     horizon : int or "anytime", optional
-        n, the number of rounds, where it is known: ``p = (1 + n^-1/2) n^-1/2 / 2``; "anytime":
+        Number n of rounds, where it is known: ``p = (1 + n^-1/2) n^-1/2 / 2``; "anytime":
         the same with the round t for n, 1/2 at the most. One of `explore` and `horizon` must be
         given.
     covariance : {"full", "diagonal", "kernel"}
@@ -369,7 +377,7 @@ class ProbabilisticRidgeFilter(_RidgeFilter):
     calibrate : bool, default False
         As in `RidgeFilter`.
     kernel, kernel_params
-        As in `RidgeFilter`.
+        As for `RidgeFilter`.
     seed : optional
         Anything `numpy.random.default_rng` takes; a Generator is copied. A coin is drawn where
         the margin is below tau, and only there.

@@ -33,7 +33,7 @@ class AppleTasting(Filter):
         Has ``margin(x)`` and ``learn(x, relevant)``. It is copied: `classifier` is the copy that
         learns, and `reset` returns to what was given.
     explore : float
-        p, in [0, 1].
+        Probability p in [0, 1].
     seed : optional
         Anything `numpy.random.default_rng` takes; a Generator is copied. A coin is drawn where
         the margin is negative, and only there.

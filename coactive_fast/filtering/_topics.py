@@ -37,6 +37,7 @@ def run_topics(learner: Filter, X: RowsLike, Y: RowsLike, *,
         A template: it is used as it is after `reset`, and not changed. Where it has chance, each
         topic gets an independent stream of its seed.
     X : array_like or scipy.sparse matrix of shape (T, d)
+        The stream, a row a round, the same for every topic.
     Y : array_like of bool, shape (T, topics)
         The labels of each topic in a column.
     labelled : (X0, Y0), optional

@@ -13,6 +13,7 @@ cdef class FleetCalls:
         Parameters
         ----------
         key : int or str
+            Whose model it is.
         x, allowed, k, context
             As for `choose` of the template, `predict` of a regression, `forward` of a filter and
             `present` of a perceptron.
@@ -20,6 +21,7 @@ cdef class FleetCalls:
         Returns
         -------
         int, or what the method of the template gives
+            The decision by the model of that key.
 
         Examples
         --------
@@ -38,6 +40,7 @@ cdef class FleetCalls:
         Parameters
         ----------
         key : int or str
+            Whose model it is.
         x, *answers, weight, context
             As for `learn` of the template, by position: a row and its reward or target; of arms a
             row, the arm and its reward; of a filter a row and whether it was relevant; of a

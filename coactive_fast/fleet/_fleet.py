@@ -6,7 +6,7 @@ import os
 import warnings
 import weakref
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Literal, SupportsIndex, TypeAlias
 
 from numpy.typing import ArrayLike
 
@@ -20,7 +20,13 @@ from ._kinds import kind_of, refuse_other
 from ._records import Records
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, TypeVar
+
+    Model = TypeVar("Model", bound=Learner, default=Any)  # any, where the file says which
+else:
+    from typing import TypeVar
+
+    Model = TypeVar("Model", bound=Learner)
 
 Key: TypeAlias = int | str
 
@@ -28,7 +34,7 @@ MODES = ("w", "r+", "r")
 MOST = 2**31 - 1  # slots, so that an index has less than 2^32 entries
 
 
-class Fleet(FleetCalls):
+class Fleet(FleetCalls, Generic[Model]):
     """One model of the template's kind for each key, all in one memory-mapped file.
 
     A model comes into being when its key learns for the first time; until then it is the prior,
@@ -63,6 +69,11 @@ class Fleet(FleetCalls):
         machine itself has stopped the file is exactly as of the last `flush`. A model that learns
         for the first time since then is moved to another place, so that it takes its room twice
         until the next flush, which gives it back.
+
+    See Also
+    --------
+    LinearBandit : One of the models that may be a template.
+    load : A single learner from its own file.
 
     Notes
     -----
@@ -105,9 +116,9 @@ class Fleet(FleetCalls):
     array([0., 2.])
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, template: Learner | None = None,
+    def __init__(self, path: str | os.PathLike[str] | None, template: Model | None = None,
                  capacity: SupportsIndex | None = None, *, mode: Literal["w", "r+", "r"] = "w",
-                 prior: Learner | None = None, prior_weight: Real = 1.0,
+                 prior: Model | None = None, prior_weight: Real = 1.0,
                  keep_flushed: bool = False) -> None:
         mode = choice("mode", mode, MODES)
         keep = switch("keep_flushed", keep_flushed)
@@ -177,14 +188,14 @@ class Fleet(FleetCalls):
 
     # --- one model ------------------------------------------------------------------------------
 
-    def __getitem__(self, key: Key) -> Any:
+    def __getitem__(self, key: Key) -> Model:
         """A copy of a key's model as an ordinary learner; of a key not there: the prior."""
         words = self._engine.words(key)
         if words is None:
             return self._kind.unfed()
         return self._kind.learner(self._engine.records.file.layout, words)
 
-    def __setitem__(self, key: Key, learner: Learner) -> None:
+    def __setitem__(self, key: Key, learner: Model) -> None:
         """A learner of the template's kind and parameters becomes the model of a key."""
         kind, _ = self._kind, len(self)  # a closed fleet has no length
         refuse_other(learner, kind.template, "learner")
@@ -232,10 +243,13 @@ class Fleet(FleetCalls):
         keys : array_like of int or of str, shape (n,)
             In any order, and repeated as may be: rows of one key are learned in their order.
         X : array_like of shape (n, d) or scipy.sparse matrix
+            The row of each round.
         *answers : array_like of shape (n,)
             The rewards or targets; of arms first the arms, then their rewards.
         weight : array_like of shape (n,), optional
+            How many times each round counts; None: each once.
         context : array_like of shape (n, context_features), optional
+            The context of each round, where the template has context_features.
         n_jobs : int, default 1
             Threads, at most 16; each has keys of its own, and the models do not depend on how many
             there are.
@@ -243,6 +257,7 @@ class Fleet(FleetCalls):
         Returns
         -------
         None, or for `OnlineRidge` a `RegressionHistory`, as of its `run`
+            What each model predicted for its row before it learned from it.
 
         Notes
         -----
@@ -262,7 +277,7 @@ class Fleet(FleetCalls):
     # --- the file -------------------------------------------------------------------------------
 
     @property
-    def template(self) -> Any:
+    def template(self) -> Model:
         """A fresh learner of the kind and parameters of all models."""
         return self._kind.template.clone()
 
@@ -277,9 +292,9 @@ class Fleet(FleetCalls):
         Returns
         -------
         dict
-            models; capacity; features (0: not known yet); record and index (bytes a model); bytes
-            (of the file); free (slots of deleted models); kept (slots kept until the next
-            flush); damaged (records whose checksum is wrong).
+            Numbers by name: models; capacity; features (0: not known yet); record and index (bytes
+            a model); bytes (of the file); free (slots of deleted models); kept (slots kept until
+            the next flush); damaged (records whose checksum is wrong).
         """
         return self._engine.health()
 

@@ -25,12 +25,27 @@ if TYPE_CHECKING:
 
 
 class Learner:
-    """Base of all learners; see the module's text."""
+    """Base of all learners: parameters, copies, files.
+
+    `load` answers one, of whatever class the file holds; `isinstance` tells which.
+
+    See Also
+    --------
+    load : A learner from its file.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> from coactive_fast.learner import Learner
+    >>> isinstance(cf.Confidit(3), Learner)
+    True
+    """
 
     last_history: History | None = None  # of the last run, whatever ended it
+    _defaults: dict[str, Any] = {}  # of the parameters, by the constructor
     _shaping: tuple[str, ...] = ()  # parameters that shape the state: they wait for reset()
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
         cls._defaults = {p.name: p.default for p in parameters}
@@ -58,6 +73,7 @@ class Learner:
         Returns
         -------
         dict
+            Names and values, which the constructor takes as keywords.
         """
         found = dict(self._parameters)
         if deep:
@@ -80,6 +96,7 @@ class Learner:
         Returns
         -------
         self
+            The learner with the new parameters.
         """
         inner = {name: value for name, value in parameters.items() if "__" in name}
         own = {name: value for name, value in parameters.items() if "__" not in name}
@@ -129,7 +146,7 @@ class Learner:
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._parameters})
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         shown = [f"{name}={value!r}" for name, value in self._parameters.items()
                  if not _same(value, self._defaults.get(name, inspect.Parameter.empty))]
         return f"{type(self).__name__}({', '.join(shown)})"
@@ -142,6 +159,7 @@ class Learner:
         Returns
         -------
         Learner
+            Of the same class, fresh.
         """
         return type(self)(**copy.deepcopy(self._parameters))
 
@@ -154,6 +172,7 @@ class Learner:
         Returns
         -------
         self
+            The learner itself, so that calls can follow one another.
         """
         self._engine.reset()
         return self
@@ -180,6 +199,7 @@ class Learner:
         Parameters
         ----------
         path : str or path-like
+            The file; what is there is replaced.
         """
         _store.save(self, path)
 

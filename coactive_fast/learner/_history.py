@@ -89,7 +89,7 @@ class History:
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         last = {name: column[-1] for name, column in self._columns().items() if len(self)}
         last |= {name: getattr(self, name) for name in self._scalars}
         values = ", ".join(f"{name}={_short(value)}" for name, value in last.items())
@@ -139,6 +139,7 @@ class History:
         Returns
         -------
         matplotlib Axes
+            That which was drawn on.
         """
         if ax is None:
             _, ax = require("matplotlib.pyplot", "plot", "plot").subplots()
@@ -201,6 +202,7 @@ class CoactiveHistory(History):
     held_out : dict of str to ndarray, or None
         By measure: what held-out queries say of the learner after `held_out_rounds`.
     held_out_rounds : ndarray of int, or None
+        After which rounds the held-out queries were measured; None where there were none.
     average_regret, cumulative_regret : ndarray of shape (T,)
         Mean and sum of the rounds up to each one; NaN from where `regret` is.
 
@@ -253,6 +255,7 @@ class CoactiveHistory(History):
         Returns
         -------
         ndarray of shape (T,)
+            The slack of each round.
 
         Examples
         --------

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
 from .._version import __version__
 from . import _file, _random
 
+if TYPE_CHECKING:
+    from ._base import Learner
+
 Class = TypeVar("Class", bound=type)
+Kind = TypeVar("Kind", bound="Learner")
 
 PACKAGE = __name__.split(".")[0]
 BESIDE = "beside: "  # begins the names of arrays that are no part of the learner
@@ -213,19 +217,35 @@ def save(learner: Any, path: str | os.PathLike[str],
     _file.write(path, head, arrays)
 
 
-def load(path: str | os.PathLike[str], *, task: object = None) -> Any:
+@overload
+def load(path: str | os.PathLike[str], *, task: object = None, kind: type[Kind]) -> Kind: ...
+@overload
+def load(path: str | os.PathLike[str], *, task: object = None, kind: None = None) -> Learner: ...
+
+
+def load(path: str | os.PathLike[str], *, task: object = None,
+         kind: type[Any] | None = None) -> Any:
     """The learner that `save` wrote.
 
     Parameters
     ----------
     path : str or path-like
+        A file that a learner's `save` wrote.
     task : object, optional
         A task of your own, which no file can hold; it also takes the place of a stored one.
+    kind : type, optional
+        The class that the learner must be of; a file that holds another one is refused. To type
+        checkers and editors the result is of this class.
 
     Returns
     -------
     Learner
         It goes on bit for bit as the saved one would have.
+
+    Raises
+    ------
+    ValueError
+        Where the file is damaged, or holds something else than was asked for.
 
     Examples
     --------
@@ -237,8 +257,16 @@ def load(path: str | os.PathLike[str], *, task: object = None) -> Any:
     >>> learner.save(path)
     >>> cf.load(path).weights
     array([-1.,  1.])
+    >>> cf.load(path, kind=cf.PreferencePerceptron).rounds
+    1
     """
-    return loaded(path, task)[0]
+    if not isinstance(kind, type | None):
+        raise TypeError(f"kind must be a class of learners or None, got {kind!r}")
+    learner = loaded(path, task)[0]
+    if kind is not None and not isinstance(learner, kind):
+        raise ValueError(f"{path}: kind is {kind.__name__}, and the file holds a "
+                         f"{type(learner).__name__}")
+    return learner
 
 
 def loaded(path: str | os.PathLike[str], task: object = None) -> tuple[Any, Any]:

@@ -58,7 +58,18 @@ class RunningValue(History):
     _curve = "value"
 
     def plot(self, ax: Axes | None = None, *, log_x: bool = False, **line: Any) -> Axes:
-        """Draws the value with its bounds as a band; see `History.plot`."""
+        """Draws the value with its bounds as a band.
+
+        Parameters
+        ----------
+        ax, log_x, **line
+            As for `History.plot`.
+
+        Returns
+        -------
+        matplotlib Axes
+            That which was drawn on.
+        """
         ax = super().plot(ax, log_x=log_x, **line)
         ax.fill_between(np.arange(1, len(self) + 1), self.lower, self.upper, alpha=0.2,
                         color=ax.lines[-1].get_color())
@@ -72,6 +83,7 @@ class Evaluation:
     Attributes
     ----------
     value : float
+        The estimated mean reward of a round.
     standard_error : float
         NaN where there is but one round, or one group.
     interval : tuple of two floats
@@ -81,7 +93,9 @@ class Evaluation:
     running : RunningValue
         IPS and its bounds after each round; they hold at all times, without a limit theorem.
     estimator : str
+        Which estimator this is: "ips", "snips" or "dr".
     rounds : int
+        How many rounds of the log it rests on.
 
     Examples
     --------
@@ -99,7 +113,7 @@ class Evaluation:
     estimator: Estimator
     rounds: int
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         low, high = self.interval
         return (f"<{type(self).__name__} by {self.estimator} of {self.rounds} rounds: "
                 f"{self.value:.4g} +- {self.standard_error:.2g}, 95 % in {low:.4g} ... {high:.4g}, "
@@ -143,6 +157,7 @@ def evaluate(policy: Policy, log: BanditLog, *, estimator: Estimator = "ips",
     Returns
     -------
     Evaluation
+        The value with its standard error, intervals, and how much of the log counted.
 
     Notes
     -----

@@ -39,6 +39,7 @@ class BanditLog:
     chosen : array_like of int, shape (n,)
         Counted within the round, from 0.
     reward : array_like of float, shape (n,)
+        What the chosen action earned in each round.
     probability : array_like of float, shape (n,)
         In (0, 1]: with which the logged choice was made.
     context : array_like or scipy.sparse matrix, shape (n, p), optional
@@ -54,14 +55,24 @@ class BanditLog:
     features, context
         float32 or float64, read-only, or a `scipy.sparse.csr_array`; context may be None.
     offsets, chosen : ndarray of int64, read-only
+        Where the actions of each round begin among the rows, and which of them was chosen.
     reward, probability : ndarray of float64, read-only
+        What the chosen action of each round earned, and the chance with which it was chosen.
     groups : ndarray of int64, uint64 or str, read-only, or None
+        What of each round stays together in one fold, a user say.
     feature_names, context_names : tuple of str, or None
+        Names of the columns, where the log's source had some.
     n_features, n_context : int
+        Columns of an action's row, and of a round's context.
     n_actions : int
         Of all rounds together.
     left_out : dict of str to int
         What a file held that is not part of the log, by kind. Empty where nothing was left out.
+
+    See Also
+    --------
+    evaluate : What another policy would have earned in it.
+    replay : Learners that live through it.
 
     Examples
     --------
@@ -160,6 +171,7 @@ class BanditLog:
         dense : bool, optional
             Whether features and context are dense; else CSR. None: those of up to 64 columns.
         dtype : float32 or float64, default=float64
+            Of the features.
         unlabelled : {"refuse", "skip"}, default="refuse"
             What becomes of rounds without cost and probability: an error, or they are left out and
             counted.
@@ -227,8 +239,8 @@ class BanditLog:
             A path: Parquet and Arrow are told by their first bytes and need the extra ``arrow``;
             all else is text in UTF-8, whose first line names the columns, packed or not, as is a
             file object. Files are read batch by batch.
-        round, chosen, reward, probability, action, group : str
-            Names of columns. `group` goes into `groups`: integers or strings.
+        round, chosen, reward, probability, action : str
+            Names of columns.
         n_actions : int, optional
             With `action`: how many there are. None: those up to the largest.
         features : sequence of str, optional
@@ -236,6 +248,8 @@ class BanditLog:
         context : sequence of str, optional
             The columns of the round, the same in all of its rows. None: with `action` all that are
             not named otherwise, else none.
+        group : str, optional
+            The column that goes into `groups`: integers or strings.
         delimiter : {",", ";", "\\t", " "}, optional
             Of text; " " means any blanks. None: the first line tells.
         dtype : float32 or float64, default=float64
@@ -365,7 +379,7 @@ class BanditLog:
                   self._feature_names, self._context_names)
         return part
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         more = "" if self._context is None else f", {self.n_context} of context"
         sparse = ", sparse" if scipy.sparse.issparse(self._features) else ""
         return (f"{type(self).__name__}({len(self)} rounds, {self.n_actions} actions, "

@@ -96,6 +96,7 @@ def replay(learner, log, *, p_min=None, seed=None, progress=None):
         are allowed), but not fewer or more than there are labels. To the multiclass learners
         rewards must be 1 and 0: right and wrong.
     log : BanditLog
+        The recorded decisions.
     p_min : float, optional
         A lower bound, in (0, 1], of the probability with which the logging policy takes any action
         that the learner may choose. None: the least probability in the log, whose own chance

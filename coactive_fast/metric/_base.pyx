@@ -56,6 +56,7 @@ cdef class Metric:
         Parameters
         ----------
         state : dict
+            What `state` gave; checked before anything is taken over.
 
         Returns
         -------
@@ -75,6 +76,7 @@ cdef class Metric:
         Returns
         -------
         Full, Diagonal or Dual
+            Of the same class, with arrays of its own.
         """
         other = type(self).from_state(self.state())
         if hasattr(self, "__dict__"):
@@ -161,6 +163,7 @@ cdef class Entries(Metric):
         Returns
         -------
         ndarray of float64, shape (size, n)
+            A draw a row.
 
         Examples
         --------
@@ -445,7 +448,7 @@ cdef class Stored(Entries):
         Returns
         -------
         dict
-            updates; probes of the drift; renewals (the inverse made anew from A); repairs
+            By name: updates; probes of the drift; renewals (the inverse made anew from A); repairs
             (renewals because some ``x^T A^-1 x`` was not positive); failed (renewals that were
             not possible since A itself is not positive definite in float64); last_residual and
             worst_residual (``||A A^-1 v - v|| / sqrt(n)`` of the probes); residual (measured now).

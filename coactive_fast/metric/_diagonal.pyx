@@ -53,6 +53,10 @@ cdef class Diagonal(Entries):
     ridge : float, default 1.0
         Greater than 0.
 
+    See Also
+    --------
+    Full : The whole matrix.
+
     Notes
     -----
     Reading methods may run in many threads at once; what changes the metric waits for them and
@@ -107,6 +111,7 @@ cdef class Diagonal(Entries):
         Returns
         -------
         float
+            The value before the update; 0 for x = 0, which changes nothing.
         """
         cdef double weight = as_change(c), q
         cdef cf_row row
@@ -150,7 +155,7 @@ cdef class Diagonal(Entries):
         Parameters
         ----------
         X : array_like or scipy.sparse matrix of shape (T, n), or list of (indices, values)
-            float64, float32 and CSR are read without a copy.
+            Arrays of float64 and float32, and CSR, are read without a copy.
         c : float or array_like of shape (T,), default 1.0
             As in `update`.
 
@@ -286,6 +291,11 @@ cdef class Diagonal(Entries):
     def solve(self, x):
         """``A^-1 x``, of the kind of x.
 
+        Parameters
+        ----------
+        x : array_like of shape (n,), scipy.sparse row or (indices, values)
+            One row.
+
         Returns
         -------
         ndarray of float64, shape (n,), scipy.sparse row or (indices, values)
@@ -310,10 +320,12 @@ cdef class Diagonal(Entries):
         Parameters
         ----------
         x : array_like of shape (n,), scipy.sparse row or (indices, values)
+            One row.
 
         Returns
         -------
         float
+            The squared length of x in the norm of ``A^-1``.
         """
         cdef cf_row row
         cdef RowBuffer keep = self._row(x, &row), room = settled(self, &row, False, False)
@@ -330,11 +342,12 @@ cdef class Diagonal(Entries):
         Parameters
         ----------
         X : array_like or scipy.sparse matrix of shape (T, n), or list of (indices, values)
-            float64, float32 and CSR are read without a copy.
+            Arrays of float64 and float32, and CSR, are read without a copy.
 
         Returns
         -------
         ndarray of float64, shape (T,)
+            A value a row.
 
         Examples
         --------
@@ -443,6 +456,7 @@ cdef class Diagonal(Entries):
         Returns
         -------
         ndarray of float64, shape (n,)
+            The diagonal, which may be changed.
         """
         self.guard.begin_read()
         try:

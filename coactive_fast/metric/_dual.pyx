@@ -78,7 +78,7 @@ tolerance=0.01)\n--\n
     kernel : {"linear", "rbf", "poly"} or callable, default "linear"
         A callable gets two 1-D rows and `kernel_params` as keywords.
     kernel_params : dict, optional
-        gamma (default 1 / number of features), coef0 (1), degree (3), as in scikit-learn.
+        By name: gamma (default 1 / number of features), coef0 (1), degree (3), as in scikit-learn.
     ridge : float, default 1.0
         Greater than 0.
     window : int, optional
@@ -90,6 +90,10 @@ tolerance=0.01)\n--\n
         ``14 budget^2`` bytes from the start, however few rows there are.
     tolerance : float, default 1e-2
         See `budget`.
+
+    See Also
+    --------
+    Full : In the features themselves.
 
     Examples
     --------
@@ -204,6 +208,7 @@ tolerance=0.01)\n--\n
         Returns
         -------
         float
+            The value before the update; 0 where k(x, x) = 0, which changes nothing.
         """
         cdef double weight = as_weight(c), own, q
         cdef Forms forms = Forms()
@@ -279,9 +284,15 @@ tolerance=0.01)\n--\n
     def quad(self, x):
         """``phi(x)^T A^-1 phi(x)``.
 
+        Parameters
+        ----------
+        x : array_like of shape (n,) or scipy.sparse row
+            One row.
+
         Returns
         -------
         float
+            The squared length of phi(x) in the norm of ``A^-1``.
         """
         cdef Forms forms = Forms()
         cdef np.ndarray u
@@ -305,9 +316,15 @@ tolerance=0.01)\n--\n
         = (phi(x) - sum_s a_s sqrt(c_s) phi(x_s)) / ridge``; with one, ``A^-1 u`` in the
         coordinates of the dictionary.
 
+        Parameters
+        ----------
+        x : array_like of shape (n,) or scipy.sparse row
+            One row.
+
         Returns
         -------
         ndarray of float64, shape (len(self),)
+            A coefficient for each stored row, the oldest first.
         """
         cdef Forms forms = Forms()
         cdef np.ndarray u
@@ -331,6 +348,7 @@ tolerance=0.01)\n--\n
         Returns
         -------
         ndarray of float64, shape (len(self), len(self))
+            A copy, which may be changed.
         """
         cdef Py_ssize_t n  # known only where no update can change it: under the lock
         cdef np.ndarray out, scratch
@@ -356,6 +374,7 @@ tolerance=0.01)\n--\n
         Returns
         -------
         ndarray of float64, shape (len(self), len(self))
+            A copy, which may be changed.
         """
         cdef Py_ssize_t n, i, j
         self.guard.begin_read()
@@ -387,8 +406,11 @@ tolerance=0.01)\n--\n
 
     @property
     def approximation_error(self):
-        """With a budget: the sum of ``c`` times the squared distance of each row, as stored, from
-        the dictionary's span; 0 without."""
+        """With a budget: how much of the rows the dictionary does not hold; 0 without.
+
+        The sum of ``c`` times the squared distance of each row, as stored, from the dictionary's
+        span.
+        """
         self.guard.settle_read()
         return self.missed
 

@@ -66,6 +66,11 @@ cdef class Full(Stored):
         "robust" keeps the inverse as ``U D U^T`` (Bierman): about 1.5 times slower, and the error
         grows with the square root of the condition number instead of the condition number.
 
+    See Also
+    --------
+    Diagonal : Only the diagonal, for many features.
+    Dual : In the space of a kernel.
+
     Notes
     -----
     Memory: ``14 n^2`` bytes: a triangle of the inverse, one and a half of A, one of scratch. An
@@ -104,6 +109,7 @@ cdef class Full(Stored):
         Returns
         -------
         float
+            The value before the update; 0 for x = 0, which changes nothing.
         """
         cdef double q = 0.0
         self._update(dense_row(x, "x", self._order()), as_change(c), &q)
@@ -130,7 +136,7 @@ cdef class Full(Stored):
         Parameters
         ----------
         X : array_like of shape (T, n)
-            float64 and float32 with contiguous rows are read without a copy.
+            Arrays of float64 and float32 with contiguous rows are read without a copy.
         c : float or array_like of shape (T,), default 1.0
             Below 0 as in `update`: all that is there is copied first, O(n^2), to be put back
             where a row is refused.
@@ -306,6 +312,7 @@ cdef class Full(Stored):
             The part ``ridge I`` of A that `forget`, `decay` and `merge` take for its
             regulariser; A may be less than that.
         precision : {"fast", "robust"}, default "fast"
+            As for the class.
 
         Returns
         -------
@@ -332,9 +339,15 @@ cdef class Full(Stored):
     def solve(self, x):
         """``A^-1 x``, for a dense vector or a scipy.sparse row.
 
+        Parameters
+        ----------
+        x : array_like of shape (n,), scipy.sparse row or (indices, values)
+            One row.
+
         Returns
         -------
         ndarray of float64, shape (n,)
+            The product.
         """
         cdef np.ndarray v = dense_row(x, "x", self._order())
         cdef Py_ssize_t n = self.core.n
@@ -361,9 +374,15 @@ cdef class Full(Stored):
     def quad(self, x):
         """``x^T A^-1 x``, for a dense vector or a scipy.sparse row.
 
+        Parameters
+        ----------
+        x : array_like of shape (n,), scipy.sparse row or (indices, values)
+            One row.
+
         Returns
         -------
         float
+            The squared length of x in the norm of ``A^-1``.
         """
         cdef np.ndarray v = dense_row(x, "x", self._order())
         cdef double q
@@ -394,11 +413,12 @@ cdef class Full(Stored):
         Parameters
         ----------
         X : array_like of shape (T, n)
-            float64 and float32 with contiguous rows are read without a copy.
+            Arrays of float64 and float32 with contiguous rows are read without a copy.
 
         Returns
         -------
         ndarray of float64, shape (T,)
+            A value a row.
 
         Examples
         --------
@@ -422,6 +442,7 @@ cdef class Full(Stored):
         Returns
         -------
         ndarray of float64, shape (T, n)
+            A product a row.
 
         Examples
         --------
@@ -488,6 +509,7 @@ cdef class Full(Stored):
         Returns
         -------
         ndarray of float64, shape (n, n)
+            Symmetric, and may be changed.
         """
         return self._square(L.full_inverse, False)
 
@@ -497,6 +519,7 @@ cdef class Full(Stored):
         Returns
         -------
         ndarray of float64, shape (n, n)
+            Symmetric, and may be changed.
         """
         return self._square(L.full_matrix, True)
 

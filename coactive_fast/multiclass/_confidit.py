@@ -21,8 +21,9 @@ CONFIDENCES = ("constant", "theory", "selfnormalized")
 
 
 class Confidit(_Spread, MulticlassLearner, ToldRightOrWrong):
-    """Multiclass learning from right or wrong: one ridge regression a class, and the label with
-    the best optimistic score is tried.
+    """Multiclass learning from right or wrong: a ridge regression a class, and optimism.
+
+    The label with the best optimistic score is tried.
 
     Parameters
     ----------
@@ -59,6 +60,7 @@ class Confidit(_Spread, MulticlassLearner, ToldRightOrWrong):
     kernel : {"linear", "rbf", "poly"} or callable, default "linear"
         For ``covariance="kernel"``, as for `metric.Dual`; a callable gets two 1-D rows.
     kernel_params : dict, optional
+        Parameters of the kernel, by scikit-learn's names: ``gamma``, ``degree``, ``coef0``.
     max_features : int, optional
         For the diagonal: rows may be of any width up to this, and wider ones than before add
         features. None: all rows are as wide as the first that was learned.

@@ -200,9 +200,11 @@ cdef class ToldRightOrWrong(Choosing):
         Parameters
         ----------
         x : array_like of shape (d,) or scipy.sparse row
+            One row.
         label : int
             It need not be that of `choose`.
         correct : bool
+            Whether that label was right; 1 and 0 or 1 and -1 stand for it as well.
 
         Examples
         --------
@@ -223,7 +225,9 @@ cdef class ToldTheLabel(Choosing):
         Parameters
         ----------
         x : array_like of shape (d,) or scipy.sparse row
+            One row.
         y : int
+            From 0 to K - 1.
 
         Examples
         --------

@@ -55,10 +55,12 @@ class MulticlassLearner(Learner):
         Parameters
         ----------
         X : array_like of shape (n, d) or scipy.sparse matrix
+            A row an example.
 
         Returns
         -------
         ndarray of float64, shape (n, K)
+            The score of each class for each row; nothing is drawn and no width is added.
 
         Examples
         --------
@@ -77,10 +79,12 @@ class MulticlassLearner(Learner):
         Parameters
         ----------
         X : array_like of shape (n, d) or scipy.sparse matrix
+            A row an example.
 
         Returns
         -------
         ndarray of intp, shape (n,)
+            The label with the largest score, the lowest one where several are.
 
         Examples
         --------
@@ -100,6 +104,7 @@ class MulticlassLearner(Learner):
         Parameters
         ----------
         X : array_like of shape (n, d) or scipy.sparse matrix
+            A row an example.
         y : array_like of int, shape (n,)
             The right labels.
         epochs : int, default 1
@@ -405,6 +410,7 @@ class _Spread:
         Returns
         -------
         ndarray of float64, shape (K,)
+            A number a class.
 
         Examples
         --------

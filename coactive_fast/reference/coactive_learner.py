@@ -113,6 +113,7 @@ class Learner:
         Returns
         -------
         ndarray of intp, int or object
+            What the task's argmax gives for the present weights.
 
         Examples
         --------
@@ -129,7 +130,7 @@ class Learner:
         return best if k is None else best[:k]
 
     def scores(self, x: Any, *, average: bool = False) -> Vector:
-        """``weights . phi``: rankings: of every document of x; items: of every candidate.
+        """Weights times phi: in rankings of every document of x, in items of every candidate.
 
         With `average` by `average_weights`; before the first round by the weights.
 

@@ -127,7 +127,7 @@ class Items:
         return min(scores, key=lambda item: (-scores[item], item))
 
     def scores(self, w: ArrayLike, x: ArrayLike | None) -> Vector:
-        """``w . phi`` of every candidate, in the order of x.
+        """Weights times phi of every candidate, in the order of x.
 
         Examples
         --------

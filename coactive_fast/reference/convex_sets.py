@@ -280,7 +280,7 @@ class Ball(_Formulas):
     def __init__(self, radius: Real) -> None:
         self.radius = check.positive("radius", radius)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Ball({self.radius!r})"
 
     def _contains(self, x):
@@ -325,7 +325,7 @@ class L1Ball(_Formulas):
     def __init__(self, radius: Real) -> None:
         self.radius = check.positive("radius", radius)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"L1Ball({self.radius!r})"
 
     def _contains(self, x):
@@ -374,7 +374,7 @@ class Box(_Formulas):
         if np.any(self.lower > self.upper):
             raise ValueError("the box is empty: lower must be <= upper everywhere")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Box({_written(self.lower)}, {_written(self.upper)})"
 
     def _span(self, n):
@@ -431,7 +431,7 @@ class Simplex(_Formulas):
     array([0.7, 0.3, 0. ])
     """
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "Simplex()"
 
     def _contains(self, x):

@@ -30,6 +30,7 @@ class ConvexHistory:
     Attributes
     ----------
     loss : ndarray, shape (T,)
+        The loss of each round at the point that was played.
     mistakes : ndarray of bool, shape (T,), or None
         Whether the sign of the prediction was wrong; None where the losses do not classify.
     scaling : dict or None
@@ -154,6 +155,7 @@ class Learner:
         Returns
         -------
         ConvexHistory
+            What was seen at the points played.
 
         Examples
         --------

@@ -26,6 +26,7 @@ class Dual:
     kernel_params : dict, optional
         Defaults: ``gamma = 1 / n_features``, ``degree = 3``, ``coef0 = 1``.
     ridge : float, default 1.0
+        Above 0.
     window : int, optional
         Keep only the last `window` stored rows.
     budget : int, optional

@@ -8,11 +8,12 @@ from . import _check as check
 
 
 def exp(x):
-    """e to the power x, elementwise.
+    """The power e^x, elementwise.
 
     Returns
     -------
     ndarray, shape (n,)
+        A power for each of x.
 
     Examples
     --------
@@ -36,6 +37,7 @@ def log(x):
     Returns
     -------
     ndarray, shape (n,)
+        A logarithm for each of x.
 
     Examples
     --------

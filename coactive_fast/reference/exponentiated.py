@@ -11,6 +11,7 @@ def exponentiated_weights(theta, *, both_signs=True):
     Returns
     -------
     ndarray, shape (N,)
+        The weights, whose absolute values sum to at most 1.
 
     Notes
     -----

@@ -111,7 +111,7 @@ class AppleTasting(Filter):
         Has ``margin(x)`` and ``learn(x, relevant)``. It is copied: `classifier` is the copy that
         learns, and `reset` returns to what was given.
     explore : float
-        p, in [0, 1].
+        Probability p in [0, 1].
     seed : optional
         What `numpy.random.default_rng` takes.
 
@@ -199,6 +199,7 @@ def run_topics(learner: Filter, X: RowsLike, Y: ArrayLike, *,
     Returns
     -------
     list of FilteringHistory
+        One for each column of Y.
 
     Examples
     --------

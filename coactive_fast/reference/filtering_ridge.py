@@ -292,7 +292,7 @@ class ProbabilisticRidgeFilter(_RidgeFilter):
 
     @property
     def threshold(self):
-        """tau, the margin from which on x is forwarded for sure.
+        """The margin tau from which on x is forwarded for sure.
 
         Examples
         --------

@@ -30,6 +30,7 @@ class FilteringHistory:
     Attributes
     ----------
     forwarded : ndarray of bool
+        Whether the row of each round was forwarded.
     margins : ndarray of float
         As read before each decision.
     relevant : ndarray of bool
@@ -152,6 +153,7 @@ class Filter(RowLearner):
         Returns
         -------
         FilteringHistory
+            The decisions with the labels.
 
         Examples
         --------

@@ -88,8 +88,9 @@ class Fleet:
 
     def run(self, keys: ArrayLike, X: RowsLike, *answers: ArrayLike,
             weight: ArrayLike | None = None) -> None:
-        """Row t is learned by the model of ``keys[t]``: of a filter where it forwards it, of a
-        perceptron as ``phi(better) - phi(presented)``.
+        """Row t is learned by the model of ``keys[t]``.
+
+        Of a filter where it forwards it, of a perceptron as ``phi(better) - phi(presented)``.
 
         Examples
         --------

@@ -16,6 +16,7 @@ def top_k(scores, k):
     Returns
     -------
     ndarray of intp, shape (min(k, n),)
+        The indices, that of the largest score first.
 
     Notes
     -----
@@ -39,6 +40,7 @@ def rank(X, w, k):
     Returns
     -------
     ndarray of intp, shape (min(k, n),)
+        The indices of the rows, that of the largest score first.
 
     Notes
     -----
@@ -73,6 +75,7 @@ def ranking_features(X, ranking, *, k=5):
     Returns
     -------
     ndarray, shape (N,)
+        The sum of the rows in the first k places, discounted by their place.
 
     Notes
     -----

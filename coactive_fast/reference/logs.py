@@ -114,6 +114,7 @@ class Running:
     Attributes
     ----------
     value, lower, upper : ndarray of float, shape (n,)
+        IPS of the rounds so far, and its bounds.
     """
 
     value: Vector
@@ -128,9 +129,13 @@ class Evaluation:
     Attributes
     ----------
     value, standard_error : float
+        The estimated mean reward of a round, and its error.
     interval : tuple of two floats
+        The value less and plus 1.96 standard errors.
     effective_sample_size : float
+        The square of the weights' sum over the sum of their squares.
     running : Running
+        After each round.
     """
 
     value: float

@@ -120,6 +120,7 @@ class MulticlassLearner(RowLearner):
         Returns
         -------
         MulticlassHistory
+            The choices with the mistakes.
 
         Examples
         --------

@@ -23,6 +23,7 @@ def project_scores(z, q, total):
     Returns
     -------
     v : ndarray, shape (K,)
+        The projection.
     lam : float
         The multiplier; infinite when it lies beyond the range of float64.
 
@@ -71,6 +72,7 @@ def project_ball(z, Ainv, radius):
     Returns
     -------
     w : ndarray, shape (n,)
+        The projection; z itself where it lies in the ball.
     lam : float
         The multiplier; 0.0 when z is inside (then w equals z bit for bit).
 
@@ -121,6 +123,7 @@ def project_simplex(z, Ainv, *, total=1.0):
     Returns
     -------
     ndarray, shape (n,)
+        The point of the simplex that is nearest to z in the norm of A.
 
     Notes
     -----

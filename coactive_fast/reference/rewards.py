@@ -193,7 +193,7 @@ class LinearBandit(Bandit):
 
     @property
     def weights(self) -> Vector:
-        """w, a fresh array; empty before the first round.
+        """The weights w, a fresh array; empty before the first round.
 
         Examples
         --------
@@ -416,7 +416,7 @@ class ArmBandit(Bandit):
 
     @property
     def weights(self) -> Vector:
-        """w of each arm, a fresh array (n_arms, d); (n_arms, 0) before the first round.
+        """Weights w of each arm, a fresh array (n_arms, d); (n_arms, 0) before the first round.
 
         Examples
         --------

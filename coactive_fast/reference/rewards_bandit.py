@@ -42,6 +42,15 @@ LARGEST = float(np.finfo(float).max)
 class Decision(NamedTuple):
     """A choice that waits for its reward, as of `coactive_fast.Decision`.
 
+    Attributes
+    ----------
+    id : int
+        How many were made before.
+    action : int
+        What was chosen.
+    probability : float
+        With which it was chosen.
+
     Examples
     --------
     >>> from coactive_fast import reference

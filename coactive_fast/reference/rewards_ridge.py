@@ -128,6 +128,7 @@ class OnlineRidge(RewardLearner):
         Returns
         -------
         RegressionHistory
+            What was predicted for each row before it was learned, and the losses.
 
         Examples
         --------
@@ -174,7 +175,7 @@ class OnlineRidge(RewardLearner):
 
     @property
     def weights(self) -> Vector:
-        """w, a fresh array; empty before the first round.
+        """The weights w, a fresh array; empty before the first round.
 
         Examples
         --------

@@ -43,6 +43,7 @@ class History:
     held_out : dict of str to ndarray, or None
         By measure: what `metrics.evaluate` says of the held-out data after `held_out_rounds`.
     held_out_rounds : ndarray of int, or None
+        After which rounds the held-out queries were measured; None where there were none.
 
     Examples
     --------
@@ -129,6 +130,7 @@ def simulate(learner: Any, data: Any, user: Any, *,
     Returns
     -------
     History
+        The utilities of all rounds.
 
     Examples
     --------
@@ -188,6 +190,7 @@ def simulate_items(learner: Any, items: ArrayLike | Items, weights: ArrayLike, u
     Returns
     -------
     History
+        The means over the users still there.
 
     Examples
     --------

@@ -68,7 +68,9 @@ class Bandit(RewardLearner):
         id : int
             Of a `Decision`.
         r : float
+            The reward of that decision's action.
         weight : float, default 1.0
+            How many times it counts.
 
         Examples
         --------
@@ -87,6 +89,7 @@ class Bandit(RewardLearner):
         Parameters
         ----------
         id : int
+            Of the decision, as `decide` gave it.
 
         Examples
         --------
@@ -148,8 +151,8 @@ class LinearBandit(Bandit, LinearCalls):
         "theory": ``noise sqrt(log det A - d log ridge + 2 log(1 / delta)) + sqrt(ridge)
         norm_bound``; for ucb, the identity link, the full covariance, without forgetting, and
         weights of at most 1.
-    link, covariance, ridge, forget, max_features
-        Those of `OnlineRidge`, which is what learns.
+    link, covariance, ridge, forget
+        As for `OnlineRidge`, which is what learns.
     floor : float, default 0.0
         With this probability the choice is uniform instead: a log of it can be evaluated.
     context_features : int, default 0
@@ -163,6 +166,8 @@ class LinearBandit(Bandit, LinearCalls):
         weights, and how likely the widths may fail.
     max_pending : int, default 10,000
         How many decisions may wait for their reward; beyond them the oldest is dropped.
+    max_features
+        As for `OnlineRidge`.
     seed : optional
         What `numpy.random.default_rng` takes.
 
@@ -217,6 +222,7 @@ class LinearBandit(Bandit, LinearCalls):
         Returns
         -------
         tuple of two ndarrays of float64, shape (n,)
+            The expected rewards, and the widths ``sqrt(q)``.
 
         Examples
         --------
@@ -242,6 +248,7 @@ class LinearBandit(Bandit, LinearCalls):
         Returns
         -------
         ndarray of float64, shape (n,)
+            The chance of each to be chosen now; they sum to 1.
 
         Examples
         --------
@@ -264,6 +271,7 @@ class LinearBandit(Bandit, LinearCalls):
         Returns
         -------
         Decision
+            With the fields ``id``, ``action`` and ``probability``.
 
         Examples
         --------
@@ -288,6 +296,7 @@ class LinearBandit(Bandit, LinearCalls):
         Returns
         -------
         tuple of two ints
+            Two different rows.
 
         Examples
         --------
@@ -303,7 +312,9 @@ class LinearBandit(Bandit, LinearCalls):
         Parameters
         ----------
         x_first, x_second : array_like of shape (d,) or scipy.sparse row
+            The rows of the two that were shown.
         first_won : bool
+            Whether the first one was preferred.
 
         Examples
         --------
@@ -316,7 +327,12 @@ class LinearBandit(Bandit, LinearCalls):
         self._engine.learn_pair(x_first, x_second, first_won)
 
     def inverse(self) -> Vector:
-        """``A^-1``, a copy: shape (d, d), or (d,) for the diagonal; empty before the first round.
+        """``A^-1``, a copy.
+
+        Returns
+        -------
+        ndarray of float64, shape (d, d), or (d,) for the diagonal
+            Empty before the first round.
 
         Examples
         --------
@@ -328,7 +344,7 @@ class LinearBandit(Bandit, LinearCalls):
 
     @property
     def weights(self) -> Vector:
-        """w, a copy; empty before the first round."""
+        """The weights w, a copy; empty before the first round."""
         return self._engine.tell("weights")[0]
 
 
@@ -339,9 +355,9 @@ class ArmBandit(Bandit, ArmCalls):
     ----------
     n_arms : int
         At least 1; `add_arm` adds more.
-    explore, width, link, covariance, ridge, forget, floor, scale, power, noise, norm_bound, delta,
-    max_pending, max_features, seed
-        Those of `LinearBandit`, with the m and q of the row in each arm. "theory" takes
+    explore, width, link, covariance, ridge, forget, floor, scale, power, noise, norm_bound, \
+delta, max_pending, max_features, seed
+        As for `LinearBandit`, with the m and q of the row in each arm. "theory" takes
         ``delta / n_arms`` and each arm's own determinant; "thompson" draws for every arm.
         Forgetting touches the arm that learns.
 
@@ -382,6 +398,16 @@ class ArmBandit(Bandit, ArmCalls):
     def scores(self, x: RowsLike) -> tuple[Vector, Vector]:
         """``(means, widths)``: m and ``sqrt(q)`` of x in every arm.
 
+        Parameters
+        ----------
+        x : array_like of shape (d,) or scipy.sparse row
+            One row.
+
+        Returns
+        -------
+        tuple of two ndarrays of float64, shape (n_arms,)
+            The expected rewards, and the widths ``sqrt(q)``.
+
         Examples
         --------
         >>> import coactive_fast as cf
@@ -393,6 +419,18 @@ class ArmBandit(Bandit, ArmCalls):
     def probabilities(self, x: RowsLike, *, allowed: ArrayLike | None = None,
                       samples: SupportsIndex | None = None) -> Vector:
         """With which `choose` would choose each arm; see `LinearBandit.probabilities`.
+
+        Parameters
+        ----------
+        x, allowed
+            As for `choose`.
+        samples : int, optional
+            For "thompson": how many draws the frequencies are of.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_arms,)
+            The chance of each to be chosen now; they sum to 1.
 
         Examples
         --------
@@ -406,9 +444,15 @@ class ArmBandit(Bandit, ArmCalls):
                samples: SupportsIndex | None = None) -> Decision:
         """`choose`, remembered until the reward comes.
 
+        Parameters
+        ----------
+        x, allowed, samples
+            As for `probabilities`.
+
         Returns
         -------
         Decision
+            With the fields ``id``, ``action`` and ``probability``.
 
         Examples
         --------
@@ -438,6 +482,16 @@ class ArmBandit(Bandit, ArmCalls):
     def inverse(self, arm: SupportsIndex) -> Vector:
         """``A^-1`` of an arm, a copy: see `LinearBandit.inverse`.
 
+        Parameters
+        ----------
+        arm : int
+            From 0.
+
+        Returns
+        -------
+        ndarray of float64, shape (d, d), or (d,) for the diagonal
+            Empty before the first round.
+
         Examples
         --------
         >>> import coactive_fast as cf
@@ -453,5 +507,5 @@ class ArmBandit(Bandit, ArmCalls):
 
     @property
     def weights(self) -> Vector:
-        """w of each arm, a copy of shape (n_arms, d); (n_arms, 0) before the first round."""
+        """Weights w of each arm, a copy (n_arms, d); (n_arms, 0) before the first round."""
         return self._engine.tell("weights")

@@ -14,7 +14,9 @@ cdef class RegressionCalls:
         Parameters
         ----------
         x : array_like of shape (d,) or scipy.sparse row
+            One row.
         y : float
+            What was to be predicted; with the logistic link in [0, 1].
         weight : float, default 1.0
             How often it counts, > 0.
 
@@ -47,10 +49,12 @@ cdef class LinearCalls:
         k : int, optional
             So many, best first; with "squarecb" or a floor each place by the law of those left.
         context : array_like of shape (context_features,), optional
+            What this round is about, where the bandit has context_features.
 
         Returns
         -------
         int, or with k an ndarray of intp
+            The index of what is chosen, or those of the k, best first.
 
         Examples
         --------
@@ -71,8 +75,11 @@ cdef class LinearCalls:
         x : array_like of shape (d,) or scipy.sparse row
             The action that was chosen.
         reward : float
+            What came back; with the logistic link in [0, 1].
         weight : float, default 1.0
+            How often it counts, > 0.
         context : array_like of shape (context_features,), optional
+            As given to `choose`.
 
         Examples
         --------
@@ -95,13 +102,16 @@ cdef class ArmCalls:
         Parameters
         ----------
         x : array_like of shape (d,) or scipy.sparse row
+            One row.
         allowed : array_like of bool, shape (n_arms,), optional
+            Which arms there are this time; None: all of them.
         k : int, optional
             See `LinearBandit.choose`.
 
         Returns
         -------
         int, or with k an ndarray of intp
+            The index of what is chosen, or those of the k, best first.
 
         Examples
         --------
@@ -119,9 +129,13 @@ cdef class ArmCalls:
         Parameters
         ----------
         x : array_like of shape (d,) or scipy.sparse row
+            One row.
         arm : int
+            The arm that was chosen, from 0.
         reward : float
+            What came back; with the logistic link in [0, 1].
         weight : float, default 1.0
+            How often it counts, > 0.
 
         Examples
         --------

@@ -96,6 +96,10 @@ cdef class Catalogue(Bounds):
         Threads that share a pass of "thompson" over the rows; -1: one a processor. What is chosen
         does not depend on it.
 
+    See Also
+    --------
+    LinearBandit : What chooses among the rows.
+
     Notes
     -----
     Memory beside the rows: 16 bytes a row. A choice among a million rows of 64 features, learning
@@ -196,6 +200,7 @@ cdef class Catalogue(Bounds):
         Parameters
         ----------
         rows : array_like of shape (m, d)
+            Dense and finite.
 
         Returns
         -------

@@ -78,6 +78,7 @@ class BanditHistory(History):
         The mean reward of the best action less that of the one chosen; in a table a reward is
         its own mean.
     choice : ndarray of intp, shape (T,)
+        What was chosen in each round.
     probability : ndarray of float64, shape (T,)
         With which it was chosen; NaN for thompson.
     average_reward, cumulative_regret, average_regret : ndarray of float64, shape (T,)

@@ -199,12 +199,14 @@ class OnlineRidge(RewardLearner, RegressionCalls):
         Parameters
         ----------
         X : array_like of shape (n, d) or scipy.sparse matrix
+            A row an example.
         return_std : bool, default False
             Also ``noise sqrt(q)``, the spread of the mean; identity link only.
 
         Returns
         -------
         ndarray of float64, shape (n,), or two of them
+            The predictions; with `return_std` also their standard deviations.
 
         Examples
         --------
@@ -228,14 +230,18 @@ class OnlineRidge(RewardLearner, RegressionCalls):
         Parameters
         ----------
         X : array_like of shape (n, d) or scipy.sparse matrix
+            A row an example.
         y : array_like of float, shape (n,)
+            What was to be predicted for each row.
         weight : array_like of float, shape (n,), optional
+            How many times each row counts; None: each once.
         progress : bool or callable, optional
             See `Confidit.run`.
 
         Returns
         -------
         RegressionHistory
+            What was predicted for each row before it was learned, and the losses.
 
         Examples
         --------
@@ -248,7 +254,12 @@ class OnlineRidge(RewardLearner, RegressionCalls):
         return history
 
     def inverse(self) -> Vector:
-        """``A^-1``, a copy: shape (d, d), or (d,) for the diagonal; empty before the first row.
+        """``A^-1``, a copy.
+
+        Returns
+        -------
+        ndarray of float64, shape (d, d), or (d,) for the diagonal
+            Empty before the first row.
 
         Examples
         --------
@@ -260,7 +271,7 @@ class OnlineRidge(RewardLearner, RegressionCalls):
 
     @property
     def weights(self) -> Vector:
-        """w, a copy; empty before the first row."""
+        """The weights w, a copy; empty before the first row."""
         return self._engine.tell("weights")[0]
 
 

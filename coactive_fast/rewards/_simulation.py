@@ -31,8 +31,14 @@ class RewardTable:
         For an `ArmBandit` the rows (T, d). For a `LinearBandit` the actions: (n, d), the same in
         all rounds, or (T, n, d).
     rewards : array_like of shape (T, n)
+        What each of the n actions would earn in each round.
     context : array_like of shape (T, p), optional
         For a `LinearBandit` with as many `context_features`.
+
+    See Also
+    --------
+    LinearRewards : Rewards that are drawn.
+    simulate_bandit : What plays against it.
 
     Examples
     --------
@@ -59,8 +65,16 @@ class RewardTable:
         Parameters
         ----------
         X : array_like of shape (T, d)
+            The row of each round.
         y : array_like of int, shape (T,)
+            The label that earns 1 in each round.
         n_classes : int
+            How many labels there are, which are the actions.
+
+        Returns
+        -------
+        RewardTable
+            With one action a label.
 
         Examples
         --------
@@ -111,6 +125,11 @@ class LinearRewards:
         rows (T, d), or None: one of length 1 is drawn. Round t uses those of t modulo T.
     noise : float, default 0.1
         Standard deviation of the reward.
+
+    See Also
+    --------
+    RewardTable : Rewards that are known for every action.
+    simulate_bandit : What plays against it.
 
     Notes
     -----
@@ -180,6 +199,7 @@ def simulate_bandit(bandit: LinearBandit | ArmBandit,
     Parameters
     ----------
     bandit : LinearBandit or ArmBandit
+        It goes on learning from where it stands.
     environment : RewardTable, LinearRewards, or a tuple
         ``(X, rewards)`` stands for ``RewardTable(X, rewards)``; for an `ArmBandit` rewards may
         also be labels, one an arm.

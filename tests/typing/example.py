@@ -7,10 +7,13 @@ from numpy.typing import NDArray
 from typing_extensions import assert_type
 
 import coactive_fast as cf
-from coactive_fast import kernels, metric
+from coactive_fast import kernels, metric, testing
+from coactive_fast.adapters import dask as cf_dask
+from coactive_fast.adapters import mabwiser as cf_mabwiser
 from coactive_fast.adapters import river as cf_river
 from coactive_fast.adapters import sklearn as cf_sklearn
 from coactive_fast.filtering import FilteringHistory
+from coactive_fast.learner import CoactiveHistory, Learner
 
 Vector = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -209,8 +212,45 @@ with cf.Fleet(None, cf.LinearBandit(), 10, prior=cf.LinearBandit(), prior_weight
     fleet.learn("anna", [1.0], 2.0, weight=0.5)
     fleet.run(["anna", "ben"], [[1.0], [2.0]], [1.0, 0.0], n_jobs=2)
     fleet["anna"] = fleet["ben"]
+    assert_type(fleet["anna"], cf.LinearBandit)
+    assert_type(fleet.template.weights, Vector)
     assert_type(len(fleet), int)
     assert_type(fleet.health(), dict[str, int])
     assert_type("anna" in fleet, bool)
-cf.Fleet("file", mode="r")
+reader = cf.Fleet("file", mode="r")
+assert_type(reader["anna"], Any)
 cf.Fleet("file", mode="a")  # type: ignore[arg-type]
+
+# what a file holds is known where it is said; else it is some learner, told apart by isinstance
+assert_type(cf.load("model.cf", kind=cf.Confidit), cf.Confidit)
+assert_type(cf.load("model.cf", kind=cf.Confidit).choose(x), int)
+assert_type(cf.load("model.cf", task=cf.Ranking(), kind=None), Learner)
+loaded = cf.load("model.cf")
+loaded.clone().reset().save("other.cf")
+assert_type(loaded.get_params(), dict[str, Any])
+if isinstance(loaded, cf.RidgeFilter):
+    assert_type(loaded.forward(x), bool)
+cf.load("model.cf", kind=cf.Ball)  # type: ignore[type-var]
+assert_type(cf.Confidit(3).clone(), cf.Confidit)
+assert_type(metric.Dual().copy(), metric.Dual)
+
+mab = cf_mabwiser.MAB(["a", 1], cf_mabwiser.LearningPolicy.LinUCB(alpha=0.5))
+mab.fit(["a", 1], [1.0, 0.0], [[1.0], [2.0]])
+mab.add_arm("b")
+assert_type(mab.bandit, cf.ArmBandit)
+assert_type(mab.cold_arms, list[Any])
+assert_type(mab.predict_expectations([[1.0]]), dict[Any, float] | list[dict[Any, float]])
+cf_mabwiser.MAB(["a"], "LinUCB")  # type: ignore[arg-type]
+
+assert_type(cf_dask.distributed_order([3, 2], 3), NDArray[np.intp])
+assert_type(cf_dask.distributed_simulate(cf.PreferencePerceptron(cf.Ranking()), [],
+                                         cf.users.NoisyDepth(2), 10, None), CoactiveHistory)
+with cf_dask.Workers("tcp://host:8786", timeout=5) as crew:
+    assert_type(next(crew.each([], None))[0], int)
+
+streams = testing.Streams(seed=1)
+assert_type(streams.labels(10, 5, n_classes=3)[1], NDArray[np.intp])
+assert_type(streams.rankings(10, 5), cf.data.RankingData)
+ratio = testing.assert_ratio(lambda: kernels.top_k(x, 1), lambda: np.argsort(-x)[:1], 2.0, series=2)
+assert_type(ratio.ours.seconds, float)
+assert_type(ratio.value, float)
