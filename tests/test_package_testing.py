@@ -23,7 +23,9 @@ HOME = Path(cf.__file__).resolve().parent.parent
 def pytest_run(folder, source, *options, home=HOME, command=("-m", "pytest"), **environment):
     """A run of pytest over one file in a process of its own."""
     (folder / "test_it.py").write_text(source)
-    environment = {**os.environ, "PYTHONPATH": str(home), "PYTHONDONTWRITEBYTECODE": "1",
+    of_ours = {name: value for name, value in os.environ.items()
+               if not name.startswith("PYTEST_XDIST")}  # with which pytest-benchmark times nothing
+    environment = {**of_ours, "PYTHONPATH": str(home), "PYTHONDONTWRITEBYTECODE": "1",
                    **environment}
     done = subprocess.run([sys.executable, *command, "-p", PLUGIN, "-q", "test_it.py", *options],
                           cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
