@@ -17,6 +17,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from numpy.random cimport bitgen_t
 from numpy.random.c_distributions cimport random_standard_normal, random_standard_normal_fill
 
+from coactive_fast._arrays cimport data_of
 from coactive_fast._table cimport cf_get_library, cf_library, cf_ziggurat
 
 from coactive_fast.learner._random import pack, unpack
@@ -103,11 +104,10 @@ cdef class Chance:
     def drawn(self, Py_ssize_t n, *, bint by_borrowing=True):
         """The next n draws; for tests, and for whether they are the same both ways."""
         out = numpy.empty(n)
-        cdef double[::1] view = out
         if by_borrowing:
             self.borrow()
         if n:
-            self.normals(n, &view[0])
+            self.normals(n, data_of(out))
         self.give_back()
         return out
 
