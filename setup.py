@@ -65,10 +65,10 @@ SOURCES = {"coactive_fast._table": LIBRARY}  # of a module, besides its own .pyx
 MODULES = sorted(str(p.with_suffix("")).replace("/", ".")
                  for p in Path("coactive_fast").rglob("*.pyx"))
 
-# A wheel has some forty modules, and most of each is what Cython makes of Python. At -O3 that is
-# half as much again as at -O2, for a round that is 0 to 6 % shorter; at -Os it is a fifth less than
-# at -O2, for one that is 1 to 10 % longer. So -O3 is for the numerical code, -O2 for what a round goes
-# through, and -Os for these: readers, states, what is done once or costs its kernels' time anyway.
+# A wheel has some forty modules, and most of each is what Cython makes of Python. At -O2 that is an
+# eighth less than at -O3, for rounds from Python that take 1 to 6 % longer; at -Os it is 40 % less,
+# for 3 to 12 %. So -O3 is for the numerical code, -O2 for what a round goes through, and -Os for
+# these: readers, states, what is done once or costs its kernels' time anyway.
 SMALL = {"coactive_fast." + name for name in (
     "coactive._clicks", "coactive._dueling", "coactive._pending", "data._compiled",
     "filtering._fit", "fleet._engine", "fleet._form", "fleet._records", "learner._chance",

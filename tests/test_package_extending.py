@@ -43,9 +43,11 @@ FILES = {mark.removeprefix("file: "): text for mark, _, text in fences(ROOT / "d
 def root():
     """The folder that must be on the path: [] where the package is installed."""
     outside = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run([sys.executable, "-c", "import coactive_fast; print(coactive_fast.__file__)"],
-                          cwd=os.sep, env=outside, capture_output=True, text=True, timeout=60)
-    return [] if done.stdout.strip() == cf.__file__ else [str(Path(cf.__file__).resolve().parents[1])]
+    code = "import coactive_fast; print(coactive_fast.__file__)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=os.sep, env=outside, timeout=60,
+                          capture_output=True, text=True)
+    installed = done.stdout.strip() == cf.__file__
+    return [] if installed else [str(Path(cf.__file__).resolve().parents[1])]
 
 
 def run(folder, *arguments):

@@ -104,7 +104,8 @@ def test_a_module_of_this_build(checker):
 def test_interpreters():
     """cibuildwheel, .ci/pythons and CONTRIBUTING speak of the same ones, from the least on."""
     config = settings()
-    built = [re.fullmatch(r"cp3(\d+)-\*", one)[1] for one in config["tool"]["cibuildwheel"]["build"]]
+    wheels = config["tool"]["cibuildwheel"]["build"]
+    built = [re.fullmatch(r"cp3(\d+)-\*", one)[1] for one in wheels]
     assert config["project"]["requires-python"] == f">=3.{built[0]}"
     assert [int(one) for one in built] == list(range(int(built[0]), int(built[-1]) + 1))
     assert f"for minor in {' '.join(built)};" in text(".ci/pythons")
