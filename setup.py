@@ -43,8 +43,8 @@ if DEBUG or SANITIZE:
     compile_args += ["-g", "-fno-omit-frame-pointer"]
 elif not COVERAGE:  # the smallest modules: no debug tables, no names but those that Python looks up
     compile_args += ["-g0", "-fvisibility=hidden"]
-    if sys.platform == "linux":  # nor tables of how to unwind the stack: C throws nothing
-        compile_args += ["-fno-asynchronous-unwind-tables"]
+    if sys.platform == "linux":  # nor tables to unwind the stack by (C throws nothing), nor stubs
+        compile_args += ["-fno-asynchronous-unwind-tables", "-fno-plt"]
         link_args += ["-Wl,--strip-all", "-Wl,--exclude-libs,ALL"]
 if SANITIZE:
     compile_args.append(f"-fsanitize={SANITIZE}")
@@ -70,7 +70,7 @@ MODULES = sorted(str(p.with_suffix("")).replace("/", ".")
 # for 3 to 12 %. So -O3 is for the numerical code, -O2 for what a round goes through, and -Os for
 # these: readers, states, what is done once or costs its kernels' time anyway.
 SMALL = {"coactive_fast." + name for name in (
-    "coactive._clicks", "coactive._dueling", "coactive._pending", "data._compiled",
+    "coactive._clicks", "coactive._dueling", "coactive._pending", "convex._rules", "data._compiled",
     "filtering._fit", "fleet._engine", "fleet._form", "fleet._records", "learner._chance",
     "learner._state", "logs._runs", "logs._scan", "logs._values", "metric._dual",
     "multiclass._newtron", "rewards._catalogue")}
