@@ -67,8 +67,10 @@ MODULES = sorted(str(p.with_suffix("")).replace("/", ".")
 
 # A wheel has some forty modules, and most of each is what Cython makes of Python. At -O2 that is an
 # eighth less than at -O3, for rounds from Python that take 1 to 6 % longer; at -Os it is 40 % less,
-# for 3 to 12 %. So -O3 is for the numerical code, -O2 for what a round goes through, and -Os for
-# these: readers, states, what is done once or costs its kernels' time anyway.
+# for 3 to 12 %. So -O3 is for the numerical code and for what all rounds go through, -Os for readers,
+# states, what is done once or costs its kernels' time anyway, and -O2 for the rest.
+FAST = {"coactive_fast." + name for name in ("_table", "kernels", "learner._run", "metric._diagonal",
+                                             "multiclass._policy", "rows._rows")}
 SMALL = {"coactive_fast." + name for name in (
     "coactive._clicks", "coactive._dueling", "coactive._pending", "convex._rules", "data._compiled",
     "filtering._fit", "fleet._engine", "fleet._form", "fleet._records", "learner._chance",
@@ -84,7 +86,7 @@ def level(module):
     """How hard the compiler works on a module."""
     if DEBUG or COVERAGE:
         return "-O0"
-    return "-O3" if module in SOURCES else "-Os" if module in SMALL else "-O2"
+    return "-O3" if module in FAST else "-Os" if module in SMALL else "-O2"
 
 
 # Numpy's own draws, for C code: a static library beside the numpy that this is built against.
