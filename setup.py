@@ -67,10 +67,10 @@ MODULES = sorted(str(p.with_suffix("")).replace("/", ".")
 
 # A wheel has some forty modules, and most of each is what Cython makes of Python. At -O2 that is an
 # eighth less than at -O3, for rounds from Python that take 1 to 6 % longer; at -Os it is 40 % less,
-# for 3 to 12 %. So -O3 is for the numerical code and for what all rounds go through, -Os for readers,
+# for 3 to 12 %. So -O3 is for the numerical code and what most rounds go through, -Os for readers,
 # states, what is done once or costs its kernels' time anyway, and -O2 for the rest.
-FAST = {"coactive_fast." + name for name in ("_table", "kernels", "learner._run", "metric._diagonal",
-                                             "multiclass._policy", "rows._rows")}
+FAST = {"coactive_fast." + name for name in (
+    "_table", "kernels", "learner._run", "metric._diagonal", "multiclass._policy", "rows._rows")}
 SMALL = {"coactive_fast." + name for name in (
     "coactive._clicks", "coactive._dueling", "coactive._pending", "convex._rules", "data._compiled",
     "filtering._fit", "fleet._engine", "fleet._form", "fleet._records", "learner._chance",
