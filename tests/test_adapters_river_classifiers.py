@@ -11,6 +11,7 @@ import coactive_fast as cf
 
 pytest.importorskip("river")
 
+from river import __version__ as river_version  # noqa: E402
 from river import (  # noqa: E402
     checks,
     compose,
@@ -53,7 +54,7 @@ def test_the_checks_of_river(model):
     """All of them, but for what is said here; a model may name some itself, and ours name none."""
     assert not list(model._unit_test_skips())
     found = list(checks.yield_checks(model))
-    assert len(found) > 50
+    assert len(found) > (25 if river_version.startswith("0.21.") else 50)
     for check in found:
         if check.__name__ == "check_shuffle_features_no_impact" and ties(model):
             continue

@@ -546,7 +546,9 @@ def test_queries_are_routed():
     _, X, y, qid = queries()
     with sklearn.config_context(enable_metadata_routing=True):
         ranker = CoactiveRanker(random_state=0).set_fit_request(qid=True)
-        model = make_pipeline(StandardScaler(), ranker.set_score_request(qid=True))
+        model = ranker.set_score_request(qid=True)
+        if np.lib.NumpyVersion(sklearn.__version__) >= "1.8.0":  # hands qid on to the score
+            model = make_pipeline(StandardScaler(), model)
         found = cross_validate(model, X, y, params={"qid": qid, "groups": qid}, cv=GroupKFold(3))
         search = GridSearchCV(ranker, {"rule": ["perceptron", "convex"]}, cv=GroupKFold(3))
         search.fit(X, y, qid=qid, groups=qid)

@@ -225,10 +225,12 @@ signal.setitimer(signal.ITIMER_REAL, 0.01, 0.0007)
 end = time.monotonic() + 3.0
 while time.monotonic() < end:
     try:
-        armed = True
-        m.update(x)
-        m.solve(x)
-        armed = False
+        try:
+            armed = True
+            m.update(x)
+            m.solve(x)
+        finally:  # Python 3.10 may call the handler before this, as it looks at each instruction
+            armed = False
     except Boom:
         armed = False
         booms += 1

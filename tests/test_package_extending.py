@@ -1,6 +1,7 @@
 """Other people's Cython code calls the kernels: the example of docs/cython.md, built in a folder of
 its own."""
 
+import functools
 import os
 import re
 import shutil
@@ -38,12 +39,22 @@ FILES = {mark.removeprefix("file: "): text for mark, _, text in fences(ROOT / "d
          if mark and mark.startswith("file: ")}
 
 
+@functools.cache
+def root():
+    """The folder that must be on the path: [] where the package is installed."""
+    outside = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    code = "import coactive_fast; print(coactive_fast.__file__)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=os.sep, env=outside, timeout=60,
+                          capture_output=True, text=True)
+    installed = done.stdout.strip() == cf.__file__
+    return [] if installed else [str(Path(cf.__file__).resolve().parents[1])]
+
+
 def run(folder, *arguments):
     """A Python process in the folder, which finds this package and what was built there."""
-    root = str(Path(cf.__file__).resolve().parent.parent)
     return subprocess.run(
         [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=600,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([root, str(folder)])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([*root(), str(folder)])},
     )
 
 

@@ -336,4 +336,6 @@ class OnlineLogisticClassifier(Probabilities, Classifier):
         X, y, weight = super()._validated(X, y, weight, reset)
         weight = _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
         kept = weight > 0.0
+        if not kept.any():  # scikit-learn says so itself from some version on
+            raise ValueError("Sample weights must contain at least one non-zero number.")
         return (X, y, weight) if kept.all() else (X[kept], y[kept], weight[kept])

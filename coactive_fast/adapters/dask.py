@@ -81,7 +81,7 @@ class Workers:
             self.client = _plain_client("cluster", self.cluster)
         try:
             self.client.wait_for_workers(1, timeout=self.timeout)
-        except TimeoutError as error:
+        except (TimeoutError, asyncio.TimeoutError) as error:  # one and the same from 3.11 on
             address = self.client.scheduler.address
             self.__exit__()
             raise Trouble(f"--cluster {address}: it has no workers") from error

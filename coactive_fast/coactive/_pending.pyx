@@ -5,8 +5,6 @@ is part of the state. A present that fails winds the generator back, so nothing 
 runs give the rounds of single calls.
 """
 
-import copy
-
 import numpy
 
 cimport numpy as np
@@ -23,6 +21,8 @@ from coactive_fast.coactive._simulate cimport RankingRun
 from coactive_fast.learner._chance cimport Chance
 from coactive_fast.learner._engine cimport Engine
 from coactive_fast.learner._state cimport State
+
+from coactive_fast.learner._random import copied
 
 np.import_array()
 
@@ -60,7 +60,7 @@ cdef class PendingEngine(CoactiveEngine):
         """A copy of the generator."""
         self.guard.begin_read()
         try:
-            return copy.deepcopy(self.chance.generator)
+            return copied(self.chance.generator)
         finally:
             self.guard.end_read()
 

@@ -8,8 +8,6 @@ the others go through numpy's function as before. The tables are asked of that f
 they or the bits should ever not be what we take them for, nothing is borrowed.
 """
 
-import copy
-
 import numpy
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
@@ -17,9 +15,10 @@ from libc.stdint cimport uint32_t, uint64_t
 from numpy.random cimport bitgen_t
 from numpy.random.c_distributions cimport random_standard_normal, random_standard_normal_fill
 
+from coactive_fast._arrays cimport data_of
 from coactive_fast._table cimport cf_get_library, cf_library, cf_ziggurat
 
-from coactive_fast.learner._random import pack, unpack
+from coactive_fast.learner._random import copied, pack, unpack
 
 cdef const cf_library *L = cf_get_library()
 
@@ -40,7 +39,7 @@ cdef class Chance:
         if not isinstance(first, numpy.random.Generator):
             raise TypeError(f"first must be a Generator, got {type(first).__name__}")
         self.first = first
-        self.draw_from(copy.deepcopy(first))
+        self.draw_from(copied(first))
 
     cdef int draw_from(self, generator) except -1:
         self.bits = <bitgen_t *>PyCapsule_GetPointer(generator.bit_generator.capsule,
@@ -103,11 +102,10 @@ cdef class Chance:
     def drawn(self, Py_ssize_t n, *, bint by_borrowing=True):
         """The next n draws; for tests, and for whether they are the same both ways."""
         out = numpy.empty(n)
-        cdef double[::1] view = out
         if by_borrowing:
             self.borrow()
         if n:
-            self.normals(n, &view[0])
+            self.normals(n, data_of(out))
         self.give_back()
         return out
 
@@ -132,7 +130,7 @@ def plain(generator):
     try:
         head, arrays = pack(generator)
     except ValueError:  # of a foreign kind: it can be copied, not saved
-        return copy.deepcopy(generator)
+        return copied(generator)
     return {"head": head, "arrays": arrays}
 
 
@@ -141,7 +139,7 @@ def made(name, state):
         raise ValueError(f"state must hold {name!r}")
     value = state[name]
     if isinstance(value, numpy.random.Generator):
-        return copy.deepcopy(value)
+        return copied(value)
     if (not isinstance(value, dict) or set(value) != {"head", "arrays"}
             or not isinstance(value["arrays"], dict)):
         raise TypeError(f"{name} of the state must be that of a generator")

@@ -12,12 +12,30 @@ LIMITS = {"state": 2**128, "inc": 2**128, "has_uint32": 2, "uinteger": 2**32, "p
 SEQUENCE = ("entropy", "spawn_key", "n_children_spawned")
 
 
+# Before 2.0 the copies that NumPy makes of a generator draw like it, and spawn others.
+COPIES_SPAWN_ALIKE = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
+
+
+def copied(generator):
+    """A copy that draws and spawns what the generator would."""
+    if not COPIES_SPAWN_ALIKE:
+        try:
+            return unpack(*pack(generator))
+        except ValueError:  # of a foreign kind
+            pass
+    return copy.deepcopy(generator)
+
+
 def make_generator(seed, name="seed"):
     """A generator of one's own from anything that `numpy.random.default_rng` takes.
 
     A Generator, BitGenerator or SeedSequence is copied: the one given is neither used up nor
     shared. What is refused is refused under `name`.
     """
+    if isinstance(seed, np.random.BitGenerator):
+        seed = np.random.Generator(seed)
+    if isinstance(seed, np.random.Generator):
+        return copied(seed)
     try:
         return np.random.default_rng(copy.deepcopy(seed))
     except (TypeError, ValueError) as error:

@@ -2,7 +2,7 @@
  * ARM64 has FMA and gives the bits of the vector forms; x86 before AVX2 has not. */
 #include <string.h>
 
-#if defined(__FP_FAST_FMA) || defined(__FMA__)
+#if defined(__FP_FAST_FMA) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 #define CF_HAS_FMA 1
 #define CF_LANE_FMA(a, b, c) __builtin_fma(a, b, c)
 #else

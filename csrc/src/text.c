@@ -53,7 +53,7 @@ static const char *whole(const char *p, const char *end, int64_t *value)
 }
 
 /* A finite number within +-largest, NULL where there is none. NaN is no number here. */
-static const char *finite(const char *p, const char *end, double largest, double *value)
+static const char *finite_number(const char *p, const char *end, double largest, double *value)
 {
     p = cf_decimal(p, end, value);
     return p != NULL && fabs(*value) <= largest ? p : NULL;
@@ -77,7 +77,7 @@ static int read_labels(reading *r)
     const char *p = r->p;
     double label;
     for (;;) {
-        const char *behind = finite(p, r->end, DBL_MAX, &label);
+        const char *behind = finite_number(p, r->end, DBL_MAX, &label);
         /* a row without labels begins with its query or its first pair */
         const int none = p == r->p && (behind == NULL ? is_query(p) : *behind == ':');
         if (none && r->rules->multilabel)
@@ -137,7 +137,7 @@ static int read_pairs(reading *r, int *sorted)
             status = CF_EINDEX;
             break;
         }
-        q = finite(q + 1, r->end, rules->largest, value);
+        q = finite_number(q + 1, r->end, rules->largest, value);
         if (q == NULL || !ends_token(*q)) {
             status = CF_ENUMBER;
             break;
@@ -268,7 +268,7 @@ int cf_text_read_ratings(cf_text_ratings *self, const char *text, ptrdiff_t leng
         if (p != NULL)
             p = skip_separator(whole(p, last, &self->item[self->n]));
         if (p != NULL)
-            p = finite(p, last, DBL_MAX, &self->rating[self->n]);
+            p = finite_number(p, last, DBL_MAX, &self->rating[self->n]);
         if (p == NULL || !ends_field(p)) {
             self->bad_line = self->bad = line - text;
             return CF_EFIELD;
