@@ -56,6 +56,33 @@ def test_it_is_the_learners_own_loop(name, rng):
     assert model.predict_one(asked) == pytest.approx(own.predict(row[None])[0], rel=1e-9)
 
 
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_its_weights_go_by_name(name, rng):
+    model = OnlineRidgeRegressor(**REGRESSORS[name])
+    assert model.weights == {}
+    names = ["b", "a", "c"]  # numbered as they come, not sorted
+    for row in rng.standard_normal((30, 3)).tolist():
+        model.learn_one(dict(zip(names, row, strict=True)), row[0] - 2.0 * row[1] + 1.0)
+    assert list(model.weights) == names
+    start = model.predict_one({})
+    assert start == 0.0 if not model.intercept else start != 0.0
+    for each, weight in model.weights.items():
+        assert model.predict_one({each: 1.0}) - start == pytest.approx(weight, rel=1e-9)
+    model.weights["b"] = 100.0
+    assert model.weights["b"] < 2.0, "a copy"
+
+
+def test_names_of_a_refused_table_have_no_weight():
+    pandas = pytest.importorskip("pandas")
+    model = OnlineRidgeRegressor()
+    with pytest.raises(ValueError):
+        model.learn_many(pandas.DataFrame({"a": [1.0]}), [np.nan])
+    assert model.weights == {}
+    model.learn_many(pandas.DataFrame({"a": [1.0]}), [2.0])
+    assert list(model.weights) == ["a"]
+    assert model.weights["a"] > 0.0
+
+
 def test_the_regressor_is_good_at_its_work():
     found = {}
     for name in ("diagonal", "full"):

@@ -12,7 +12,7 @@ import coactive_fast as cf
 from coactive_fast._typing import Real, Whole
 from coactive_fast.learner._extras import require
 
-from ._dictionaries import Named
+from ._dictionaries import INTERCEPT, Named
 from ._pattern import fresh
 from ._river_classifiers import (
     AROWClassifier,
@@ -142,6 +142,18 @@ class OnlineRidgeRegressor(Named, base.MiniBatchRegressor):
         pandas = require("pandas", "pandas", "predict_many")
         with self._row.lock:
             return pandas.Series(self._learner.predict(self._table(X, False)), index=X.index)
+
+    @property
+    def weights(self) -> dict[Any, float]:
+        """The weight of each feature by its name, a copy, as of river's `LinearRegression`.
+
+        The intercept's is not among them: it is ``predict_one({})``, before the link.
+        """
+        with self._row.lock:
+            # names are numbered as they come; those of a refused table have no weight yet
+            found = dict(zip(self._features, self._learner.weights.tolist(), strict=False))
+        found.pop(INTERCEPT, None)
+        return found
 
 
 class _Policy(Named, bandit.base.ContextualPolicy):
