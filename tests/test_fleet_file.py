@@ -392,8 +392,9 @@ def test_a_row_beyond_the_range_is_named():
     lambda fleet: fleet.learn("a", [1e200, 1.0], 1.0),
     lambda fleet: fleet.run([1, 1], [[1e200, 1.0], [1.0, 1.0]], [1.0, 1.0])],
     ids=["learn", "text", "run"])
-@pytest.mark.parametrize("template", [cf.LinearBandit(), cf.OnlineRidge(forget=0.9),
-                                      cf.RidgeFilter(feedback="full")], ids=lambda t: type(t).__name__)
+@pytest.mark.parametrize("template", [
+    cf.LinearBandit(), cf.OnlineRidge(forget=0.9), cf.RidgeFilter(feedback="full")],
+    ids=lambda template: type(template).__name__)
 def test_a_first_row_that_is_refused_leaves_no_width(template, refused):
     fleet = cf.Fleet(None, template, 2)
     with pytest.raises(ValueError, match="too large"):

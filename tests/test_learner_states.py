@@ -86,7 +86,8 @@ def bits(found):
     return np.asarray(found).tobytes() if np.asarray(found).dtype != object else repr(found)
 
 
-@pytest.mark.parametrize("layout", [layout for layout in layouts.LEARNERS if not layout.own], ids=str)
+@pytest.mark.parametrize(
+    "layout", [layout for layout in layouts.LEARNERS if not layout.own], ids=str)
 def test_a_copy_reads_the_same_bits(layout):
     """Whatever waits to be worked into a matrix when it is copied."""
     learner = layout.make()
