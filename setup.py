@@ -72,10 +72,10 @@ MODULES = sorted(str(p.with_suffix("")).replace("/", ".")
 FAST = {"coactive_fast." + name for name in (
     "_table", "kernels", "learner._run", "metric._diagonal", "multiclass._policy", "rows._rows")}
 SMALL = {"coactive_fast." + name for name in (
-    "coactive._clicks", "coactive._dueling", "coactive._pending", "convex._rules", "data._compiled",
-    "filtering._fit", "fleet._engine", "fleet._form", "fleet._records", "learner._chance",
-    "learner._state", "logs._runs", "logs._scan", "logs._values", "metric._dual",
-    "multiclass._newtron", "rewards._catalogue")}
+    "coactive._clicks", "coactive._dueling", "coactive._pending", "convex._engine", "convex._rules",
+    "data._compiled", "filtering._fit", "fleet._engine", "fleet._form", "fleet._records",
+    "learner._chance", "learner._state", "logs._runs", "logs._scan", "logs._values",
+    "metric._base", "metric._dual", "multiclass._newtron", "rewards._catalogue")}
 
 # Utilities of Cython that all modules need (how a compiled function looks to Python, how keywords
 # are told apart), compiled once. The others import it.
