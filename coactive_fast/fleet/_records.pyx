@@ -278,8 +278,7 @@ cdef class Records:
         for slot in range(<int64_t>self.core.counts[<int>CF_FLEET_USED]):
             if slot % AT_ONCE == 0:
                 PyErr_CheckSignals()
-            if L.fleet_copy(&self.core, slot, r) \
-                    and not L.fleet_whole(&self.core, r):
+            if L.fleet_copy(&self.core, slot, r) and not L.fleet_whole(&self.core, r):
                 found.append(slot)
         return found
 

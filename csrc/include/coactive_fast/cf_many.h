@@ -10,8 +10,8 @@
  * Every row gets the bits that it gets alone, on every instruction set with FMA.
  *
  * Rows x have n entries, `stride` doubles apart.
- * Cost of m = CF_ABREAST rows: quad (m + 1) n^2 / 2 fma and one reading of the triangle, symv m n^2 and
- * two.
+ * Cost of m = CF_ABREAST rows: quad (m + 1) n^2 / 2 fma and one reading of the triangle, symv m n^2
+ * and two.
  */
 #ifndef CF_MANY_H
 #define CF_MANY_H
