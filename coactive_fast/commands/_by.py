@@ -4,7 +4,6 @@ import contextlib
 import functools
 import io
 import itertools
-import json
 import os
 import re
 import signal
@@ -180,15 +179,7 @@ class Objects:
             line = line.removeprefix(_streams.BOM) if number == 1 else line
             if line.isspace():
                 continue
-            try:
-                found = json.loads(line.decode())
-            except (ValueError, RecursionError) as error:
-                raise Trouble(f"{self.name}: line {number}: expected a JSON object: {error}") \
-                    from None
-            if not isinstance(found, dict):
-                raise Trouble(f"{self.name}: line {number}: expected a JSON object, got "
-                              f"{found!r:.60}")
-            yield number, found
+            yield number, _streams.object_of(line, f"{self.name}: line {number}")
 
     def batches(self, needed):
         objects = itertools.chain([self.first], self._read())

@@ -230,3 +230,14 @@ def _documents(found, name, n):
         raise ValueError(f"{name} must lie in 0 ... {n - 1}, since there are {n} documents, "
                          f"got {wrong[0]}")
     return given
+
+
+def object_of(line, where):
+    """The JSON object that stands on a line."""
+    try:
+        found = json.loads(line.decode())
+    except (ValueError, RecursionError) as error:
+        raise Trouble(f"{where}: expected a JSON object: {error}") from None
+    if not isinstance(found, dict):
+        raise Trouble(f"{where}: expected a JSON object, got {found!r:.60}")
+    return found

@@ -12,7 +12,6 @@ made with the help of what comes later. They are kept in the model's file, and g
 only asks the model weights with what they were when it was saved.
 """
 
-import json
 import math
 
 import numpy as np
@@ -153,12 +152,7 @@ class TextRows(_rows.Rows):
                     yield self._checked(self._piece(texts, labels, places))
 
     def _take(self, line, where, texts, labels):
-        try:
-            found = json.loads(line.decode())
-        except (ValueError, RecursionError) as error:
-            raise Trouble(f"{where}: expected a JSON object: {error}") from None
-        if not isinstance(found, dict):
-            raise Trouble(f"{where}: expected a JSON object, got {found!r:.60}")
+        found = _streams.object_of(line, where)
         parts = [found.get(name) for name in self.start.fields]
         for name, part in zip(self.start.fields, parts, strict=True):
             if not isinstance(part, str):
