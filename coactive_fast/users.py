@@ -372,7 +372,8 @@ class Clicks(ClickUser):
         if preset is None:
             preset = "perfect" if model == "perfect" else "navigational"
         self.preset: str = choice("preset", preset, tuple(PRESETS))
-        self.click, self.stop = _by_grade("click", click), _by_grade("stop", stop)
+        self.click: Vector | None = _by_grade("click", click)
+        self.stop: Vector | None = _by_grade("stop", stop)
         self.eta: float = number("eta", eta, least=0.0)
         self._seeded(seed)
 

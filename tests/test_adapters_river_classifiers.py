@@ -21,7 +21,7 @@ from river import (  # noqa: E402
     preprocessing,
 )
 
-from coactive_fast.adapters import _river_classifiers as module  # noqa: E402
+from coactive_fast.adapters import _river_classifiers, _river_kinds  # noqa: E402
 from coactive_fast.adapters._dictionaries import INTERCEPT  # noqa: E402
 from coactive_fast.adapters.river import (  # noqa: E402
     AROWClassifier,
@@ -265,5 +265,6 @@ def test_the_generic_one_is_the_same_learner():
 
 
 def test_the_examples_of_the_docstrings():
-    outcome = doctest.testmod(module)
-    assert outcome.attempted >= 20 and not outcome.failed
+    outcomes = [doctest.testmod(module) for module in (_river_classifiers, _river_kinds)]
+    assert sum(one.attempted for one in outcomes) >= 20
+    assert not any(one.failed for one in outcomes)

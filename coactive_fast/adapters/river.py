@@ -14,11 +14,11 @@ from coactive_fast.learner._extras import require
 
 from ._dictionaries import INTERCEPT, Named
 from ._pattern import fresh
-from ._river_classifiers import (
+from ._river_classifiers import OnlineClassifier
+from ._river_kinds import (
     AROWClassifier,
     BanditronClassifier,
     ConfiditClassifier,
-    OnlineClassifier,
     PerceptronClassifier,
     SecondOrderPerceptronClassifier,
 )
@@ -73,8 +73,12 @@ class OnlineRidgeRegressor(Named, base.MiniBatchRegressor):
                  covariance: Literal["diagonal", "full"] = "diagonal", ridge: Real = 1.0,
                  forget: Real = 1.0, intercept: bool = True,
                  max_features: Whole | None = None) -> None:
-        self.link, self.covariance, self.ridge, self.forget = link, covariance, ridge, forget
-        self.intercept, self.max_features = intercept, max_features
+        self.link = link
+        self.covariance = covariance
+        self.ridge = ridge
+        self.forget = forget
+        self.intercept = intercept
+        self.max_features = max_features
         self._learner = cf.OnlineRidge(link=link, covariance=covariance, ridge=ridge, forget=forget,
                                        max_features=self._take_names())
 
@@ -259,10 +263,18 @@ class LinearBanditPolicy(_Policy):
                  intercept: bool = True, max_features: Whole | None = None, reward_obj: Any = None,
                  reward_scaler: Any = None, burn_in: int = 0, seed: Any = None) -> None:
         super().__init__(reward_obj, reward_scaler, burn_in)
-        self.explore, self.width, self.link, self.covariance = explore, width, link, covariance
-        self.ridge, self.forget, self.floor = ridge, forget, floor
-        self.scale, self.power, self.seed = scale, power, seed
-        self.intercept, self.max_features = intercept, max_features
+        self.explore = explore
+        self.width = width
+        self.link = link
+        self.covariance = covariance
+        self.ridge = ridge
+        self.forget = forget
+        self.floor = floor
+        self.scale = scale
+        self.power = power
+        self.seed = seed
+        self.intercept = intercept
+        self.max_features = max_features
         self._learner = cf.ArmBandit(
             1, explore=explore, width=width, link=link, covariance=covariance, ridge=ridge,
             forget=forget, floor=floor, scale=scale, power=power, seed=seed,
@@ -322,13 +334,14 @@ class ConfiditPolicy(_Policy):
     def __init__(self, learner: Any = None, *, intercept: bool = True, reward_obj: Any = None,
                  reward_scaler: Any = None, burn_in: int = 0) -> None:
         super().__init__(reward_obj, reward_scaler, burn_in)
-        self.learner, self.intercept = learner, intercept
+        self.learner = learner
+        self.intercept = intercept
         self._learner = fresh(learner, 2)
         if not isinstance(self._learner, cf.Confidit):
             raise TypeError(f"learner must be a Confidit, got {learner!r}")
         if self._learner.get_params()["covariance"] != "diagonal":
             raise ValueError('learner must have covariance="diagonal": features come and go')
-        self.max_features = self._learner.max_features
+        self.max_features: int | None = self._learner.max_features
         self._learner.set_params(max_features=self._take_names())
         self._numbers, self._arms = {}, []
 

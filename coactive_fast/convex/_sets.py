@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import SupportsIndex
+from typing import ClassVar, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -320,7 +320,7 @@ class _BuiltIn(FeasibleSet):
         return type(other) is type(self) and all(
             np.array_equal(getattr(self, name), getattr(other, name)) for name in self._stored)
 
-    __hash__ = None
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         written = (_written(getattr(self, name)) for name in self._stored)

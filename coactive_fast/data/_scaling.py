@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -117,7 +117,7 @@ class Scaling:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scaling) and self.to_dict() == other.to_dict()
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"<Scaling by {self.kind} of {self.shift.size} columns>"
