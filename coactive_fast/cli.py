@@ -206,6 +206,8 @@ def log_arguments(command):
     command.add_argument("--format", choices=("dsjson", "cb", "table"),
                          help="of LOG (default: its beginning tells)")
     command.add_argument("--json", action="store_true", help="print a JSON object a line")
+    command.add_argument("--quiet", action="store_true",
+                         help="results alone: no bar and no notes; warnings and errors remain")
     group = command.add_argument_group("columns of dsjson and cb")
     group.add_argument("--hash-bits", type=whole(1), metavar="B",
                        help="the 2^B columns of VW's table (default: a column a name)")

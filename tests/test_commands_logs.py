@@ -136,6 +136,18 @@ def test_the_table_of_learners(log, capsys):
     assert told.err == f"{log}: 400 rounds, 1,200 actions, 4 features, 1 of context\n"
 
 
+def test_quiet_leaves_the_results(log, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)  # where a bar is drawn
+    model = tmp_path / "model.cf"
+    for command, *more in (("replay", "linear-bandit", "--model", model),
+                           ("evaluate", "--policy", "uniform", model)):
+        assert call(command, log, *more) == 0
+        loud = capsys.readouterr()
+        assert "400 rounds, 1,200 actions" in loud.err and "%" in loud.err
+        assert call(command, log, *more, "--quiet") == 0
+        assert capsys.readouterr() == (loud.out.replace(f"saved: {model}\n", ""), "")
+
+
 @pytest.mark.parametrize("arguments, words", [
     (["nobody"], "LEARNER nobody: there is no such file, and it is none of linear-bandit, arm-"),
     (["linear-bandit:width"], "--set width: expected name=value"),

@@ -31,9 +31,9 @@ TABLE = ("round", "chosen", "reward", "probability", "action", "n_actions", "fea
 LISTS = ("features", "context")
 
 
-def progress():
+def progress(options):
     """A bar where somebody watches."""
-    return sys.stderr is not None and sys.stderr.isatty()
+    return not options.quiet and sys.stderr is not None and sys.stderr.isatty()
 
 
 # --- the log --------------------------------------------------------------------------------------
@@ -55,6 +55,7 @@ class Logs:
 
     def __init__(self, options):
         self.path, self.name = options.log, _streams.name_of(options.log)
+        self.quiet, self.progress = options.quiet, progress(options)
         self.format = options.format or format_of(self.path)
         given = {name: getattr(options, name) for name in VW + TABLE}
         self.given = {name: value for name, value in given.items() if value not in (None, False)}
@@ -109,12 +110,14 @@ class Logs:
             if _streams.is_stdin(path):
                 path = stack.enter_context(_streams.source(path))
             if self.format == "table":
-                log = BanditLog.from_table(path, progress=progress(), **wanted)
+                log = BanditLog.from_table(path, progress=self.progress, **wanted)
             else:
-                log = BanditLog.from_vw(path, format=self.format, progress=progress(), **wanted)
+                log = BanditLog.from_vw(path, format=self.format, progress=self.progress,
+                                        **wanted)
         more = f", {log.n_context:,} of context" if log.n_context else ""
-        print(f"{self.name}: {len(log):,} rounds, {log.n_actions:,} actions, {log.n_features:,} "
-              f"features{more}{told(log.left_out)}", file=sys.stderr)
+        if not self.quiet:
+            print(f"{self.name}: {len(log):,} rounds, {log.n_actions:,} actions, "
+                  f"{log.n_features:,} features{more}{told(log.left_out)}", file=sys.stderr)
         return log
 
     def columns(self, log):
@@ -212,7 +215,8 @@ def judge(options):
             found = evaluate(uniform(log) if policy is None else policy, log,
                              estimator=options.estimator, folds=options.folds,
                              max_weight=options.max_weight, reward_range=options.reward_range,
-                             force=options.force, samples=options.samples, progress=progress())
+                             force=options.force, samples=options.samples,
+                             progress=logs.progress)
         except (TypeError, ValueError) as error:
             raise Trouble(f"{name}: {error}{hint(error, columns)}") from error
         last = found.running.lower[-1], found.running.upper[-1]
@@ -268,7 +272,7 @@ def live(options):
     try:
         with stoppable():
             histories = replay(learners, log, p_min=options.p_min, seed=options.seed,
-                               progress=progress())
+                               progress=logs.progress)
     except (TypeError, ValueError) as error:
         raise Trouble(f"{error}{hint(error, columns[0] if columns else None)}") from error
     if options.model is not None:
@@ -288,5 +292,5 @@ def tell(options, histories):
         else:
             print(f"{text[-32:]:32} {history.mean_reward:>12.5g} {history.standard_error:>9.2g} "
                   f"{len(history):>10,} {history.rounds:>12,}")
-    if options.model is not None:
+    if options.model is not None and not options.quiet:
         print(f"saved: {options.model}", file=sys.stderr if options.json else sys.stdout)
