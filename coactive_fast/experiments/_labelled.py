@@ -39,10 +39,11 @@ def newsgroups_words(sets):
             head, _, body = message["text"].lower().partition("\n\n")
             kept = [part for part in head.split("\n") if part.startswith(("subject:", "from:"))]
             found = set(re.findall(r"\w+", "\n".join([*kept, body])))
-            places += sorted(words.setdefault(word, len(words)) for word in sorted(found))
+            places += [words.setdefault(word, len(words)) for word in sorted(found)]
             ends.append(len(places))
             labels.append(message["label"] - 1)
     X = scipy.sparse.csr_matrix((np.ones(len(places)), places, ends), (len(labels), len(words)))
+    X.sort_indices()
     return _shuffled(X, np.array(labels))
 
 

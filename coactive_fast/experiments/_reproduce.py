@@ -34,6 +34,7 @@ except ImportError:  # not a Unix
 MANIFEST, PART = "run.json", "run.part"  # the latter: while it is written
 PARTS = "parts"  # the folder of finished tasks, until all are
 FEW = 3  # experiments, whose findings are printed
+SPARE = 2  # experiments more than processes at a time
 
 
 def chosen(names):
@@ -238,11 +239,15 @@ class Run(NamedTuple):
 
 
 def _entries(run, wanted, crew, told):
-    """Plays all experiments at a time, and writes each as it ends; in the order of `wanted`."""
-    entries = {}
-    with ThreadPoolExecutor(max(1, crew.jobs)) as drivers:
+    """Plays several experiments at a time, and writes each as it ends; in the order of `wanted`.
+
+    The long ones begin first. A crew of several is given more than it has hands: an experiment
+    that waits for the last task of a stage leaves the others to work.
+    """
+    entries, paper = {}, run.scale == "paper"
+    with ThreadPoolExecutor(crew.jobs + SPARE if crew.jobs > 1 else 1) as drivers:
         running = {drivers.submit(run.play, experiment, crew, told.of(experiment.name)): experiment
-                   for experiment in wanted}
+                   for experiment in sorted(wanted, key=lambda e: -e.cost[paper])}
         try:
             for future in as_completed(running):
                 experiment = running[future]

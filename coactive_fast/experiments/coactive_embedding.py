@@ -101,4 +101,4 @@ EXPERIMENTS = [Experiment(
     "MovieLens 1M", play, files=(_sets.RATINGS,),
     quick={"ranks": [2, 10, 20], "weights": [0.1], "draws": 3, "users": 100, "rounds": 300},
     full={"ranks": [3, 6, 10, 20, 50], "weights": [0.03, 0.1], "draws": 3, "users": 3020,
-          "rounds": 1500}, cost=(3, 60))]
+          "rounds": 1500}, cost=(3, 8))]

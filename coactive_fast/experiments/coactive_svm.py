@@ -102,6 +102,6 @@ def cost(web, film):
 
 
 EXPERIMENTS = [_coactive.experiment(
-    "coactive-svm", "The ranking SVM", "figures 7 and 8", play, (3, 290),
-    quick={"permutations": 5, "rankings": 50, "users": 12, "rounds": 80},
+    "coactive-svm", "The ranking SVM", "figures 7 and 8", play, (6, 340),
+    quick={"permutations": 5, "rankings": 50, "users": 12, "rounds": 60},
     full={"permutations": 5, "rankings": 1000, "users": 50, "rounds": 1500})]

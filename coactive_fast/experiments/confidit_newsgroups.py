@@ -173,4 +173,4 @@ EXPERIMENTS = [Experiment(
     files=(*_labelled.NEWSGROUPS, _labelled.NEWSGROUPS_TEXT),
     quick={"rows": ["unit", "raw"], "noises": [0.0, 0.3], "size": 6000, "folds": 8, "passes": 3},
     full={"rows": list(ROWS), "noises": list(NOISE), "size": None, "folds": 10, "passes": 10},
-    cost=(4, 290))]
+    cost=(7, 300))]

@@ -190,4 +190,4 @@ EXPERIMENTS = [Experiment(
     "confidit", "tables 3 to 6", "20 newsgroups; Amazon reviews by product (for Amazon7); "
     "Reuters-21578 R52 (for Reuters)", play, files=("20newsgroups/20ng_raw.jsonl",),
     quick={"size": 6000, "folds": 3, "noises": [0.0, 0.3]},
-    full={"size": None, "folds": 10, "noises": list(NOISE)}, cost=(3, 300))]
+    full={"size": None, "folds": 10, "noises": list(NOISE)}, cost=(7, 17))]

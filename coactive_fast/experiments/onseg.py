@@ -260,11 +260,11 @@ REGRESSION, CLASSES, STOCKS = ("abalone", "cpusmall"), ("ionosphere", "a1a"), (
 EXPERIMENTS = [
     Experiment("onseg-regression", "Regression from loss values", "onseg", "figure 1",
                "abalone; cpusmall (for kin)", figure(REGRESSION),
-               files("tabular", ".svm", REGRESSION), cost=(3, 60), **SCALES,
+               files("tabular", ".svm", REGRESSION), cost=(4, 60), **SCALES,
                bundled="diabetes (scikit-learn); generated"),
     Experiment("onseg-classification", "Classification from loss values", "onseg", "figure 2",
                "ionosphere; a1a (for cancer)", figure(CLASSES),
-               files("tabular", ".svm", CLASSES), cost=(5, 70),
+               files("tabular", ".svm", CLASSES), cost=(10, 70),
                quick={"rows": 300, "trials": 8, "tuning": 3}, full=SCALES["full"],
                bundled="generated; breast cancer (scikit-learn)"),
     Experiment("onseg-portfolios", "Portfolios from returns", "onseg", "figure 3",
