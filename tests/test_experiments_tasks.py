@@ -47,9 +47,28 @@ EXAMPLE = Experiment("example", "An example", "none", "figure 0", "none", stages
 SETTING = _plan.Setting(Sets(), 0, {})
 
 
+def counting(sets):
+    """Its work is another thread's, as that of users of items is."""
+    took = []
+
+    def count():
+        sum(range(300_000))
+        took.append(time.thread_time())
+
+    other = threading.Thread(target=count)
+    other.start()
+    other.join()
+    return {"seconds": took[0]}
+
+
 @pytest.fixture(autouse=True)
 def no_calls():
     CALLS.clear()
+
+
+def test_the_seconds_of_a_task_are_those_of_all_its_threads():
+    found, seconds = _run.timed(Task(counting), Sets())
+    assert seconds >= found["seconds"] > 0.0
 
 
 def test_later_stages_see_the_results_of_earlier_ones():

@@ -134,7 +134,8 @@ class Workers:
         Yields
         ------
         tuple
-            The task's place in `tasks`, and its result with the seconds that it took.
+            The task's place in `tasks`, and its result with the seconds that it took, those of the
+            processor. A worker with several threads cannot tell whose they are: give it one.
         """
         from distributed import as_completed
 

@@ -71,18 +71,21 @@ def halves(sets):
     return ratings[np.sort(order[half:])], ratings[np.sort(order[:half])]
 
 
-@functools.lru_cache(maxsize=2)
 def movies(sets, rank=None, regularization=0.1):
     """The catalogue by one half of the users, and the ratings of the other half: (Items, ratings).
 
     Rank None: 50, of generated ratings 10, which is theirs. Users of the other half who rated
     few films are not determined by 50 features: `coactive_embedding` shows what that does.
     """
-    train, test = halves(sets)
     if rank is None:
         rank = 50 if sets.real else 10
-    items, _ = data.factorize(train, rank=rank, regularization=regularization, seed=0)
-    return Items(items), test
+    return _films(sets, rank, regularization), halves(sets)[1]
+
+
+@functools.lru_cache(maxsize=4)
+def _films(sets, rank, regularization):
+    items, _ = data.factorize(halves(sets)[0], rank=rank, regularization=regularization, seed=0)
+    return Items(items)
 
 
 @functools.lru_cache(maxsize=32)

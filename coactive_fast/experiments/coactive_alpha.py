@@ -40,4 +40,4 @@ def judge(web, film):
 
 
 EXPERIMENTS = [_coactive.experiment(
-    "coactive-alpha", "Regret for strictly α-informative feedback", "figure 2", play, (1, 3))]
+    "coactive-alpha", "Regret for strictly α-informative feedback", "figure 2", play, (2, 60))]

@@ -54,4 +54,4 @@ def judge(where, plot, group):
 
 
 EXPERIMENTS = [_coactive.experiment(
-    "coactive-batch", "Updates by batches", "figures 4 and 5", play, (1, 3))]
+    "coactive-batch", "Updates by batches", "figures 4 and 5", play, (1, 60))]

@@ -178,9 +178,9 @@ def judge_sweep(where, results):
 
 EXPERIMENTS = [
     _coactive.experiment("coactive-convex", "Convex losses: first against second order",
-                         "figures 13 and 14", play, (1, 2)),
+                         "figures 13 and 14", play, (1, 70)),
     _coactive.experiment("coactive-gamma", "The second order by gamma", "figures 15 and 16", sweep,
-                         (1, 9)),
+                         (4, 400)),
     _coactive.experiment("coactive-convex-noise", "Convex losses with noisy feedback",
-                         "figures 17 and 18", noisy, (1, 3)),
+                         "figures 17 and 18", noisy, (1, 15)),
 ]

@@ -89,5 +89,5 @@ def worse(where, plot, perceptron, dueling):
 
 EXPERIMENTS = [_coactive.experiment(
     "coactive-dueling", "The dueling bandit with its 25-point grid", "figures 9 and 10", play,
-    (2, 20), quick={**_coactive.QUICK, "sample": {"permutations": 2, "users": 10}},
+    (7, 100), quick={**_coactive.QUICK, "sample": {"permutations": 2, "users": 10}},
     full={**_coactive.PAPER, "sample": {"permutations": 5, "users": 100}})]

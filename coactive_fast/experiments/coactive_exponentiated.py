@@ -57,4 +57,4 @@ def judge(where, plot, additive, exponentiated):
 
 EXPERIMENTS = [_coactive.experiment(
     "coactive-exponentiated", "Exponentiated against additive updates", "figures 11 and 12", play,
-    (1, 3))]
+    (1, 60))]
