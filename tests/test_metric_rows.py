@@ -98,7 +98,7 @@ def test_sparse_rows_go_in_and_come_out(kind, forgotten, rng):
     assert m.quad_many(table).tolist() == [m.quad(row) for row in rows]
     np.testing.assert_allclose(m.quad_many(table), dense.quad_many(X), rtol=1e-13)
     many = m.solve_many(table)
-    assert isinstance(many, scipy.sparse.spmatrix) == kind.endswith("matrix")
+    assert type(many).__name__.endswith("matrix") == kind.endswith("matrix")
     assert many.format == "csr"
     np.testing.assert_allclose(many.toarray(), dense.solve_many(X), rtol=1e-13)
     for row, x, y in zip(rows, X, many.toarray(), strict=True):

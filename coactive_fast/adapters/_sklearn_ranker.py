@@ -12,7 +12,6 @@ from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
-    validate_data,
 )
 
 import coactive_fast as cf
@@ -21,6 +20,7 @@ from coactive_fast.coactive._learners import CoactiveLearner
 from coactive_fast.learner._check import choice, count, switch
 
 from ._pattern import seeded
+from ._sklearn_data import validate_data
 from ._sklearn_shell import FLOATS, Estimator
 
 if TYPE_CHECKING:

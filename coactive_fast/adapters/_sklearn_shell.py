@@ -14,10 +14,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from coactive_fast._typing import RowsLike, Vector
 from coactive_fast.learner._check import choice, count, switch
+
+from ._sklearn_data import validate_data
 
 if TYPE_CHECKING:
     from typing_extensions import Self

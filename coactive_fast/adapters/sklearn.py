@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 import coactive_fast as cf
 from coactive_fast._typing import Real, RowsLike, Vector, Whole
@@ -21,6 +21,7 @@ from ._sklearn_multiclass import (
     PerceptronClassifier,
     SecondOrderPerceptronClassifier,
 )
+from ._sklearn_data import validate_data
 from ._sklearn_ranker import CoactiveRanker
 from ._sklearn_shell import FLOATS, Estimator, FromLabels
 
