@@ -14,6 +14,7 @@ from coactive_fast._typing import Real, RowsLike, Vector, Whole
 
 from ._pattern import fresh, seeded
 from ._sklearn_binary import OnlineLogisticClassifier, RidgeFilterClassifier
+from ._sklearn_data import validate_data
 from ._sklearn_multiclass import (
     AROWClassifier,
     BanditronClassifier,
@@ -21,7 +22,6 @@ from ._sklearn_multiclass import (
     PerceptronClassifier,
     SecondOrderPerceptronClassifier,
 )
-from ._sklearn_data import validate_data
 from ._sklearn_ranker import CoactiveRanker
 from ._sklearn_shell import FLOATS, Estimator, FromLabels
 

@@ -242,9 +242,10 @@ cdef object joined(object pairs, str name, Py_ssize_t n):
 cdef object table_like(object X, tuple parts, tuple shape):
     import scipy.sparse  # by those alone who came with a sparse row
 
-    kind = scipy.sparse.csr_matrix if isinstance(X, scipy.sparse.spmatrix) else (
-        scipy.sparse.csr_array)
-    return kind(parts, shape=shape)
+    # in SciPy 1.10 an array is a matrix too, and the arrays' own base has no public name
+    matrix = isinstance(X, scipy.sparse.spmatrix) and not any(
+        base.__name__ == "_sparray" for base in type(X).__mro__)
+    return (scipy.sparse.csr_matrix if matrix else scipy.sparse.csr_array)(parts, shape=shape)
 
 
 cdef object row_like(object x, const cf_row *row, np.ndarray value):
