@@ -107,7 +107,7 @@ def test_sparse_rows_go_in_and_come_out(kind, forgotten, rng):
             index, value = answer
             answer = scipy.sparse.csr_array((value, index, [0, len(index)]), shape=(1, 40))
         else:
-            assert isinstance(answer, scipy.sparse.spmatrix) == kind.endswith("matrix")
+            assert type(answer).__name__.endswith("matrix") == kind.endswith("matrix")
             assert answer.shape == row.shape
         np.testing.assert_array_equal(answer.toarray()[0], y)
         assert answer.nnz == np.count_nonzero(x)
