@@ -42,6 +42,7 @@ def test_python_block(source, tmp_path, monkeypatch):
     assert played(source, {}) >= 1
 
 
+@pytest.mark.filterwarnings("ignore:Running on a single-machine scheduler")  # of old Dask
 @pytest.mark.parametrize("name", TOGETHER)
 def test_page(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
