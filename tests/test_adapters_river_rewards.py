@@ -267,3 +267,14 @@ def test_learners_that_confidit_policies_refuse():
     for learner in (cf.Banditron(2), cf.Confidit(2, covariance="full"), "confidit"):
         with pytest.raises((TypeError, ValueError), match="learner"):
             ConfiditPolicy(learner)
+
+
+@pytest.mark.parametrize("y, w", [([1.0], 1.0), ([1.0, np.nan], 1.0), ([1.0, 2.0], -1.0),
+                                  ([1.0, 2.0], [[1.0], [2.0]])])
+def test_a_refused_table_brings_no_names(y, w):
+    pandas = pytest.importorskip("pandas")
+    model = OnlineRidgeRegressor(max_features=2)  # the intercept and one more
+    with pytest.raises(ValueError):
+        model.learn_many(pandas.DataFrame({"typo": [1.0, 2.0]}), y, w)
+    model.learn_one({"a": 1.0}, 1.0)
+    assert [*model.weights] == ["a"]

@@ -168,3 +168,41 @@ def test_a_first_partial_fit_that_is_refused_is_none():
 def test_the_examples_of_the_docstrings():
     outcome = doctest.testmod(adapter)
     assert outcome.attempted and not outcome.failed
+
+
+def test_a_filter_has_two_classes():
+    model = adapter.RidgeFilterClassifier()
+    with pytest.raises(ValueError, match="classes must hold two labels"):
+        model.partial_fit([[1.0], [2.0]], [0, 1], classes=[0, 1, 2])
+    assert not hasattr(model, "classes_")
+
+
+@pytest.mark.parametrize("more", [{"sample_weight": [1.0, 1.0, 1e308, 1e308, 1e308]},
+                                  {"y": [9.0, 9.0, 1e308, -1e308, 1e308]}])
+def test_what_is_refused_half_way_leaves_the_regressor(more):
+    X, y = np.eye(5)[:, :3] + 1.0, np.arange(5.0)
+    model = adapter.OnlineRidgeRegressor(forget=0.9 if "y" in more else 1.0).fit(X, y)
+    before = model.coef_.copy()
+    with pytest.raises(ValueError):
+        model.partial_fit(X, **{"y": y, **more})
+    np.testing.assert_array_equal(model.coef_, before)
+
+
+def test_a_ranker_whose_user_stops_is_as_before():
+    class Stops(cf.users.NoisyDepth):
+        left = 3
+
+        def respond(self, query, presented):
+            Stops.left -= 1
+            if Stops.left < 0:
+                raise KeyboardInterrupt
+            return super().respond(query, presented)
+
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.standard_normal((8, 3)), np.arange(8) % 3, np.repeat([0, 1], 4)
+    model = adapter.CoactiveRanker(user=Stops(5), random_state=0).partial_fit(X, y, qid=qid)
+    before = model.coef_.copy()
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X, y, qid=qid)
+    np.testing.assert_array_equal(model.coef_, before)
+    assert model.learner_.rounds == 2

@@ -127,3 +127,23 @@ class Reports:
 
     def __exit__(self, *error):
         pass
+
+
+def test_labels_that_count_from_elsewhere(tmp_path, capsys):
+    ones, zeros, model = (tmp_path / name for name in ("ones.svm", "zeros.svm", "m.cf"))
+    ones.write_text("1 1:1\n2 2:1\n3 3:1\n" * 4)
+    zeros.write_text("0 1:1\n1 2:1\n2 3:1\n" * 4)
+    assert train("confidit", ones, "--model", model) == 0
+    capsys.readouterr()
+    words = "label 0 cannot be a class: the model's count from 1 (--first-label)"
+    assert call("choose", model, zeros, "--score") == 1
+    assert words in capsys.readouterr().err
+    assert train("confidit", ones, "--held-out", zeros) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_a_label_that_never_comes(tmp_path, capsys):
+    rows = tmp_path / "rows.svm"
+    rows.write_text("1 1:1\n2 2:1\n" * 4)
+    assert train("ridge-filter", rows, "--relevant", "99", "--model", tmp_path / "m.cf") == 0
+    assert "warning: no row has the label 99 of --relevant" in capsys.readouterr().err

@@ -276,3 +276,14 @@ def test_blocks_and_scales():
 def test_timing_by_its_medians():
     assert timing(3.0, 2.0).seconds == 2.0 and timing(3.0, 2.0).spread == 1.5
     assert testing.Ratio(timing(2.0), timing(3.0)).value == 1.5
+
+
+@pytest.mark.parametrize("ours, theirs", [(np.zeros(3), 0.0), (np.ones((2, 2)), 1.0), ([0.0], 0.0)])
+def test_a_number_is_not_an_array_of_it(ours, theirs):
+    with pytest.raises(AssertionError, match="shapes"):
+        testing.assert_same(np.asarray(ours), theirs)
+
+
+def test_a_bound_that_is_no_number():
+    with pytest.raises(ValueError, match="at_least must be >= 0, got nan"):
+        testing.assert_ratio(lambda: 1, lambda: 1, float("nan"))

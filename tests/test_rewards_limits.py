@@ -17,6 +17,8 @@ from rewards_cases import (
 )
 from row_cases import bad_rows
 
+import coactive_fast as cf
+
 learners = pytest.mark.parametrize("kind, name", LEARNERS)
 bandits = pytest.mark.parametrize("kind, name", BANDITS)
 FIXED = {"linear": "LinearBandit", "arms": "ArmBandit", "ridge": "OnlineRidge"}
@@ -282,3 +284,16 @@ def test_refused_parameters(module, kind):
     if kind == "arms":
         with pytest.raises(TypeError):
             make(2, context_features=1)
+
+
+@pytest.mark.parametrize("make", [cf.OnlineRidge, cf.LinearBandit, lambda: cf.ArmBandit(2),
+                                  lambda: cf.OnlineRidge(covariance="diagonal")])
+def test_a_past_that_hardly_counts_can_be_saved(make, tmp_path):
+    learner = make()
+    given = ([1.0, 2.0], 1, 1.0) if isinstance(learner, cf.ArmBandit) else ([1.0, 2.0], 1.0)
+    for f in (1e-309, 5e-324, 0.5):
+        learner.learn(*given)
+        learner.decay(f)
+        learner.save(tmp_path / "l.cf")
+        np.testing.assert_array_equal(cf.load(tmp_path / "l.cf").weights, learner.weights)
+        assert np.isfinite(learner.weights).all()

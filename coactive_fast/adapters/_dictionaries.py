@@ -141,11 +141,15 @@ class Named:
             try:
                 yield self._row.of(self._dictionary(x), self._features, grow)
             except Exception:
-                self._row.names = None
-                while len(self._features) > before:
-                    self._features.popitem()
+                self._forget_names(before)
                 check_values(x)
                 raise
+
+    def _forget_names(self, known):
+        """Those that came when there were so many."""
+        self._row.names = None
+        while len(self._features) > known:
+            self._features.popitem()
 
     def _table(self, X, grow):
         if self.intercept and hasattr(X, "assign"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -175,9 +176,8 @@ class Classifier(Named, base.MiniBatchClassifier):
 
     def _go_back(self, n_features, n_labels, learner):
         """Forgets what has been added since there were so many."""
-        self._row.names, self._learner = None, learner
-        while len(self._features) > n_features:
-            self._features.popitem()
+        self._learner = learner
+        self._forget_names(n_features)
         while len(self._labels) > n_labels:
             del self._numbers[self._labels.pop()]
 
@@ -186,7 +186,8 @@ class Classifier(Named, base.MiniBatchClassifier):
     def learn_many(self, X: Any, y: Any) -> None:
         """The rows of a pandas DataFrame, one round each, in compiled loops between new labels.
 
-        Nothing is learned where X or y is refused.
+        Nothing is learned where X or y is refused; a row that turns out to be too large on its way
+        ends the loop there.
 
         Parameters
         ----------
@@ -297,6 +298,8 @@ class OnlineClassifier(Classifier):
 
 
 def check_label(y, rule="y must be a label"):
+    if not isinstance(y, Hashable):
+        raise TypeError(f"{rule}, which can be hashed, got {type(y).__name__}")
     if y is None or y != y:
         raise ValueError(f"{rule}, got {y!r}")
 
@@ -306,7 +309,7 @@ def checked_labels(X, y, name="y"):
     labels = list(y)
     if len(labels) != len(X):
         raise ValueError(f"{name} must have length {len(X)} to go with X, got {len(labels)}")
-    for label in set(labels):
+    for label in set(labels) if all(isinstance(y, Hashable) for y in labels) else labels:
         check_label(label)
     return labels
 

@@ -148,6 +148,13 @@ width, power, floor, kernel, kernel_params, budget, tolerance
     def _best(self, X):
         return (self._scores(X) > 0.0).astype(np.intp)
 
+    def _known(self, classes, first):
+        known = super()._known(classes, first)
+        if known is not None and len(known) > 2:
+            raise ValueError("classes must hold two labels: only binary classification is "
+                             f"supported, got {len(known)}")
+        return known
+
     def _begin(self, n_classes, chance):
         self.learner_ = cf.RidgeFilter(**own_words(cf.RidgeFilter, vars(self)))
 

@@ -171,6 +171,8 @@ default "perceptron"
         with self._all_or_nothing():
             if hasattr(self, "learner_"):
                 data = self._queries(X, y, qid, reset=False)
+                # what is stopped half-way leaves the old ones
+                self.learner_, self.user_ = copy.deepcopy((self.learner_, self.user_))
             else:
                 data = self._opened(X, y, qid, self._chance())
             self._pass(data, [None])

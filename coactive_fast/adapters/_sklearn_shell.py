@@ -109,11 +109,11 @@ class Estimator(BaseEstimator):
             raise ValueError("X must hold numbers whose variance is finite where scale is on")
         self.scaler_ = scaler
 
-    def _spare(self, X: Any) -> None:
+    def _spare(self, X: Any, *more: Any) -> None:
         """Lets a pass go on a copy, where a row may turn out to be too large half-way: a refused
-        call then leaves the learner as it was."""
-        values = X.data if scipy.sparse.issparse(X) else X
-        if values.size and max(values.max(), -values.min()) > LARGE:
+        call then leaves the learner as it was. `more`: targets and weights, or None."""
+        parts = (X.data if scipy.sparse.issparse(X) else X, *(m for m in more if m is not None))
+        if any(part.size and max(part.max(), -part.min()) > LARGE for part in parts):
             for name in ("learner_", "learners_"):
                 if name in vars(self):
                     setattr(self, name, copy.deepcopy(getattr(self, name)))
@@ -252,7 +252,7 @@ class Classifier(ClassifierMixin, Estimator):
             X, y, weight = self._validated(X, y, weight, reset=first)
             labels = self._open(known, X, y, self._chance()) if first else self._numbers(y)
             self._measure(X, weight)
-            self._spare(X)
+            self._spare(X, weight)
             self._pass(X, labels, weight, None)
         return self
 

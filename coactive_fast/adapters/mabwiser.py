@@ -5,7 +5,7 @@ A program that has ``from mabwiser.mab import MAB, LearningPolicy`` takes both f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -283,7 +283,7 @@ class MAB:
                              f"{len(rewards)}")
         rows = _rows(contexts, len(decisions))
         for decision in decisions:
-            if decision not in numbers:
+            if not isinstance(decision, Hashable) or decision not in numbers:
                 raise ValueError(f"decisions must be arms of {list(numbers)}, got {decision!r}")
         for row, decision, reward in zip(rows, decisions, rewards, strict=True):
             bandit.learn(row, numbers[decision], reward)
@@ -331,9 +331,10 @@ def _words(policy, seed):
 
 
 def _check_arm(arm):
+    if not isinstance(arm, Hashable):
+        raise TypeError(f"arms must be hashable, got {type(arm).__name__}")
     if arm is None or arm != arm or arm in (float("inf"), float("-inf")):
         raise ValueError(f"arms must be hashable and neither None, NaN nor infinite, got {arm!r}")
-    hash(arm)
 
 
 def _listed(name, values):

@@ -114,7 +114,9 @@ class OnlineRidgeRegressor(Named, base.MiniBatchRegressor):
             return float(self._learner.predict(row)[0])
 
     def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
-        """The rows of a pandas DataFrame, in one compiled loop; nothing where X is refused.
+        """The rows of a pandas DataFrame, in one compiled loop; nothing where X, y or w is refused.
+
+        A row that turns out to be too large on its way ends the loop there.
 
         Parameters
         ----------
@@ -126,9 +128,19 @@ class OnlineRidgeRegressor(Named, base.MiniBatchRegressor):
             How many times each row counts.
         """
         with self._row.lock:
-            rows = self._table(X, True)
-            weight = np.broadcast_to(np.asarray(w, dtype=float), len(rows.indptr) - 1)
-            self._learner.run(rows, np.asarray(y), weight=weight)
+            names, rounds = len(self._features), self._learner.rounds
+            try:
+                rows = self._table(X, True)
+                weight = np.asarray(w, dtype=float)
+                if weight.shape not in ((), (rows.shape[0],)):
+                    raise ValueError(f"w must be a number, or {rows.shape[0]} to go with X, "
+                                     f"got shape {weight.shape}")
+                self._learner.run(rows, np.asarray(y),
+                                  weight=np.broadcast_to(weight, rows.shape[0]))
+            except Exception:
+                if self._learner.rounds == rounds:
+                    self._forget_names(names)
+                raise
 
     def predict_many(self, X: Any) -> Any:
         """`predict_one` for each row of a pandas DataFrame.
@@ -203,13 +215,13 @@ class _Policy(Named, bandit.base.ContextualPolicy):
         context : dict
             The features under which it was pulled, by name.
         *reward_args
-            The reward; river's own reward object gets all of them.
+            The reward; river's own reward object gets it too.
         **reward_kwargs
             For river's reward object.
         """
-        if not reward_args:
-            raise TypeError("reward must be given, as the third argument")
-        with self._known(context, True) as row:
+        if len(reward_args) != 1:
+            raise TypeError("reward must be given, as the third argument, and nothing behind it")
+        with self._known(context or {}, True) as row:
             learner = self._numbered([arm_id], self._learner)
             number = self._new.get(arm_id, self._numbers.get(arm_id))
             learner.learn(row, number, reward_args[0])
@@ -282,7 +294,7 @@ class LinearBanditPolicy(_Policy):
         self._numbers, self._arms = {}, []
 
     def _pull(self, arm_ids, context):  # type: ignore[override]
-        arm_ids = list(arm_ids)
+        arm_ids = _some(arm_ids)
         with self._known(context or {}, False) as row:
             learner = self._numbered(arm_ids, self._learner)
             numbers = {**self._numbers, **self._new}
@@ -346,7 +358,7 @@ class ConfiditPolicy(_Policy):
         self._numbers, self._arms = {}, []
 
     def _pull(self, arm_ids, context):  # type: ignore[override]
-        arm_ids = list(arm_ids)
+        arm_ids = _some(arm_ids)
         with self._known(context or {}, False) as row:
             learner = self._numbered(arm_ids, self._learner)
             missing = set(self._numbers) - set(arm_ids)
@@ -361,3 +373,11 @@ class ConfiditPolicy(_Policy):
 
     def _add(self, learner):
         learner.add_class()
+
+
+def _some(arm_ids):
+    """The arms that can be pulled."""
+    arm_ids = list(arm_ids)
+    if not arm_ids:
+        raise ValueError("arm_ids must hold at least one arm")
+    return arm_ids

@@ -228,7 +228,7 @@ class OnlineRidgeRegressor(RegressorMixin, Estimator):
                                                ridge=self.ridge, noise=self.noise,
                                                forget=self.forget)
             else:
-                self._spare(X)
+                self._spare(X, y, weight)
             kept = weight > 0.0
             for rows, at in self._blocks(X, None if kept.all() else np.flatnonzero(kept)):
                 self.learner_.run(rows, y[at], weight=weight[at])

@@ -140,6 +140,13 @@ def choose(options):
                         for label in labels), flush=True)
 
 
+def refuse_below(labels, first, name=""):
+    """A label that no class can have says that they count from elsewhere."""
+    if len(labels) and np.min(labels) < first:
+        raise Trouble(f"{name}label {np.min(labels):.10g} cannot be a class: the model's count "
+                      f"from {first} (--first-label)")
+
+
 def score(stream, first):
     """How many guesses are right, of the rows that have a label."""
     rows = right = without = 0
@@ -148,6 +155,8 @@ def score(stream, first):
         _rows._check_single(np.maximum(counts, 1), lambda row, piece=piece: stream.rows.place(
             piece, row), "a class is one label a row")
         has = np.flatnonzero(counts)
+        if not stream.reading.classes:  # names that nobody knows have a number below all
+            refuse_below(piece.labels, first, f"{stream.rows.name}: ")
         guessed = stream.learner.predict(piece.X)[has] + first
         right += int((guessed == piece.labels).sum())
         rows += has.size

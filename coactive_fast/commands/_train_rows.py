@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 
-from . import Trouble, _answer, _streams, _text
+from . import Trouble, _answer, _streams, _text, warn
 from ._board import FIRST, Board, Forwarded, order_of, refuse_second_pass
 from ._labels import MODELS, Labels
 from ._reading import Reading, form_of, shown
@@ -73,6 +73,8 @@ class Multiclass:
 
     def wrong(self, learner, piece):
         """Of rows that are not learned from: which are mistaken."""
+        if not self.rows.labels.named:
+            _answer.refuse_below(piece.labels, self.first)
         return learner.predict(piece.X) + self.first != piece.labels
 
     def told(self, learner):
@@ -124,6 +126,9 @@ class Filtering:
         return np.array([own.forward(row) for row in piece.singly()]) != self.counts(piece)
 
     def told(self, learner):
+        if not self.found.relevant:
+            warn("train", "no row was relevant" if self.asked is None else
+                 f"no row has the label {shown(self.asked)} of --relevant")
         return self.found.told()
 
 

@@ -25,6 +25,9 @@ def number(name, value, *, above=None, least=None, most=None):
     return given
 
 
+LARGEST = int(np.iinfo(np.intp).max)  # of what counts things in memory
+
+
 def count(name, value, *, least=0, most=None):
     """An integer within the bounds."""
     if isinstance(value, (bool, np.bool_)):
@@ -35,7 +38,8 @@ def count(name, value, *, least=0, most=None):
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}") from None
     if given < least:
         raise ValueError(f"{name} must be >= {least}, got {given}")
-    if most is not None and given > most:
+    most = LARGEST if most is None else most
+    if given > most:
         raise ValueError(f"{name} must be <= {most}, got {given}")
     return given
 

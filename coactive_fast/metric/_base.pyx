@@ -395,7 +395,7 @@ cdef class Stored(Entries):
         if memory == NULL or scratch == NULL:
             L.free(memory)
             L.free(scratch)
-            raise MemoryError(f"a full metric of order {n} takes {14 * n * n} bytes; Diagonal and "
+            raise MemoryError(f"a full metric of order {n} takes {14.0 * n * n:.3g} bytes; Diagonal and "
                               "Dual take less")
         L.free(self.memory)
         L.free(self.scratch)

@@ -125,7 +125,8 @@ class MulticlassLearner(Learner):
         -------
         MulticlassHistory
             Also kept as ``learner.last_history``, where an interrupted run leaves its rounds so
-            far. A bad row or label is refused before anything is learned.
+            far. A bad row or label is refused before anything is learned; rows before one that
+            is finite, but too large for what follows from it, are learned.
 
         Examples
         --------

@@ -36,6 +36,8 @@ np.import_array()
 
 cdef const cf_table *K = cf_get_table()
 
+cdef double SMALLEST = 1e-150  # a scale that has an inverse with room to spare
+
 cdef int64_t eras = 0  # how many there were; with the GIL
 
 
@@ -123,6 +125,9 @@ cdef class RewardEngine(RowEngine):
         self.guard.begin_write()
         try:
             model = self.copied()  # of several regressions one may fail
+            while share < SMALLEST:
+                model.decay(SMALLEST)
+                share /= SMALLEST
             model.decay(share)
             self.model = model
             self.stamp += 1

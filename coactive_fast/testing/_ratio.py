@@ -84,10 +84,11 @@ def assert_same(ours: Any, theirs: Any, *, rtol: float = 0.0, atol: float = 0.0)
             assert_same(mine, other, rtol=rtol, atol=atol)
     else:
         a, b = _array(ours), _array(theirs)
+        _demand(a.shape == b.shape, f"shapes {a.shape} and {b.shape}")
         if a.dtype.kind in "fc" or b.dtype.kind in "fc":
             np.testing.assert_allclose(a, b, rtol=rtol, atol=atol, err_msg="the results differ")
         else:
-            _demand(a.shape == b.shape and bool((a == b).all()), f"{a} and {b}")
+            _demand(bool((a == b).all()), f"{a} and {b}")
 
 
 def _demand(same, found):
@@ -191,6 +192,8 @@ def assert_ratio(ours: Callable[[], Any], theirs: Callable[[], Any], at_least: f
     >>> from coactive_fast.testing import assert_ratio
     >>> ratio = assert_ratio(lambda: 4950, lambda: sum(range(100)), at_least=1.5, budget=0.02)
     """
+    if not at_least >= 0.0:
+        raise ValueError(f"at_least must be >= 0, got {at_least}")
     found = measure_ratio(ours, theirs, budget=budget, **options)
     if found.value < at_least:
         found = measure_ratio(ours, theirs, budget=AGAIN * budget, **options)
