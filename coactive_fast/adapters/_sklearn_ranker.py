@@ -108,6 +108,9 @@ default "perceptron"
     True
     """
 
+    learner_: Any
+    user_: Any
+
     def __init__(self, rule: Literal["perceptron", "second-order", "exponentiated", "convex"]
                  | CoactiveLearner = "perceptron", *, k: Whole = 10, user: Any = None,
                  average: bool = True, n_epochs: Whole = 10, scale: bool = True,
