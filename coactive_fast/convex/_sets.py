@@ -323,7 +323,8 @@ class _BuiltIn(FeasibleSet):
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        written = (_written(getattr(self, name)) for name in self._stored)
+        values = (getattr(self, name) for name in self._stored)
+        written = (repr(value if np.ndim(value) == 0 else value.tolist()) for value in values)
         return f"{type(self).__name__}({', '.join(written)})"
 
 
@@ -595,7 +596,3 @@ def _sum(x):
     """``sum x_i``; infinite where it overflows."""
     with np.errstate(over="ignore"):
         return float(x.sum())
-
-
-def _written(limit):
-    return repr(limit if np.ndim(limit) == 0 else limit.tolist())
