@@ -166,7 +166,7 @@ class OnlineRidgeRegressor(Named, base.MiniBatchRegressor):
         The intercept's is not among them: it is ``predict_one({})``, before the link.
         """
         with self._row.lock:
-            # names are numbered as they come; those of a refused table have no weight yet
+            # names are numbered as they come, and rows have room for more of them
             found = dict(zip(self._features, self._learner.weights.tolist(), strict=False))
         found.pop(INTERCEPT, None)
         return found
