@@ -57,6 +57,7 @@ Real: TypeAlias = float | np.floating[Any] | np.integer[Any]
 Whole: TypeAlias = int | np.integer[Any]
 Vector: TypeAlias = NDArray[np.float64]
 RowsLike: TypeAlias = ArrayLike | Sparse
+Precision: TypeAlias = Literal["auto", "fast", "robust"]
 Path: TypeAlias = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Source: TypeAlias = Path | Readable
 # what `numpy.random.default_rng` takes

@@ -122,7 +122,6 @@ def test_the_parts_of_a_state_must_go_together():
         ("ONSEG", {"lam": -1.0}, "lam"),
         ("ONSEG", {"face": np.full(5, 2, np.int8)}, "face"),
         ("ONSEG", {"metric": cf.metric.Full(4).state()}, "n of metric"),
-        ("ONSEG", {"metric": cf.metric.Full(5, precision="robust").state()}, "precision"),
         ("ONS", {"pending": 2}, "pending"),
         ("OGDEG", {"mean": np.inf}, "mean"),
         ("OGDEG", {"bound_named": 1}, "bound_named"),

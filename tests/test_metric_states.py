@@ -122,12 +122,13 @@ def test_a_deep_copy_has_its_own_kernel():
 
 DAMAGE = {
     "Full": {
-        "updates": [-1, 2.5], "logdet": [np.nan, "x"], "precision": ["robust", "x"],
+        "updates": [-1, 2.5], "logdet": [np.nan, "x"], "precision": ["robust", "x", 2],
+        "robust": [True, 2, "x"], "steepest": [0.0, -1.0, None],
         "ridge": [7.0, -1.0], "pending": [-1, 99, 2.0, None], "n": [2, 4, -1, "3"],
         "next_look": [-5, 2**62], "next_probe": [None], "worst_residual": [-1.0],
         "memory": [None, np.zeros(3)],
         "least": [0.0, 0.5, 2.0, None], "share": [0.0, 0.5, 1.5, "x"], "scale": [-1.0, 0.5, 3.0],
-        "forgets": [-1, 0.5], "lowered": [2, None, "x"], "format": [0, 3, True, "2"],
+        "forgets": [-1, 0.5], "lowered": [2, None, "x"], "format": [0, 4, True, "2"],
     },
     "Diagonal": {
         "updates": [-1, 2.5, "x"], "ridge": [0.0, "a", 1e6],

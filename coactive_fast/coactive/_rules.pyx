@@ -14,8 +14,8 @@ from coactive_fast._arrays cimport (
     as_vector, data_of, new_doubles, product_of, refuse, refuse_non_finite, take_scratch,
 )
 from coactive_fast._table cimport (
-    CF_ENONFINITE, CF_EVALUE, CF_OK, cf_get_library, cf_get_table, cf_library, cf_newton,
-    cf_pad, cf_table,
+    CF_ENONFINITE, CF_EVALUE, CF_FULL_AUTO, CF_OK, cf_get_library, cf_get_table, cf_library,
+    cf_newton, cf_pad, cf_table,
 )
 from coactive_fast.convex._rules cimport Region
 from coactive_fast.learner._state cimport State, vector_of
@@ -489,9 +489,10 @@ cdef class SecondOrder(Bounded):
 
     cdef int take_extra(self, State state) except -1:
         metric = Full.from_state(state.get("metric"))
-        if ((<Full>metric).core.n != self.n or (<Full>metric).core.robust
+        if ((<Full>metric).core.n != self.n
                 or (<Full>metric).core.ridge != self.epsilon):
             state.refuse("metric", f"of {self.n} features, with epsilon = {self.epsilon}")
+        (<Full>metric)._ask_for(CF_FULL_AUTO)
         state.load("y", self.n, self.y)
         self.lam = state.number("lam", 0.0)
         if self.region is not None:

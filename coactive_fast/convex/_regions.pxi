@@ -19,6 +19,16 @@ cdef bint is_unit(Py_ssize_t n, const double *v) noexcept nogil:
     return fabs(sqrt(K.dot(n, v, v)) - 1.0) <= UNIT
 
 
+cdef void fill_square(const double *triangle, np.ndarray out) noexcept:
+    """Both halves of a symmetric matrix in panels."""
+    cdef Py_ssize_t n = np.PyArray_DIM(out, 0), i, j
+    cdef cf_triangle b
+    b.data, b.n, b.ld = <double *>triangle, n, 0
+    for i in range(n):
+        for j in range(i + 1):
+            data_of(out)[i * n + j] = data_of(out)[j * n + i] = cf_triangle_row(&b, i)[j]
+
+
 cdef class Region:
     cdef int project(self, const double *z, double *w) noexcept nogil:
         return CF_EVALUE
@@ -154,9 +164,12 @@ cdef class Own(Region):
             if not K.all_finite(self.n, data_of(z)):
                 return CF_ENONFINITE
             inverse = numpy.empty((self.n, self.n))
-            L.full_inverse(A, K, work, data_of(inverse))
-            step = vector_of(v, self.n)
-            inverse -= numpy.outer(step, step) / (1.0 + q)
+            if L.newton_inverse(A, K, g, 1.0, work):
+                fill_square(work, inverse)
+            else:
+                L.full_inverse(A, K, work, data_of(inverse))
+                step = vector_of(v, self.n)
+                inverse -= numpy.outer(step, step) / (1.0 + q)
             take(self.n, self.feasible.project_in(z, inverse), "project_in", w)
         except BaseException as error:
             self.error = error

@@ -12,9 +12,9 @@ from coactive_fast._arrays cimport (
     refuse_length, refuse_non_finite, take_scratch,
 )
 from coactive_fast._table cimport (
-    CF_ENONFINITE, CF_EVALUE, CF_LOSS_LOGISTIC, CF_LOSS_RETURN, CF_LOSS_SQUARED, CF_OK,
-    CF_REGION_BALL, CF_REGION_BOX, CF_REGION_L1, CF_REGION_SIMPLEX, cf_full, cf_get_library,
-    cf_get_table, cf_library, cf_pad, cf_region_kind, cf_table, cf_triangle_row,
+    CF_ENONFINITE, CF_EVALUE, CF_FULL_AUTO, CF_LOSS_LOGISTIC, CF_LOSS_RETURN, CF_LOSS_SQUARED,
+    CF_OK, CF_REGION_BALL, CF_REGION_BOX, CF_REGION_L1, CF_REGION_SIMPLEX, cf_full, cf_get_library,
+    cf_get_table, cf_library, cf_pad, cf_region_kind, cf_table, cf_triangle, cf_triangle_row,
 )
 from coactive_fast.learner._chance cimport Chance
 from coactive_fast.learner._state cimport State, vector_of
@@ -145,8 +145,7 @@ cdef class Newton(Rule):
         part.count("n", self.n, self.n)
         part.count("updates", 0, t)
         metric = <Full?>Full.from_state(part.given)
-        if (<Full>metric).core.robust:
-            part.refuse("precision", "'fast'")
+        (<Full>metric)._ask_for(CF_FULL_AUTO)
         self.metric, self.lam = metric, lam
         self.face = <np.ndarray>face.astype(numpy.int8)
         return 0
@@ -163,6 +162,8 @@ cdef dict flushed(Full metric):
     nor on what stands above the diagonal of a panel.
     """
     cdef Full copy = Full.from_state(metric.state())
+    if copy.core.robust:  # it has no pending term
+        return copy.state()
     cdef Py_ssize_t n = copy.core.n, i, j
     cdef double *row
     K.rank_one(&copy.core.b, copy.core.w)

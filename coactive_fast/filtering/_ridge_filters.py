@@ -10,10 +10,10 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from .._typing import Kernel, Real, RowsLike, Vector
+from .._typing import Kernel, Precision, Real, RowsLike, Vector
 from ..kernels import top_k
 from ..learner._chance import Chance
-from ..learner._check import choice, count, number, switch
+from ..learner._check import choice, count, number, precision_of, switch
 from ..learner._random import make_generator
 from ..metric._single import (
     BallRidge,
@@ -90,6 +90,25 @@ class _RidgeFilter(Filter):
         """
         k = count("k", k)
         return top_k(self.margins(X), k)
+
+    def health(self) -> dict[str, Any]:
+        """What the watch over rounding errors has seen, for ``covariance="full"``.
+
+        Returns
+        -------
+        dict
+            By name: precision ("fast" or "robust", the form in use), and what
+            `metric.Full.health` counts. Empty for other covariances.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.RidgeFilter()
+        >>> learner.learn([1.0, 1e9], True)
+        >>> learner.health()["precision"]
+        'robust'
+        """
+        return self._engine.tell("health")
 
     def probability(self, x: RowsLike) -> float:
         """How probable it is that x is relevant.
@@ -178,6 +197,11 @@ class RidgeFilter(_RidgeFilter):
     tolerance : float, default 1e-2
         With a budget: an example is kept where its squared distance from that span exceeds
         ``tolerance * k(x, x)``.
+    precision : {"auto", "fast", "robust"}, default "auto"
+        How the inverse of the full covariance is kept, as in `metric.Full`: "auto" begins with the
+        fast form and converts to the robust one, which is right whatever the scales of the
+        columns, as soon as that matters; `health` says which form is in use. With a window
+        each example then costs O(window d^2).
 
     See Also
     --------
@@ -248,7 +272,7 @@ class RidgeFilter(_RidgeFilter):
     """
 
     _shaping = ("covariance", "window", "calibrate", "kernel", "kernel_params", "budget",
-                "tolerance")
+                "tolerance", "precision")
 
     def __init__(self, *, threshold_scale: Real = 5.0,
                  covariance: Literal["full", "diagonal", "kernel"] = "full",
@@ -258,11 +282,13 @@ class RidgeFilter(_RidgeFilter):
                  delta: Real = 0.05, width: Real | Literal["theory"] = "theory",
                  power: Real = 0.5, floor: Real = 0.0, kernel: Kernel = "linear",
                  kernel_params: Mapping[str, Any] | None = None,
-                 budget: SupportsIndex | None = None, tolerance: Real = 1e-2) -> None:
+                 budget: SupportsIndex | None = None, tolerance: Real = 1e-2,
+                 precision: Precision = "auto") -> None:
         self._begin(threshold_scale=threshold_scale, covariance=covariance, feedback=feedback,
                     forget=forget, window=window, cost_ratio=cost_ratio, calibrate=calibrate,
                     rule=rule, delta=delta, width=width, power=power, floor=floor, kernel=kernel,
-                    kernel_params=kernel_params, budget=budget, tolerance=tolerance)
+                    kernel_params=kernel_params, budget=budget, tolerance=tolerance,
+                    precision=precision)
 
     @property
     def approximation_error(self) -> float:
@@ -316,7 +342,9 @@ def _ridge_model(given):
         return _checked(partial(DualRidge, kernel, params, 1.0, window))
     if covariance == "diagonal":
         return partial(DiagonalRidge, 1.0, forget, False)
-    return partial(WindowRidge, 1.0, window) if window else partial(FullRidge, 1.0, forget)
+    if window:
+        return partial(WindowRidge, 1.0, window, given["precision"])
+    return partial(FullRidge, 1.0, forget, given["precision"])
 
 
 def _form(given):
@@ -334,6 +362,7 @@ def _form(given):
         raise ValueError("forget and window exclude each other")
     if covariance != "kernel" and (not _is(kernel, "linear") or given["kernel_params"]):
         raise ValueError(f"kernel and kernel_params have no meaning with covariance={covariance!r}")
+    precision_of(given["precision"], covariance)
     return covariance, forget, window
 
 
@@ -343,7 +372,7 @@ def _is(value, word):
 
 
 def _checked(make):
-    make()  # raises where the kernel and its parameters are not right
+    make()  # raises where the parameters do not go together
     return make
 
 
@@ -378,6 +407,8 @@ class ProbabilisticRidgeFilter(_RidgeFilter):
         As in `RidgeFilter`.
     kernel, kernel_params
         As for `RidgeFilter`.
+    precision : {"auto", "fast", "robust"}, default "auto"
+        As in `RidgeFilter`.
     seed : optional
         Anything `numpy.random.default_rng` takes; a Generator is copied. A coin is drawn where
         the margin is below tau, and only there.
@@ -415,17 +446,18 @@ class ProbabilisticRidgeFilter(_RidgeFilter):
     -0.5
     """
 
-    _shaping = ("a", "covariance", "window", "calibrate", "kernel", "kernel_params")
+    _shaping = ("a", "covariance", "window", "calibrate", "kernel", "kernel_params", "precision")
 
     def __init__(self, *, a: Real = 1.0, explore: Real | None = None,
                  horizon: SupportsIndex | Literal["anytime"] | None = None,
                  covariance: Literal["full", "diagonal", "kernel"] = "full", forget: Real = 1.0,
                  window: SupportsIndex | None = None, cost_ratio: Real = 1.0,
                  calibrate: bool = False, kernel: Kernel = "linear",
-                 kernel_params: Mapping[str, Any] | None = None, seed: Any = None) -> None:
+                 kernel_params: Mapping[str, Any] | None = None,
+                 precision: Precision = "auto", seed: Any = None) -> None:
         self._begin(a=a, explore=explore, horizon=horizon, covariance=covariance, forget=forget,
                     window=window, cost_ratio=cost_ratio, calibrate=calibrate, kernel=kernel,
-                    kernel_params=kernel_params, seed=seed)
+                    kernel_params=kernel_params, precision=precision, seed=seed)
 
     def _build(self, given):
         a = number("a", given["a"], above=0.0)
@@ -438,7 +470,7 @@ class ProbabilisticRidgeFilter(_RidgeFilter):
         elif covariance == "diagonal":
             make = partial(DiagonalRidge, a, forget, True)
         else:
-            make = partial(BallRidge, a, forget, window)
+            make = partial(BallRidge, a, forget, window, given["precision"])
         rule = Rule("coin", explore=_coin(given), tau=cost_threshold(given["cost_ratio"]))
         return FilterEngine(make, rule, Chance(make_generator(given["seed"])),
                             switch("calibrate", given["calibrate"]))

@@ -135,7 +135,7 @@ class Rewards(Regressions):
 
     def give(self, learner, content):
         state = learner._engine.state()
-        forms = [one.told(self.ridge) for one in content["regressions"]]
+        forms = [one.told(self.ridge, self.parameters["precision"]) for one in content["regressions"]]
         state.update(k=len(forms), d=forms[0]["d"], learned=content["rounds"], forms=forms)
         learner._engine.restore(state)
         if "generator" in content:
@@ -180,7 +180,8 @@ class Filters(Regressions):
     def give(self, learner, content):
         state = learner._engine.state()
         regression, = content["regressions"]
-        state.update(rounds=content["rounds"], model=regression.told(self.ridge))
+        state.update(rounds=content["rounds"], model=regression.told(
+            self.ridge, self.parameters["precision"]))
         state.update({name: content[name] for name in ("relevant", "known") if name in state})
         learner._engine.restore(state)
         return learner

@@ -56,3 +56,11 @@ def choice(name, value, allowed):
     if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
     return value
+
+
+def precision_of(value, covariance):
+    """"auto", "fast" or "robust", which only the full covariance has."""
+    choice("precision", value, ("auto", "fast", "robust"))
+    if value != "auto" and covariance != "full":
+        raise ValueError(f"precision has no meaning with covariance={covariance!r}")
+    return value

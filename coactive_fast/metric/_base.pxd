@@ -78,6 +78,8 @@ cdef inline double as_change(object c) except? -1.0:
 
 cdef double as_factor(object f) except -1.0
 cdef double as_ridge(object ridge) except -1.0
+# The code of a precision ("auto", "fast", "robust") in cf_full.h
+cdef int code_of(object precision) except -1
 cdef Py_ssize_t as_order(object n, str name) except -1
 
 # A state of a form up to `newest`, which is told in `form`; and one of its numbers > 0.
@@ -101,6 +103,9 @@ cdef class Stored(Entries):
     cdef np.ndarray _memory(self)
     cdef int _check_memory(self) except -1
     cdef bint _is_factor(self) noexcept
+    cdef str _form(self)
+    # The precision that its owner asks for, of a metric that was read from a state.
+    cdef int _ask_for(self, int precision) except -1
 
 # The metric of this class with a symmetric matrix, or an error that names where it came from.
 cdef Stored placed(type kind, np.ndarray matrix, double ridge, object precision, str name)

@@ -17,7 +17,8 @@ from coactive_fast._arrays cimport (
 )
 from coactive_fast._guard cimport Guard
 from coactive_fast._table cimport (
-    CF_BLOCK, CF_OK, cf_full, cf_full_health, cf_get_library, cf_get_table, cf_library, cf_pad,
+    CF_BLOCK, CF_FULL_AUTO, CF_FULL_FAST, CF_FULL_ROBUST, CF_FULL_STEEP, CF_OK, cf_full,
+    cf_full_health, cf_get_library, cf_get_table, cf_library, cf_pad,
     cf_past, cf_table, cf_triangle_row,
 )
 from coactive_fast.learner._state cimport State, opened
@@ -336,13 +337,24 @@ cdef double positive(State state, str name) except -1.0:
 
 
 cdef enum:
-    FORMAT = 2       # of state(); 1 knew no forgetting
+    FORMAT = 3       # of state(); 1 had no forgetting, 2 no precision "auto"
     PROBE_EVERY = 64 # updates, or n, whatever is more, as in the C library
 
 cdef Py_ssize_t MOST = <Py_ssize_t>1 << 60  # of what is counted: some may be doubled
 cdef Py_ssize_t NEVER = <Py_ssize_t>(~<size_t>0 >> 1)  # the update after which nothing is due
+PRECISIONS = {"auto": CF_FULL_AUTO, "fast": CF_FULL_FAST, "robust": CF_FULL_ROBUST}
 COUNTS = ("updates", "probes", "renewals", "repairs", "failed")
 RESIDUALS = ("last_residual", "worst_residual")
+
+
+cdef int code_of(object precision) except -1:
+    if not isinstance(precision, str) or precision not in PRECISIONS:
+        raise ValueError(f"precision must be 'auto', 'fast' or 'robust', got {precision!r}")
+    return PRECISIONS[precision]
+
+
+cdef str name_of(int code):
+    return {CF_FULL_FAST: "fast", CF_FULL_ROBUST: "robust"}.get(code, "auto")
 
 
 cdef double finite(double residual) noexcept:
@@ -377,10 +389,9 @@ cdef class Stored(Entries):
     cdef int _make(self, object n, object ridge, object precision) except -1:
         cdef Py_ssize_t order = as_order(n, "n")
         cdef double r = as_ridge(ridge)
-        if precision not in ("fast", "robust"):
-            raise ValueError(f"precision must be 'fast' or 'robust', got {precision!r}")
+        cdef int code = code_of(precision)
         self._take(order)
-        L.full_init(&self.core, order, r, precision == "robust", K, self.memory)
+        L.full_init(&self.core, order, r, code, K, self.memory)
         L.past_init(&self.past, r)
         return 0
 
@@ -434,8 +445,8 @@ cdef class Stored(Entries):
 
     @property
     def precision(self):
-        """"fast" or "robust"."""
-        return "robust" if self.core.robust else "fast"
+        """"auto", "fast" or "robust", as asked for; ``health()`` says which form is in use."""
+        return name_of(self.core.precision)
 
     @property
     def updates(self):
@@ -449,7 +460,7 @@ cdef class Stored(Entries):
         Returns
         -------
         dict
-            By name: updates; probes of the drift; renewals (the inverse made anew from A); repairs
+            By name: precision ("fast" or "robust": the form in use); updates; probes of the drift; renewals (the inverse made anew from A); repairs
             (renewals because some ``x^T A^-1 x`` was not positive); failed (renewals that were
             not possible since A itself is not positive definite in float64); last_residual and
             worst_residual (``||A A^-1 v - v|| / sqrt(n)`` of the probes); residual (measured now).
@@ -465,7 +476,24 @@ cdef class Stored(Entries):
             self.guard.end_read()
         finally:
             L.free(scratch)
-        return {**health, "residual": now}
+        return {"precision": self._form(), **health, "residual": now}
+
+    cdef int _ask_for(self, int precision) except -1:
+        cdef bint same = self.core.precision == precision and self.core.steepest > 0.0
+        if precision == CF_FULL_ROBUST and not self.core.robust:
+            raise ValueError("the metric must be of the robust form")
+        if precision == CF_FULL_FAST and self.core.robust:
+            raise ValueError("the metric must be of the fast form")
+        self.core.precision = precision
+        if not same or self.core.robust:
+            self.core.steepest = DBL_MAX
+            if precision == CF_FULL_AUTO and not self.core.robust:
+                self.core.steepest = CF_FULL_STEEP * self.core.ridge
+        return 0
+
+    cdef str _form(self):
+        """The form in use, "fast" or "robust"."""
+        return "robust" if self.core.robust else "fast"
 
     cdef void _count_from(self, int64_t updates) noexcept:
         """So many updates are in an inverse that is new; what is due is counted from here."""
@@ -497,6 +525,7 @@ cdef class Stored(Entries):
         core.health.worst_residual = finite(core.health.worst_residual)
         return {
             "format": FORMAT, "n": core.n, "ridge": past.ridge, "precision": self.precision,
+            "robust": bool(core.robust), "steepest": core.steepest,
             "memory": memory, "pending": core.pending, "logdet": core.logdet,
             "next_look": core.next_look, "next_probe": core.next_probe,
             "next_renewal": core.next_renewal, "last_renewal": core.last_renewal, **core.health,
@@ -523,6 +552,9 @@ cdef class Stored(Entries):
         health = {name: state.count(name, 0, MOST) for name in COUNTS}
         health.update({name: state.number(name, 0.0) for name in RESIDUALS})
         self.core.health = health
+        if form > 2:
+            self.core.robust = state.flag("robust")
+            self.core.steepest = positive(state, "steepest")
         if form > 1:
             self.core.ridge = positive(state, "least")
             self.past.share, self.past.scale = positive(state, "share"), positive(state, "scale")
@@ -541,6 +573,8 @@ cdef class Stored(Entries):
         cdef double ridge = self.past.share * self.past.ridge / self.past.scale
         cdef bint good = self.past.lowered or fabs(self.core.ridge - ridge) <= 1e-6 * ridge
         good &= self._is_factor() == self.core.robust
+        good &= (self.core.precision == CF_FULL_AUTO
+                 or self.core.robust == (self.core.precision == CF_FULL_ROBUST))
         for i in range(self.core.n):
             good &= cf_triangle_row(&self.core.a, i)[i] >= (1.0 - 1e-6) * self.core.ridge
         for i in range(self.core.n, cf_pad(self.core.n)):  # beyond a smaller n there are zeros

@@ -14,8 +14,8 @@ from libc.string cimport memcpy, memmove, memset
 
 from coactive_fast._arrays cimport as_number, data_of, new_vector, product_of, refuse
 from coactive_fast._table cimport (
-    CF_ENONFINITE, CF_EVALUE, CF_OK, cf_cholesky_at, cf_get_library, cf_get_table, cf_library,
-    cf_pad, cf_panels_size, cf_posting, cf_posting_list, cf_row, cf_table, cf_triangle,
+    CF_ENONFINITE, CF_EVALUE, CF_FULL_AUTO, CF_OK, cf_cholesky_at, cf_get_library, cf_get_table,
+    cf_library, cf_pad, cf_panels_size, cf_posting, cf_posting_list, cf_row, cf_table, cf_triangle,
 )
 from coactive_fast.learner._state cimport State, opened, table_from, vector_of
 from coactive_fast.metric._base cimport ANY, Metric, as_order, as_ridge, as_weight, form_of, row_in
@@ -460,6 +460,7 @@ tolerance=0.01)\n--\n
             raise ValueError("inner must be there with a budget, and None without")
         if self.budget is not None:
             self.inner = Full.from_state(state.get("inner"))
+            self.inner._ask_for(CF_FULL_AUTO)
             if self.inner.core.n != self.budget or self.inner.core.ridge != self.ridge:
                 raise ValueError(f"inner must have order {self.budget} and ridge {self.ridge}")
         if (state.get("rows") is None) != (self.count == 0):

@@ -16,6 +16,9 @@ cdef class Full(Stored):
                       Py_ssize_t *t, Py_ssize_t until) noexcept nogil
     cdef int _check_room(self, np.ndarray x, np.ndarray weights, double *buffer) except -1
     cdef np.ndarray _dense(self)
+    cdef Full _copied(self)
+    cdef np.ndarray _rows(self)
+    cdef Full _joined(self, Full other)
     cdef int _fade(self, double f, fader act) except -1
     cdef int _quad(self, np.ndarray v, double *q) except -1
     cdef int _many(self, np.ndarray x, many read, double *out, Py_ssize_t width,

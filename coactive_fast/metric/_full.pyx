@@ -44,7 +44,7 @@ cdef int refuse_update(int status, str where, double c, double q) except -1:
 
 
 cdef class Full(Stored):
-    """Full(n, *, ridge=1.0, precision="fast")\n--\n
+    """Full(n, *, ridge=1.0, precision="auto")\n--\n
     ``A = ridge I + sum c x x^T``, the whole matrix, with its inverse kept at hand.
 
     A row x is a vector, a table of one row, a scipy.sparse row or ``(indices, values)``; it is
@@ -62,9 +62,13 @@ cdef class Full(Stored):
         Order of the matrix, at least 1.
     ridge : float, default 1.0
         Greater than 0.
-    precision : {"fast", "robust"}, default "fast"
-        "robust" keeps the inverse as ``U D U^T`` (Bierman): about 1.5 times slower, and the error
-        grows with the square root of the condition number instead of the condition number.
+    precision : {"auto", "fast", "robust"}, default "auto"
+        "robust" keeps the inverse as ``U D U^T`` (Bierman 1977): about 1.5 times slower, and
+        right whatever the scales of the columns. "fast" keeps the inverse itself, of which an
+        update loses as many digits as ``c x^T A^-1 x`` has. "auto" begins fast and converts,
+        once and for all, before the first update of which ``c x^T x / ridge`` is above 4e6, or
+        where columns turn out so correlated that as many digits are lost; ``health()`` says
+        which form is in use. Scaled columns keep it fast.
 
     See Also
     --------
@@ -88,7 +92,7 @@ cdef class Full(Stored):
     array([0.5, 1. ])
     """
 
-    def __init__(self, n, *, ridge=1.0, precision="fast"):
+    def __init__(self, n, *, ridge=1.0, precision="auto"):
         self.unmade()
         self._make(n, ridge, precision)
         self.made()
@@ -281,6 +285,11 @@ cdef class Full(Stored):
         if self.past.share != 1.0 or theirs.past.share != 1.0:
             raise ValueError("other and this metric must have their whole regulariser: "
                              "decay(1.0) first")
+        if self.core.robust or theirs.core.robust:
+            sum = self._joined(theirs)
+            self.memory, sum.memory = sum.memory, self.memory
+            self.core, self.past = sum.core, sum.past
+            return 0
         matrix = theirs.matrix() + self._dense()
         matrix[numpy.diag_indices(self.core.n)] -= self.past.ridge
         sum = <Full>placed(Full, matrix, self.past.ridge, self.precision, "other")
@@ -293,6 +302,79 @@ cdef class Full(Stored):
         self.core, self.past = sum.core, sum.past
         return 0
 
+    cdef Full _joined(self, Full other):
+        """A copy that also has the updates of the other, of which at least one is robust: the rows
+        of a square root of its A, and then one regulariser less."""
+        cdef Full sum = self._copied()
+        cdef np.ndarray rows = other._rows(), unit = numpy.eye(self.core.n)
+        cdef Py_ssize_t n = self.core.n, i
+        cdef int status = CF_OK
+        cdef double q
+        if not sum.core.robust and not L.full_convert(&sum.core, K, sum.scratch):
+            refuse(CF_ENOTPOSITIVE, "A")
+        for i in range(n):
+            if status == CF_OK:
+                status = L.past_update(&sum.past, &sum.core, K, data_of(rows) + i * n, 1.0,
+                                       sum.scratch, &q)
+        for i in range(n):
+            if status == CF_OK:
+                status = L.past_update(&sum.past, &sum.core, K, data_of(unit) + i * n,
+                                       -self.past.ridge, sum.scratch, &q)
+        if status != CF_OK:
+            refuse(status, "other must make a positive definite matrix")
+        return sum
+
+    cdef Full _copied(self):
+        """A copy, for who holds the lock of a changing method."""
+        cdef type kind = type(self)
+        cdef Full other = <Full>kind.__new__(kind)
+        other._make(self.core.n, self.past.ridge, self.precision)
+        memcpy(other.memory, self.memory, <size_t>L.full_size(self.core.n) * sizeof(double))
+        other.core, other.past = self.core, self.past
+        L.full_attach(&other.core, other.memory)
+        other.made()
+        return other
+
+    cdef np.ndarray _rows(self):
+        """A square root R of A, ``A = R^T R``, from the factors of the robust form or by Cholesky."""
+        from scipy.linalg import solve_triangular
+
+        if not self.core.robust:
+            return numpy.ascontiguousarray(numpy.linalg.cholesky(self._dense()).T)
+        U, D = self._factors()
+        rows = solve_triangular(U, numpy.eye(self.core.n), unit_diagonal=True)
+        return numpy.ascontiguousarray(rows / numpy.sqrt(D)[:, None])
+
+    def _factors(self):
+        """``(U, D)`` of the robust form: ``A^-1 = U diag(D) U^T``."""
+        cdef Py_ssize_t n = self.core.n, i, j
+        cdef np.ndarray U = numpy.eye(n), D = numpy.empty(n)
+        for j in range(n):
+            data_of(D)[j] = self.core.w[j] / self.past.scale
+            for i in range(j):
+                data_of(U)[i * n + j] = cf_triangle_row(&self.core.b, j)[i]
+        return U, D
+
+    @classmethod
+    def _from_factors(cls, np.ndarray U, np.ndarray D, np.ndarray A, double ridge, precision):
+        """The robust metric with these factors of the inverse of A, both as they are."""
+        cdef Full self = <Full>cls.__new__(cls)
+        cdef Py_ssize_t n = np.PyArray_DIM(D, 0), i, j
+        self._make(n, ridge, precision)
+        for j in range(n):
+            self.core.w[j] = data_of(D)[j]
+            self.core.logdet -= K.log_one(self.core.w[j] * ridge)
+            for i in range(j):
+                cf_triangle_row(&self.core.b, j)[i] = data_of(U)[i * n + j]
+            for i in range(j + 1):
+                cf_triangle_row(&self.core.a, j)[i] = data_of(A)[j * n + i]
+            cf_triangle_row(&self.core.b, j)[j] = 0.0
+        self.core.robust = 1
+        self._count_from(0)
+        self._ask_for(self.core.precision)
+        self.made()
+        return self
+
     cdef np.ndarray _dense(self):
         """A, for who holds the lock of a changing method."""
         cdef np.ndarray out = numpy.empty((self.core.n, self.core.n))
@@ -300,7 +382,7 @@ cdef class Full(Stored):
         return out * self.past.scale
 
     @classmethod
-    def from_matrix(cls, A, ridge, *, precision="fast"):
+    def from_matrix(cls, A, ridge, *, precision="auto"):
         """The metric of a symmetric positive definite A.
 
         Parameters
@@ -311,7 +393,7 @@ cdef class Full(Stored):
         ridge : float
             The part ``ridge I`` of A that `forget`, `decay` and `merge` take for its
             regulariser; A may be less than that.
-        precision : {"fast", "robust"}, default "fast"
+        precision : {"auto", "fast", "robust"}, default "auto"
             As for the class.
 
         Returns

@@ -22,11 +22,15 @@ cdef class FullForm(FullRidge):
 
     cdef int verdict(self, Py_ssize_t n, const double *x, double q) noexcept nogil
     cdef np.ndarray whole(self)
+    cdef int merge_rows(self, FullForm o) except -1
+    cdef int become(self, FullForm sum, FullForm o) except -1
     cdef const double *contract(self, Crossed by, Py_ssize_t n, double *room,
                                 cf_full *out) noexcept nogil
     cdef int read_block(self, const cf_full *core, const double *edges, const double *x,
                         Py_ssize_t stride, Py_ssize_t count, double *rest,
                         double *q) noexcept nogil
+    cdef int read_crossed(self, Rows X, Crossed by, Scratch s, double *m,
+                          double *q) noexcept nogil
     cdef int read_some(self, const cf_full *core, const double *edges, Rows X,
                        const ptrdiff_t *some, Py_ssize_t count, Scratch s, double width,
                        const double *m, const double *bound, double *z) noexcept nogil

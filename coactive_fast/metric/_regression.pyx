@@ -17,7 +17,7 @@ from coactive_fast._table cimport (
     cf_library, cf_pad, cf_panels_size, cf_row, cf_table, cf_triangle, cf_triangle_row,
 )
 from coactive_fast.learner._engine cimport Model
-from coactive_fast.learner._state cimport vector_of
+from coactive_fast.learner._state cimport opened, vector_of
 from coactive_fast.metric._single cimport Past, Single
 from coactive_fast.rows._rows cimport DOUBLES, SPARSE, Scratch, place_of
 
@@ -120,14 +120,14 @@ cdef class FullForm(FullRidge):
 
     Parameters
     ----------
-    ridge, forget
+    ridge, forget, precision
         As for `FullRidge`.
     logistic : bool
         The link.
     """
 
-    def __init__(self, double ridge, double forget, bint logistic):
-        FullRidge.__init__(self, ridge, forget)
+    def __init__(self, double ridge, double forget, bint logistic, str precision):
+        FullRidge.__init__(self, ridge, forget, precision)
         self.logistic = logistic
         self.kept.updates = -1
 
@@ -167,7 +167,7 @@ cdef class FullForm(FullRidge):
     cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
         cdef Py_ssize_t n = X.d, padded = cf_pad(n)
         s.buffer.fit(X.most)
-        return s.fit(1, contraction(by, n) + 3 * BLOCK * padded)
+        return s.fit(1, contraction(by, n) + 3 * BLOCK * padded + 2 * cf_pad((by.p + 1) * n))
 
     cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
         cdef cf_full core = self.metric.core
@@ -176,6 +176,8 @@ cdef class FullForm(FullRidge):
         cdef double *block
         cdef Py_ssize_t n = X.d, t = 0, count, l
         cdef int status = CF_OK
+        if by.p and core.robust:
+            return self.read_crossed(X, by, s, m, q)
         if by.p:
             w = self.contract(by, n, s.v, &core)
             edges += contraction(by, n)
@@ -197,13 +199,40 @@ cdef class FullForm(FullRidge):
             t += count
         return status
 
+    cdef int read_crossed(self, Rows X, Crossed by, Scratch s, double *m,
+                          double *q) noexcept nogil:
+        """The rows crossed with a context, one by one: the blocks of the robust form cannot be
+        contracted without a loss of digits."""
+        cdef double *x = s.v
+        cdef double *z = x + cf_pad(X.d)
+        cdef double *rest = z + cf_pad((by.p + 1) * X.d)
+        cdef Py_ssize_t t, i, j
+        cdef int status
+        for t in range(X.n):
+            lay_out(X, t, s, x)
+            for j in range(by.p + 1):
+                for i in range(X.d):
+                    z[j * X.d + i] = x[i] if j == 0 else by.c[j - 1] * x[i]
+            m[t] = K.dot(self.d, self.w, z)
+            if not fabs(m[t]) <= MOST:
+                return CF_ENONFINITE
+            if q != NULL:
+                q[t] = L.full_quad(&self.metric.core, K, z, rest) / self.past.scale
+                status = CF_OK if 0.0 < q[t] <= DBL_MAX else self.verdict(self.d, z, q[t])
+                if status != CF_OK:
+                    return status
+        return CF_OK
+
     cdef int read_block(self, const cf_full *core, const double *edges, const double *x,
                         Py_ssize_t stride, Py_ssize_t count, double *rest,
                         double *q) noexcept nogil:
         """q of up to BLOCK rows, each with the bits that it gets alone."""
         cdef Py_ssize_t l
         cdef int status
-        K.quad_rows(&core.b, edges, core.w, count, x, stride, q, rest)
+        if core.robust:
+            K.ud_quad_rows(&core.b, core.w, count, x, stride, rest, q)
+        else:
+            K.quad_rows(&core.b, edges, core.w, count, x, stride, q, rest)
         for l in range(count):
             q[l] /= self.past.scale
             if not (q[l] > 0.0 and q[l] <= DBL_MAX):
@@ -224,7 +253,7 @@ cdef class FullForm(FullRidge):
         cdef ptrdiff_t some[BLOCK]
         cdef double norm, best = -INFINITY
         cdef int status
-        if X.n <= FEW:
+        if X.n <= FEW or (by.p and core.robust):
             return Single.read_upper(self, X, by, s, width, left, m, q, z)
         norm = 1.0 / core.ridge
         if by.p:
@@ -236,7 +265,9 @@ cdef class FullForm(FullRidge):
             status = read_squares(X, s, q)
         if status != CF_OK:
             return status
-        norm = SAFE * width * sqrt(min(norm, frobenius(&core.b)) / self.past.scale)
+        if not core.robust:
+            norm = min(norm, frobenius(&core.b))
+        norm = SAFE * width * sqrt(norm / self.past.scale)
         for t in range(X.n):
             q[t] = m[t] + norm * sqrt(q[t] + TINY) if left[t] else -INFINITY
             z[t] = -INFINITY
@@ -346,7 +377,7 @@ cdef class FullForm(FullRidge):
         cdef const cf_full *core = &self.metric.core
         out.updates, out.renewals = core.health.updates, core.health.renewals
         out.failures = core.health.repairs + core.health.failed
-        out.term, out.scale = core.w, self.past.scale
+        out.term, out.scale = NULL if core.robust else core.w, self.past.scale
 
     cdef const double *means(self) noexcept nogil:
         return self.w
@@ -398,7 +429,7 @@ cdef class FullForm(FullRidge):
     cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
         cdef double scale = self.past.scale
         cdef int status
-        if self.forget < 1.0:
+        if self.forget < 1.0 or self.metric.core.robust:
             status = L.full_sample(&self.metric.core, K, scale, 1, z, s.v)
         else:
             status = L.full_draw(&self.metric.core, K, &self.kept, scale, z, s.v)
@@ -428,7 +459,9 @@ cdef class FullForm(FullRidge):
         cdef np.ndarray A = self.whole(), theirs = o.whole(), target = numpy.zeros(self.d)
         cdef Py_ssize_t i
         cdef int status
-        cdef FullForm sum = FullForm(self.ridge, self.forget, self.logistic)
+        cdef FullForm sum = FullForm(self.ridge, self.forget, self.logistic, self.precision)
+        if self.metric.core.robust or o.metric.core.robust:
+            return self.merge_rows(o)
         for i in range(self.d):
             data_of(target)[i] = (K.dot(self.d, data_of(A) + i * self.d, self.w)
                                   + K.dot(self.d, data_of(theirs) + i * self.d, o.w))
@@ -442,6 +475,43 @@ cdef class FullForm(FullRidge):
         sum.metric.core.ridge, sum.past.lowered = self.ridge, 0
         memcpy(sum.w_next, data_of(target), <size_t>self.d * sizeof(double))
         L.full_solve(&sum.metric.core, K, sum.w_next, sum.work, sum.w)
+        return self.become(sum, o)
+
+    cdef int merge_rows(self, FullForm o) except -1:
+        """The same where one is robust, and their sum would not hold the digits of A: the rows of a
+        square root of A_2 are learned towards ``w_2.x``, and then one regulariser is unlearned,
+        ``x = e_i`` towards 0 with the weight ``-ridge``. O(d^3)."""
+        cdef FullForm sum = FullForm(self.ridge, self.forget, self.logistic, self.precision)
+        cdef np.ndarray rows = o.metric._rows() * sqrt(o.past.scale)
+        cdef double scale = self.past.scale, c = -self.ridge / self.past.scale, q
+        cdef double *x
+        cdef Py_ssize_t i
+        cdef int status = CF_OK
+        sum.take_extra(opened(self.extra()), self.d)
+        sum.d = self.d
+        if not sum.metric.core.robust:
+            L.full_convert(&sum.metric.core, K, sum.work)
+        for i in range(self.d):
+            x = data_of(rows) + i * self.d
+            if status == CF_OK:
+                status = sum.propose(x)
+            if status == CF_OK:
+                status = sum.accept(x, 1.0 / scale, K.dot(self.d, x, o.w) - K.dot(self.d, x, sum.w),
+                                    sum.w)
+        for i in range(self.d):
+            if status != CF_OK:
+                break
+            sum.unit[i] = 1.0
+            L.full_look(&sum.metric.core, K, sum.unit, sum.work, sum.v, &q)
+            K.axpy(self.d, -c / (1.0 + c * q) * sum.w[i], sum.v, sum.w)
+            status = L.full_update(&sum.metric.core, K, sum.unit, c, sum.work, &q)
+            sum.unit[i] = 0.0
+        if status != CF_OK:
+            refuse(status, "the sum of both A")
+        return self.become(sum, o)
+
+    cdef int become(self, FullForm sum, FullForm o) except -1:
+        """The sum of this and o."""
         if not K.all_finite(self.d, sum.w):
             raise ValueError("other is too far off: the weights of both together are not finite")
         self.memory, sum.memory = sum.memory, self.memory
@@ -463,9 +533,6 @@ cdef class FullForm(FullRidge):
 
     cdef np_inverse(self, Py_ssize_t i):
         return self.metric.inverse() / self.past.scale
-
-    cdef dict health(self):
-        return dict(self.metric.core.health)
 
 
 include "_regression_diagonal.pxi"

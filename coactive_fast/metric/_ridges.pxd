@@ -89,6 +89,10 @@ cdef class FullRidges(Ridges):
     cdef bint abreast
     cdef bint bounded          # answers that cannot win are not looked at; tests switch it off
     cdef int kind              # of the step that was allowed last (full_judge)
+    cdef double size           # x.x of that step
+    cdef str precision
+    # Some core is robust: it then has its inverse itself, eight abreast too, and its lane is not used.
+    cdef bint converted
     cdef list fulls
     cdef cf_full **core
     cdef char *waiting
@@ -99,6 +103,8 @@ cdef class FullRidges(Ridges):
     cdef double *scratch       # of fulls[0]
 
     cdef list fresh(self, Py_ssize_t k, Py_ssize_t n)
+    cdef void look_at_robust(self, Scratch s, Py_ssize_t i) noexcept nogil
+    cdef bint convert(self, Py_ssize_t i) noexcept nogil
     cdef int allot(self, Py_ssize_t k, Py_ssize_t d, list fulls) except -1
     cdef void give_back(self) noexcept
     cdef void load_lane(self, Py_ssize_t i) noexcept nogil

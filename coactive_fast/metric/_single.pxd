@@ -103,6 +103,7 @@ cdef class FullRidge(Single):
     # (NULL until an example is to be forgotten: nobody else needs that memory). `period`: of the
     # renewals under the present f; 0: not known.
     cdef cf_past past
+    cdef str precision
     cdef Full metric
     cdef double *memory        # owned; those that follow point into it
     cdef double *w             # cf_pad(d); w and w_next change places
@@ -114,6 +115,7 @@ cdef class FullRidge(Single):
     cdef double *saved
     cdef int64_t period
 
+    cdef Full new_metric(self, Py_ssize_t n)
     cdef bint touches_metric(self) noexcept nogil
     cdef int propose(self, const double *x) noexcept nogil
     cdef int accept(self, const double *x, double weight, double miss, double *w) noexcept nogil
@@ -132,6 +134,7 @@ cdef class WindowRidge(FullRidge):
     cdef Py_ssize_t losses     # since all was made anew
 
     cdef void keep(self, const double *x, double y) noexcept nogil
+    cdef void drop_oldest(self) noexcept nogil
     cdef void lose_oldest(self) noexcept nogil
     cdef void rebuild(self) noexcept nogil
     cdef void restart(self) noexcept nogil
@@ -246,7 +249,8 @@ cdef class BudgetRidge(DualRidge):
     cdef double *z             # u, zero beyond
     cdef double *work
 
-    cdef void within(self, const double *u, double *z, double *v, double *q) noexcept nogil
+    cdef void within(self, const double *u, double *z, double *v, double *rest,
+                     double *q) noexcept nogil
 
 
 cdef class TopicRidge(DualRidge):

@@ -15,8 +15,8 @@ from libc.string cimport memcpy, memset
 
 from coactive_fast._arrays cimport new_doubles
 from coactive_fast._table cimport (
-    CF_ENOCONVERGE, CF_ENOMEM, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_EVALUE, CF_OK, cf_cholesky,
-    cf_cholesky_at, cf_full, cf_get_library, cf_get_table, cf_library, cf_newton, cf_pad, cf_past,
+    CF_ENOCONVERGE, CF_ENOMEM, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_EVALUE, CF_FULL_AUTO, CF_FULL_ROBUST,
+    CF_OK, cf_cholesky, cf_cholesky_at, cf_full, cf_get_library, cf_get_table, cf_library, cf_newton, cf_pad, cf_past,
     cf_row, cf_table, cf_triangle_row,
 )
 from coactive_fast.learner._engine cimport Model
@@ -232,11 +232,16 @@ cdef class FullRidge(Single):
     ridge : float
     forget : float
         f of the block form (cf_past.h): at each example ``M <- f M`` and ``b <- f b``.
+    precision : {"auto", "fast", "robust"}
+        That of the metric.
     """
 
-    def __init__(self, double ridge, double forget):
-        self.ridge, self.forget = ridge, forget
+    def __init__(self, double ridge, double forget, str precision):
+        self.ridge, self.forget, self.precision = ridge, forget, precision
         L.past_init(&self.past, ridge)
+
+    cdef Full new_metric(self, Py_ssize_t n):
+        return Moving(n, ridge=self.ridge, precision=self.precision)
 
     def __dealloc__(self):
         L.free(self.memory)
@@ -246,7 +251,7 @@ cdef class FullRidge(Single):
         cdef Py_ssize_t padded
         refuse_beyond_limit(14.0 * n * n, f"a full matrix of {n} features",
                             'covariance="diagonal" or "kernel" takes less')
-        metric = Moving(n, ridge=self.ridge)  # refuses an n of which a square overflows
+        metric = self.new_metric(n)  # refuses an n of which a square overflows
         padded = cf_pad(n)
         block = new_doubles(1, 4 * padded + max(L.full_scratch(n), L.newton_scratch(n)),
                             f"a ridge regression of {n} features")
@@ -408,6 +413,10 @@ cdef class FullRidge(Single):
         self.forget, self.period = (<FullRidge?>other).forget, 0
         return 0
 
+    cdef dict health(self):
+        cdef Full metric = self.metric if self.d else self.new_metric(1)
+        return {"precision": metric._form(), **metric.core.health}
+
     cdef dict extra(self):
         return {"w": vector_of(self.w, self.d), "scale": self.past.scale,
                 "share": self.past.share, "metric": settled(self.metric)}
@@ -418,13 +427,12 @@ cdef class FullRidge(Single):
         cdef double scale = state.number("scale", 0.0, 2.0)
         cdef double share = state.number("share", 0.0, 1.0) if state.has("share") else 1.0
         state.part("metric").count("n", d, d)
-        metric = Moving.from_state(state.get("metric"))
+        cdef Full metric = <Full>Moving.from_state(state.get("metric"))
         if not (scale > 0.0 and share > 0.0):
             state.refuse("scale", "> 0, as share", scale)
-        if (<Full>metric).core.robust and type(self) is not FullRidge:
-            state.refuse("metric", "of the fast form")  # a version 1 that forgot had the other
         self.know(d)
         state.load("w", d, self.w)
+        metric._ask_for(self.metric.core.precision)
         self.metric, self.past.scale, self.past.share = metric, scale, share
         return 0
 

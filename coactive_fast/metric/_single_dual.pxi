@@ -319,7 +319,7 @@ cdef class BudgetRidge(DualRidge):
         return DualRidge.start(self, n)
 
     cdef int fit(self, Scratch s) except -1:
-        cdef Py_ssize_t inner = 2 * cf_pad(self.budget) if self.d else 0
+        cdef Py_ssize_t inner = 4 * cf_pad(self.budget) if self.d else 0
         if self.gram.length() + inner > s.v_room:
             s.fit(1, 2 * self.gram.length() + inner)
         return self.gram.fit(&s.row, s.forms)
@@ -334,24 +334,27 @@ cdef class BudgetRidge(DualRidge):
         s.q[0] = max(own - K.dot(n, u, u), 0.0) / self.ridge
         return CF_OK if s.m[0] - s.m[0] == 0.0 and s.q[0] - s.q[0] == 0.0 else CF_ENONFINITE
 
-    cdef void within(self, const double *u, double *z, double *v, double *q) noexcept nogil:
-        """The part of q inside the dictionary's span; z and v have cf_pad(budget) doubles."""
+    cdef void within(self, const double *u, double *z, double *v, double *rest,
+                     double *q) noexcept nogil:
+        """The part of q inside the dictionary's span; z and v have cf_pad(budget) doubles, `rest`
+        has twice as many."""
+        cdef double quad
         memset(z, 0, <size_t>cf_pad(self.budget) * sizeof(double))
         memcpy(z, u, <size_t>self.gram.factor.n * sizeof(double))
-        K.symv_less(&self.inner.core.b, self.inner.core.w, z, v)
-        q[0] += K.dot(self.budget, z, v)
+        L.full_look(&self.inner.core, K, z, rest, v, &quad)
+        q[0] += quad
 
     cdef int read(self, Scratch s) noexcept nogil:
         cdef double *z = s.v + self.gram.length()
         cdef int status = DualRidge.read(self, s)
         if status == CF_OK and self.d:
-            self.within(s.v, z, z + cf_pad(self.budget), s.q)
+            self.within(s.v, z, z + cf_pad(self.budget), z + 2 * cf_pad(self.budget), s.q)
         return status
 
     cdef int look(self, Scratch s) noexcept nogil:
         cdef int status = DualRidge.look(self, s)
         if status == CF_OK:
-            self.within(self.u, self.z, self.v, s.q)
+            self.within(self.u, self.z, self.v, self.work, s.q)
         return status
 
     cdef int look_ahead(self, Scratch s, Py_ssize_t i) noexcept nogil:
@@ -360,7 +363,7 @@ cdef class BudgetRidge(DualRidge):
             return self.look(s)
         status = DualRidge.look_ahead(self, s, i)
         if status == CF_OK:
-            self.within(self.u, self.z, self.v, s.q)
+            self.within(self.u, self.z, self.v, self.work, s.q)
         return status
 
     cdef Py_ssize_t read_many(self, Rows X, Py_ssize_t t, Scratch s, double *out,
@@ -409,9 +412,8 @@ cdef class BudgetRidge(DualRidge):
         cdef double missed = state.number("missed", 0.0)
         state.part("inner").count("n", self.budget, self.budget)
         inner = Full.from_state(state.get("inner"))
+        (<Full>inner)._ask_for(CF_FULL_AUTO)
         state.vector("w", self.budget)
-        if (<Full>inner).core.robust:
-            state.refuse("inner", "of the fast form")
         self.know(d)
         DualRidge.take_extra(self, state, d)
         if self.gram.factor.n > self.budget:

@@ -5,11 +5,12 @@ cdef class WindowRidge(FullRidge):
     """Only the last `window` examples count. Memory: ``8 window d`` bytes more.
 
     The oldest leaves by a downdate; every so many losses, and where one would cost digits, A, b
-    and w are summed up anew from the rows in the window: O(window d^2), amortised O(d^2).
+    and w are summed up anew from the rows in the window: O(window d^2), amortised O(d^2). In the
+    robust form, from which nothing is taken away, that is at each example.
     """
 
-    def __init__(self, double ridge, Py_ssize_t window):
-        FullRidge.__init__(self, ridge, 1.0)
+    def __init__(self, double ridge, Py_ssize_t window, str precision):
+        FullRidge.__init__(self, ridge, 1.0, precision)
         self.window = window
 
     def __dealloc__(self):
@@ -25,6 +26,7 @@ cdef class WindowRidge(FullRidge):
     cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
         cdef const double *x = s.forms.whole(&s.row)
         cdef double size = K.dot(self.d, x, x)
+        cdef bint full
         cdef int status
         s.forms.clear(&s.row)
         if not size < LARGE:
@@ -32,12 +34,17 @@ cdef class WindowRidge(FullRidge):
         status = FullRidge.take(self, s, i, y)
         if status != CF_OK:
             return status
-        if self.held == self.window:
+        full = self.held == self.window
+        if full and self.metric.core.robust:
+            self.drop_oldest()
+        elif full:
             self.lose_oldest()
         x = s.forms.whole(&s.row)
         self.keep(x, y)
         s.forms.clear(&s.row)
-        if self.losses >= max(PERIOD, max(self.d, self.window)):
+        if full and self.metric.core.robust:
+            self.learn_again()
+        elif self.losses >= max(PERIOD, max(self.d, self.window)):
             self.rebuild()
         return CF_OK
 
@@ -51,14 +58,17 @@ cdef class WindowRidge(FullRidge):
         """w and A without the oldest example."""
         cdef const double *x = self.ring + self.oldest * cf_pad(self.d)
         cdef double y = self.label[self.oldest]
-        self.oldest = (self.oldest + 1) % self.window
-        self.held -= 1
-        self.losses += 1
+        self.drop_oldest()
         if self.propose(x) != CF_OK or not 1.0 - self.quad > COSTLY:
             self.losses = PERIOD + self.d + self.window  # made anew when the new row is there
             return
         K.axpy(self.d, (K.dot(self.d, self.w, x) - y) / (1.0 - self.quad), self.v, self.w)
         L.full_drop(&self.metric.core, K, x, self.v, self.quad, self.work)
+
+    cdef void drop_oldest(self) noexcept nogil:
+        self.oldest = (self.oldest + 1) % self.window
+        self.held -= 1
+        self.losses += 1
 
     cdef void rebuild(self) noexcept nogil:
         """All from the rows in the ring, the oldest first."""
@@ -80,14 +90,15 @@ cdef class WindowRidge(FullRidge):
     cdef void restart(self) noexcept nogil:
         """The metric as it was made, but for its counts."""
         cdef cf_full before = self.metric.core
-        L.full_init(&self.metric.core, self.d, self.ridge, 0, K, self.metric.memory)
+        L.full_init(&self.metric.core, self.d, self.ridge,
+                    CF_FULL_ROBUST if before.robust else before.precision, K, self.metric.memory)
         core = &self.metric.core
+        core.precision = before.precision
         core.health, core.next_look = before.health, before.next_look
         core.next_probe, core.next_renewal = before.next_probe, before.next_renewal
 
     cdef void learn_again(self) noexcept nogil:
-        """The rows in the ring as if they came now, where A is beyond a factorisation in float64:
-        at least what a filter has that saw no other rows."""
+        """The rows in the ring as if they came now."""
         cdef const double *x
         cdef Py_ssize_t i, at
         self.restart()
@@ -97,6 +108,7 @@ cdef class WindowRidge(FullRidge):
             x = self.ring + at * cf_pad(self.d)
             if self.propose(x) == CF_OK:
                 self.accept(x, 1.0, self.label[at] - K.dot(self.d, self.w, x), self.w)
+        self.losses = 0
 
     cdef dict extra(self):
         rows = <object>table_from(self.ring, self.held, self.d, cf_pad(self.d))
@@ -134,8 +146,8 @@ cdef class BallRidge(WindowRidge):
         0: none.
     """
 
-    def __init__(self, double ridge, double forget, Py_ssize_t window):
-        FullRidge.__init__(self, ridge, forget)
+    def __init__(self, double ridge, double forget, Py_ssize_t window, str precision):
+        FullRidge.__init__(self, ridge, forget, precision)
         self.window = window
 
     def __dealloc__(self):
@@ -146,7 +158,7 @@ cdef class BallRidge(WindowRidge):
             return FullRidge.start(self, n)
         refuse_beyond_limit(28.0 * n * n, f"a full matrix of {n} features, and a second one",
                             'covariance="diagonal" or "kernel" takes less')
-        spare = Moving(n, ridge=self.ridge)
+        spare = self.new_metric(n)
         w = new_doubles(1, cf_pad(n), f"the weights of {n} features")
         L.free(self.w_spare)
         self.spare, self.w_spare = spare, w
@@ -200,7 +212,8 @@ cdef class BallRidge(WindowRidge):
         cdef int status = CF_OK
         memcpy(self.w_spare, self.w, <size_t>self.d * sizeof(double))
         self.change_places()
-        L.full_init(&self.metric.core, self.d, self.ridge, 0, K, self.metric.memory)
+        L.full_init(&self.metric.core, self.d, self.ridge, self.metric.core.precision, K,
+                    self.metric.memory)
         memset(self.w, 0, <size_t>self.d * sizeof(double))
         self.lam = 0.0
         for i in range(1, self.held):

@@ -23,10 +23,12 @@ cdef class FullRidges(Ridges):
     ----------
     k : int
     ridge : float
+    precision : {"auto", "fast", "robust"}
+        That of each matrix: each converts by itself.
     """
 
-    def __init__(self, Py_ssize_t k, double ridge):
-        self.k, self.ridge = k, ridge
+    def __init__(self, Py_ssize_t k, double ridge, str precision):
+        self.k, self.ridge, self.precision = k, ridge, precision
         self.bounded = True
         self.fulls = []
 
@@ -65,6 +67,9 @@ cdef class FullRidges(Ridges):
         self.core, self.waiting, self.w, self.b, self.grown = core, waiting, w, b, grown
         self.w_step, self.b_step, self.abreast = w_step, 8 * pairs, abreast
         self.fulls, self.k, self.held = fulls, k, d
+        self.converted = False
+        for i in range(k):
+            self.converted |= core[i].robust != 0
         self.scratch = (<Full>fulls[0]).scratch
         return 0
 
@@ -72,7 +77,7 @@ cdef class FullRidges(Ridges):
         """k metrics of order n that know nothing."""
         refuse_beyond_limit(14.0 * k * n * n, f"{k} full matrices of {n} features",
                             'covariance="diagonal" takes less')
-        return [Full(n, ridge=self.ridge) for _ in range(k)]
+        return [Full(n, ridge=self.ridge, precision=self.precision) for _ in range(k)]
 
     cdef int know(self, Py_ssize_t n) except -1:
         if n != self.held:  # only before the first round
@@ -125,7 +130,7 @@ cdef class FullRidges(Ridges):
         cdef double *at
         cdef double *row
         cdef Py_ssize_t r, c
-        if not self.abreast:
+        if not self.abreast or self.core[i].robust:
             return
         at = self.b + i // 8 * self.b_step + i % 8
         for r in range(self.held):
@@ -146,8 +151,8 @@ cdef class FullRidges(Ridges):
         cdef Py_ssize_t n = s.row.n
         s.view.fit(n)
         if n <= ABREAST:
-            return s.fit(self.k, (cf_pad(self.k) + 8) * n)
-        return s.fit(self.k, self.k * cf_pad(n))
+            return s.fit(self.k, (cf_pad(self.k) + 8) * n + 3 * cf_pad(n))
+        return s.fit(self.k, (self.k + 2) * cf_pad(n))
 
     cdef void prepare(self, Scratch s) noexcept nogil:
         write_out(&s.row, s.view)
@@ -157,13 +162,34 @@ cdef class FullRidges(Ridges):
         return s.v + (i // 8 if self.abreast else i) * self.w_step
 
     cdef void look_at_group(self, Scratch s, Py_ssize_t g) noexcept nogil:
+        cdef Py_ssize_t i
         K.octet_read(self.held, self.b + g * self.b_step, self.w + g * self.w_step, s.row.value,
                      s.v + g * self.w_step, s.m + 8 * g, s.q + 8 * g)
+        if self.converted:
+            for i in range(8 * g, min(8 * g + 8, self.k)):
+                if self.core[i].robust:
+                    self.look_at_robust(s, i)
+
+    cdef void look_at_robust(self, Scratch s, Py_ssize_t i) noexcept nogil:
+        """v_i and q_i of a robust core."""
+        cdef double *row = self.row_of(s, i)
+        cdef double *v = row
+        cdef double *rest = s.v + self.k * self.w_step
+        cdef Py_ssize_t f
+        if self.abreast:
+            v = s.v + cf_pad(self.k) * self.held
+            rest = v + cf_pad(self.held)
+        L.full_look(self.core[i], K, s.row.value, rest, v, s.q + i)
+        for f in range(self.held if self.abreast else 0):
+            row[8 * f + i % 8] = v[f]
 
     cdef void product(self, Scratch s, Py_ssize_t i) noexcept nogil:
         """v_i and q_i; a term that waits goes in on the way."""
         cdef cf_full *core = self.core[i]
         cdef double *v = self.row_of(s, i)
+        if core.robust:
+            self.look_at_robust(s, i)
+            return
         if self.waiting[i]:
             K.rank_one_symv(&core.b, core.w, s.row.value, v)
             memset(core.w, 0, <size_t>self.w_step * sizeof(double))
@@ -269,6 +295,7 @@ cdef class FullRidges(Ridges):
                 self.load_lane(i)
                 if L.full_repair(self.core[i], K, self.scratch):
                     self.waiting[i], self.grown[i] = 0, 1.0
+                    self.converted |= self.core[i].robust != 0
                     self.store_lane(i)
                     status = CF_OK
         return status
@@ -284,8 +311,8 @@ cdef class FullRidges(Ridges):
                 status = self.look_again(s, i)
                 if status != CF_OK:
                     return status
-        self.kind = L.full_judge(self.core[i], s.row.value, 1.0,
-                                 K.dot(self.held, s.row.value, s.row.value))
+        self.size = K.dot(self.held, s.row.value, s.row.value)
+        self.kind = L.full_judge(self.core[i], s.row.value, 1.0, self.size)
         return CF_OK if self.kind >= 0 and in_range(s.m[i], s.q[i], self.ridge) else CF_ENONFINITE
 
     cdef void step(self, Scratch s, Py_ssize_t i, double y, bint move) noexcept nogil:
@@ -299,6 +326,7 @@ cdef class FullRidges(Ridges):
         cdef int status = self.verdict(s, s.q[i])
         if status == CF_ENOTPOSITIVE and L.full_repair(self.core[i], K, self.scratch):
             self.waiting[i] = 0
+            self.converted |= self.core[i].robust != 0
             self.product(s, i)
             status = CF_OK if s.q[i] > 0.0 else CF_ENOTPOSITIVE
         return status
@@ -328,9 +356,12 @@ cdef class FullRidges(Ridges):
         cdef Py_ssize_t g = i // 8
         cdef bint due
         cdef long long renewals
-        if not self.abreast:
+        if self.size > core.steepest:
+            self.convert(i)
+        if core.robust or not self.abreast:
             L.full_accept(core, K, s.row.value, 1.0, self.row_of(s, i), q, self.scratch)
-            self.waiting[i] = 1
+            self.waiting[i] = not core.robust
+            self.converted |= core.robust != 0
             return
         K.octet_update(self.held, self.row_of(s, i), <int>(i % 8), sqrt(1.0 / (1.0 + q)),
                        self.b + g * self.b_step, s.v + cf_pad(self.k) * self.held)
@@ -345,15 +376,22 @@ cdef class FullRidges(Ridges):
             self.load_lane(i)
         L.full_gather(core, K, s.row.value, 1.0, self.scratch)
         if core.health.renewals != renewals:
+            self.converted |= core.robust != 0
             self.store_lane(i)
             self.grown[i] = 1.0
+
+    cdef bint convert(self, Py_ssize_t i) noexcept nogil:
+        """A_i's inverse in the robust form, which its core keeps."""
+        if L.full_convert(self.core[i], K, self.scratch):
+            self.waiting[i], self.grown[i], self.converted = 0, 1.0, True
+        return self.core[i].robust != 0
 
     cdef void settle(self) noexcept nogil:
         cdef Py_ssize_t i
         if self.abreast:
             return
         for i in range(self.k if self.held else 0):
-            if self.waiting[i]:
+            if self.waiting[i] and not self.core[i].robust:
                 K.rank_one(&self.core[i].b, self.core[i].w)
                 memset(self.core[i].w, 0, <size_t>self.w_step * sizeof(double))
                 self.waiting[i] = 0
@@ -384,11 +422,14 @@ cdef class FullRidges(Ridges):
 
     cdef dict health(self):
         cdef Py_ssize_t i
-        found = {name: numpy.zeros(self.k, dtype=numpy.int64) for name in COUNTS}
+        found = {"precision": numpy.full(self.k, "robust" if self.precision == "robust" else "fast")}
+        for i in range(self.k if self.d else 0):
+            found["precision"][i] = (<Full>self.fulls[i])._form()
+        found.update({name: numpy.zeros(self.k, dtype=numpy.int64) for name in COUNTS})
         found.update({name: numpy.zeros(self.k) for name in RESIDUALS})
         for i in range(self.k if self.d else 0):
             one = dict(self.core[i].health)
-            for name in found:
+            for name in one:
                 found[name][i] = one[name]
         return found
 
@@ -409,8 +450,9 @@ cdef class FullRidges(Ridges):
         fulls = []
         for one in state.parts("classes", self.k if self.d else 0):
             full = Full.from_state(one.given)
-            if (full.n, full.ridge, full.precision) != (self.d, self.ridge, "fast"):
+            if (full.n, full.ridge) != (self.d, self.ridge):
                 raise ValueError("a metric of the state does not fit its learner")
+            (<Full>full)._ask_for(code_of(self.precision))
             fulls.append(full)
         if self.d:
             self.allot(self.k, self.d, fulls)

@@ -9,8 +9,8 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._typing import Real, Vector
-from ..learner._check import choice, number, switch
+from .._typing import Precision, Real, Vector
+from ..learner._check import choice, number, precision_of, switch
 from ..metric._ridges import DiagonalRidges, DualRidges, FullRidges
 from ._engine import ToldRightOrWrong
 from ._learners import MulticlassLearner, _Spread
@@ -64,6 +64,10 @@ class Confidit(_Spread, MulticlassLearner, ToldRightOrWrong):
     max_features : int, optional
         For the diagonal: rows may be of any width up to this, and wider ones than before add
         features. None: all rows are as wide as the first that was learned.
+    precision : {"auto", "fast", "robust"}, default "auto"
+        How the inverse of the full covariance is kept, as in `metric.Full`: "auto" begins with the
+        fast form and converts to the robust one, which is right whatever the scales of the
+        columns, as soon as that matters; `health` says which form is in use.
     seed : optional
         What `numpy.random.default_rng` takes; there is chance where alpha < 1.
 
@@ -133,7 +137,8 @@ class Confidit(_Spread, MulticlassLearner, ToldRightOrWrong):
     """
 
     _bandit = True
-    _shaping = (*MulticlassLearner._shaping, "covariance", "alpha", "kernel", "kernel_params")
+    _shaping = (*MulticlassLearner._shaping, "covariance", "alpha", "kernel", "kernel_params",
+                "precision")
 
     def __init__(self, n_classes: SupportsIndex, *,
                  covariance: Literal["diagonal", "full", "kernel"] = "diagonal",
@@ -145,13 +150,14 @@ class Confidit(_Spread, MulticlassLearner, ToldRightOrWrong):
                  normalize: bool = False,
                  kernel: Literal["linear", "rbf", "poly"] | Callable[..., Real] = "linear",
                  kernel_params: Mapping[str, Any] | None = None,
-                 max_features: SupportsIndex | None = None, seed: Any = None) -> None:
+                 max_features: SupportsIndex | None = None, precision: Precision = "auto",
+                 seed: Any = None) -> None:
         self._begin(
             n_classes=n_classes, covariance=covariance, confidence=confidence, eta=eta,
             alpha=alpha, projection=projection, norm_bound=norm_bound, delta=delta,
             approximation_error=approximation_error, diagonal_step=diagonal_step,
             normalize=normalize, kernel=kernel, kernel_params=kernel_params,
-            max_features=max_features, seed=seed)
+            max_features=max_features, precision=precision, seed=seed)
 
     def _build(self, parameters):
         if parameters["covariance"] != "diagonal" and parameters["max_features"] is not None:
@@ -161,8 +167,10 @@ class Confidit(_Spread, MulticlassLearner, ToldRightOrWrong):
     def _has_chance(self, parameters):
         return parameters["alpha"] != 1.0
 
-    def _model(self, n_classes, covariance, kernel, kernel_params, diagonal_step, **parameters):
+    def _model(self, n_classes, covariance, kernel, kernel_params, diagonal_step, precision,
+               **parameters):
         covariance = choice("covariance", covariance, COVARIANCES)
+        precision = precision_of(precision, covariance)
         printed = choice("diagonal_step", diagonal_step, ("residual", "printed")) == "printed"
         given = _checked(**parameters)
         ridge = (1.0 + given["alpha"]) ** 2
@@ -174,7 +182,7 @@ class Confidit(_Spread, MulticlassLearner, ToldRightOrWrong):
                              f'covariance="{covariance}"')
         elif covariance == "full":
             def ridges():
-                return FullRidges(n_classes, ridge)
+                return FullRidges(n_classes, ridge, precision)
         else:
             def ridges():
                 return DiagonalRidges(n_classes, ridge, printed)
@@ -186,7 +194,7 @@ class Confidit(_Spread, MulticlassLearner, ToldRightOrWrong):
         Returns
         -------
         dict of str to ndarray of shape (K,)
-            For each class: updates; probes of the drift; renewals of the inverse from A;
+            For each class: precision ("fast" or "robust", the form in use); updates; probes of the drift; renewals of the inverse from A;
             repairs (renewals because some ``x^T A^-1 x`` was not positive); failed (renewals
             that were not possible); last_residual and worst_residual of the probes. Empty for
             other covariances.

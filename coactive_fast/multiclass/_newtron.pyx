@@ -8,7 +8,8 @@ from libc.string cimport memcpy
 
 from coactive_fast._arrays cimport data_of, new_doubles, product_of
 from coactive_fast._table cimport (
-    CF_ENONFINITE, CF_OK, cf_get_library, cf_get_table, cf_library, cf_newton, cf_pad, cf_table,
+    CF_ENONFINITE, CF_FULL_AUTO, CF_OK, cf_get_library, cf_get_table, cf_library, cf_newton,
+    cf_pad, cf_table,
 )
 from coactive_fast.learner._engine cimport Model
 from coactive_fast.learner._state cimport State, vector_of
@@ -237,8 +238,9 @@ cdef class Newtron(Lines):
             n = part.count("n", d, product_of(state.count("k", 1), d, "a matrix"))
             part.count("updates", 0, state.count("rounds"))
             metric = <Full?>Full.from_state(part.given)
-            if n % d or metric.core.robust:
-                state.refuse("metric", "over whole classes, and of the fast form")
+            if n % d:
+                state.refuse("metric", "over whole classes")
+            metric._ask_for(CF_FULL_AUTO)
             self.take_over(vectors(n), metric, d)
             state.load("z", n, self.z)
         Lines.restore(self, state)

@@ -6,7 +6,7 @@ from typing import Literal, SupportsIndex, TypeAlias
 
 from numpy.typing import ArrayLike
 
-from .._typing import Real, RowsLike, Seed, Vector
+from .._typing import Precision, Real, RowsLike, Seed, Vector
 from ..learner._chance import Chance
 from ..learner._check import choice, count, number
 from ..learner._random import make_generator
@@ -38,6 +38,7 @@ class Bandit(RewardLearner):
     delta: Real
     max_pending: SupportsIndex
     max_features: SupportsIndex | None
+    precision: Precision
     seed: Seed
     _alike: tuple[str, ...] = ("seed",)
 
@@ -48,7 +49,7 @@ class Bandit(RewardLearner):
         pending = count("max_pending", given.pop("max_pending"), least=1, most=MOST)
         chance = Chance(make_generator(given.pop("seed")))
         named = {name: given.pop(name)
-                 for name in ("link", "covariance", "ridge", "forget", "max_features")}
+                 for name in ("link", "covariance", "ridge", "forget", "max_features", "precision")}
         fresh, words = regression(**named)
         rule = _rule(**given, **named)
         words |= {"modest": given["width"] == "theory", "max_pending": pending}
@@ -113,7 +114,7 @@ class Bandit(RewardLearner):
 
 
 def _rule(explore, width, link, covariance, ridge, forget, floor, scale, power, noise, norm_bound,
-          delta, max_features):
+          delta, max_features, precision):
     explore = choice("explore", explore, EXPLORE)
     if isinstance(width, str):
         choice("width", width, ("theory",))
@@ -166,7 +167,7 @@ class LinearBandit(Bandit, LinearCalls):
         weights, and how likely the widths may fail.
     max_pending : int, default 10,000
         How many decisions may wait for their reward; beyond them the oldest is dropped.
-    max_features
+    max_features, precision
         As for `OnlineRidge`.
     seed : optional
         What `numpy.random.default_rng` takes.
@@ -204,11 +205,12 @@ class LinearBandit(Bandit, LinearCalls):
                  scale: Real = 10.0,
                  power: Real = 0.5, noise: Real = 1.0, norm_bound: Real = 1.0, delta: Real = 0.05,
                  max_pending: SupportsIndex = 10_000, max_features: SupportsIndex | None = None,
-                 seed: Seed = None) -> None:
+                 precision: Precision = "auto", seed: Seed = None) -> None:
         self._begin(explore=explore, width=width, link=link, covariance=covariance, ridge=ridge,
                     forget=forget, floor=floor, context_features=context_features, scale=scale,
                     power=power, noise=noise, norm_bound=norm_bound, delta=delta,
-                    max_pending=max_pending, max_features=max_features, seed=seed)
+                    max_pending=max_pending, max_features=max_features, precision=precision,
+                    seed=seed)
 
     def scores(self, X: RowsLike | Catalogue, *,
                context: ArrayLike | None = None) -> tuple[Vector, Vector]:
@@ -356,7 +358,7 @@ class ArmBandit(Bandit, ArmCalls):
     n_arms : int
         At least 1; `add_arm` adds more.
     explore, width, link, covariance, ridge, forget, floor, scale, power, noise, norm_bound, \
-delta, max_pending, max_features, seed
+delta, max_pending, max_features, precision, seed
         As for `LinearBandit`, with the m and q of the row in each arm. "theory" takes
         ``delta / n_arms`` and each arm's own determinant; "thompson" draws for every arm.
         Forgetting touches the arm that learns.
@@ -389,11 +391,11 @@ delta, max_pending, max_features, seed
                  forget: Real = 1.0, floor: Real = 0.0, scale: Real = 10.0,
                  power: Real = 0.5, noise: Real = 1.0, norm_bound: Real = 1.0, delta: Real = 0.05,
                  max_pending: SupportsIndex = 10_000, max_features: SupportsIndex | None = None,
-                 seed: Seed = None) -> None:
+                 precision: Precision = "auto", seed: Seed = None) -> None:
         self._begin(n_arms=n_arms, explore=explore, width=width, link=link, covariance=covariance,
                     ridge=ridge, forget=forget, floor=floor, scale=scale, power=power, noise=noise,
                     norm_bound=norm_bound, delta=delta, max_pending=max_pending,
-                    max_features=max_features, seed=seed)
+                    max_features=max_features, precision=precision, seed=seed)
 
     def scores(self, x: RowsLike) -> tuple[Vector, Vector]:
         """``(means, widths)``: m and ``sqrt(q)`` of x in every arm.

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias, overlo
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._typing import Progress, Real, RowsLike, Vector
+from .._typing import Precision, Progress, Real, RowsLike, Vector
 from ..learner._base import Learner
-from ..learner._check import choice, count, number, switch
+from ..learner._check import choice, count, number, precision_of, switch
 from ..metric._regression import DiagonalForm, FullForm
 from ._engine import RegressionCalls, RewardEngine, RidgeRun
 from ._history import RegressionHistory
@@ -25,11 +25,12 @@ MOST = 2**60  # of anything that is counted: memory ends long before
 LINKS = ("identity", "logistic")
 
 
-def regression(link, covariance, ridge, forget, max_features):
+def regression(link, covariance, ridge, forget, max_features, precision):
     """``(k -> fresh regressions, words of their engine)`` from checked parameters."""
     logistic = choice("link", link, LINKS) == "logistic"
     form = {"full": FullForm, "diagonal": DiagonalForm}[
         choice("covariance", covariance, ("full", "diagonal"))]
+    precision = precision_of(precision, covariance)
     ridge = number("ridge", ridge, above=0.0)
     if not 1e-280 <= ridge <= 1e280:
         raise ValueError(f"ridge must be in [1e-280, 1e280], got {ridge}")
@@ -40,13 +41,14 @@ def regression(link, covariance, ridge, forget, max_features):
         if form is FullForm:
             raise ValueError('max_features goes with covariance="diagonal" only')
     words = {"most": most, "logistic": logistic}
-    return lambda k: lambda: Regressions(k, ridge, lambda: form(ridge, forget, logistic)), words
+    given = (ridge, forget, logistic) if form is DiagonalForm else (ridge, forget, logistic, precision)
+    return lambda k: lambda: Regressions(k, ridge, lambda: form(*given)), words
 
 
 class RewardLearner(Learner):
     """What the regression and the bandits have in common."""
 
-    _shaping: tuple[str, ...] = ("link", "covariance", "ridge", "max_features")
+    _shaping: tuple[str, ...] = ("link", "covariance", "ridge", "max_features", "precision")
     _alike: tuple[str, ...] = ()  # parameters that may differ where two learners are merged
 
     def decay(self, f: Real) -> None:
@@ -140,6 +142,10 @@ class OnlineRidge(RewardLearner, RegressionCalls):
     max_features : int, optional
         For the diagonal: rows may be of any width up to this, and wider ones than before add
         features. None: all rows are as wide as the first that was learned.
+    precision : {"auto", "fast", "robust"}, default "auto"
+        How the inverse of the full covariance is kept, as in `metric.Full`: "auto" begins with the
+        fast form and converts to the robust one, which is right whatever the scales of the
+        columns, as soon as that matters; `health` says which form is in use.
 
     See Also
     --------
@@ -176,12 +182,14 @@ class OnlineRidge(RewardLearner, RegressionCalls):
     noise: Real
     forget: Real
     max_features: SupportsIndex | None
+    precision: Precision
 
     def __init__(self, *, link: Link = "identity", covariance: Covariance = "full",
                  ridge: Real = 1.0, noise: Real = 1.0, forget: Real = 1.0,
-                 max_features: SupportsIndex | None = None) -> None:
+                 max_features: SupportsIndex | None = None,
+                 precision: Precision = "auto") -> None:
         self._begin(link=link, covariance=covariance, ridge=ridge, noise=noise, forget=forget,
-                    max_features=max_features)
+                    max_features=max_features, precision=precision)
 
     def _build(self, parameters):
         given = dict(parameters)

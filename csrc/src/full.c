@@ -38,14 +38,23 @@ static void plan(cf_full *self)
     self->next_look = self->next_probe < self->next_renewal ? self->next_probe : self->next_renewal;
 }
 
-void cf_full_init(cf_full *self, ptrdiff_t n, double ridge, int robust, const cf_table *k,
+void cf_full_steepen(cf_full *self)
+{
+    const int matters = self->precision == CF_FULL_AUTO && !self->robust;
+    self->steepest = matters ? CF_FULL_STEEP * self->ridge : DBL_MAX;
+}
+
+void cf_full_init(cf_full *self, ptrdiff_t n, double ridge, int precision, const cf_table *k,
                   double *memory)
 {
+    const int robust = precision == CF_FULL_ROBUST;
     memset(self, 0, sizeof *self);
     memset(memory, 0, (size_t)cf_full_size(n) * sizeof *memory);
     self->n = n;
     self->ridge = ridge;
+    self->precision = precision;
     self->robust = robust;
+    cf_full_steepen(self);
     cf_full_attach(self, memory);
     for (ptrdiff_t i = 0; i < n; i++) {
         cf_triangle_row(&self->a, i)[i] = ridge;
@@ -160,6 +169,66 @@ static void empty_block(cf_full *self, const cf_table *k)
     self->pending = 0;
 }
 
+/* log det A of the robust form, whose factors are right at every moment. */
+static double robust_logdet(const cf_full *self, const cf_table *k)
+{
+    double sum = 0.0;
+    for (ptrdiff_t i = 0; i < self->n; i++)
+        sum -= k->log_one(self->w[i]);
+    return sum;
+}
+
+/* U and D of the robust form from A = L L^T: D = 1 / diag(L)^2 and U^T = diag(L) L^-1. */
+static int factor(cf_full *self, const cf_table *k, double *scratch)
+{
+    const ptrdiff_t n = self->n, padded = cf_pad(n);
+    cf_cholesky l = {scratch, scratch + cf_panels_size(n), 0};
+    double *unit = l.inv + padded, *u = unit + padded;
+    empty_block(self, k);
+    if (k->cholesky_factor(&self->a, &l) != CF_OK)
+        return 0;
+    memset(unit, 0, (size_t)padded * sizeof *unit);
+    memset(self->b.data, 0, (size_t)cf_panels_size(n) * sizeof *unit);
+    for (ptrdiff_t j = 0; j < n; j++) {
+        memset(u, 0, (size_t)padded * sizeof *u);
+        unit[j] = 1.0;
+        k->cholesky_forward_from(&l, j / 8 * 8, unit, u);
+        unit[j] = 0.0;
+        self->w[j] = l.inv[j] * l.inv[j];
+        for (ptrdiff_t i = j + 1; i < n; i++)
+            cf_triangle_row(&self->b, i)[j] = u[i] / l.inv[i];
+    }
+    self->logdet = robust_logdet(self, k);
+    self->last_renewal = self->health.updates;
+    self->health.renewals++;
+    return 1;
+}
+
+int cf_full_convert(cf_full *self, const cf_table *k, double *scratch)
+{
+    self->converts = 0;
+    if (!factor(self, k, scratch)) {
+        self->health.failed++;
+        return 0;
+    }
+    self->robust = 1;
+    self->next_renewal = INT64_MAX;
+    cf_full_steepen(self);
+    plan(self);
+    return 1;
+}
+
+/* Whether some column is so correlated with the others that A has lost the digits that tell them
+ * apart: of the fast form that was just renewed. */
+static int correlated(const cf_full *self)
+{
+    for (ptrdiff_t i = 0; i < self->n; i++)
+        if (cf_triangle_row(&self->a, i)[i] * cf_triangle_row(&self->b, i)[i] > CF_FULL_CORRELATED)
+            return 1;
+    return 0;
+}
+
+
 /* B anew from A. Where A is not positive definite in float64, B stays and 0 is returned. */
 static int renew(cf_full *self, const cf_table *k, double *scratch)
 {
@@ -177,6 +246,12 @@ static int renew(cf_full *self, const cf_table *k, double *scratch)
     for (ptrdiff_t i = 0; i < n; i++)
         self->logdet -= 2.0 * k->log_one(l.inv[i]);
     self->health.renewals++;
+    if (self->precision == CF_FULL_AUTO) {
+        const double least = 2.0 * cf_full_least(self, k);
+        self->steepest = CF_FULL_STEEP * fmax(self->ridge, least);
+        if (correlated(self))
+            cf_full_convert(self, k, scratch);
+    }
     return 1;
 }
 
@@ -185,15 +260,17 @@ int cf_full_repair(cf_full *self, const cf_table *k, double *scratch)
     if (self->robust)
         return 0;
     self->health.repairs++;
-    return renew(self, k, scratch);
+    if (self->precision != CF_FULL_AUTO)
+        return renew(self, k, scratch);
+    return cf_full_convert(self, k, scratch); /* a renewal from A would not bring the digits back */
 }
 
 static void look_after(cf_full *self, const cf_table *k, double *scratch)
 {
     const int64_t now = self->health.updates, n = self->n;
     if (now >= self->next_renewal) {
-        renew(self, k, scratch);
         self->next_renewal = 2 * now;
+        renew(self, k, scratch);
     }
     if (now >= self->next_probe) {
         cf_full_health *h = &self->health;
@@ -230,8 +307,7 @@ static int product(cf_full *self, const cf_table *k, const double *x, double *v,
         return judge_q(*q);
     if (!cf_full_repair(self, k, scratch))
         return CF_ENOTPOSITIVE;
-    k->symv(&self->b, x, v);
-    *q = k->dot(self->n, x, v);
+    cf_full_look(self, k, x, scratch, v, q);
     return judge_q(*q);
 }
 
@@ -266,7 +342,9 @@ int cf_full_judge(const cf_full *self, const double *x, double c, double size)
 int cf_full_propose(cf_full *self, const cf_table *k, const double *x, double c, double *scratch,
                     double *v, double *q)
 {
-    const int kind = cf_full_judge(self, x, c, k->dot(self->n, x, x));
+    const double size = k->dot(self->n, x, x);
+    const int kind = cf_full_judge(self, x, c, size);
+    self->converts = c * size > self->steepest;
     *q = 0.0;
     if (kind != CF_FULL_NOTHING)
         return kind == CF_OK ? product(self, k, x, v, scratch, q) : kind;
@@ -300,6 +378,8 @@ void cf_full_accept(cf_full *self, const cf_table *k, const double *x, double c,
         return;
     const ptrdiff_t padded = cf_pad(self->n);
     const double root = sqrt(1.0 / (1.0 / c + q));
+    if (self->converts)
+        cf_full_convert(self, k, scratch);
     if (self->robust) {
         double same; /* q, but for rounding */
         k->ud_quad(&self->b, self->w, x, scratch, &same);
@@ -371,6 +451,7 @@ static int update(cf_full *self, const cf_table *k, const double *x, double c, d
         return CF_OK;
     }
     const int status = product(self, k, x, v, rest, q);
+    self->converts = c * size > self->steepest;
     if (status == CF_OK)
         cf_full_accept(self, k, x, c, v, *q, rest);
     return status;
@@ -419,6 +500,7 @@ void cf_full_drop(cf_full *self, const cf_table *k, const double *x, const doubl
     if (!(q > 0.0 && q < 1.0))
         return;
     widen(self, k, -1.0, v, q, scratch);
+    cf_full_steepen(self);
     cf_full_note(self, k, x, -1.0, q, scratch);
 }
 
@@ -439,44 +521,11 @@ void cf_full_scale(cf_full *self, const cf_table *k, int half)
     for (ptrdiff_t p = 0; p < self->pending; p++)
         self->weight[p] *= up;
     self->ridge *= up;
+    self->steepest *= up;
     self->logdet += 2.0 * half * (double)self->n * k->log_one(2.0);
 }
 
 /* --- another A --------------------------------------------------------------------------- */
-
-/* log det A of the robust form, whose factors are right at every moment. */
-static double robust_logdet(const cf_full *self, const cf_table *k)
-{
-    double sum = 0.0;
-    for (ptrdiff_t i = 0; i < self->n; i++)
-        sum -= k->log_one(self->w[i]);
-    return sum;
-}
-
-/* U and D of the robust form from A = L L^T: D = 1 / diag(L)^2 and U^T = diag(L) L^-1. */
-static int factor(cf_full *self, const cf_table *k, double *scratch)
-{
-    const ptrdiff_t n = self->n, padded = cf_pad(n);
-    cf_cholesky l = {scratch, scratch + cf_panels_size(n), 0};
-    double *unit = l.inv + padded, *u = unit + padded;
-    empty_block(self, k);
-    if (k->cholesky_factor(&self->a, &l) != CF_OK)
-        return 0;
-    memset(unit, 0, (size_t)padded * sizeof *unit);
-    for (ptrdiff_t j = 0; j < n; j++) {
-        memset(u, 0, (size_t)padded * sizeof *u);
-        unit[j] = 1.0;
-        k->cholesky_forward_from(&l, j / 8 * 8, unit, u);
-        unit[j] = 0.0;
-        self->w[j] = l.inv[j] * l.inv[j];
-        for (ptrdiff_t i = j + 1; i < n; i++)
-            cf_triangle_row(&self->b, i)[j] = u[i] / l.inv[i];
-    }
-    self->logdet = robust_logdet(self, k);
-    self->last_renewal = self->health.updates;
-    self->health.renewals++;
-    return 1;
-}
 
 int cf_full_renew(cf_full *self, const cf_table *k, double *scratch)
 {
@@ -492,6 +541,7 @@ int cf_full_place(cf_full *self, const cf_table *k, const double *a, ptrdiff_t l
     if (!cf_full_renew(self, k, scratch))
         return CF_ENOTPOSITIVE;
     self->ridge = cf_full_least(self, k);
+    cf_full_steepen(self);
     return self->ridge > 0.0 && self->ridge <= DBL_MAX ? CF_OK : CF_ENONFINITE;
 }
 

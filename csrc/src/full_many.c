@@ -103,7 +103,7 @@ int cf_full_sample(const cf_full *self, const cf_table *k, double scale, ptrdiff
     const ptrdiff_t n = self->n, size = cf_panels_size(n), padded = cf_pad(n);
     cf_triangle a = {scratch, n, 0};
     cf_cholesky l = {scratch + size, scratch + 2 * size, 0};
-    double *u = scratch + 2 * size + padded;
+    double *u = self->robust ? scratch : scratch + 2 * size + padded; /* a vector is enough there */
     memset(u, 0, (size_t)padded * sizeof *u);
     if (!self->robust) {
         copy_matrix(self, k, &a);

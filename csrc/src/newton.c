@@ -10,7 +10,8 @@ ptrdiff_t cf_newton_step_scratch(ptrdiff_t n) { return cf_pad(n) + cf_full_scrat
 
 ptrdiff_t cf_newton_scratch(ptrdiff_t n)
 {
-    return cf_newton_step_scratch(n) + cf_pad(n) + cf_ball_scratch(n, 0) + cf_ball_scratch(n, 1);
+    return cf_newton_step_scratch(n) + 18 * cf_pad(n) + cf_ball_scratch(n, 0) +
+           cf_ball_scratch(n, 1);
 }
 
 int cf_newton_begin(cf_full *self, const cf_table *k, double c, double gain, const double *x,
@@ -28,7 +29,9 @@ int cf_newton_begin(cf_full *self, const cf_table *k, double c, double gain, con
     return k->all_finite(n, w_new) ? CF_OK : CF_ENONFINITE;
 }
 
-void cf_newton_term(const cf_full *self, const cf_newton_step *step, double *term)
+/* The new inverse of the fast form is b - term term^T. */
+static void new_term(const cf_full *self, const cf_newton_step *step,
+                     double *term)
 {
     const ptrdiff_t padded = cf_pad(self->n);
     if (step->q == 0.0) { /* nothing new, but the old one may still be pending */
@@ -38,6 +41,50 @@ void cf_newton_term(const cf_full *self, const cf_newton_step *step, double *ter
     const double root = sqrt(1.0 / (1.0 / step->c + step->q));
     for (ptrdiff_t i = 0; i < padded; i++)
         term[i] = root * step->v[i];
+}
+
+/* U D U^T in place of U^T and D: row i of the product is made of the rows from i on. */
+static void multiply_out(const cf_triangle *ut, const cf_table *k, const double *d)
+{
+    for (ptrdiff_t i = 0; i < ut->n; i++) {
+        double *out = cf_triangle_row(ut, i);
+        for (ptrdiff_t j = 0; j < i; j++)
+            out[j] *= d[i];
+        out[i] = d[i];
+        for (ptrdiff_t l = i + 1; l < ut->n; l++) {
+            const double *row = cf_triangle_row(ut, l);
+            k->axpy(i + 1, d[l] * row[i], row, out);
+        }
+    }
+}
+
+int cf_newton_inverse(cf_full *self, const cf_table *k, const double *x, double c, double *scratch)
+{
+    const ptrdiff_t n = self->n, padded = cf_pad(n), size = cf_panels_size(n);
+    const cf_triangle b = {scratch, n, 0};
+    double *d = scratch + size, *f = d + padded, *rest = f + padded, q;
+    if (self->converts)
+        cf_full_convert(self, k, scratch);
+    if (!self->robust)
+        return 0;
+    memcpy(scratch, self->b.data, (size_t)size * sizeof *scratch);
+    memcpy(d, self->w, (size_t)padded * sizeof *d);
+    k->ud_quad(&b, d, x, f, &q);
+    k->ud_update(&b, d, c, f, rest);
+    multiply_out(&b, k, d);
+    return 1;
+}
+
+cf_triangle cf_newton_after(cf_full *self, const cf_table *k, const double *x,
+                            const cf_newton_step *step, double *term)
+{
+    const cf_triangle b = {step->work, self->n, 0};
+    if (step->q == 0.0 || !cf_newton_inverse(self, k, x, step->c, step->work)) {
+        new_term(self, step, term);
+        return self->b;
+    }
+    memset(term, 0, (size_t)cf_pad(self->n) * sizeof *term);
+    return b;
 }
 
 void cf_newton_accept(cf_full *self, const cf_table *k, const double *x,
@@ -66,17 +113,64 @@ static int within(const cf_table *k, ptrdiff_t n, const double *w, double limit)
     return sqrt(sum) <= ldexp(limit, -exponent);
 }
 
-int cf_newton_into_ball(cf_full *self, const cf_table *k, const cf_newton *move,
+/* w = M^-1 z with M = I + lam B to the last digits of each entry, not only of the longest: by the
+ * factor and its residuals, lam by Newton's method on the length. Lanczos gives what it begins with,
+ * in the norm. `scratch`: what a fallback of the ball takes and 16 vectors. */
+static int polish(const cf_table *k, const cf_triangle *b, double radius, const double *z, double *w,
+                  double *lam, double *scratch)
+{
+    const ptrdiff_t n = b->n, padded = cf_pad(n), size = cf_panels_size(n);
+    const cf_triangle m = {scratch, n, 0};
+    cf_cholesky l = {scratch + size, scratch + 2 * size, 0};
+    double *x = l.inv + padded, *r = x + padded, *u = r + padded;
+    memset(x, 0, (size_t)(3 * padded) * sizeof *x);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const double *row = cf_triangle_row(b, i);
+        double *out = cf_triangle_row(&m, i);
+        for (ptrdiff_t j = 0; j <= i; j++)
+            out[j] = *lam * row[j];
+        out[i] += 1.0;
+        x[i] = w[i];
+    }
+    if (k->cholesky_factor(&m, &l) != CF_OK)
+        return CF_ENOTPOSITIVE;
+    for (int turn = 0; turn < 6; turn++) {
+        k->symv(b, x, u);
+        for (ptrdiff_t i = 0; i < n; i++)
+            r[i] = z[i] - x[i] - *lam * u[i];
+        k->cholesky_forward(&l, r, r);
+        k->cholesky_backward(&l, r, r);
+        k->axpy(n, 1.0, r, x);
+        if (turn % 2) { /* d x / d lam = -M^-1 B x */
+            k->symv(b, x, r);
+            k->cholesky_forward(&l, r, r);
+            k->cholesky_backward(&l, r, r);
+            const double length = sqrt(k->dot(n, x, x)), slope = -k->dot(n, x, r) / length;
+            const double by = length / radius * (radius - length) / slope;
+            if (slope < 0.0 && fabs(by) <= 0.5 * *lam)
+                *lam += by;
+        }
+    }
+    memcpy(w, x, (size_t)n * sizeof *w);
+    return k->all_finite(n, w) ? CF_OK : CF_ENONFINITE;
+}
+
+int cf_newton_into_ball(cf_full *self, const cf_table *k, const cf_newton *move, const double *x,
                         const cf_newton_step *step, double *w_new, double *lam, double *scratch)
 {
     if (within(k, self->n, w_new, move->limit)) {
         *lam = 0.0;
         return CF_OK;
     }
-    double *term = scratch, *lanczos = term + cf_pad(self->n);
-    cf_newton_term(self, step, term);
-    return cf_ball_project_less(k, &self->b, 1, term, w_new, move->radius, w_new, lam, lanczos,
-                                lanczos + cf_ball_scratch(self->n, 0), NULL);
+    double *term = scratch, *z = term + cf_pad(self->n), *lanczos = z + cf_pad(self->n);
+    double *fallback = lanczos + cf_ball_scratch(self->n, 0);
+    const cf_triangle b = cf_newton_after(self, k, x, step, term);
+    memcpy(z, w_new, (size_t)self->n * sizeof *z);
+    const int status = cf_ball_project_less(k, &b, 1, term, z, move->radius, w_new, lam, lanczos,
+                                            fallback, NULL);
+    if (status != CF_OK || b.data == self->b.data || *lam == 0.0)
+        return status;
+    return polish(k, &b, move->radius, z, w_new, lam, fallback);
 }
 
 int cf_newton_ball(cf_full *self, const cf_table *k, const cf_newton *move, const double *x,
@@ -85,7 +179,7 @@ int cf_newton_ball(cf_full *self, const cf_table *k, const cf_newton *move, cons
     cf_newton_step step;
     int status = cf_newton_begin(self, k, move->c, move->gain, x, w, w_new, scratch, &step);
     if (status == CF_OK)
-        status = cf_newton_into_ball(self, k, move, &step, w_new, lam,
+        status = cf_newton_into_ball(self, k, move, x, &step, w_new, lam,
                                      scratch + cf_newton_step_scratch(self->n));
     if (status == CF_OK)
         cf_newton_accept(self, k, x, &step);

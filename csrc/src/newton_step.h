@@ -18,11 +18,13 @@ int cf_newton_begin(cf_full *self, const cf_table *k, double c, double gain, con
 
 /* w_new from the step's end into the ball, in the norm of the new A; scratch: what
  * cf_newton_scratch has beyond the step's. */
-int cf_newton_into_ball(cf_full *self, const cf_table *k, const cf_newton *move,
+int cf_newton_into_ball(cf_full *self, const cf_table *k, const cf_newton *move, const double *x,
                         const cf_newton_step *step, double *w_new, double *lam, double *scratch);
 
-/* The new inverse is b - term term^T: cf_pad(n) doubles. */
-void cf_newton_term(const cf_full *self, const cf_newton_step *step, double *term);
+/* B and a term of cf_pad(n) doubles such that the new inverse is B - term term^T. B is that of self
+ * or, of the robust form, in the step's work until `accept`. */
+cf_triangle cf_newton_after(cf_full *self, const cf_table *k, const double *x,
+                            const cf_newton_step *step, double *term);
 
 /* A += c x x^T. */
 void cf_newton_accept(cf_full *self, const cf_table *k, const double *x,

@@ -119,6 +119,7 @@ int cf_past_update(cf_past *self, cf_full *full, const cf_table *k, const double
                           ? least
                           : full->ridge * (1.0 + c / self->scale * *q);
         self->lowered = 1;
+        cf_full_steepen(full);
     }
     *q /= self->scale;
     return status;

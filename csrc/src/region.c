@@ -107,14 +107,14 @@ static void shift(const cf_region *set, double by, double *w)
         w[i] += by;
 }
 
-static int into_faces(const cf_region *set, const cf_full *self, const cf_table *k,
+static int into_faces(const cf_region *set, cf_full *self, const cf_table *k, const double *x,
                       const cf_newton_step *step, double *w_new, signed char *face,
                       double *scratch)
 {
     const cf_faces faces = faces_of(set);
-    cf_newton_term(self, step, scratch);
+    const cf_triangle b = cf_newton_after(self, k, x, step, scratch);
     shift(set, -set->floor, w_new);
-    const int status = cf_faces_project_less(k, &self->b, scratch, &faces, w_new, w_new, face,
+    const int status = cf_faces_project_less(k, &b, scratch, &faces, w_new, w_new, face,
                                              scratch + cf_pad(set->n), NULL);
     shift(set, set->floor, w_new);
     return status;
@@ -135,9 +135,9 @@ int cf_region_newton(const cf_region *set, cf_full *self, const cf_table *k, dou
         return CF_OK;
     }
     if (set->kind == CF_REGION_BALL)
-        status = cf_newton_into_ball(self, k, &move, &step, w_new, lam, rest);
+        status = cf_newton_into_ball(self, k, &move, x, &step, w_new, lam, rest);
     else
-        status = into_faces(set, self, k, &step, w_new, face, rest);
+        status = into_faces(set, self, k, x, &step, w_new, face, rest);
     if (status == CF_OK)
         cf_newton_accept(self, k, x, &step);
     return status;

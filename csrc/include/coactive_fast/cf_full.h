@@ -5,7 +5,14 @@
  * carried along (else A would drift by u sqrt(t) cond too, unseen), and B is made anew from A
  * (Cholesky) after n, 2n, 4n, ... updates, where a probe of ||A B v - v|| finds more than
  * CF_FULL_DRIFT, and where a q <= 0 shows the damage; by drift at most once in n updates.
- * The robust form keeps B = U D U^T instead (cf_ud.h): loses only u sqrt(cond), needs no renewal.
+ * The robust form keeps B = U D U^T instead (cf_ud.h, Bierman 1977): q to the last digits whatever
+ * the scales of the columns, no renewal.
+ *
+ * An update divides what A^-1 has along x by 1 + c q, and with it as many of its digits are gone from
+ * the fast form. c x.x ||A^-1|| bounds c q, and bounds what all updates since the last renewal have
+ * divided by; where it passes CF_FULL_STEEP (1e-9 of q lost), or where a renewal finds columns so
+ * correlated that A itself has lost as much (CF_FULL_CORRELATED), the precision decides:
+ * CF_FULL_AUTO converts to the robust form, once and for all, before that update; CF_FULL_FAST goes on.
  *
  * Cost of an update: one pass over B (the pending term is applied while it is read for the next
  * product: 3 fma an element), 1/16 pass over A. Probes and renewals: O(n^2) an update, amortised.
@@ -21,6 +28,11 @@
 #define CF_FULL_NOTHING 1 /* no status of the library: see cf_full_judge */
 #define CF_FULL_MARGIN 1e-6 /* of 1 + c q, below which no downdate is made */
 #define CF_FULL_COSTLY 1e-3 /* of 1 + c q, below which the inverse is made anew after one */
+#define CF_FULL_STEEP 4e6   /* of c x.x ||A^-1||: 2^-52 of it is 1e-9 */
+#define CF_FULL_CORRELATED 1e8 /* of A_ii (A^-1)_ii, the variance inflation of column i */
+#define CF_FULL_FAST 0
+#define CF_FULL_ROBUST 1
+#define CF_FULL_AUTO 2
 
 typedef struct cf_full_health {
     int64_t updates;        /* that changed something */
@@ -38,7 +50,10 @@ typedef struct cf_full_health {
 typedef struct cf_full {
     ptrdiff_t n;
     double ridge;      /* > 0: A >= ridge I, what A began with or a bound from cf_full_least */
-    int robust;
+    int precision;     /* CF_FULL_FAST, CF_FULL_ROBUST or CF_FULL_AUTO: as asked for */
+    int robust;        /* the form it has now */
+    int converts;      /* the update that was proposed last is too steep for the fast form */
+    double steepest;   /* c x.x beyond which an update is; DBL_MAX where that does not matter */
     cf_triangle b, a;  /* panels */
     float *low;        /* what the sums in a lost to rounding (rank_block) */
     double *w;         /* the pending term, or D */
@@ -55,7 +70,7 @@ ptrdiff_t cf_full_size(ptrdiff_t n);    /* doubles of state; negative: n is too 
 ptrdiff_t cf_full_scratch(ptrdiff_t n); /* doubles of scratch for the functions below */
 
 /* A = ridge I in `memory` (cf_full_size(n) doubles on a CF_LINE, owned by the caller). */
-void cf_full_init(cf_full *self, ptrdiff_t n, double ridge, int robust, const cf_table *k,
+void cf_full_init(cf_full *self, ptrdiff_t n, double ridge, int precision, const cf_table *k,
                   double *memory);
 /* The same arrays at another place: after the memory was copied. */
 void cf_full_attach(cf_full *self, double *memory);
@@ -110,6 +125,11 @@ int cf_full_place(cf_full *self, const cf_table *k, const double *a, ptrdiff_t l
 int cf_full_lift(cf_full *self, const cf_table *k, double more, double *scratch);
 /* A number below all eigenvalues of A: half of 1 / trace(A^-1). O(n), in the robust form O(n^2). */
 double cf_full_least(const cf_full *self, const cf_table *k);
+/* From the fast form to the robust one. 0: A is not positive definite in float64, which takes more
+ * than lost digits; nothing but health.failed changes. */
+int cf_full_convert(cf_full *self, const cf_table *k, double *scratch);
+/* `steepest` by the ridge alone: after A lost something, or ridge was set. */
+void cf_full_steepen(cf_full *self);
 /* y = A^-1 x; y has cf_pad(n) doubles. Reads only. */
 void cf_full_solve(const cf_full *self, const cf_table *k, const double *x, double *scratch,
                    double *y);

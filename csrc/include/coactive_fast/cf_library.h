@@ -49,7 +49,7 @@
                            cf_faces_report *report))                                             \
     F(ptrdiff_t, full_size, (ptrdiff_t n))                                                       \
     F(ptrdiff_t, full_scratch, (ptrdiff_t n))                                                    \
-    F(void, full_init, (cf_full * self, ptrdiff_t n, double ridge, int robust,                   \
+    F(void, full_init, (cf_full * self, ptrdiff_t n, double ridge, int precision,                \
                         const cf_table *k, double *memory))                                      \
     F(void, full_attach, (cf_full * self, double *memory))                                       \
     F(int, full_update, (cf_full * self, const cf_table *k, const double *x, double c,           \
@@ -193,7 +193,10 @@
                           int64_t slot))                                                         \
     F(int, fleet_seen_whole, (const cf_fleet *self, uint8_t *seen, int64_t slot))                \
     F(int, log_read_lines, (cf_log * self, const cf_log_heads *heads, int bare,                  \
-                            const char *text, ptrdiff_t length))
+                            const char *text, ptrdiff_t length))                                 \
+    F(int, full_convert, (cf_full * self, const cf_table *k, double *scratch))                   \
+    F(int, newton_inverse, (cf_full * self, const cf_table *k, const double *x, double c,        \
+                            double *scratch))
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_library {
