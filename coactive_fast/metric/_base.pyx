@@ -17,7 +17,7 @@ from coactive_fast._arrays cimport (
 )
 from coactive_fast._guard cimport Guard
 from coactive_fast._table cimport (
-    CF_BLOCK, CF_FULL_AUTO, CF_FULL_FAST, CF_FULL_ROBUST, CF_FULL_STEEP, CF_OK, cf_full,
+    CF_BLOCK, CF_FULL_AUTO, CF_FULL_FAST, CF_FULL_ROBUST, CF_OK, cf_full,
     cf_full_health, cf_get_library, cf_get_table, cf_library, cf_pad,
     cf_past, cf_table, cf_triangle_row,
 )
@@ -479,16 +479,14 @@ cdef class Stored(Entries):
         return {"precision": self._form(), **health, "residual": now}
 
     cdef int _ask_for(self, int precision) except -1:
-        cdef bint same = self.core.precision == precision and self.core.steepest > 0.0
+        cdef bint same = self.core.precision == precision
         if precision == CF_FULL_ROBUST and not self.core.robust:
             raise ValueError("the metric must be of the robust form")
         if precision == CF_FULL_FAST and self.core.robust:
             raise ValueError("the metric must be of the fast form")
         self.core.precision = precision
         if not same or self.core.robust:
-            self.core.steepest = DBL_MAX
-            if precision == CF_FULL_AUTO and not self.core.robust:
-                self.core.steepest = CF_FULL_STEEP * self.core.ridge
+            L.full_steepen(&self.core)
         return 0
 
     cdef str _form(self):

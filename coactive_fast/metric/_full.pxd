@@ -17,6 +17,7 @@ cdef class Full(Stored):
     cdef int _check_room(self, np.ndarray x, np.ndarray weights, double *buffer) except -1
     cdef np.ndarray _dense(self)
     cdef Full _copied(self)
+    cdef void _write_matrix(self, np.ndarray a) noexcept
     cdef np.ndarray _rows(self)
     cdef Full _joined(self, Full other)
     cdef int _fade(self, double f, fader act) except -1

@@ -6,14 +6,15 @@ cimport numpy as np
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, fabs
 from libc.stddef cimport size_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from coactive_fast._arrays cimport (
     as_square, data_of, new_vector, refuse, refuse_non_finite, row_stride,
 )
 from coactive_fast._table cimport (
     CF_ENOTPOSITIVE, CF_EVALUE, CF_OK, cf_full, cf_full_rows, cf_get_library,
-    cf_get_table, cf_library, cf_pad, cf_past, cf_table, cf_triangle_row,
+    cf_get_table, cf_library, cf_pad, cf_panels_size, cf_past, cf_table,
+    cf_triangle_row,
 )
 from coactive_fast.metric._base cimport (
     Entries, Stored, as_change, as_factor, as_ridge, as_weights, dense_row, dense_rows, placed,
@@ -287,14 +288,13 @@ cdef class Full(Stored):
                              "decay(1.0) first")
         if self.core.robust or theirs.core.robust:
             sum = self._joined(theirs)
-            self.memory, sum.memory = sum.memory, self.memory
-            self.core, self.past = sum.core, sum.past
-            return 0
-        matrix = theirs.matrix() + self._dense()
-        matrix[numpy.diag_indices(self.core.n)] -= self.past.ridge
-        sum = <Full>placed(Full, matrix, self.past.ridge, self.precision, "other")
+        else:
+            matrix = theirs.matrix() + self._dense()
+            matrix[numpy.diag_indices(self.core.n)] -= self.past.ridge
+            sum = <Full>placed(Full, matrix, self.past.ridge, self.precision, "other")
         if not (self.past.lowered or theirs.past.lowered):
-            sum.core.ridge, sum.past.lowered = self.past.ridge, False
+            sum.core.ridge, sum.past.lowered = self.past.ridge / sum.past.scale, False
+            L.full_steepen(&sum.core)
         sum.core.health = self.core.health
         sum.core.health.renewals += 1
         sum._count_from(self.core.health.updates + theirs.core.health.updates)
@@ -322,7 +322,17 @@ cdef class Full(Stored):
                                        -self.past.ridge, sum.scratch, &q)
         if status != CF_OK:
             refuse(status, "other must make a positive definite matrix")
+        sum._write_matrix(sum._dense() / sum.past.scale)  # no row of negative weight is left
         return sum
+
+    cdef void _write_matrix(self, np.ndarray a) noexcept:
+        """The A that is stored beside the factors of the robust form."""
+        cdef Py_ssize_t i, n = self.core.n
+        for i in range(n):
+            memcpy(cf_triangle_row(&self.core.a, i), data_of(a) + i * n,
+                   <size_t>(i + 1) * sizeof(double))
+        memset(self.core.low, 0, <size_t>cf_panels_size(n) * sizeof(float))
+        self.core.pending = 0
 
     cdef Full _copied(self):
         """A copy, for who holds the lock of a changing method."""
@@ -366,9 +376,8 @@ cdef class Full(Stored):
             self.core.logdet -= K.log_one(self.core.w[j] * ridge)
             for i in range(j):
                 cf_triangle_row(&self.core.b, j)[i] = data_of(U)[i * n + j]
-            for i in range(j + 1):
-                cf_triangle_row(&self.core.a, j)[i] = data_of(A)[j * n + i]
             cf_triangle_row(&self.core.b, j)[j] = 0.0
+        self._write_matrix(A)
         self.core.robust = 1
         self._count_from(0)
         self._ask_for(self.core.precision)

@@ -195,6 +195,7 @@
     F(int, log_read_lines, (cf_log * self, const cf_log_heads *heads, int bare,                  \
                             const char *text, ptrdiff_t length))                                 \
     F(int, full_convert, (cf_full * self, const cf_table *k, double *scratch))                   \
+    F(void, full_steepen, (cf_full * self))                                                      \
     F(int, newton_inverse, (cf_full * self, const cf_table *k, const double *x, double c,        \
                             double *scratch))
 

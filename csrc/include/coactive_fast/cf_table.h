@@ -41,7 +41,7 @@
 #include "cf_ud.h"
 
 /* The number of what both tables and the structs they take look like. */
-#define CF_ABI 1
+#define CF_ABI 2
 
 #define CF_KERNELS(K)                                                                            \
     CF_DENSE_KERNELS(K)                                                                          \
