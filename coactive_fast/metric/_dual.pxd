@@ -9,6 +9,14 @@ from coactive_fast._table cimport cf_cholesky, cf_postings, cf_row
 from coactive_fast.learner._state cimport State
 from coactive_fast.rows._rows cimport Forms
 
+cdef enum:
+    # What c k(x, x) may be at the most, times the ridge: rounding of the factor is then some 1e-9
+    # of the ridge for each row stored.
+    MOST_OWN = 1 << 24
+
+# Raises where a row passes that.
+cdef int refuse_own(double own, double ridge) except -1
+
 cdef enum Form:
     UNDECIDED = 0
     DENSE = 1

@@ -61,6 +61,16 @@ cdef class _Weighted(Gram):
         return 0
 
 
+cdef double MOST_LOST = 1e9  # of k(x, x) / ridge over what the rows stored leave of it
+
+
+cdef int refuse_own(double own, double ridge) except -1:
+    if not own / ridge < MOST_OWN:
+        raise ValueError(f"x is too large: k(x, x) must be below {<int>MOST_OWN} times the ridge, got "
+                         f"{own / ridge:g} times it; scale the columns, or use the full covariance")
+    return 0
+
+
 cdef class Dual(Metric):
     """Dual(*, kernel="linear", kernel_params=None, ridge=1.0, window=None, budget=None, \
 tolerance=0.01)\n--\n
@@ -80,7 +90,8 @@ tolerance=0.01)\n--\n
     kernel_params : dict, optional
         By name: gamma (default 1 / number of features), coef0 (1), degree (3), as in scikit-learn.
     ridge : float, default 1.0
-        Greater than 0.
+        Greater than 0. A row with ``c k(x, x)`` of 2^24 times the ridge or more is refused, and so
+        is a reading that rounding leaves fewer than six digits of.
     window : int, optional
         Only the last `window` rows stay: the oldest leaves by a rank-one update of the factor.
     budget : int, optional
@@ -220,8 +231,7 @@ tolerance=0.01)\n--\n
             u = self._solved(&row, forms, &own)
             if own == 0.0:
                 return 0.0
-            if not weight * own / self.ridge < 1e308:
-                raise ValueError("x is too large: c k(x, x) / ridge overflows")
+            refuse_own(weight * own, self.ridge)
             if self.budget is None:
                 q = self._update_exact(&row, forms, weight, own, u)
             else:
@@ -305,6 +315,9 @@ tolerance=0.01)\n--\n
             q = self._rest(own, u) / self.ridge
             if self.budget is not None:
                 q = self.inner.quad(self._coordinates(u)) + q
+            if own / self.ridge > MOST_LOST * q:
+                raise ValueError("x has lost its digits: phi(x)^T A^-1 phi(x) is below 1e-9 of "
+                                 "k(x, x) / ridge; scale the columns, or use Full")
             return self._finite(q)
         finally:
             self.guard.end_read()

@@ -188,6 +188,7 @@ cdef class DualRidges(Ridges):
             return CF_ENONFINITE
         with gil:
             try:
+                refuse_own(s.own, self.ridge)
                 self.make_place(s, i)
             except BaseException as error:
                 self.errors.keep(error)

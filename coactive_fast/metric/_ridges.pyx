@@ -20,7 +20,7 @@ from coactive_fast._table cimport (
 )
 from coactive_fast.learner._engine cimport Model
 from coactive_fast.learner._state cimport State
-from coactive_fast.metric._dual cimport SPARSE
+from coactive_fast.metric._dual cimport SPARSE, refuse_own
 from coactive_fast.metric._base cimport code_of
 from coactive_fast.metric._full cimport Full
 from coactive_fast.rows._rows cimport Scratch, place_of, write_out

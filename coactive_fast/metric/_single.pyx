@@ -21,6 +21,7 @@ from coactive_fast._table cimport (
 )
 from coactive_fast.learner._engine cimport Model
 from coactive_fast.learner._state cimport State, table_from, vector_of
+from coactive_fast.metric._dual cimport MOST_OWN, refuse_own
 from coactive_fast.rows._rows cimport Rows, place_of
 
 from coactive_fast._memory import refuse_beyond_limit

@@ -6,8 +6,6 @@ cdef enum:
     SIDES = 6        # rows of a block: a multiple of what the kernels take at once
     WORK = 2000000000  # flops of a block, some 30 ms: a signal must not wait for long
 
-cdef double LARGE_OWN = ldexp(1.0, 44)  # times ridge: rounding of k(x, x) is then some of the ridge
-
 
 cdef class DualRidge(Single):
     """All examples learned are kept, or the last `window` ones.
@@ -207,7 +205,7 @@ cdef class DualRidge(Single):
     cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
         cdef int status = CF_OK
         if self.own != 0.0:
-            if not self.own / self.ridge < LARGE_OWN:
+            if not self.own / self.ridge < MOST_OWN:
                 return CF_EVALUE
             status = self.store(s, y)
         if status == CF_OK:
@@ -246,8 +244,7 @@ cdef class DualRidge(Single):
     cdef int raise_error(self, int status) except -1:
         self.gram.kept.raise_error()
         if status == CF_EVALUE:
-            raise ValueError(f"x is too large: k(x, x) must be below {LARGE_OWN:g} times the "
-                             f"ridge, got {self.own:g}; beyond that rounding drowns a margin")
+            refuse_own(self.own, self.ridge)
         return 0
 
     # --- state --------------------------------------------------------------------------------

@@ -422,7 +422,8 @@ cdef class FullRidges(Ridges):
 
     cdef dict health(self):
         cdef Py_ssize_t i
-        found = {"precision": numpy.full(self.k, "robust" if self.precision == "robust" else "fast")}
+        found = {"precision": numpy.full(self.k, "robust" if self.precision == "robust" else "fast",
+                                         dtype="U6")}
         for i in range(self.k if self.d else 0):
             found["precision"][i] = (<Full>self.fulls[i])._form()
         found.update({name: numpy.zeros(self.k, dtype=numpy.int64) for name in COUNTS})

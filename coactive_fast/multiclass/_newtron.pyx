@@ -8,8 +8,8 @@ from libc.string cimport memcpy
 
 from coactive_fast._arrays cimport data_of, new_doubles, product_of
 from coactive_fast._table cimport (
-    CF_ENONFINITE, CF_FULL_AUTO, CF_OK, cf_get_library, cf_get_table, cf_library, cf_newton,
-    cf_pad, cf_table,
+    CF_ENONFINITE, CF_EVALUE, CF_FULL_FAST, CF_FULL_STEEP, CF_OK, cf_get_library, cf_get_table,
+    cf_library, cf_newton, cf_pad, cf_table,
 )
 from coactive_fast.learner._engine cimport Model
 from coactive_fast.learner._state cimport State, vector_of
@@ -60,6 +60,14 @@ cdef class Newtron(Lines):
     def __dealloc__(self):
         L.free(self.memory)
 
+    cdef int raise_error(self, int status) except -1:
+        """The classes share each gradient, with opposite signs: what separates them is lost in the
+        digits of a large one, in every form of A."""
+        if status == CF_EVALUE:
+            raise ValueError("x is too large: with covariance=\"full\" the columns must be scaled, such "
+                             f"that beta norm_bound g.g of a gradient g is at most {CF_FULL_STEEP:g}")
+        return 0
+
     cdef int adopt(self, Model other) except -1:
         """Everything but the bound, which shapes A."""
         cdef Newtron o = <Newtron?>other
@@ -70,7 +78,8 @@ cdef class Newtron(Lines):
         cdef Full metric
         if self.whole and self.held != n:
             refuse_matrix(self.k, n)
-            metric = Full(product_of(self.k, n, "a matrix"), ridge=1.0 / self.bound)
+            metric = Full(product_of(self.k, n, "a matrix"), ridge=1.0 / self.bound,
+                          precision="fast")
             self.take_over(vectors(self.k * n), metric, n)
         elif self.whole and self.metric.core.n < self.k * n:
             self.enlarge()
@@ -94,7 +103,7 @@ cdef class Newtron(Lines):
         matrix = numpy.zeros((more, more))
         numpy.fill_diagonal(matrix, 1.0 / self.bound)
         matrix[:n, :n] = self.metric.matrix()
-        metric = Full.from_matrix(matrix, 1.0 / self.bound)
+        metric = Full.from_matrix(matrix, 1.0 / self.bound, precision="fast")
         block = vectors(more)
         memcpy(block, self.z, <size_t>n * sizeof(double))
         self.take_over(block, <Full>metric, self.held)
@@ -154,6 +163,8 @@ cdef class Newtron(Lines):
         size = step * step * K.ridge_square(&s.row)
         if not (size <= MOST and curve * size <= MOST and self.bound * size <= MOST):
             return CF_ENONFINITE
+        if self.whole and curve * size * self.bound > CF_FULL_STEEP:
+            return CF_EVALUE
         if size > 0.0:
             status = self.along_all(s, curve) if self.whole else self.along_lines(s, curve)
         if status == CF_OK:
@@ -240,7 +251,7 @@ cdef class Newtron(Lines):
             metric = <Full?>Full.from_state(part.given)
             if n % d:
                 state.refuse("metric", "over whole classes")
-            metric._ask_for(CF_FULL_AUTO)
+            metric._ask_for(CF_FULL_FAST)
             self.take_over(vectors(n), metric, d)
             state.load("z", n, self.z)
         Lines.restore(self, state)
