@@ -135,7 +135,8 @@ class Rewards(Regressions):
 
     def give(self, learner, content):
         state = learner._engine.state()
-        forms = [one.told(self.ridge, self.parameters["precision"]) for one in content["regressions"]]
+        precision = self.parameters["precision"]
+        forms = [one.told(self.ridge, precision) for one in content["regressions"]]
         state.update(k=len(forms), d=forms[0]["d"], learned=content["rounds"], forms=forms)
         learner._engine.restore(state)
         if "generator" in content:

@@ -194,10 +194,10 @@ class Confidit(_Spread, MulticlassLearner, ToldRightOrWrong):
         Returns
         -------
         dict of str to ndarray of shape (K,)
-            For each class: precision ("fast" or "robust", the form in use); updates; probes of the drift; renewals of the inverse from A;
-            repairs (renewals because some ``x^T A^-1 x`` was not positive); failed (renewals
-            that were not possible); last_residual and worst_residual of the probes. Empty for
-            other covariances.
+            For each class: precision ("fast" or "robust", the form in use); updates; probes of the
+            drift; renewals of the inverse from A; repairs (renewals because some ``x^T A^-1 x``
+            was not positive); failed (renewals that were not possible); last_residual and
+            worst_residual of the probes. Empty for other covariances.
 
         Examples
         --------

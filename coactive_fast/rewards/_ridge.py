@@ -41,7 +41,9 @@ def regression(link, covariance, ridge, forget, max_features, precision):
         if form is FullForm:
             raise ValueError('max_features goes with covariance="diagonal" only')
     words = {"most": most, "logistic": logistic}
-    given = (ridge, forget, logistic) if form is DiagonalForm else (ridge, forget, logistic, precision)
+    given: tuple[object, ...] = (ridge, forget, logistic)
+    if form is FullForm:
+        given = (*given, precision)
     return lambda k: lambda: Regressions(k, ridge, lambda: form(*given)), words
 
 
