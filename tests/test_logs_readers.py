@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 
+import children
 import numpy as np
 import pytest
 import scipy.sparse
@@ -203,6 +204,41 @@ def test_a_learner_lives_on_it():
     log = read("\n".join([LINE, LINE.replace('"_labelIndex":1', '"_labelIndex":0')] * 20))
     assert len(replay(LinearBandit(seed=0), log, seed=1)) > 0
     assert evaluate([0.5, 0.5] * 40, log, force=True).value == 1.0
+
+
+# --- long texts -----------------------------------------------------------------------------------
+
+ESCAPES = [r"\n", r"\"", r"\\", r"\/", r"\b", r"\f", r"\r", r"\t", r"\u00e9", r"\u20AC", r"\u007c",
+           r"\ud834\udd1e", "é", ""]
+PLACES = ['"{0}":"{1}"', '"n":{{"{0}":"{1}"}}', '"n":[{{"{0}":"{1}"}}]',
+          '"n":{{"m":{{"o":{{"{0}":"{1}","{1}":1}}}}}}', '"{1}":{{"{0}":"{1}"}}',
+          '"_text":"{1} {0}"', '"_passed over":"{0}{1}"']
+HEAD = '{"_label_cost":1,"_label_probability":0.5,"_labelIndex":0,"c":{"_multi":[{"x":1,'
+
+
+def long_line(key, text):
+    """Read as the json module has it, wherever the texts stand."""
+    for place in PLACES:
+        line = HEAD + place.format(key, text) + "}]}}\n"
+        assert read(line).feature_names == logs_read.from_vw(line.encode()).feature_names
+
+
+def long_lines(escape):
+    for other in (":", "a"):
+        for text in (escape + f"{other}x" * 66_000, f"{escape}{other}{escape}x" * 13_000):
+            long_line("k", text)
+            long_line(text, f"{escape}{other}" * 300)
+
+
+@children.forks
+def test_the_line_that_overflowed():
+    children.run(long_line, "a", "\\n" + "a:" * 66_000)
+
+
+@children.forks
+@pytest.mark.parametrize("escape", ESCAPES)
+def test_long_texts_with_escapes(escape):
+    children.run(long_lines, escape, seconds=120)
 
 
 # --- what is refused ------------------------------------------------------------------------------
