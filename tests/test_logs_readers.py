@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from coactive_fast import LinearBandit
-from coactive_fast.logs import BanditLog, _scan, evaluate, replay
+from coactive_fast import LinearBandit, _memory
+from coactive_fast.logs import BanditLog, evaluate, replay
 from coactive_fast.reference import logs_read
 
 LINE = ('{"_label_cost":-1.0,"_label_probability":0.5,"_label_Action":2,"_labelIndex":1,'
@@ -355,7 +355,7 @@ def test_pdrop_is_the_same_throughout():
 
 
 def test_a_line_that_is_too_long(monkeypatch):
-    monkeypatch.setattr(_scan, "LONGEST", 1 << 20)
+    monkeypatch.setattr(_memory, "longest_line", 1 << 20)
     long = LINE.replace('"x"', '"' + "x" * (3 << 20) + '"')
     assert refused(f"{LINE}\n{long}\n{LINE}") == \
         "the file: line 2: a line is longer than 1 MiB"

@@ -232,7 +232,7 @@ def test_bad_options(options, error, words):
 def test_a_polars_frame_is_refused_in_words():
     polars = pytest.importorskip("polars")
     for kind in (polars.DataFrame, polars.LazyFrame):
-        with pytest.raises(TypeError, match=f"a pandas or pyarrow table.* a polars {kind.__name__}"):
+        with pytest.raises(TypeError, match=f"got a polars {kind.__name__} "):
             BanditLog.from_table(kind(columns()), **OPTIONS)
     check(BanditLog.from_table(dict(polars.DataFrame(columns()).to_dict()), **OPTIONS))
     if importlib.util.find_spec("pyarrow"):
