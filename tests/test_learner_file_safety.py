@@ -1,4 +1,5 @@
-"""The state file is the old one or the new one at every moment, and lies where it should."""
+"""The state file is the old one or the new one at every moment, and lies where it should; what
+stands in one from elsewhere takes neither time nor memory without bounds."""
 
 import errno
 import json
@@ -10,10 +11,12 @@ import sys
 import tempfile
 import threading
 
+import children
 import numpy as np
 import pytest
-from state_files import assert_state, python
+from state_files import assert_state, forge, python
 
+import coactive_fast as cf
 from coactive_fast.learner import _file
 
 HEAD = {"name": "x", "rounds": 3}
@@ -420,3 +423,170 @@ def test_signals_while_writing(path):
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
     assert count > 0
+
+
+# --- files from elsewhere ---------------------------------------------------------------------
+
+MEMORY = 2**28  # bytes that refusing one may take
+
+
+def nested(kind, depth):
+    found = 1
+    for _ in range(depth):
+        found = {"tuple": {"@tuple": [found]}, "list": [found], "object": {"x": found},
+                 "dict": {"@dict": [["x", found]]}}[kind]
+    return found
+
+
+def learned():
+    """Learners, and the parameter by which one takes its memory."""
+    x = np.ones((1, 3))
+    for make in (cf.Confidit, cf.MulticlassPerceptron, cf.MulticlassSecondOrderPerceptron,
+                 cf.MulticlassAROW, cf.Banditron, cf.Newtron,
+                 lambda k: cf.Confidit(k, covariance="full"),
+                 lambda k: cf.Confidit(k, covariance="kernel")):
+        learner = make(3)
+        yield learner, "n_classes"
+        yield learner.clone(), "n_classes"
+        learner.run(x, [1])
+    bandit = cf.ArmBandit(3)
+    bandit.learn(x[0], 1, 1.0)
+    yield bandit, "n_arms"
+    for make in (cf.OGD, cf.ONS):
+        yield make(3, cf.Ball(1.0), 0.5), "dimension"
+    yield cf.DikinFTRL(3, eta=0.1), "dimension"
+    yield cf.ONSEG(3, cf.Ball(1.0), delta=0.1, gamma=0.2), "dimension"
+
+
+def refuses(path, words, *, error=ValueError):
+    before = children.peak()
+    with pytest.raises(error, match=words) as caught:
+        cf.load(path)
+    assert str(path) in str(caught.value)
+    assert children.peak() - before < MEMORY
+
+
+def sizes_beyond_the_state(path, size):
+    for learner, name in learned():
+        learner.save(path)
+        head, arrays = _file.read(path)
+        assert head["learner"]["parameters"][name] == 3
+        head["learner"]["parameters"][name] = size
+        forge(path, head, arrays)
+        refuses(path, f"{name} is {size}, and nothing in the state is so long")
+
+
+@children.forks
+@pytest.mark.parametrize("size", [10**8, 2**40, 2**62])
+def test_a_size_that_the_state_does_not_have(path, size):
+    children.run(sizes_beyond_the_state, str(path), size, seconds=20)
+
+
+def seeds(path, parts, words):
+    cf.Banditron(3, seed=np.random.SeedSequence(1)).save(path)
+    head, arrays = _file.read(path)
+    assert head["learner"]["parameters"]["seed"] == {"@seeds": [1, {"@tuple": []}, 4, 0]}
+    head["learner"]["parameters"]["seed"] = {"@seeds": parts}
+    forge(path, head, arrays)
+    refuses(path, words)
+
+
+@children.forks
+@pytest.mark.parametrize("parts, words", [
+    ([1, [], 2**18, 0], "pool_size must be at most 4096, got 262144"),
+    ([1, [], 2**62, 0], "pool_size must be at most 4096"), ([1, [], 4.0, 0], "pool_size must be"),
+    ([1, [], 3, 0], "pool"), ([["0x" + "f" * 10**6], [], 4, 0], "are too long"),
+    ([[1] * 10**5, [], 4096, 0], "are too long"), ([1, [1] * 10**5, 4096, 0], "are too long"),
+    ([1, [], 4, -1], "n_children"), ([1, [], 4, 2**70], "n_children"),
+    ([1, [], 4, "x"], "n_children"), ([1, [], 4], "."),
+], ids=lambda value: str(value)[:30])
+def test_seeds_that_take_for_ever(path, parts, words):
+    children.run(seeds, str(path), parts, words, seconds=10)
+
+
+def test_seeds_that_are_taken(path):
+    for sequence in (np.random.SeedSequence(pool_size=8), np.random.SeedSequence([1, 2**200]),
+                     np.random.SeedSequence(3).spawn(2)[1]):
+        learner = cf.Banditron(3, seed=sequence)
+        learner.save(path)
+        assert cf.load(path).choose([1.0]) == learner.choose([1.0])
+    with pytest.raises(ValueError, match="pool_size must be at most 4096"):
+        cf.Banditron(3, seed=np.random.SeedSequence(pool_size=4097)).save(path)
+
+
+def deep(path, kind, depth):
+    cf.Confidit(3).save(path)
+    head, arrays = _file.read(path)
+    for part in ("parameters", "state", "beside"):
+        changed = {**head, "learner": {**head["learner"]}}
+        (changed if part == "beside" else changed["learner"])[part] = {"x": nested(kind, depth)}
+        forge(path, changed, arrays)
+        refuses(path, "more than 100 lists and dicts within each other|damaged header")
+
+
+@children.forks
+@pytest.mark.parametrize("kind, depth", [
+    (kind, depth) for kind, most in [("tuple", 450), ("list", 900), ("object", 900), ("dict", 300)]
+    for depth in (100, most)])
+def test_nesting(path, kind, depth):
+    children.run(deep, str(path), kind, depth, seconds=10)
+
+
+def test_nesting_that_is_saved_is_read(path):
+    head = {"x": nested("list", 99)}
+    _file.write(path, head, {})
+    assert _file.read(path)[0] == head
+    with pytest.raises(ValueError, match="no more than 100 lists and dicts within each other"):
+        _file.write(path, {"x": nested("list", 100)}, {})
+    with pytest.raises(ValueError, match="no more than 100"):
+        circle = []
+        circle.append(circle)
+        _file.write(path, {"x": circle}, {})
+    assert _file.read(path)[0] == head
+
+
+@pytest.mark.parametrize("value", [
+    7, "x", None, True, 1.5, [], [1], {}, {"x": 1}, {"@float": "inf"}, {"@tuple": [1]},
+    {"@dict": [[1, 2]]}, {"@array": "a"}, {"@seeds": [1, [], 4, 0]},
+    {"@thing": "Ball", "fields": {"radius": 1.0}}, {"@missing": "Mine"}, {"@learner": "Nobody"},
+], ids=str)
+def test_a_file_of_something_else(path, value):
+    forge(path, {"package": "x", "learner": value}, {"a": np.ones(3)})
+    for task in (None, cf.Confidit(3)):
+        with pytest.raises(ValueError, match=r"state.cf: "):
+            cf.load(path, task=task)
+    forge(path, {"package": "x"}, {})
+    refuses(path, "it holds no learner")
+
+
+def test_an_array_stands_once(path):
+    """Else a small file could stand for any number of copies."""
+    learner = cf.Confidit(3)
+    learner.run(np.ones((1, 3)), [1])
+    learner.save(path)
+    head, arrays = _file.read(path)
+    state = dict((key, value) for key, value in head["learner"]["state"]["@dict"])
+    assert state["weights"] != state["second"]
+    state["second"] = state["weights"]
+    head["learner"]["state"]["@dict"] = [list(pair) for pair in state.items()]
+    forge(path, head, arrays)
+    refuses(path, "'a0'")
+
+
+def long_header(path):
+    """Of 60 MB, in a file that is no longer than that."""
+    from coactive_fast import _memory
+
+    cf.Confidit(3).save(path)
+    head, arrays = _file.read(path)
+    forge(path, {**head, "beside": [[]] * 20_000_000}, arrays)
+    _memory.limit = 2.0**30
+    before = children.peak()
+    with pytest.raises(MemoryError, match="the parsed header of a file, .* bytes, takes"):
+        cf.load(path)
+    assert children.peak() - before < MEMORY
+
+
+@children.forks
+def test_a_header_beyond_memory(path):
+    children.run(long_header, str(path), seconds=60)

@@ -28,6 +28,8 @@ import struct
 
 import numpy as np
 
+from .._memory import refuse_beyond_limit
+
 MAGIC = b"\x89COACT\r\n"  # the line end tells a file that went through a text-mode transfer
 FORMAT = 1
 PREAMBLE = struct.Struct("<8sIQ")
@@ -36,6 +38,8 @@ ALIGNMENT = 64
 CHUNK = 1 << 24  # bytes between two moments at which Ctrl-C is heard: some 10 ms
 # no long double: the same name means other bytes on other machines
 DTYPES = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
+DEPTH = 100  # lists and dicts within each other, in a head: states have less than 20
+PARSED = 24.0  # bytes that one of a header takes when it was parsed, at the most
 ENTRY = {"name", "dtype", "shape", "order", "offset", "nbytes"}
 
 
@@ -49,8 +53,8 @@ def write(path, head, arrays):
         a hard link is not. A process killed while it writes leaves a hidden file
         ``.coactive_fast-*.tmp`` beside it, of no use to anyone.
     head : dict
-        Of str keys and None, bool, int, finite float, str, list and dict to any depth. All comes
-        back exactly, but for a tuple, which comes back as a list.
+        Of str keys and None, bool, int, finite float, str, list and dict, at most 100 of these
+        within each other. All comes back exactly, but for a tuple, which comes back as a list.
     arrays : dict of str to ndarray or Streamed
         Bool, integer or floating point (not long double), of any shape. Strided and big-endian
         ones come back contiguous and in the machine's own order. Who calls sees to it that they
@@ -225,18 +229,21 @@ def _dtype(name, array):
     return dtype
 
 
-def _check_plain(value, where):
-    """Refuses what JSON would not give back."""
+def _check_plain(value, where, depth=0):
+    """Refuses what JSON would not give back, and what `read` refuses."""
+    if depth > DEPTH:
+        raise ValueError(f"{where[:60]}... must have no more than {DEPTH} lists and dicts within "
+                         "each other")
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{where} must be finite, got {value}: JSON has no such number")
     if isinstance(value, (list, tuple)):
         for i, item in enumerate(value):
-            _check_plain(item, f"{where}[{i}]")
+            _check_plain(item, f"{where}[{i}]", depth + 1)
     elif isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):
                 raise TypeError(f"{where} must have keys that are strings, got {key!r}")
-            _check_plain(item, f"{where}[{key!r}]")
+            _check_plain(item, f"{where}[{key!r}]", depth + 1)
     elif not isinstance(value, (bool, int, float, str)) and value is not None:
         raise TypeError(f"{where} must be plain data (None, bool, int, float, str, list, dict), "
                         f"got {type(value).__name__}")
@@ -321,6 +328,8 @@ class _Reader:
         self.digest.update(start)
         self.position = len(start)
         self.require(length, "its header")
+        refuse_beyond_limit(PARSED * length, f"the parsed header of a file, {length} bytes,",
+                            "no state has such a one")
         text = bytearray(length)
         self.fill(memoryview(text))
         return self.parsed(text)
@@ -333,6 +342,9 @@ class _Reader:
         kinds = {"head": dict, "arrays": list}
         if not isinstance(header, dict) or {k: type(v) for k, v in header.items()} != kinds:
             raise _Damaged("has an inconsistent header: it must hold 'head' and 'arrays'")
+        if _is_deep(header["head"]):
+            raise _Damaged(f"has an inconsistent header: more than {DEPTH} lists and dicts within "
+                           "each other")
         return header
 
     def checked(self, entry):
@@ -356,6 +368,8 @@ class _Reader:
         return name, np.dtype(dtype), shape
 
     def array(self, dtype, shape):
+        refuse_beyond_limit(float(math.prod(shape)) * dtype.itemsize, "an array of a file",
+                            "a machine with more memory can read it")
         try:
             array = np.empty(shape, dtype)
         except (ValueError, OverflowError) as error:  # too many dimensions, or 0 times too much
@@ -387,6 +401,15 @@ class _Reader:
 
 def _is_size(n):
     return type(n) is int and 0 <= n < 2**63
+
+
+def _is_deep(value):
+    """Whether there are more than `DEPTH` lists and dicts within each other."""
+    level = [value]
+    for _ in range(DEPTH):
+        level = [inner for one in level for inner in (one.values() if type(one) is dict else one)
+                 if type(inner) in (dict, list)]
+    return bool(level)
 
 
 def _refuse_constant(name):
