@@ -65,7 +65,8 @@ def interrupted_at(line, path):
     return seen
 
 
-def test_interrupted_at_every_line(path):
+def test_interrupted_at_every_line(path, monkeypatch):
+    monkeypatch.setattr(_file, "PLACES", 3)
     lines = interrupted_at(0, path)
     found = []
     for line in range(1, lines + 1):
@@ -169,7 +170,7 @@ sizes = (150_000, 100_000)
 states = [({"n": n, "size": size}, {"x": np.full(size, float(n)), "y": np.full(9, n)})
           for n, size in enumerate(sizes)]
 random = random.Random(7)
-told = {"killed": 0, "in the middle": 0, "found": [0, 0]}
+told = {"killed": 0, "in the middle": 0, "found": [0, 0], "most left": 0}
 start = time.monotonic()
 for _ in range(5):
     _file.write(path, *states[0])
@@ -200,8 +201,9 @@ for _ in range(kills):
     told["found"][n] += 1
     left = [name for name in os.listdir(folder) if name.endswith(".tmp")]
     told["in the middle"] += bool(left)
-    for name in left:
-        os.unlink(os.path.join(folder, name))
+    told["most left"] = max(told["most left"], len(left))
+_file.write(path + " too", {}, {})
+told["files"] = sorted(os.listdir(folder))
 print(json.dumps(told))
 '''
 
@@ -213,6 +215,190 @@ def test_killed_two_hundred_times(path):
     told = json.loads(done.stdout)
     assert told["killed"] == sum(told["found"]) == 200
     assert told["in the middle"] > 0 and all(told["found"])
+    assert told["most left"] == 1  # the first save of the next process has removed it
+    assert told["files"] == [path.name, f"{path.name} too"]
+
+
+# --- what killed processes leave ------------------------------------------------------------
+
+forking = pytest.mark.skipif(_file.fcntl is None or not hasattr(os, "fork"),
+                             reason="needs locks and fork")
+
+
+class Saver:
+    """A child that saves and stops in the middle, until it is told to go on, or killed."""
+
+    def __init__(self, path, value):
+        self.begun, begun = os.pipe()
+        go, self.go = os.pipe()
+        self.child = os.fork()
+        if self.child == 0:
+            try:
+                os.close(self.go)
+
+                def pieces():
+                    yield np.full(1000, value)
+                    os.write(begun, b".")
+                    os.read(go, 1)
+                    yield np.full(1000, value)
+
+                _file.write(path, {}, {"a": _file.Streamed(np.float64, (2000,), pieces())})
+                os._exit(0)
+            except BaseException as error:
+                os.write(2, f"{error!r}".encode())
+            finally:
+                os._exit(1)
+        os.close(begun), os.close(go)
+        assert os.read(self.begun, 1) == b"."
+
+    def end(self, kill):
+        if kill:
+            os.kill(self.child, signal.SIGKILL)
+        else:
+            os.write(self.go, b".")
+        status = os.waitpid(self.child, 0)[1]
+        os.close(self.begun), os.close(self.go)
+        assert os.WIFSIGNALED(status) if kill else status == 0
+
+
+def temporary(folder):
+    return sorted(p.name for p in folder.glob(".*.tmp"))
+
+
+def some_die(folder):
+    tmp_path = pathlib.Path(folder)
+    savers = [Saver(tmp_path / f"{i}.cf", float(i)) for i in range(9)]
+    before = temporary(tmp_path)
+    assert len(before) == 9
+    for i in (0, 3, 4, 8):
+        savers[i].end(kill=True)
+    assert temporary(tmp_path) == before
+    _file.write(tmp_path / "new.cf", *NEW)
+    assert_state(tmp_path / "new.cf", *NEW)
+    assert len(temporary(tmp_path)) == 5
+    more = [Saver(tmp_path / f"{i}.cf", float(i)) for i in (3, 9)]  # under names that were free
+    for saver in [savers[i] for i in (1, 2, 5, 6, 7)] + more:
+        saver.end(kill=False)
+    assert temporary(tmp_path) == []
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(
+        [*(f"{i}.cf" for i in (1, 2, 3, 5, 6, 7, 9)), "new.cf"])
+    for i in (1, 2, 3, 5, 6, 7, 9):
+        assert_state(tmp_path / f"{i}.cf", {}, {"a": np.full(2000, float(i))})
+
+
+@forking
+def test_what_killed_processes_left_goes_and_what_lives_stays(tmp_path):
+    children.run(some_die, str(tmp_path))
+
+
+@forking
+def test_files_of_others_stay(tmp_path):
+    """Whatever has one of the names and is no plain file of ours, and all other names."""
+    user = tmp_path / "user"
+    user.write_text("mine")
+    kept = {place: tmp_path / f".coactive_fast-{place}.tmp" for place in range(6)}
+    kept[0].mkdir()
+    kept[1].symlink_to(user)
+    os.link(user, kept[2])
+    os.mkfifo(kept[3])
+    kept[4].symlink_to("nowhere")
+    kept[5].write_text("of somebody else")
+    try:
+        os.chown(kept[5], 65534, 65534)
+    except OSError:
+        kept.pop(5).unlink()
+    for name in (".coactive_fast-64.tmp", ".coactive_fast-0123456789abcdef.tmp",
+                 ".coactive_fast-x.tmp", ".coactive_fast-.tmp", "coactive_fast-1.tmp",
+                 ".coactive_fast-00.tmp", ".coactive_fast-7.tmp.old"):
+        kept[name] = tmp_path / name
+        kept[name].write_text(name)
+    before = {name: os.lstat(p) for name, p in kept.items()}
+    for state in (OLD, NEW):
+        _file.write(tmp_path / "state.cf", *state)
+    for name, p in kept.items():
+        after = os.lstat(p)
+        assert (after.st_ino, after.st_mode, after.st_size) == (
+            before[name].st_ino, before[name].st_mode, before[name].st_size), name
+    assert user.read_text() == "mine" and len(list(tmp_path.iterdir())) == len(kept) + 2
+
+
+RACE = '''
+import os, random, signal, sys, time
+import numpy as np
+from coactive_fast.learner import _file
+
+folder, lives, deaths = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+
+
+def save(name, number):
+    value = number % 251
+    _file.write(os.path.join(folder, name), {"n": value}, {"a": np.full(2000, value)})
+
+
+def forked(work):
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+            os._exit(0)
+        except BaseException as error:
+            os.write(2, repr(error).encode() + b"\\n")
+        finally:
+            os._exit(1)
+    return child
+
+
+def some(name, count):
+    for i in range(count):
+        save(name, i)
+        head, arrays = _file.read(os.path.join(folder, name))
+        assert (arrays["a"] == head["n"]).all()
+
+
+def for_ever(name):
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        save(name, 0)
+
+
+living = [forked(lambda i=i: some(f"{i % 3}.cf", 150)) for i in range(lives)]
+random = random.Random(3)
+for _ in range(deaths):
+    child = forked(lambda: for_ever("dying.cf"))
+    time.sleep(random.uniform(0.005, 0.03))
+    os.kill(child, signal.SIGKILL)
+    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
+assert [os.waitpid(child, 0)[1] for child in living] == [0] * lives
+save("last.cf", 0)
+found = sorted(os.listdir(folder))
+assert found == ["0.cf", "1.cf", "2.cf", "dying.cf", "last.cf"], found
+print("all is well")
+'''
+
+
+@forking
+def test_savers_beside_each_other_and_beside_dying_ones(tmp_path):
+    done = python(RACE, tmp_path, 5, 60)
+    assert done.stdout.strip() == "all is well", done.stderr
+
+
+@pytest.mark.skipif(_file.fcntl is None, reason="needs locks")
+@pytest.mark.parametrize("how", ["no locks", "no module", "all taken"])
+def test_without_a_numbered_name(path, monkeypatch, how):
+    def none(*arguments):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    if how == "no locks":
+        monkeypatch.setattr(_file.fcntl, "flock", none)
+    elif how == "no module":
+        monkeypatch.setattr(_file, "fcntl", None)
+    else:
+        monkeypatch.setattr(_file, "PLACES", 0)
+    _file.write(path, *OLD)
+    assert assert_old_or_new(path) == "old"
+    with pytest.raises(ValueError, match="do not fill it"):
+        _file.write(path, {}, {"a": _file.Streamed(np.float64, (3,), [np.ones(2)])})
+    assert assert_old_or_new(path) == "old"
 
 
 # --- paths, links and permissions -----------------------------------------------------------
