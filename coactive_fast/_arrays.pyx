@@ -17,6 +17,9 @@ cdef const cf_table *K = cf_get_table()
 
 cdef Py_ssize_t MOST_NUMBERS = <Py_ssize_t>1 << 56  # in one piece of memory
 
+cdef enum:
+    LARGE = 1 << 20  # items of scratch from which on the limit of memory is asked
+
 
 cdef bint is_sparse(object value):
     """A scipy.sparse matrix or array of any format; nothing of the object itself is asked."""
@@ -170,10 +173,14 @@ cdef np.ndarray new_indices(Py_ssize_t n):
 
 
 cdef void *take_scratch(Py_ssize_t count, size_t size) except? NULL:
-    """Scratch of the library, to be given back with cf_library.free; NULL for none."""
+    """Scratch of the library, to be given back with cf_library.free; NULL for none. A count below
+    0 is one that overflowed."""
     cdef void *block
-    if count <= 0:
+    if count == 0:
         return NULL
+    if count < 0 or count > LARGE:
+        product_of(count, <Py_ssize_t>size, "scratch")
+        refuse_beyond_limit(<double>count * size, "scratch", "smaller arguments take less")
     block = cf_get_library().alloc(<size_t>count, size)
     if block == NULL:
         raise MemoryError(f"{count} times {size} bytes of scratch")

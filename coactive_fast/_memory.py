@@ -1,4 +1,5 @@
-"""How much memory there is to be had: asked before a growing state takes it."""
+"""How much memory there is to be had: asked before a growing state takes it, and before what
+comes from outside (the width of a row, a line, the head of a file) does."""
 
 import os
 from pathlib import Path
@@ -20,6 +21,7 @@ def available():
 
 
 limit = available()
+longest_line = 1 << 26  # bytes, of any file that is read; and of a round of text in several lines
 
 
 def refuse_beyond_limit(needed, what, instead):
@@ -27,3 +29,8 @@ def refuse_beyond_limit(needed, what, instead):
     if needed > limit:
         raise MemoryError(f"{what} takes {int(needed)} bytes, and {limit:.0f} is all there is: "
                           f"{instead}")
+
+
+def refuse_long_line(name, number, what="line"):
+    """A `ValueError` that names the file and the line, which is longer than `longest_line`."""
+    raise ValueError(f"{name}: line {number}: a {what} is longer than {longest_line >> 20} MiB")

@@ -56,6 +56,14 @@ def can_limit_memory():
     return not any(name in maps for name in ("libasan", "libtsan", "libclang_rt"))
 
 
+def peak():
+    """Bytes of memory that this process has used at once, at the most."""
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
 class Server:
     """The process that forks; seen from the tests."""
 

@@ -2,9 +2,13 @@
 
 A child may ask for so many bytes more and no further; it goes on with a limit that is a little
 wider each time, so that every allocation of a round fails once.
+
+And what a file may take: a line without an end is refused, and a width before it takes memory.
 """
 
 import functools
+import gzip
+import io
 
 import children
 import layouts
@@ -13,6 +17,9 @@ import pytest
 import scipy.sparse
 
 import coactive_fast as cf
+from coactive_fast import _memory, data
+from coactive_fast.commands import _streams, _text
+from coactive_fast.data._open import opened
 
 STEPS = 28
 LONG, SQUARE = 400_000, 600  # features: where a learner keeps O(d) and where it keeps O(d^2)
@@ -211,3 +218,86 @@ def unit(d):
 @pytest.mark.parametrize("name", CASES)
 def test_memory_runs_out(name, rounds):
     children.run(with_ever_more_memory, name, rounds)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def text_of(path):
+    with opened(path) as (file, name):
+        return list(_text._blocks(file, name))
+
+
+READERS = {
+    "svmlight": data.load_svmlight,
+    "svmlight, dense": data.RankingData.from_svmlight,
+    "ratings": data.load_movielens,
+    "table": data.load_table,
+    "breast cancer": data.load_breast_cancer,
+    "prices": data.load_prices,
+    "terms": data.load_terms,
+    "documents": lambda path: data.load_rcv1(path, path),
+    "log as a table": lambda path: cf.logs.BanditLog.from_table(path),
+    "log of VW": lambda path: cf.logs.BanditLog.from_vw(path),
+    "clicks": lambda path: list(_streams.clicks(path)),
+    "text": text_of,
+}
+SMALL = 2**28  # more than a line may take, and less than what it took
+
+
+def a_long_line(name, path):
+    before = children.peak()
+    with pytest.raises(ValueError, match="line 2: a line is longer than 64 MiB"):
+        READERS[name](path)
+    assert children.peak() - before < SMALL
+
+
+@pytest.fixture(scope="module")
+def long_line(tmp_path_factory):
+    """Of 512 MB, packed into half a megabyte; the line before it is nothing."""
+    path = tmp_path_factory.mktemp("long") / "line.gz"
+    path.write_bytes(gzip.compress(b"\n") + 512 * gzip.compress(b"1" * 2**20))
+    assert path.stat().st_size < 2**20
+    return str(path)
+
+
+@children.forks
+@pytest.mark.parametrize("name", READERS)
+def test_a_line_without_an_end_is_refused(name, long_line):
+    children.run(a_long_line, name, long_line, seconds=60)
+
+
+def a_wide_row(dense):
+    """An index of a file is the width of its rows: asked for before they are written out."""
+    _memory.limit = 2.0**28
+    before = children.peak()
+    text = io.BytesIO(b"1 qid:1 3:1 134217728:1\n")
+    if dense:
+        with pytest.raises(MemoryError, match="1 dense rows of 134217728 features"):
+            data.RankingData.from_svmlight(text)
+    else:
+        assert data.load_svmlight(text)[0].shape == (1, 2**27)
+    assert children.peak() - before < SMALL
+
+
+@children.forks
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_file_of_wide_rows(dense):
+    children.run(a_wide_row, dense)
+
+
+def a_wide_table(name, mark):
+    """So many fields that their strings alone are more than memory."""
+    _memory.limit = 2.0**28
+    before = children.peak()
+    text = b"a" + f"{mark}1".encode() * 2**21 + b"\n"
+    with pytest.raises(MemoryError, match="line 1: a row of so many fields takes"):
+        READERS[name](io.BytesIO(text))
+    assert children.peak() - before < SMALL
+
+
+@children.forks
+@pytest.mark.parametrize("mark", [",", ";", " "])
+@pytest.mark.parametrize("name", ["table", "prices", "log as a table"])
+def test_a_header_of_many_fields(name, mark):
+    children.run(a_wide_table, name, mark)

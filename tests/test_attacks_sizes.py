@@ -4,6 +4,8 @@ A size may also be taken where nothing of it is needed yet (a window of 2^62 row
 is); the learner must then work.
 """
 
+import tempfile
+
 import children
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import scipy.sparse
 from layouts import TRUTH
 
 import coactive_fast as cf
+from coactive_fast import _memory
 
 REFUSALS = (ValueError, TypeError, MemoryError, OverflowError)
 MEMORY = 2**31
@@ -100,10 +103,10 @@ def metrics(metric):
 
 
 def far_column(make, told):
-    """A sparse row with an entry in the last of very many columns."""
+    """A sparse row with an entry in the last of very many columns, and one in another column."""
     def build(n):
         return make(), scipy.sparse.csr_array(
-            (np.ones(1), np.array([n - 1]), np.array([0, 1])), shape=(1, n))
+            (np.ones(2), np.array([3, n - 1]), np.array([0, 2])), shape=(1, n))
 
     def use(both):
         learner, row = both
@@ -115,6 +118,33 @@ def far_column(make, told):
 def learned(learner, row):
     learner.learn(row, 1, True)
     learner.predict(row)
+
+
+def all_of(*names):
+    """Methods that take a row, or one of them as a table."""
+    def use(learner, row):
+        for name in names:
+            try:
+                getattr(learner, name)(row)
+            except REFUSALS as error:
+                assert str(error)
+
+    return use
+
+
+def arms(learner, row):
+    learner.learn(row, learner.choose(row), 1.0)
+
+
+def diagonal(_, row):
+    metric = cf.metric.Diagonal(row.shape[1])
+    metric.update(row)
+    metric.quad(row)
+
+
+def fleet(_, row):
+    with tempfile.TemporaryDirectory() as folder, cf.Fleet(f"{folder}/f", cf.OnlineRidge()) as f:
+        f.learn(1, row, 1.0)
 
 
 SIZES = {
@@ -152,6 +182,32 @@ SIZES = {
     "column, Perceptron filter": far_column(
         cf.PerceptronFilter, lambda it, row: it.learn(row, True)),
     "column, metric.Dual": far_column(cf.metric.Dual, lambda it, row: it.update(row)),
+    "column, choose": far_column(lambda: cf.Confidit(3), all_of("choose", "predict")),
+    "column, choose full": far_column(
+        lambda: cf.Confidit(3, covariance="full"), all_of("choose", "decision_function")),
+    "column, choose projected": far_column(
+        lambda: cf.Confidit(3, covariance="full", projection=True), all_of("choose", "predict")),
+    "column, choose kernel": far_column(
+        lambda: cf.Confidit(3, covariance="kernel"), all_of("choose", "predict")),
+    "column, Newtron": far_column(
+        lambda: cf.Newtron(3, covariance="full", seed=1), all_of("choose", "predict")),
+    "column, forward": far_column(cf.RidgeFilter, all_of("forward", "margin", "margins")),
+    "column, forward in a window": far_column(
+        lambda: cf.RidgeFilter(window=3), all_of("forward", "margin", "margins")),
+    "column, forward kernel": far_column(
+        lambda: cf.RidgeFilter(covariance="kernel"), all_of("forward", "margin", "margins")),
+    "column, own kernel": far_column(
+        lambda: cf.RidgeFilter(covariance="kernel", kernel=lambda a, b: float(a @ b)),
+        lambda it, row: it.learn(row, True)),
+    "column, OnlineRidge": far_column(cf.OnlineRidge, lambda it, row: it.learn(row, 1.0)),
+    "column, ArmBandit": far_column(lambda: cf.ArmBandit(3), arms),
+    "column, LinearBandit": far_column(cf.LinearBandit, all_of("choose", "scores")),
+    "column, metric.Diagonal": far_column(lambda: None, diagonal),
+    "column, Fleet": far_column(lambda: None, fleet),
+    "column, Items": far_column(lambda: None, lambda _, row: cf.Items(row)),
+    "column, factorize": far_column(
+        lambda: None, lambda _, row: cf.data.factorize(row, rank=2, sweeps=1)),
+    "column, Squared": far_column(lambda: None, lambda _, row: cf.losses.Squared(row, [1.0])),
     "epochs": (lambda n: cf.Confidit(2), None),
     "places": (lambda n: cf.PreferencePerceptron(cf.Ranking(k=n)), rankings),
     "batch": (lambda n: cf.PreferencePerceptron(cf.Ranking(), batch=n), rankings),
@@ -206,6 +262,20 @@ def test_a_huge_size_is_refused_or_works(name):
             if len(wrong) == 2:
                 break
     assert not wrong, "\n".join(wrong)
+
+
+def within_the_limit(name):
+    """Where there is little memory, a row of many columns is refused before it takes any."""
+    _memory.limit = 2.0**28
+    before = children.peak()
+    a_size(name, str(2**27))
+    assert children.peak() - before < 2**29
+
+
+@children.forks
+@pytest.mark.parametrize("name", [name for name in SIZES if name.startswith("column")])
+def test_a_wide_row_asks_for_the_limit(name):
+    children.run(within_the_limit, name)
 
 
 @pytest.mark.parametrize("rounds", [2**31, 2**60, 2**62, 2**63, 2**64])

@@ -5,11 +5,12 @@ import io
 import os
 from pathlib import Path
 
+import children
 import numpy as np
 import pytest
 import scipy.sparse
 
-from coactive_fast import data
+from coactive_fast import _memory, data
 
 DATA = os.environ.get("COACTIVE_DATA")
 real = pytest.mark.skipif(not DATA, reason="COACTIVE_DATA does not name the folder of the data")
@@ -173,6 +174,19 @@ def test_progress_and_its_errors():
 def test_bad_arguments(options, message):
     with pytest.raises((ValueError, TypeError), match=message):
         data.factorize(options.pop("ratings", np.ones((2, 2))), **options)
+
+
+def too_many_factors(rank):
+    """More than memory, so many that their square overflows an int of C."""
+    _memory.limit = 2.0**30
+    with pytest.raises(MemoryError, match=f"{rank} features for each of 2 users and 2 items"):
+        data.factorize([[1.0, 2.0], [3.0, 4.0]], rank=rank)
+
+
+@children.forks
+@pytest.mark.parametrize("rank", [2**14, 2**16, 2**31, 2**60])
+def test_more_factors_than_memory(rank):
+    children.run(too_many_factors, rank, memory=2**30)
 
 
 def test_fit_user_weights(rng):

@@ -62,6 +62,8 @@ def test_rows_with_gaps():
     (b"1,2\n", {"drop": [0]}, "must have a column besides"),
     (b"1,2\n", {"delimiter": "|"}, "delimiter must be"),
     (b"1,2\n", {"missing": "zero"}, "missing must"),
+    (b"1,2\n3,\r4\n", {}, r"line 2: .* ',' between, got '3,\\r4': a carriage return"),
+    (b"1,2\n3," + b"4" * 131_073 + b"\n", {}, r"line 2: .*: field larger than field limit"),
     (b"1,2\n3,4\xff\n", {}, "line 2: must be text in UTF-8"), (b"1,2\n", {"dtype": int}, "dtype"),
     (b"1e300,2\n", {"dtype": np.float32}, "as float32 must be finite"),
 ])
@@ -110,6 +112,7 @@ def test_prices_and_their_dates():
     (b"d a\nx 1\ny 0\n", {"prices": True, "drop": ["d"]}, r"line 3: column 2 \(a\): a price must"),
     (b"a\n1e308\n1e-308\n", {"prices": True}, "beyond the range"),
     (b"a b\n1 2\n", {"drop": ["c"]}, "drop must name a column"),
+    (b"a,b\r1,2\r", {}, "line 1: .* got 'a,b.*: a carriage return stands inside of it"),
 ])
 def test_prices_that_are_refused(content, more, says):
     with pytest.raises(ValueError, match=says):

@@ -9,6 +9,7 @@ pytest.importorskip("hypothesis")
 from hypothesis import example, given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
+from coactive_fast import _memory  # noqa: E402
 from coactive_fast.logs import _scan, _vw  # noqa: E402
 from coactive_fast.reference import logs_read  # noqa: E402
 
@@ -89,7 +90,7 @@ def test_what_is_refused(text, bare, expected):
 
 
 def test_a_line_that_does_not_end(monkeypatch):
-    assert _scan.LONGEST == 1 << 26
+    assert _memory.longest_line == 1 << 26
     lines = _scan.Lines(Endless(), "x", _vw.Names(True).table, True, 1 << 22)
     with pytest.raises(ValueError, match="x: line 1: a line is longer than 64 MiB"):
         lines.advance()

@@ -5,12 +5,13 @@ import gzip
 import io
 import lzma
 
+import children
 import numpy as np
 import pytest
 import scipy.sparse
 
-from coactive_fast import LinearBandit
-from coactive_fast.logs import BanditLog, _scan, evaluate, replay
+from coactive_fast import LinearBandit, _memory
+from coactive_fast.logs import BanditLog, evaluate, replay
 from coactive_fast.reference import logs_read
 
 LINE = ('{"_label_cost":-1.0,"_label_probability":0.5,"_label_Action":2,"_labelIndex":1,'
@@ -205,6 +206,41 @@ def test_a_learner_lives_on_it():
     assert evaluate([0.5, 0.5] * 40, log, force=True).value == 1.0
 
 
+# --- long texts -----------------------------------------------------------------------------------
+
+ESCAPES = [r"\n", r"\"", r"\\", r"\/", r"\b", r"\f", r"\r", r"\t", r"\u00e9", r"\u20AC", r"\u007c",
+           r"\ud834\udd1e", "é", ""]
+PLACES = ['"{0}":"{1}"', '"n":{{"{0}":"{1}"}}', '"n":[{{"{0}":"{1}"}}]',
+          '"n":{{"m":{{"o":{{"{0}":"{1}","{1}":1}}}}}}', '"{1}":{{"{0}":"{1}"}}',
+          '"_text":"{1} {0}"', '"_passed over":"{0}{1}"']
+HEAD = '{"_label_cost":1,"_label_probability":0.5,"_labelIndex":0,"c":{"_multi":[{"x":1,'
+
+
+def long_line(key, text):
+    """Read as the json module has it, wherever the texts stand."""
+    for place in PLACES:
+        line = HEAD + place.format(key, text) + "}]}}\n"
+        assert read(line).feature_names == logs_read.from_vw(line.encode()).feature_names
+
+
+def long_lines(escape):
+    for other in (":", "a"):
+        for text in (escape + f"{other}x" * 66_000, f"{escape}{other}{escape}x" * 13_000):
+            long_line("k", text)
+            long_line(text, f"{escape}{other}" * 300)
+
+
+@children.forks
+def test_the_line_that_overflowed():
+    children.run(long_line, "a", "\\n" + "a:" * 66_000)
+
+
+@children.forks
+@pytest.mark.parametrize("escape", ESCAPES)
+def test_long_texts_with_escapes(escape):
+    children.run(long_lines, escape, seconds=120)
+
+
 # --- what is refused ------------------------------------------------------------------------------
 
 LABEL = "action:cost:probability"
@@ -319,7 +355,7 @@ def test_pdrop_is_the_same_throughout():
 
 
 def test_a_line_that_is_too_long(monkeypatch):
-    monkeypatch.setattr(_scan, "LONGEST", 1 << 20)
+    monkeypatch.setattr(_memory, "longest_line", 1 << 20)
     long = LINE.replace('"x"', '"' + "x" * (3 << 20) + '"')
     assert refused(f"{LINE}\n{long}\n{LINE}") == \
         "the file: line 2: a line is longer than 1 MiB"

@@ -126,6 +126,28 @@ def test_a_right_document(document):
     same("\n".join(document).encode(), format="dsjson")
 
 
+escapes = r'\n \" \\ \/ \b \f \r \t \u00e9 \u20AC \u007c \ud834\udd1e'.split()
+parts = st.sampled_from([*escapes, " ", ":", "|", "a", "bc", "é", "_"])
+long_text = st.tuples(st.lists(parts, max_size=12), st.integers(1, 40)).map(
+    lambda drawn: "".join(drawn[0]) * drawn[1])
+
+
+@given(st.lists(st.tuples(long_text, long_text), min_size=1, max_size=4), st.integers(0, 3),
+       st.integers(1, 64))
+@example([('\\n', '\\n' + 'a:' * 50)], 0, 1)
+def test_strings_with_escapes(pairs, depth, piece):
+    """Keys and values, in namespaces within namespaces, in buffers just long enough."""
+    inner = ",".join(f'"{key}":"{value}"' for key, value in pairs)
+    for key, _ in pairs[:depth]:
+        inner = f'"{key}":{{{inner}}}'
+    line = ('{"_label_cost":-1,"_labelIndex":0,"_label_probability":1,"c":{"_multi":[{"x":1,'
+            f'{inner}}}],{inner},"_text":"{pairs[0][1]}"}}}}\n')
+    whole = _scan.Rounds
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_scan, "Rounds", lambda *arguments: whole(*arguments, piece))
+        same(line.encode(), format="dsjson")
+
+
 @given(lines(), st.integers(1, 12), st.booleans())
 def test_columns_of_the_table(line, bits, chain):
     same(line.encode(), format="dsjson", hash_bits=bits, chain_hash=chain)

@@ -1,6 +1,7 @@
 """``BanditLog.from_table``: every kind of table gives the same log; what is refused."""
 
 import gzip
+import importlib.util
 import io
 
 import numpy as np
@@ -191,6 +192,8 @@ def test_progress_counts_rows(monkeypatch):
     ("round,chosen", "round,round", "'round' twice"),
     ("round,chosen", "rounds,chosen", "round must name a column of .* has rounds, chosen, .*got"),
     ("size,hour", "sizes,hour", "features must name a column .* got 'size'"),
+    ("a,1,1,0.5", "a,1,\r1,0.5", r"line 3: .* with ',' between, .*: a carriage return stands"),
+    ("9,6,8,u", "9,6,8," + 131_073 * "u", "line 5: .* between, .*: field larger than field limit"),
 ])
 def test_bad_tables(rows, old, new, words):
     assert old in TEXT
@@ -224,6 +227,16 @@ def test_bad_frames(changed, words):
 def test_bad_options(options, error, words):
     with pytest.raises(error, match=words):
         read(TEXT, **options)
+
+
+def test_a_polars_frame_is_refused_in_words():
+    polars = pytest.importorskip("polars")
+    for kind in (polars.DataFrame, polars.LazyFrame):
+        with pytest.raises(TypeError, match=f"got a polars {kind.__name__} "):
+            BanditLog.from_table(kind(columns()), **OPTIONS)
+    check(BanditLog.from_table(dict(polars.DataFrame(columns()).to_dict()), **OPTIONS))
+    if importlib.util.find_spec("pyarrow"):
+        check(BanditLog.from_table(polars.DataFrame(columns()).to_arrow(), **OPTIONS))
 
 
 def test_what_is_no_table(tmp_path):

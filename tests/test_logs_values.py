@@ -5,6 +5,7 @@ import math
 import signal
 import threading
 
+import children
 import numpy as np
 import pytest
 from logs_cases import arrays, golden, log_of, some_law, sparse
@@ -97,6 +98,20 @@ def test_doubly_robust_on_paper():
     first = 2.0 * 0.5 / 5.0            # by round 2; round 1 itself shows x = 0, which predicts 0
     z = [0.75 * first + 0.5 * (1.0 - 0.0), 0.0 + 3.0 * (0.5 - 0.0)]
     assert found.value == pytest.approx(np.mean(z))
+
+
+def many_folds(folds, groups):
+    log = log_of(arrays(np.random.default_rng(3), 14, groups="numbers" if groups else None))
+    pi = some_law(np.random.default_rng(4), log.offsets)
+    words = {"estimator": "dr", "folds": folds, "force": True}
+    agree(evaluate(pi, log, **words), twin.evaluate(pi, log, **words))
+
+
+@children.forks
+@pytest.mark.parametrize("groups", [False, True])
+@pytest.mark.parametrize("folds", [14, 300, 20_000, 10**6, 2**31])
+def test_folds_that_are_empty_cost_nothing(folds, groups):
+    children.run(many_folds, folds, groups, seconds=20)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

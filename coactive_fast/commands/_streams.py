@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coactive_fast import data
-from coactive_fast.data._open import DAMAGED, PACKED, opened
+from coactive_fast.data._open import DAMAGED, PACKED, numbered, opened
 from coactive_fast.learner import _file
 
 from . import Trouble
@@ -164,7 +164,7 @@ def clicks(path, told=True, documents=None):
     `documents` has ``features(query)``, for the lines that have none of their own.
     """
     with source(path) as file:
-        for number, line in enumerate(io.BufferedReader(file), 1):
+        for number, line in numbered(file, file.name):
             line = line.removeprefix(BOM) if number == 1 else line
             if not line.isspace():
                 where = f"{file.name}: line {number}"

@@ -17,6 +17,7 @@ import math
 import numpy as np
 import scipy.sparse
 
+from coactive_fast import _memory
 from coactive_fast.learner._extras import require
 
 from . import Trouble, _rows, _streams
@@ -139,7 +140,7 @@ class TextRows(_rows.Rows):
         self.words = self.start.copy() if self.count else self.start
         number = 0
         with _streams.source(self.path) as file:
-            for lines in _blocks(file):
+            for lines in _blocks(file, self.name):
                 texts, labels, places = [], [], []
                 for line in lines:
                     number += 1
@@ -193,12 +194,18 @@ def _is_number(one):
         return False
 
 
-def _blocks(file):
+def _blocks(file, name):
     """Lists of whole lines, as many as there are to be had at once."""
-    rest, buffer = b"", bytearray(PIECE)
+    rest, buffer, number = bytearray(), bytearray(PIECE), 1
     while got := file.readinto(buffer):
-        *lines, rest = (rest + buffer[:got]).split(b"\n")
-        if lines:
+        end = buffer.rfind(b"\n", 0, got)
+        if end >= 0:
+            lines = bytes(rest + buffer[:end]).split(b"\n")
             yield lines
+            number += len(lines)
+            rest.clear()
+        rest += buffer[end + 1:got]
+        if len(rest) > _memory.longest_line:
+            _memory.refuse_long_line(name, number)
     if rest:
-        yield [rest]
+        yield [bytes(rest)]

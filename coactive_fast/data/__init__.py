@@ -14,6 +14,8 @@
 ``make_confidit``, ``make_filtering``, ``make_simple_filter``   the papers' own models of labels
 ``load_prices``                     price relatives of shares
 ``standardize``, ``minmax``         scaling of features and labels, as a record
+
+A line of a file may be 64 MiB long; a longer one is a `ValueError` with the file and its number.
 """
 
 from ._choose import FactorChoice, choose_factors

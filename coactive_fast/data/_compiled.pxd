@@ -14,7 +14,8 @@ cdef class Pieces:
 
     cdef int make_room(self) except -1
     cdef int read(self, const char *begin) except -1
-    cdef int refuse_length(self) except -1
+    cdef int64_t lines_before(self) noexcept
+    cdef str unit(self)                     # what may be no longer than a line
     cdef bint next_piece(self) except -1
     cdef int refuse_line(self, int status, int64_t line, Py_ssize_t begin, Py_ssize_t bad,
                          str more) except -1

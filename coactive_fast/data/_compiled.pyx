@@ -28,6 +28,8 @@ from coactive_fast._table cimport (
     cf_text_rules,
 )
 
+from coactive_fast import _memory
+
 np.import_array()
 
 PIECE = 1 << 18     # bytes: text, and what is read of it, stay in the second cache
@@ -68,9 +70,13 @@ cdef class Pieces:
         """The lines of the present piece into the arrays."""
         raise NotImplementedError
 
-    cdef int refuse_length(self) except -1:
-        """Before the buffer grows, which no line has ended: whoever has a limit says so here."""
+    cdef int64_t lines_before(self) noexcept:
+        """How many lines there were before the present piece."""
         return 0
+
+    cdef str unit(self):
+        """What a buffer must hold as a whole."""
+        return "line"
 
     cdef bint next_piece(self) except -1:
         """Fills the buffer up to a line feed; False where the file is over."""
@@ -80,7 +86,8 @@ cdef class Pieces:
         self.have, self.length = rest, 0
         while not self.ended:
             if self.have + 1 >= len(self.buffer):
-                self.refuse_length()
+                if len(self.buffer) >= _memory.longest_line:
+                    _memory.refuse_long_line(self.name, self.lines_before() + 1, self.unit())
                 self.buffer.extend(bytes(len(self.buffer)))
             with memoryview(self.buffer) as view, view[self.have:len(view) - 1] as free:
                 got = self.read_into(free)
@@ -142,6 +149,9 @@ cdef class Rows(Pieces):
         self.text.query = <int64_t *>np.PyArray_DATA(self.arrays["query"])
         self.text.row_line = <int64_t *>np.PyArray_DATA(self.arrays["row_line"])
         return 0
+
+    cdef int64_t lines_before(self) noexcept:
+        return self.text.line
 
     cdef int read(self, const char *begin) except -1:
         cdef int status
@@ -211,6 +221,9 @@ cdef class Ratings(Pieces):
         self.text.rating = <double *>np.PyArray_DATA(self.arrays["rating"])
         return 0
 
+    cdef int64_t lines_before(self) noexcept:
+        return self.text.line
+
     cdef int read(self, const char *begin) except -1:
         cdef int status
         self.text.n = 0
@@ -263,7 +276,8 @@ def solve_rows(np.ndarray starts, np.ndarray places, np.ndarray values, np.ndarr
         Rows without ratings are left as they are.
     """
     cdef int rank = <int>np.PyArray_DIM(others, 1), info = 0
-    cdef np.ndarray room = numpy.empty(rank * rank + SEGMENT * rank)
+    cdef Py_ssize_t square = <Py_ssize_t>rank * rank
+    cdef np.ndarray room = numpy.empty(square + SEGMENT * <Py_ssize_t>rank)
     cdef double *gram = data_of(room)
     cdef const double *features = data_of(others)
     cdef const double *rated = data_of(values)
@@ -275,7 +289,7 @@ def solve_rows(np.ndarray starts, np.ndarray places, np.ndarray values, np.ndarr
         for i in range(begin, end):
             if first[i + 1] > first[i]:
                 info = one(rank, first[i + 1] - first[i], place + first[i], rated + first[i],
-                           features, weight, gram, gram + rank * rank, x + i * rank)
+                           features, weight, gram, gram + square, x + i * rank)
                 if info != 0:
                     break
     if info != 0:

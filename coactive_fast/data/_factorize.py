@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast._typing import Progress, Real, RowsLike, Vector, Whole
 from coactive_fast.learner import _check as parameter
 from coactive_fast.learner._progress import reporter
@@ -77,9 +78,14 @@ def factorize(ratings: RowsLike, *, rank: Whole = 50, regularization: Real = 0.1
     rank = parameter.count("rank", rank, least=1)
     weight = parameter.number("regularization", regularization, above=0.0)
     sweeps = parameter.count("sweeps", sweeps, least=1)
+    threads = _threads(n_jobs)
+    n, m = by_user.shape
+    each = 8.0 * rank * (rank + SEGMENT)  # of a thread
+    refuse_beyond_limit(8.0 * (2.0 * rank + 4.0) * (n + m) + threads * each,
+                        f"{rank} features for each of {n} users and {m} items",
+                        "a smaller rank takes less")
     by_item = by_user.T.tocsr()
     items = _start(by_item, rank, make_generator(seed))
-    threads = _threads(n_jobs)
     halves = [_Half(side, rank, RUNS * threads) for side in (by_user, by_item)]
     with reporter(progress) as report, ThreadPoolExecutor(threads) as pool:
         for done in range(sweeps):

@@ -1,13 +1,17 @@
 """Lines of plain tables, cut into fields: by commas, semicolons, tabs or blanks."""
 
 import csv
+from collections import Counter
 
 import numpy as np
 
+from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast.learner import _check as parameter
 
 DELIMITERS = (",", ";", "\t")
 MISSING = ("", "?", "NA", "nan", "NaN")
+LONG = 1 << 20  # characters of a line from which on its fields are counted before it is cut
+FIELD = 200  # bytes that one takes, as a string in lists and sets
 
 
 def number(field):
@@ -18,18 +22,32 @@ def number(field):
         return None
 
 
-def cut(lines, delimiter):
+def cut(lines, delimiter, name):
     """(line number, fields) of numbered lines of text; a line is a row, quotes or not.
 
     `delimiter` None: the first line tells, whose first comma, semicolon or tab it is; else blanks.
+    `name` is what messages call the file.
     """
     for at, line in lines:
         if delimiter is None:
             delimiter = next((mark for mark in DELIMITERS if mark in line), " ")
+        if len(line) > LONG:
+            refuse_beyond_limit(float(FIELD) * (line.count(delimiter) + 1),
+                                f"{name}: line {at}: a row of so many fields", "fewer take less")
         if delimiter == " ":
             yield at, line.split()
-        else:
-            yield at, [field.strip() for field in next(csv.reader([line], delimiter=delimiter))]
+            continue
+        try:
+            fields = next(csv.reader([line], delimiter=delimiter))
+        except csv.Error as error:
+            raise ValueError(f"{name}: line {at}: expected fields with {delimiter!r} between, got "
+                             f"{line[:40]!r}: {_reason(line, error)}") from None
+        yield at, [field.strip() for field in fields]
+
+
+def _reason(line, error):
+    """Why the csv module refuses a line; what it says of a carriage return is advice on files."""
+    return "a carriage return stands inside of it" if "\r" in line else str(error)
 
 
 def checked_delimiter(delimiter):
@@ -42,7 +60,8 @@ def checked_delimiter(delimiter):
 def distinct(names, what, where):
     """The names themselves, none of them twice."""
     if len(set(names)) < len(names):
-        twice = next(n for n in names if names.count(n) > 1)
+        counts = Counter(names)
+        twice = next(n for n in names if counts[n] > 1)
         raise ValueError(f"{where}: the names of the {what} must differ, got {twice!r} twice")
     return tuple(names)
 

@@ -7,6 +7,9 @@ import io
 import lzma
 import os
 import zlib
+from functools import partial
+
+from .. import _memory
 
 PACKED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 # a packed file that breaks off, or that is none behind its first bytes
@@ -53,8 +56,18 @@ def opened_lines(path):
         yield _numbered(file, name), name
 
 
+def numbered(file, name):
+    """The lines of a binary file with their numbers from 1, none longer than the limit."""
+    longest = _memory.longest_line
+    some = partial(io.BufferedReader(_Raw(file)).readline, longest + 1)
+    for number, line in enumerate(iter(some, b""), 1):
+        if len(line) > longest:
+            _memory.refuse_long_line(name, number)
+        yield number, line
+
+
 def _numbered(file, name):
-    for number, line in enumerate(io.BufferedReader(_Raw(file)), 1):
+    for number, line in numbered(file, name):
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
         except UnicodeDecodeError as error:

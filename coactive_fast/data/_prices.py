@@ -76,7 +76,7 @@ def load_prices(path: Source, *, prices: bool = False, drop: Sequence[int | str]
     delimiter = checked_delimiter(delimiter)
     plan, values = None, array("d")
     with opened_lines(path) as (lines, name):
-        for at, fields in cut(lines, delimiter):
+        for at, fields in cut(lines, delimiter, name):
             if plan is None:
                 plan = Columns(fields, None, drop, name)
                 if plan.header:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import DTypeLike, NDArray
 
+from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast._typing import Source, Vector, Whole
 from coactive_fast.learner import _check as parameter
 from coactive_fast.learner import _file
@@ -270,6 +271,8 @@ class Grown:
 
     def make_room(self, size):
         if size > self.array.size:
+            refuse_beyond_limit(float(size) * self.array.itemsize, f"what is read, {size} numbers,",
+                                "a part of the file takes less")
             self.array.resize(max(size, int(GROWTH * self.array.size)), refcheck=False)
 
     def append(self, values):

@@ -92,7 +92,7 @@ def load_table(path: Source, *, target: int | str | None = -1, drop: Sequence[in
     parameter.choice("missing", missing, ("refuse", "drop"))
     delimiter = checked_delimiter(delimiter)
     with opened_lines(path) as (lines, name):
-        rows = cut(lines, delimiter)
+        rows = cut(lines, delimiter, name)
         try:
             at, first = next(rows)
         except StopIteration:

@@ -28,6 +28,13 @@ import struct
 
 import numpy as np
 
+from .._memory import refuse_beyond_limit
+
+try:
+    import fcntl
+except ImportError:  # not a POSIX system: what killed processes leave stays
+    fcntl = None
+
 MAGIC = b"\x89COACT\r\n"  # the line end tells a file that went through a text-mode transfer
 FORMAT = 1
 PREAMBLE = struct.Struct("<8sIQ")
@@ -36,6 +43,10 @@ ALIGNMENT = 64
 CHUNK = 1 << 24  # bytes between two moments at which Ctrl-C is heard: some 10 ms
 # no long double: the same name means other bytes on other machines
 DTYPES = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
+TEMPORARY = ".coactive_fast-{}.tmp"
+PLACES = 32  # temporary files of a folder that have a number for a name
+DEPTH = 100  # lists and dicts within each other, in a head: states have less than 20
+PARSED = 24.0  # bytes that one of a header takes when it was parsed, at the most
 ENTRY = {"name", "dtype", "shape", "order", "offset", "nbytes"}
 
 
@@ -47,10 +58,10 @@ def write(path, head, arrays):
     path : str or os.PathLike
         What is there already is replaced and keeps its permissions; a symbolic link is followed,
         a hard link is not. A process killed while it writes leaves a hidden file
-        ``.coactive_fast-*.tmp`` beside it, of no use to anyone.
+        ``.coactive_fast-*.tmp`` beside it, which the next save into the folder removes.
     head : dict
-        Of str keys and None, bool, int, finite float, str, list and dict to any depth. All comes
-        back exactly, but for a tuple, which comes back as a list.
+        Of str keys and None, bool, int, finite float, str, list and dict, at most 100 of these
+        within each other. All comes back exactly, but for a tuple, which comes back as a list.
     arrays : dict of str to ndarray or Streamed
         Bool, integer or floating point (not long double), of any shape. Strided and big-endian
         ones come back contiguous and in the machine's own order. Who calls sees to it that they
@@ -120,30 +131,127 @@ def replace(path, parts):
     """Puts the bytes of an iterable in the place of the file at `path`, all of them or none.
 
     A temporary file in the same folder takes them, is forced to the disk and then renamed; it is
-    removed when anything goes wrong, Ctrl-C included.
+    removed when anything goes wrong, Ctrl-C included, and by the next call where this process was
+    killed.
     """
     path = _plain_path(path)
     target, mode = _target(path)
     folder = os.path.dirname(target)
-    temporary = os.path.join(folder, f".coactive_fast-{secrets.token_hex(8)}.tmp")
-    # from the start no wider than the mode it ends with; a new file gets what the umask leaves
-    opener = functools.partial(os.open, mode=0o666 if mode is None else mode)
     try:
-        with open(temporary, "xb", opener=opener) as file:
+        # from the start no wider than the mode it ends with; a new file gets what the umask leaves
+        with _temporary(folder, 0o666 if mode is None else mode) as file:
             if mode not in (None, stat.S_IMODE(os.fstat(file.fileno()).st_mode)):
-                os.chmod(temporary, mode)  # the umask took something away
+                os.chmod(file.name, mode)  # the umask took something away
             for part in parts:
                 file.write(part)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        if isinstance(error, OSError) and error.filename == temporary:
+            os.replace(file.name, target)
+    except OSError as error:
+        if os.path.basename(error.filename or "").startswith(TEMPORARY[:15]):
             error.filename = path  # the name the caller knows
         raise
     _sync_folder(folder)
+
+
+# Who writes a temporary file holds a lock of it (flock), which the system takes back when the
+# process ends, however it does. So a file under one of the numbered names that can be locked was
+# left by a process that was killed. A lock is of the file, not of its name: who has got one looks
+# whether the name is still that of the file, the writer because in the moment before the lock the
+# file may have been taken for one that was left, and who removes one because the name may have been
+# given anew. Where there are no locks, and where all numbers are taken, a name is drawn by chance,
+# and that file is left alone by all others. What this cannot see is another machine that writes
+# into the same folder of a file system that is mounted with locks of each machine alone.
+
+
+@contextlib.contextmanager
+def _temporary(folder, mode):
+    """A new file, open for writing; at the end it is gone, unless it has another name by then.
+
+    What killed processes have left in the folder goes too.
+    """
+    drawn = own = os.path.join(folder, TEMPORARY.format(secrets.token_hex(8)))
+    file = None
+    try:
+        for place in range(PLACES if fcntl else 0):
+            name = os.path.join(folder, TEMPORARY.format(place))
+            _remove_left(name)
+            if file is None:
+                own = name
+                file = _locked(name, mode)
+        if file is None:
+            own = drawn
+            file = _created(drawn, mode)
+        yield file
+    finally:
+        if own != drawn:
+            _remove_own(file, own)
+        if file is not None:
+            file.close()
+        if own == drawn:
+            with contextlib.suppress(OSError):
+                os.unlink(drawn)
+
+
+def _created(name, mode):
+    return open(name, "xb", opener=functools.partial(os.open, mode=mode))
+
+
+def _locked(name, mode):
+    """A new file with a lock of it; None where the name is taken, or there are no locks."""
+    try:
+        file = _created(name, mode)
+    except FileExistsError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_named(file.fileno(), name):
+            return file
+    except BlockingIOError:  # it is being removed, as one that was left
+        pass
+    except OSError:
+        os.unlink(name)
+    except BaseException:
+        file.close()
+        raise
+    file.close()
+    return None
+
+
+def _is_named(handle, name):
+    """Whether an open file has this name, and no other file has."""
+    try:
+        return os.path.samestat(os.stat(handle), os.lstat(name))
+    except FileNotFoundError:
+        return False
+
+
+def _remove_own(file, name):
+    """Removes what this process was writing, unless it was renamed."""
+    if file is None:
+        _remove_left(name)
+    elif _is_named(file.fileno(), name):
+        os.unlink(name)
+
+
+def _remove_left(name):
+    """Removes what a killed process has left under this name; all else stays."""
+    try:
+        found = os.lstat(name)
+        if (not stat.S_ISREG(found.st_mode) or found.st_nlink != 1
+                or found.st_uid != os.geteuid()):
+            return
+        handle = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:  # mostly: there is none
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_named(handle, name):
+            os.unlink(name)
+    except OSError:  # it is being written
+        pass
+    finally:
+        os.close(handle)
 
 
 def _plain_path(path):
@@ -225,18 +333,21 @@ def _dtype(name, array):
     return dtype
 
 
-def _check_plain(value, where):
-    """Refuses what JSON would not give back."""
+def _check_plain(value, where, depth=0):
+    """Refuses what JSON would not give back, and what `read` refuses."""
+    if depth > DEPTH:
+        raise ValueError(f"{where[:60]}... must have no more than {DEPTH} lists and dicts within "
+                         "each other")
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{where} must be finite, got {value}: JSON has no such number")
     if isinstance(value, (list, tuple)):
         for i, item in enumerate(value):
-            _check_plain(item, f"{where}[{i}]")
+            _check_plain(item, f"{where}[{i}]", depth + 1)
     elif isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):
                 raise TypeError(f"{where} must have keys that are strings, got {key!r}")
-            _check_plain(item, f"{where}[{key!r}]")
+            _check_plain(item, f"{where}[{key!r}]", depth + 1)
     elif not isinstance(value, (bool, int, float, str)) and value is not None:
         raise TypeError(f"{where} must be plain data (None, bool, int, float, str, list, dict), "
                         f"got {type(value).__name__}")
@@ -321,6 +432,8 @@ class _Reader:
         self.digest.update(start)
         self.position = len(start)
         self.require(length, "its header")
+        refuse_beyond_limit(PARSED * length, f"the parsed header of a file, {length} bytes,",
+                            "no state has such a one")
         text = bytearray(length)
         self.fill(memoryview(text))
         return self.parsed(text)
@@ -333,6 +446,9 @@ class _Reader:
         kinds = {"head": dict, "arrays": list}
         if not isinstance(header, dict) or {k: type(v) for k, v in header.items()} != kinds:
             raise _Damaged("has an inconsistent header: it must hold 'head' and 'arrays'")
+        if _is_deep(header["head"]):
+            raise _Damaged(f"has an inconsistent header: more than {DEPTH} lists and dicts within "
+                           "each other")
         return header
 
     def checked(self, entry):
@@ -356,6 +472,8 @@ class _Reader:
         return name, np.dtype(dtype), shape
 
     def array(self, dtype, shape):
+        refuse_beyond_limit(float(math.prod(shape)) * dtype.itemsize, "an array of a file",
+                            "a machine with more memory can read it")
         try:
             array = np.empty(shape, dtype)
         except (ValueError, OverflowError) as error:  # too many dimensions, or 0 times too much
@@ -387,6 +505,15 @@ class _Reader:
 
 def _is_size(n):
     return type(n) is int and 0 <= n < 2**63
+
+
+def _is_deep(value):
+    """Whether there are more than `DEPTH` lists and dicts within each other."""
+    level = [value]
+    for _ in range(DEPTH):
+        level = [inner for one in level for inner in (one.values() if type(one) is dict else one)
+                 if type(inner) in (dict, list)]
+    return bool(level)
 
 
 def _refuse_constant(name):

@@ -10,6 +10,10 @@ BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 LIMITS = {"state": 2**128, "inc": 2**128, "has_uint32": 2, "uinteger": 2**32, "pos": 625,
           "buffer_pos": 5}
 SEQUENCE = ("entropy", "spawn_key", "n_children_spawned")
+POOL = np.random.SeedSequence(0).pool_size  # words, of those who name no other
+MOST_POOL = 1 << 12  # the time to mix one goes by its square, and by its length times the seeds
+MOST_MIXED = 1 << 26  # words of the seeds times those of the pool
+MOST_BITS = 1 << 15  # of one seed: to cut it into words goes by its square
 
 
 # Before 2.0 the copies that NumPy makes of a generator draw like it, and spawn others.
@@ -142,11 +146,26 @@ def _sequence(state):
         entropy, spawn_key, spawned = (state[key] for key in SEQUENCE)
         if type(entropy) not in (int, list) or type(spawn_key) is not list:
             raise TypeError(f"got entropy {entropy!r} and spawn_key {spawn_key!r}")
-        if type(spawned) is not int or not 0 <= spawned < 2**32:
-            raise TypeError(f"got n_children_spawned {spawned!r}")
-        return np.random.SeedSequence(entropy, spawn_key=spawn_key, n_children_spawned=spawned)
+        return sequence(entropy, spawn_key, POOL, spawned)
     except (TypeError, ValueError, KeyError, IndexError) as error:
         raise ValueError(f"seed_sequence must be the state of a SeedSequence: {error}") from None
+
+
+def sequence(entropy, spawn_key, pool, spawned):
+    """The seed sequence of these parts, which may come from a file: a `ValueError` where it would
+    take long to make."""
+    if type(pool) is not int or not pool <= MOST_POOL:
+        raise ValueError(f"pool_size must be at most {MOST_POOL}, got {pool!r}")
+    if type(spawned) is not int or not 0 <= spawned < 2**32:
+        raise ValueError(f"n_children_spawned must be an int from 0 to 2**32 - 1, got {spawned!r}")
+    bits = [one.bit_length() if isinstance(one, int) else 4 * len(one)
+            for part in (entropy, spawn_key)
+            for one in (part if isinstance(part, (list, tuple)) else [part])
+            if isinstance(one, (int, str))]
+    if max(bits, default=0) > MOST_BITS or pool * sum(1 + b // 32 for b in bits) > MOST_MIXED:
+        raise ValueError("the seeds of a SeedSequence are too long")
+    return np.random.SeedSequence(entropy, spawn_key=spawn_key, pool_size=pool,
+                                  n_children_spawned=spawned)
 
 
 def _whole(value):

@@ -22,6 +22,7 @@ Class = TypeVar("Class", bound=type)
 Kind = TypeVar("Kind", bound="Learner")
 
 PACKAGE = __name__.split(".")[0]
+SIZES = ("n_classes", "n_arms", "dimension")  # parameters by which a new engine takes its memory
 BESIDE = "beside: "  # begins the names of arrays that are no part of the learner
 
 _learners: dict[str, type] = {}  # by class name: the learners that this package offers
@@ -109,8 +110,10 @@ def _encode_object(value, arrays, where):
         plain, own = _random.pack(value)
         return {"@generator": plain, "arrays": {k: _array(v, arrays) for k, v in own.items()}}
     if isinstance(value, np.random.SeedSequence):
-        return {"@seeds": [encode(getattr(value, k), arrays, where)
-                           for k in ("entropy", "spawn_key", "pool_size", "n_children_spawned")]}
+        parts = [getattr(value, k) for k in ("entropy", "spawn_key", "pool_size",
+                                             "n_children_spawned")]
+        _random.sequence(*parts)  # which may refuse it
+        return {"@seeds": [encode(part, arrays, where) for part in parts]}
     name = type(value).__name__
     if _things.get(name) is type(value):
         return {"@thing": name, "fields": {f: encode(getattr(value, f), arrays, f"{where}.{f}")
@@ -150,9 +153,7 @@ def decode(plain: Any, arrays: dict[str, Any], task: object = None) -> Any:
 
 
 def _seeds(plain, arrays, task):
-    entropy, key, pool, spawned = (decode(v, arrays) for v in plain["@seeds"])
-    return np.random.SeedSequence(entropy, spawn_key=key, pool_size=pool,
-                                  n_children_spawned=spawned)
+    return _random.sequence(*(decode(v, arrays) for v in plain["@seeds"]))
 
 
 def _thing(plain, arrays, task):
@@ -171,7 +172,22 @@ def _learner(plain, arrays, task):
     parameters = {k: decode(v, arrays, task) for k, v in plain["parameters"].items()}
     if task is not None and "task" in parameters:
         parameters["task"] = task
-    return _restored(_learners[name], parameters, decode(plain["state"], arrays))
+    state = decode(plain["state"], arrays)
+    longest = _longest(state)
+    for size in SIZES:
+        if type(parameters.get(size)) is int and parameters[size] > longest:
+            raise ValueError(f"{size} is {parameters[size]}, and nothing in the state is so long")
+    return _restored(_learners[name], parameters, state)
+
+
+def _longest(state):
+    """Of the arrays and lists of a state."""
+    if isinstance(state, np.ndarray):
+        return max(state.shape, default=0)
+    if isinstance(state, (dict, list, tuple)):
+        inner = state.values() if isinstance(state, dict) else state
+        return max([0 if isinstance(state, dict) else len(state), *map(_longest, inner)])
+    return 0
 
 
 def _missing(plain, arrays, task):
@@ -182,7 +198,7 @@ def _missing(plain, arrays, task):
 
 
 _DECODERS = {
-    "@array": lambda p, a, t: a[p["@array"]],
+    "@array": lambda p, a, t: a.pop(p["@array"]),  # each stands once, whoever wrote the file
     "@float": lambda p, a, t: float(p["@float"]),
     "@tuple": lambda p, a, t: tuple(decode(v, a, t) for v in p["@tuple"]),
     "@dict": lambda p, a, t: {decode(k, a, t): decode(v, a, t) for k, v in p["@dict"]},
@@ -273,12 +289,16 @@ def loaded(path: str | os.PathLike[str], task: object = None) -> tuple[Any, Any]
     """``(learner, beside)`` of a file; the latter is None where `save` was given nothing."""
     head, arrays = _file.read(path)
     try:
-        if "learner" not in head:
+        if not isinstance(head.get("learner"), dict) or "@learner" not in head["learner"]:
             raise ValueError("it holds no learner")
         beside = None
         if "beside" in head:
             beside = head["beside"], {name.removeprefix(BESIDE): array
                                       for name, array in arrays.items() if name.startswith(BESIDE)}
-        return decode(head["learner"], arrays, task), beside
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        learner = decode(head["learner"], arrays, task)
+        if _learners.get(type(learner).__name__) is not type(learner):
+            raise ValueError("it holds no learner")
+        return learner, beside
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError,
+            RecursionError) as error:
         raise ValueError(f"{path}: {error}") from error

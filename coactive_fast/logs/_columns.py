@@ -13,6 +13,7 @@ from ..data._open import opened, opened_lines
 from ..learner._extras import require
 
 ROWS = 1 << 14  # that are looked at in one go
+TAKEN = "a path, a binary file object, a pandas or pyarrow table, or a dict of columns"
 FLAGS = {"true": 1.0, "false": 0.0}
 
 
@@ -20,6 +21,9 @@ def source_of(table, delimiter, stack):
     """What has a `name` for messages, the `names` of its columns, ``batches(needed)``, and
     ``done()``: how many rows of how many, or None where that cannot be told."""
     package = type(table).__module__.partition(".")[0]
+    if package == "polars":
+        raise TypeError(f"table must be {TAKEN}, got a polars {type(table).__name__} "
+                        "(its to_arrow() gives a pyarrow table)")
     if package == "pyarrow" and hasattr(table, "to_batches"):
         return _Arrow("the table", table.schema.names, table.num_rows,
                       lambda needed: table.select(needed).to_batches(ROWS))
@@ -29,8 +33,7 @@ def source_of(table, delimiter, stack):
         try:
             name = os.fsdecode(table)
         except TypeError:
-            raise TypeError("table must be a path, a binary file object, a pandas or pyarrow "
-                            f"table, or a dict of columns, got {type(table).__name__}") from None
+            raise TypeError(f"table must be {TAKEN}, got {type(table).__name__}") from None
         with opened(table) as (file, _):
             start = file.read(8)
         if start.startswith(b"PAR1"):
@@ -143,7 +146,7 @@ class _Frame:
 def _column_of(column):
     """``(values, missing)`` of a series or an array; missing None where that is not known."""
     missing = np.asarray(column.isna(), bool) if hasattr(column, "isna") else None
-    if hasattr(column, "to_numpy"):
+    if hasattr(column, "to_numpy") and hasattr(getattr(column, "dtype", None), "kind"):  # pandas
         own = not isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf"
         column = column.to_numpy(np.float64, na_value=np.nan) if own else column.to_numpy()
     return np.asarray(column), missing
@@ -243,7 +246,7 @@ class _Text:
     """CSV, whose first line holds the names of the columns."""
 
     def __init__(self, lines, name, delimiter):
-        self.name, self.lines = name, cut(lines, delimiter)
+        self.name, self.lines = name, cut(lines, delimiter, name)
         try:
             _, first = next(self.lines)
         except StopIteration:

@@ -140,7 +140,8 @@ def evaluate(policy: Policy, log: BanditLog, *, estimator: Estimator = "ips",
     estimator : {"ips", "snips", "dr"}, default "ips"
         See the notes.
     folds : int, default 2
-        Of "dr", at least 2: by a hash of a round's group, or of its number without groups.
+        Of "dr", at least 2: by a hash of a round's group, or of its number without groups. Those
+        that are empty, as beyond the number of groups, cost nothing.
     max_weight : float, optional
         Clips the weights: less variance, for a bias towards 0 ("snips": towards the logged mean).
     reward_range : tuple of two floats, optional
@@ -218,6 +219,8 @@ def estimate(law, log, fold, estimator, most, ends, force, report=None):
     """`evaluate` of checked arguments, given the fold of every round."""
     n, reward, direct = len(log), log.reward, estimator == "dr"
     ahead = n if direct else 0  # "dr" goes through the log once more
+    if direct:
+        fold = np.unique(fold, return_inverse=True)[1]  # what is empty takes no part
 
     def tell(done):
         if report is not None:

@@ -3,8 +3,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-LONGEST: int
-
 class Names:
     """All names of a log, by number in the order first seen; one table for several files."""
 

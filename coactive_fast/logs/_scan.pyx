@@ -27,7 +27,6 @@ from coactive_fast.data._compiled import PIECE
 
 np.import_array()
 
-LONGEST = 1 << 26   # bytes of a line of dsjson, or of a round of text
 TABLE = 1 << 12     # slots of an empty table of names
 
 RANGES = {
@@ -192,12 +191,11 @@ cdef class Rounds(Pieces):
         self.log.probability = <double *>np.PyArray_DATA(found["probability"])
         return 0
 
-    cdef int refuse_length(self) except -1:
-        if len(self.buffer) > LONGEST:
-            what = "round" if self.text else "line"
-            raise ValueError(f"{self.name}: line {self.log.line + 1}: a {what} is longer than "
-                             f"{LONGEST >> 20} MiB")
-        return 0
+    cdef int64_t lines_before(self) noexcept:
+        return self.log.line
+
+    cdef str unit(self):
+        return "round" if self.text else "line"
 
     cdef int read(self, const char *begin) except -1:
         cdef int status
@@ -272,11 +270,8 @@ cdef class Lines(Pieces):
         self.places.end = <ptrdiff_t *>np.PyArray_DATA(self.arrays["end"])
         return 0
 
-    cdef int refuse_length(self) except -1:
-        if len(self.buffer) > LONGEST:
-            raise ValueError(f"{self.name}: line {self.log.line + 1}: a line is longer than "
-                             f"{LONGEST >> 20} MiB")
-        return 0
+    cdef int64_t lines_before(self) noexcept:
+        return self.log.line
 
     cdef int read(self, const char *begin) except -1:
         cdef int status

@@ -24,6 +24,8 @@ from coactive_fast._table cimport (
 from coactive_fast.learner._state cimport State, opened
 from coactive_fast.rows._rows cimport row_of, rows_of, write_out
 
+from coactive_fast._memory import refuse_beyond_limit
+
 np.import_array()
 
 cdef const cf_table *K = cf_get_table()
@@ -401,6 +403,8 @@ cdef class Stored(Entries):
         cdef double *memory = NULL
         cdef double *scratch = NULL
         if size > 0:
+            refuse_beyond_limit(14.0 * n * n, f"a full metric of order {n}",
+                                "Diagonal and Dual take less")
             memory = <double *>L.alloc(<size_t>size, sizeof(double))
             scratch = <double *>L.alloc(<size_t>L.full_scratch(n), sizeof(double))
         if memory == NULL or scratch == NULL:

@@ -20,6 +20,8 @@ from coactive_fast.metric._base cimport (
 )
 from coactive_fast.rows._rows cimport SPARSE, RowBuffer, Rows, place_of
 
+from coactive_fast._memory import refuse_beyond_limit
+
 np.import_array()
 
 cdef const cf_table *K = cf_get_table()
@@ -86,6 +88,8 @@ cdef class Diagonal(Entries):
         self.unmade()
         cdef Py_ssize_t order = as_order(n, "n")
         cdef double r = as_ridge(ridge)
+        refuse_beyond_limit(8.0 * order, f"a diagonal metric of order {order}",
+                            "fewer features take less")
         self._begin(r, numpy.full(order, r))
         self.made()
 

@@ -58,7 +58,7 @@ cdef class Kept:
     cdef Errors errors         # of a callable kernel
 
     cdef bint callable(self) noexcept nogil
-    cdef bint wants_dense(self) noexcept nogil
+    cdef bint wants_dense(self, const cf_row *x) noexcept nogil
     cdef int own(self, const cf_row *x, double *out) noexcept nogil
     cdef int values(self, const cf_row *x, Forms forms, Py_ssize_t first,
                     double *out) noexcept nogil

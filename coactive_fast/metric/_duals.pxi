@@ -129,7 +129,7 @@ cdef class DualRidges(Ridges):
         """k(x, x), and k(x, .) of all rows, once for all answers, in the view."""
         cdef int status
         s.view.fit(self.all.n)
-        s.forms.fit(&s.row, self.all.wants_dense())
+        s.forms.fit(&s.row, self.all.wants_dense(&s.row))
         if self.all.form == SPARSE:
             s.forms.gather(&s.row)
         status = self.all.own(&s.row, &s.own)
@@ -216,7 +216,7 @@ cdef class DualRidges(Ridges):
             self.spread = <np.ndarray>numpy.hstack(
                 (self.spread, numpy.zeros((self.k, total // 2 + 64))))
         gram.grow()
-        s.forms.fit(&s.row, self.all.wants_dense())
+        s.forms.fit(&s.row, self.all.wants_dense(&s.row))
         if self.all.form == SPARSE:
             s.forms.gather(&s.row)
         if not self.all.has_room(&s.row, s.forms):

@@ -35,9 +35,12 @@ cdef Py_ssize_t more_than(Py_ssize_t room, Py_ssize_t needed) noexcept:
 
 cdef object frozen(const cf_row *x):
     """A copy of x written out that nobody can write to."""
-    cdef np.ndarray v = <np.ndarray>numpy.zeros(x.n)
-    cdef double *to = data_of(v)
+    cdef np.ndarray v
+    cdef double *to
     cdef Py_ssize_t e
+    _memory.refuse_beyond_limit(8.0 * x.n, "a row", "a kernel of this package takes less")
+    v = <np.ndarray>numpy.zeros(x.n)
+    to = data_of(v)
     for e in range(x.nnz):
         to[x.i32[e] if x.i32 != NULL else x.i64[e] if x.i64 != NULL else e] = x.value[e]
     v.flags.writeable = False
@@ -120,9 +123,13 @@ cdef class Kept:
     cdef bint callable(self) noexcept nogil:
         return self.kind == CALLABLE
 
-    cdef bint wants_dense(self) noexcept nogil:
+    cdef bint wants_dense(self, const cf_row *x) noexcept nogil:
         """Whether `values` and `append` may want x written out."""
-        return self.form != SPARSE and self.kind != CALLABLE
+        if self.kind == CALLABLE:
+            return False
+        if self.n == 0 and (self.form == UNDECIDED or x.n != self.d):
+            return x.n <= WIDE  # see `form_of`
+        return self.form == DENSE
 
     cdef int raise_error(self) except -1:
         """What a callable kernel raised, if that was it."""
@@ -208,7 +215,7 @@ cdef class Kept:
         """Whether `append` can do without `make_room`; sparse rows are gathered."""
         if self.kind == CALLABLE:
             return self.coming is not None
-        if self.form == UNDECIDED or self.lead + self.n >= self.room:
+        if self.form == UNDECIDED or self.lead + self.n >= self.room or x.n != self.d:
             return False
         if self.form == DENSE:
             return True
@@ -397,7 +404,7 @@ cdef class Kept:
         return 0
 
     cdef int take_row(self, const cf_row *x, Forms forms) except -1:
-        forms.fit(x, self.wants_dense())
+        forms.fit(x, self.wants_dense(x))
         self.make_room(x, forms)
         self.append(x, forms)
         return 0
@@ -426,7 +433,7 @@ cdef class Gram:
         L.free(self.factor.inv)
 
     cdef int fit(self, const cf_row *x, Forms forms) except -1:
-        return forms.fit(x, self.kept.wants_dense())
+        return forms.fit(x, self.kept.wants_dense(x))
 
     cdef void gather(self, const cf_row *x, Forms forms) noexcept nogil:
         if self.kept.form == SPARSE:

@@ -15,7 +15,7 @@ from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy, memset
 
 from coactive_fast._arrays cimport (
-    as_rows, data_of, has_plain_rows, is_plain_vector, is_sparse, new_doubles, plain,
+    as_rows, data_of, has_plain_rows, is_plain_vector, is_sparse, new_doubles, plain, product_of,
     refuse_non_finite, take_scratch,
 )
 from coactive_fast._table cimport (
@@ -76,8 +76,10 @@ cdef class RowBuffer:
     cdef int fit(self, Py_ssize_t entries) except -1:
         """Room for so many entries, and eight doubles more for whole vectors."""
         cdef double *value
-        if entries + 8 <= self.room:
+        if entries <= self.room - 8:
             return 0
+        product_of(2, entries, "a row")
+        refuse_beyond_limit(24.0 * entries, f"a row of {entries} features", "fewer take less")
         entries += 8 + entries // 2
         value = <double *>take_scratch(entries, sizeof(double))
         try:
@@ -563,6 +565,8 @@ cpdef np.ndarray table_of(object X, str name):
     rows = rows_of(X, name)
     buffer = RowBuffer()
     buffer.fit(rows.d)
+    product_of(rows.n, rows.d, name)
+    refuse_beyond_limit(8.0 * rows.n * rows.d, f"{name} written out", "fewer columns take less")
     out = <np.ndarray>numpy.empty((rows.n, rows.d))
     for t in range(rows.n):
         rows.at(t, buffer, &row)

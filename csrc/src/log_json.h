@@ -159,7 +159,8 @@ static int string(reader *r, word *w)
 
 static int means_else(char c) { return c == ' ' || c == '\t' || c == '|' || c == ':'; }
 
-/* Blanks, | and : become _, as VW has it in words. */
+/* Blanks, | and : become _, as VW has it in words. A word that lies in the scratch is changed
+ * there: the scratch holds every byte of the line once, not twice. */
 static void tame(reader *r, word *w)
 {
     ptrdiff_t i = 0;
@@ -167,11 +168,15 @@ static void tame(reader *r, word *w)
         i++;
     if (i == w->length)
         return;
+    const uintptr_t at = (uintptr_t)w->begin - (uintptr_t)r->out->scratch;
     char *out = r->scratch;
+    if (at < (uintptr_t)(r->scratch - r->out->scratch))
+        out = r->out->scratch + at;
+    else
+        r->scratch += w->length;
     for (i = 0; i < w->length; i++)
         out[i] = means_else(w->begin[i]) ? '_' : w->begin[i];
-    *w = (word){out, w->length};
-    r->scratch += w->length;
+    w->begin = out;
 }
 
 /* --- other values ---------------------------------------------------------------------------- */

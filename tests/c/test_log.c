@@ -15,12 +15,12 @@ static void fresh(ptrdiff_t most, int pieces)
         slots *= 2;
     names = (cf_log_names){.slots = slots};
     names.name = take_bytes((size_t)all * sizeof(cf_log_name), 0, 0);
-    names.bytes = take_bytes((size_t)(pieces * most + 1), 0, 0);
+    names.bytes = take_bytes((size_t)(pieces * most), 0, 0);
     names.slot = take_bytes((size_t)slots * 4, 0, 0);
     memset(names.slot, 0, (size_t)slots * 4);
     const ptrdiff_t pairs = cf_log_pairs_room(most), rounds = cf_log_rounds_room(most);
     out = (cf_log){.names = &names};
-    out.scratch = take_bytes((size_t)most + 1, 0, 0);
+    out.scratch = take_bytes((size_t)most, 0, 0);
     out.actions.name = take_bytes((size_t)pairs * 4, 0, 0);
     out.shared.name = take_bytes((size_t)pairs * 4, 0, 0);
     out.actions.value = take_doubles(pairs);
@@ -345,6 +345,129 @@ TEST(objects_too_deep)
             CHECK_INT(read(text, 1) == CF_EDEEP, levels > CF_LOG_DEPTH);
             release();
         }
+}
+
+/* --- the scratch ----------------------------------------------------------------------------- */
+
+/* Every way to write a byte or a character, and what a value becomes of it. */
+static const struct {
+    const char *raw, *plain, *tamed;
+} PARTS[] = {
+    {"a", "a", "a"},           {" ", " ", "_"},
+    {":", ":", "_"},           {"|", "|", "_"},
+    {"\\n", "\n", "\n"},       {"\\t", "\t", "_"},
+    {"\\\"", "\"", "\""},     {"\\\\", "\\", "\\"},
+    {"\\/", "/", "/"},         {"\\b", "\b", "\b"},
+    {"\\f", "\f", "\f"},       {"\\r", "\r", "\r"},
+    {"\\u0020", " ", "_"},     {"\\u007C", "|", "_"},
+    {"\\u003a", ":", "_"},     {"\\u00e9", "\xc3\xa9", "\xc3\xa9"},
+    {"\\u20AC", "\xe2\x82\xac", "\xe2\x82\xac"},
+    {"\\ud834\\udd1e", "\xf0\x9d\x84\x9e", "\xf0\x9d\x84\x9e"},
+    {"\\ud834", "\xed\xa0\xb4", "\xed\xa0\xb4"},
+    {"\xc3\xa9", "\xc3\xa9", "\xc3\xa9"},
+};
+enum { N_PARTS = sizeof PARTS / sizeof *PARTS, MOST = 1 << 13 };
+
+static char text_of[MOST], key_of_it[MOST], word_of_it[MOST];
+static int n_text, n_key, n_word;
+
+static void put(char *to, int *n, const char *text)
+{
+    const size_t length = strlen(text);
+    memcpy(to + *n, text, length);
+    *n += (int)length;
+}
+
+/* A string of `count` parts, of which two kinds: the text, and the key or the word it is. */
+static void put_string(int count, int first, int second, char *to, int *n, int tamed)
+{
+    put(text_of, &n_text, "\"");
+    for (int i = 0; i < count; i++) {
+        const int part = i % 2 ? second : first;
+        put(text_of, &n_text, PARTS[part].raw);
+        put(to, n, tamed ? PARTS[part].tamed : PARTS[part].plain);
+    }
+    put(text_of, &n_text, "\"");
+}
+
+/* The words of a _text, whose blanks end a word. */
+static int count_words(const char *p, int length)
+{
+    int count = 0;
+    for (int i = 0; i < length; i++)
+        count += p[i] != ' ' && p[i] != '\t' && (i == 0 || p[i - 1] == ' ' || p[i - 1] == '\t');
+    return count;
+}
+
+/* A round of one action; `place`: a word, in a namespace, in an array, or the words of a _text. */
+static void check_long_string(int place, int count, int first, int second)
+{
+    static const char *const open[] = {"", "\"n\":{", "\"n\":[{"}, *const close[] = {"", "}", "}]"};
+    const int text = place == 3;
+    n_text = n_key = n_word = 0;
+    put(text_of, &n_text, "{\"_label_cost\":0,\"a\":1,\"p\":1,\"c\":{\"_multi\":[{");
+    put(text_of, &n_text, text ? "" : open[place]);
+    if (text)
+        put(text_of, &n_text, "\"_text\"");
+    else
+        put_string(count, first, second, key_of_it, &n_key, 0);
+    put(text_of, &n_text, ":");
+    put_string(count, second, first, word_of_it, &n_word, !text);
+    put(text_of, &n_text, text ? "" : close[place]);
+    put(text_of, &n_text, "}]}}\n");
+    fresh(n_text, 1);
+    CONTEXT("place %d, %d of %s and %s", place, count, PARTS[first].raw, PARTS[second].raw);
+    if (CHECK_INT(read_piece(text_of, n_text, 1, 0, 1), CF_OK)) {
+        CHECK_INT(out.actions.n, text ? count_words(word_of_it, n_word) : 1);
+        const cf_log_name *name = &names.name[text ? 0 : out.actions.name[0]];
+        if (!text && CHECK_INT(name->key, n_key) && CHECK_INT(name->value, n_word)) {
+            CHECK(memcmp(names.bytes + name->begin, key_of_it, (size_t)n_key) == 0);
+            CHECK(memcmp(names.bytes + name->begin + n_key, word_of_it, (size_t)n_word) == 0);
+        }
+    }
+    CONTEXT("%s", "");
+    release();
+}
+
+/* What the strings of a line need is never more than the line. */
+TEST(strings_with_escapes_fit_the_scratch)
+{
+    for (int first = 0; first < N_PARTS; first++)
+        for (int second = 0; second < N_PARTS; second++)
+            for (int place = 0; place < 4; place++)
+                for (int count = 2; count <= 300; count += 149)
+                    check_long_string(place, count, first, second);
+}
+
+/* Many strings in a line, and lines of different lengths in a piece. */
+TEST(pieces_of_strings_fit_the_scratch)
+{
+    const int lines = check_count(3000, 100);
+    for (int i = 0; i < lines; i++) {
+        int n = 0;
+        n_text = 0;
+        for (int line = 0; line < 1 + i % 3; line++) {
+            put(text_of, &n_text, "{\"_label_cost\":0,\"a\":1,\"p\":1,\"c\":{\"_multi\":[{");
+            for (int pair = (int)random_below(4); pair >= 0; pair--) {
+                for (int string = 0; string < 2; string++) {
+                    put(text_of, &n_text, "\"");
+                    if (string == 0)
+                        put(text_of, &n_text, "k"); /* a key that begins with _ is another thing */
+                    for (int part = (int)random_below(20); part > 0; part--)
+                        put(text_of, &n_text, PARTS[random_below(N_PARTS)].raw);
+                    put(text_of, &n_text, string ? "\"" : "\":");
+                }
+                put(text_of, &n_text, pair ? "," : "");
+                n++;
+            }
+            put(text_of, &n_text, "}]}}\n");
+        }
+        fresh(n_text, 1);
+        CHECK_INT(read_piece(text_of, n_text, 1, 0, 1), CF_OK);
+        CHECK_INT(out.n_rounds, 1 + i % 3);
+        CHECK_INT(out.actions.n, n);
+        release();
+    }
 }
 
 TEST(text_in_pieces)
