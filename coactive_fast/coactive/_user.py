@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._initialized import Initialized
 from .._typing import Vector
 from ..learner._check import count
 from ..learner._random import make_generator
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class User:
+class User(Initialized):
     """What all users share; `_decider` makes the compiled decisions of a class."""
 
     _values = "utilities"  # what an item user goes by
@@ -85,6 +86,7 @@ class ChanceUser(User):
     """A user with a generator, `rng`."""
 
     rng: np.random.Generator
+    _first: np.random.Generator
 
     def _seeded(self, seed):
         self._first = make_generator(seed)

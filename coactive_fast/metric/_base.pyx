@@ -23,6 +23,8 @@ from coactive_fast._table cimport (
 from coactive_fast.learner._state cimport State, opened
 from coactive_fast.rows._rows cimport row_of, rows_of, write_out
 
+from coactive_fast._initialized import not_initialized
+
 np.import_array()
 
 cdef const cf_table *K = cf_get_table()
@@ -34,7 +36,7 @@ cdef class Metric:
 
     def __cinit__(self):
         self.guard = Guard()
-        self.guard.close(f"{type(self).__name__} was not made: its __init__ did not run")
+        self.guard.close(not_initialized(self))
 
     cdef int unmade(self) except -1:
         """At the start of __init__, which runs once: other threads may be at work already."""
