@@ -26,11 +26,13 @@ class Initialized:
 
     __slots__ = ()
 
+    def _missing(self, name: str) -> Any:
+        if name in _annotated(type(self)):
+            raise RuntimeError(not_initialized(self))
+        return object.__getattribute__(self, name)  # Python's own error
+
     if not TYPE_CHECKING:  # which would take any name for an attribute
-        def __getattr__(self, name: str) -> Any:
-            if name in _annotated(type(self)):
-                raise RuntimeError(not_initialized(self))
-            return object.__getattribute__(self, name)  # Python's own error
+        __getattr__ = _missing
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         for name in _annotated(type(self)):

@@ -137,7 +137,7 @@ class Learner(Initialized):
         # parameters read like attributes; they are changed by set_params, which checks them
         if not name.startswith("_") and name in self._parameters:
             return self._parameters[name]
-        return super().__getattr__(name)
+        return self._missing(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.__dict__.get("_parameters", ()):
