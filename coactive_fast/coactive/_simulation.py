@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -231,16 +232,27 @@ class PythonRun(Run):
                 presented = self.learner.present(x, k=task.k)
                 clicked = self.user.clicks(query, presented)
                 better = feedback_from_clicks(presented, clicked)
-                self.learner.learn_clicks(x, presented, clicked)
+                learn = partial(self.learner.learn_clicks, x, presented, clicked)
             else:
                 presented = self.learner.present(x)
                 better = self.user.respond(query, presented)
-                self.learner.learn(x, presented, better)
-            self.rounds.append([self._utility(x, y) for y in (presented, best, better)])
+                learn = partial(self.learner.learn, x, presented, better)
+            self._learn(learn, [self._utility(x, y) for y in (presented, best, better)])
             if self.look is not None and len(self.rounds) % self.look.every == 0:
                 self.look()
             if report is not None:
                 report(len(self.rounds), len(self.order))
+
+    def _learn(self, learn, row):
+        """The round is recorded where it was learned: a signal that comes while it is learned is
+        handled behind it."""
+        recorded, rounds = len(self.rounds), self.learner.rounds
+        try:
+            self.rounds.append(row)
+            learn()
+        except BaseException:
+            del self.rounds[recorded + (self.learner.rounds > rounds):]
+            raise
 
     def _utility(self, x, y):
         """``w* . phi(x, y)``."""

@@ -93,7 +93,8 @@ class ConvexLearner(Learner):
         -------
         ConvexHistory
             Also kept as ``last_history``, where an interrupted run leaves its rounds so far; the
-            learner then stands between two rounds.
+            learner then stands between two rounds. With losses or sets of your own it may have
+            asked for the point of the next one, which `ask` gives again.
 
         Examples
         --------
