@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from typing import Any, Literal, SupportsIndex
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ._typing import Real, Vector
@@ -31,6 +30,7 @@ from .coactive._user import (
     ClickUser,
     User,
     feedback_from_clicks,
+    numbers,
     true_weights,
 )
 from .learner._check import choice, count, number
@@ -302,7 +302,7 @@ class Best(_ByRatings):
 def _by_grade(name: str, value: ArrayLike | None) -> Vector | None:
     if value is None:
         return None
-    given = np.array(value, dtype=np.float64)
+    given = numbers(value, name)
     if given.ndim != 1 or not given.size or not ((given >= 0.0) & (given <= 1.0)).all():
         raise ValueError(f"{name} must be one number in [0, 1] a grade, from grade 0 on")
     return given
@@ -337,8 +337,8 @@ class Clicks(ClickUser):
     preset : {"perfect", "navigational", "informational", "random"}, optional
         None: "perfect" for the perfect model, else "navigational".
     click, stop : array_like, optional
-        In place of the preset's: one number in [0, 1] for each grade from 0 on. `stop` is looked at
-        by a cascade only.
+        In place of the preset's: one number in [0, 1] for each grade from 0 on, where both are
+        given as many of either. `stop` is looked at by a cascade only.
     eta : float, default 1.0
         Of the model "position".
     seed : optional
@@ -384,6 +384,9 @@ class Clicks(ClickUser):
         self.preset = choice("preset", preset, tuple(PRESETS))
         self.click = _by_grade("click", click)
         self.stop = _by_grade("stop", stop)
+        if self.click is not None and self.stop is not None and self.stop.size != self.click.size:
+            raise ValueError(f"stop must have length {self.click.size} to go with click, got "
+                             f"{self.stop.size}")
         self.eta = number("eta", eta, least=0.0)
         self._seeded(seed)
 

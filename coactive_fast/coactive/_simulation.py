@@ -22,7 +22,7 @@ from ._engine import index_array
 from ._learners import CoactiveLearner
 from ._simulate import RankingRun
 from ._tasks import Ranking
-from ._user import ClickUser, User, feedback_from_clicks, true_weights
+from ._user import ClickUser, User, feedback_from_clicks, numbers, true_weights
 
 RUNS = {DuelingBandit: DuelingRankings, PairwisePerceptron: PairwiseRankings, PDGD: PDGDRankings}
 
@@ -182,7 +182,7 @@ def compiled_run(learner: Any, data: Any, user: Any, order: NDArray[np.intp], we
         own = None if np.array_equal(own, weights) else own.copy()
     k = learner.task.k
     if isinstance(user, ClickUser):
-        options["chances"] = user._chances(np.asarray(data.relevance, dtype=np.float64), 0,
+        options["chances"] = user._chances(numbers(data.relevance, "data.relevance"), 0,
                                            "data.relevance")
         decider = user._decider(min(k, int(np.diff(data.offsets).max())))
         if isinstance(learner, CoactiveLearner):

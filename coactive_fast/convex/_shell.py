@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, SupportsIndex
 
-from numpy.typing import ArrayLike
-
 from .._arrays import finite_vector
 from .._memory import refuse_beyond_limit
-from .._typing import Feasible, Progress, Real, Seed, Values, Vector
+from .._typing import Feasible, Progress, Real, RowsLike, Seed, Values, Vector
 from ..learner._base import Learner
 from ..learner._chance import Chance
 from ..learner._check import choice, count, number, switch
@@ -163,13 +161,13 @@ class GradientLearner(ConvexLearner):
     feasible: Feasible
     _sees = ("value", "gradient")
 
-    def tell(self, gradient: ArrayLike) -> None:
+    def tell(self, gradient: RowsLike) -> None:
         """The gradient of the loss at the point that `ask` gave.
 
         Parameters
         ----------
-        gradient : array_like of shape (dimension,)
-            Of the round's loss at the point of `ask`.
+        gradient : array_like of shape (dimension,) or scipy.sparse row
+            Of the round's loss at the point of `ask`; also a table of one row.
 
         Examples
         --------

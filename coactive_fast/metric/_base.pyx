@@ -13,7 +13,7 @@ from libc.string cimport memcpy
 
 from coactive_fast._arrays cimport (
     as_count, as_number, as_rows, data_of, is_plain_vector, new_vector, refuse, refuse_length,
-    refuse_non_finite, row_stride,
+    refuse_masked, refuse_non_finite, row_stride,
 )
 from coactive_fast._guard cimport Guard
 from coactive_fast._table cimport (
@@ -269,6 +269,7 @@ cdef object row_like(object x, const cf_row *row, np.ndarray value):
 
 
 cdef np.ndarray as_weights(object c, Py_ssize_t rows):
+    refuse_masked(c, "c")
     try:
         given = numpy.asarray(c)
     except ValueError:
