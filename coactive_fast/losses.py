@@ -20,6 +20,7 @@ from typing import Any, SupportsIndex
 from numpy.typing import ArrayLike
 
 from ._arrays import refuse_masked
+from ._initialized import Initialized
 from ._typing import RowsLike, Scales, Vector
 from .convex._rules import Losses
 from .rows._rows import table_of
@@ -27,11 +28,12 @@ from .rows._rows import table_of
 __all__ = ["Logistic", "PortfolioReturn", "Squared"]
 
 
-class _Loss:
+class _Loss(Initialized):
     """What the losses share; the rows are copied and belong to the loss."""
 
     _labelled = True
     _scaling: dict[str, Scales] | None = None
+    _rows: Losses
 
     def _begin(self, kind, Z, y, scalings):
         given = {name: s for name, s in scalings.items() if s is not None}

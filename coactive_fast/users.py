@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from typing import Any, Literal, SupportsIndex
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ._typing import Real, Vector
@@ -31,6 +30,7 @@ from .coactive._user import (
     ClickUser,
     User,
     feedback_from_clicks,
+    numbers,
     true_weights,
 )
 from .learner._check import choice, count, number
@@ -136,10 +136,12 @@ class NoisyDepth(User):
     """
 
     items = False
+    depth: int
+    k: int
 
     def __init__(self, depth: SupportsIndex, *, k: SupportsIndex = 5) -> None:
-        self.depth: int = count("depth", depth, least=1)
-        self.k: int = count("k", k, least=1)
+        self.depth = count("depth", depth, least=1)
+        self.k = count("k", k, least=1)
 
     def _decider(self):
         return Decider("depth", depth=self.depth)
@@ -186,10 +188,12 @@ class ExpectedAlphaInformative(_Closing, ChanceUser):
     [3, 2, 2, 0, 3, 1]
     """
 
+    base_alpha: float | None
+
     def __init__(self, alpha: Real, *, weights: ArrayLike | None = None,
                  base_alpha: Real | None = None, k: SupportsIndex = 5, seed: Any = None) -> None:
         self._begin(alpha, weights, k)
-        self.base_alpha: float | None = base_alpha
+        self.base_alpha = base_alpha
         if base_alpha is not None:
             self.base_alpha = number("base_alpha", base_alpha, least=0.0, most=1.0)
         self._seeded(seed)
@@ -298,7 +302,7 @@ class Best(_ByRatings):
 def _by_grade(name: str, value: ArrayLike | None) -> Vector | None:
     if value is None:
         return None
-    given = np.array(value, dtype=np.float64)
+    given = numbers(value, name)
     if given.ndim != 1 or not given.size or not ((given >= 0.0) & (given <= 1.0)).all():
         raise ValueError(f"{name} must be one number in [0, 1] a grade, from grade 0 on")
     return given
@@ -333,8 +337,8 @@ class Clicks(ClickUser):
     preset : {"perfect", "navigational", "informational", "random"}, optional
         None: "perfect" for the perfect model, else "navigational".
     click, stop : array_like, optional
-        In place of the preset's: one number in [0, 1] for each grade from 0 on. `stop` is looked at
-        by a cascade only.
+        In place of the preset's: one number in [0, 1] for each grade from 0 on, where both are
+        given as many of either. `stop` is looked at by a cascade only.
     eta : float, default 1.0
         Of the model "position".
     seed : optional
@@ -363,18 +367,27 @@ class Clicks(ClickUser):
     array([1, 3, 0, 2])
     """
 
+    model: str
+    preset: str
+    click: Vector | None
+    stop: Vector | None
+    eta: float
+
     def __init__(self, model: Literal["cascade", "position", "perfect"] = "cascade", *,
                  preset: Literal["perfect", "navigational", "informational", "random",
                                  None] = None,
                  click: ArrayLike | None = None, stop: ArrayLike | None = None, eta: Real = 1.0,
                  seed: Any = None) -> None:
-        self.model: str = choice("model", model, ("cascade", "position", "perfect"))
+        self.model = choice("model", model, ("cascade", "position", "perfect"))
         if preset is None:
             preset = "perfect" if model == "perfect" else "navigational"
-        self.preset: str = choice("preset", preset, tuple(PRESETS))
-        self.click: Vector | None = _by_grade("click", click)
-        self.stop: Vector | None = _by_grade("stop", stop)
-        self.eta: float = number("eta", eta, least=0.0)
+        self.preset = choice("preset", preset, tuple(PRESETS))
+        self.click = _by_grade("click", click)
+        self.stop = _by_grade("stop", stop)
+        if self.click is not None and self.stop is not None and self.stop.size != self.click.size:
+            raise ValueError(f"stop must have length {self.click.size} to go with click, got "
+                             f"{self.stop.size}")
+        self.eta = number("eta", eta, least=0.0)
         self._seeded(seed)
 
     def _shown(self):

@@ -3,10 +3,14 @@
 import copy
 import doctest
 import importlib
+import os
 import pickle
+import signal
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
+import children
 import numpy as np
 import pytest
 from coactive_cases import make_data
@@ -461,6 +465,140 @@ def test_svm_threads_lose_no_pair(monkeypatch, rng):
         thread.join()
     assert learner.rounds == 41
     np.testing.assert_array_equal(learner._engine.state()["pairs"], np.tile([1.0, 0.0], (41, 1)))
+
+
+def read(learner, folder):
+    learner.save(folder / "learner")
+    return (folder / "learner").read_bytes()
+
+
+def svm_refuses(scale, folder):
+    """Rows of this size, one beside others of size 1, or one number beside others."""
+    folder, rng = Path(folder), np.random.default_rng(5)
+    what = "too small" if scale < 1.0 else "too large"
+    for rows in (rng.normal(size=(14, 6)) * scale, [[1.0, scale], [-1.0, scale]] * 7,
+                 [[scale, 0.0, 0.0], [0.0, 1.0, 0.0]]):
+        learner = cf.RankingSVM(cf.Ranking())
+        refused = 0
+        for row in rows:
+            before = read(learner, folder)
+            try:
+                learner.update(row)
+            except ValueError as error:
+                assert what in str(error), error
+                assert read(learner, folder) == before
+                refused += 1
+        assert refused >= 1
+        before = learner._engine.state()
+        if before["n"]:
+            bad = before | {"pairs": np.full((1, before["n"]), scale),
+                            "memory": {"pairs": 1, "fitted": 1}}
+            with pytest.raises(ValueError, match=what):
+                learner._engine.restore(bad)
+
+
+def svm_solves(scale):
+    rng = np.random.default_rng(5)
+    learner = cf.RankingSVM(cf.Ranking())
+    for row in rng.choice([-1.0, 0.0, 0.5, 1.0], (60, 6)):
+        learner.update(row * scale)
+    assert learner.rounds == 60 and np.isfinite(learner.weights).all()
+
+
+@children.forks
+@pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e-121, 1e61, 1e75, 1e99])
+def test_svm_refuses_what_its_solver_cannot_end_on(tmp_path, scale):
+    pytest.importorskip("sklearn")
+    children.run(svm_refuses, scale, str(tmp_path))
+
+
+@children.forks
+@pytest.mark.parametrize("scale", [2e-120, 1e-60, 1e30, 2e59])
+def test_svm_ends_on_what_it_takes(scale):
+    pytest.importorskip("sklearn")
+    children.run(svm_solves, scale)
+
+
+ENDLESS = np.full((2, 3), 1e-170)  # what the solver never ends on
+
+
+class Interrupted(Exception):
+    pass
+
+
+def interrupt(*_):
+    raise Interrupted
+
+
+def svm_is_interrupted(folder):
+    _svm._refuse_unsolvable = lambda *_: None
+    rng, folder = np.random.default_rng(0), Path(folder)
+    learner, other = (cf.RankingSVM(cf.Ranking()) for _ in "12")
+    rows = rng.normal(size=(30, 3))
+    for row in rows[:5]:
+        learner.update(row)
+        other.update(row)
+    before = read(learner, folder)
+    fit, _svm._fit = _svm._fit, lambda differences, c: fit(ENDLESS, c)
+    signal.signal(signal.SIGALRM, interrupt)
+    for _ in range(2):
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(Interrupted):
+            learner.update(rows[5])
+        assert read(learner, folder) == before
+    _svm._fit = fit
+    for row in rows[5:]:
+        learner.update(row)
+        other.update(row)
+    assert read(learner, folder) == read(other, folder)
+
+
+@children.forks
+def test_svm_training_is_interrupted_by_signals(tmp_path):
+    pytest.importorskip("sklearn")
+    children.run(svm_is_interrupted, str(tmp_path))
+
+
+def svm_after_a_fork():
+    begun, go = threading.Event(), threading.Event()
+
+    def fit(differences, c):
+        begun.set()
+        go.wait()
+        return differences.sum(axis=0)
+
+    learner = cf.RankingSVM(cf.Ranking(k=1))
+    _svm._fit = fit
+    thread = threading.Thread(target=learner.update, args=([1.0, 0.0],))
+    thread.start()
+    begun.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(5)  # ends the child where a call waits
+        calls = [lambda: learner.update([1.0, 0.0]), lambda: learner.weights, learner.reset,
+                 lambda: learner.learn(np.eye(2), [0, 1], [1, 0]), learner._engine.state,
+                 lambda: learner.present(np.eye(2)), lambda: copy.deepcopy(learner)]
+        for call in calls:
+            try:
+                call()
+                os._exit(1)
+            except RuntimeError as error:
+                if "fork" not in str(error):
+                    os._exit(2)
+        go.set()
+        cf.RankingSVM(cf.Ranking(k=1)).update([1.0, 0.0])  # other learners are as ever
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    go.set()
+    thread.join()
+    assert not os.WIFSIGNALED(status), "a call in the child does not end"
+    assert os.WEXITSTATUS(status) == 0
+    assert learner.rounds == 1
+
+
+@children.forks
+def test_svm_after_a_fork_during_a_training():
+    children.run(svm_after_a_fork)
 
 
 def test_svm_on_other_tasks(mean_fit, rng, tmp_path):

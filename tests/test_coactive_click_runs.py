@@ -163,6 +163,9 @@ def test_users_refuse_what_they_cannot_mean(module):
                   {"stop": [-0.1]}, {"click": [[0.1]]}, {"click": [np.nan]}, {"eta": -1.0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             make(**wrong)
+    for model in ("cascade", "position", "perfect"):
+        with pytest.raises(ValueError, match="stop.*length"):
+            make(model, click=[0.0, 0.5, 1.0], stop=[0.0, 0.5])
     user = make(click=[0.1, 0.2], seed=0)
     query = SimpleNamespace(features=np.zeros((3, 1)), relevance=[0.0, 1.0, 2.0])
     before = copy.deepcopy(user.rng).random()

@@ -103,6 +103,24 @@ def test_a_class_derived_from_a_built_in_set_is_ones_own():
     np.testing.assert_array_equal(learner.center, [0.0, 0.0])
 
 
+@pytest.mark.parametrize("whole", [cf.Ball(1.0), cf.L1Ball(1.0), cf.Box(0.0, 1.0), cf.Simplex()],
+                         ids=repr)
+def test_a_class_derived_from_a_built_in_set_projects_as_that_set(whole):
+    class Named(type(whole)):
+        pass
+
+    own = Named(*(getattr(whole, name) for name in whole._stored))
+    z = [2.0, -0.5, 0.25]
+    np.testing.assert_array_equal(own.project(z), whole.project(z))
+    ends = []
+    for feasible in (own, whole):
+        learner = cf.OGD(3, feasible, 1.0)
+        learner.ask()
+        learner.tell([1.0, -2.0, 0.5])
+        ends.append(learner.center)
+    np.testing.assert_array_equal(*ends)
+
+
 def test_sets_are_values():
     assert cf.Ball(1.0) == cf.Ball(1) and cf.Ball(1.0) != cf.Ball(2.0) != cf.L1Ball(2.0)
     assert cf.Box(0.0, [1.0, 2.0]) == cf.Box(0.0, np.array([1.0, 2.0])) != cf.Box(0.0, 1.0)

@@ -441,7 +441,7 @@ def test_a_bad_gradient_changes_nothing(module, name):
     learner.ask()
     before = copy.deepcopy(learner)
     too_large = {"ONS": [[1e200, 0.0, 0.0]], "OGD": [[1e308, -1e308, 1e308]]}[name]
-    for gradient in ([0.1, 0.2], [0.1, math.nan, 0.2], np.ones((1, 3)), *too_large):
+    for gradient in ([0.1, 0.2], [0.1, math.nan, 0.2], np.ones((2, 3)), *too_large):
         with pytest.raises(ValueError, match="gradient"):
             learner.tell(gradient)
         assert learner.rounds == before.rounds == 1

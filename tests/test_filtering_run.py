@@ -11,6 +11,7 @@ from filtering_cases import FILTERS, all_of, build
 from row_cases import sparse_forms
 
 import coactive_fast as cf
+from coactive_fast import _memory
 
 # long enough for rows to be looked at in blocks, for memory to grow and for metrics to be renewed
 LONG = {
@@ -58,8 +59,14 @@ def by_calls(learner, X, y):
     return np.array(forwarded), np.array(margins)
 
 
+def whole_state(learner):
+    state = learner._engine.state()
+    inner = state.pop("classifier", None)
+    return state if inner is None else state | {"inner": inner._engine.state()}
+
+
 def same_state(a, b):
-    np.testing.assert_equal(a._engine.state(), b._engine.state())
+    np.testing.assert_equal(whole_state(a), whole_state(b))
 
 
 @pytest.mark.parametrize("data", ["dense", "text"])
@@ -163,6 +170,124 @@ def test_interrupted_run_stops_at_a_round(name, d, tiles, rng):
     history = straight.run(np.tile(X, (tiles, 1))[:rounds], np.tile(y, tiles)[:rounds])
     assert learner.last_history == history
     same_state(learner, straight)
+
+
+def product(a, b):
+    return float(a @ b)
+
+
+KERNEL = {"covariance": "kernel", "threshold_scale": 0.5}
+GROWING = {
+    "linear": lambda: cf.RidgeFilter(**KERNEL),
+    "rbf": lambda: cf.RidgeFilter(**KERNEL, kernel="rbf"),
+    "rbf full feedback": lambda: cf.RidgeFilter(covariance="kernel", kernel="rbf",
+                                                feedback="full"),
+    "callable": lambda: cf.RidgeFilter(**KERNEL, kernel=product),
+    "floor": lambda: cf.RidgeFilter(**KERNEL, floor=0.2),
+    "dgs": lambda: cf.RidgeFilter(covariance="kernel", rule="dgs", width=0.3),
+    "calibrated": lambda: cf.RidgeFilter(**KERNEL, calibrate=True),
+    "window": lambda: cf.RidgeFilter(**KERNEL, window=60),
+    "probabilistic": lambda: cf.ProbabilisticRidgeFilter(covariance="kernel", explore=0.3, seed=1),
+    "probabilistic MT19937": lambda: cf.ProbabilisticRidgeFilter(
+        covariance="kernel", explore=0.3, seed=np.random.Generator(np.random.MT19937(3))),
+    "apple tasting": lambda: cf.AppleTasting(cf.RidgeFilter(covariance="kernel"), 0.3, seed=3),
+}
+
+
+def stopped_where_memory_grows(learner, X, y, turn, monkeypatch):
+    """A run in which a signal's handler raises when memory is asked for that many times."""
+    asked = 0
+
+    def refuse(*_):
+        nonlocal asked
+        asked += 1
+        if asked == turn:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_memory, "refuse_beyond_limit", refuse)
+        try:
+            learner.run(X, y)
+        except KeyboardInterrupt:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_a_run_interrupted_where_memory_grows_is_a_prefix(name, rng, monkeypatch):
+    X, y = dense(rng, 250, 6)
+    turn = stops = 0
+    while True:
+        turn += 1
+        learner, straight = GROWING[name](), GROWING[name]()
+        if not stopped_where_memory_grows(learner, X, y, turn, monkeypatch):
+            break
+        stops += 1
+        rounds = len(learner.last_history)
+        assert learner.rounds == rounds
+        if rounds:
+            assert straight.run(X[:rounds], y[:rounds]) == learner.last_history
+        same_state(learner, straight)
+        assert learner.run(X[rounds:], y[rounds:]) == straight.run(X[rounds:], y[rounds:])
+        same_state(learner, straight)
+        if not rounds:  # nor is the number of features known
+            fresh = GROWING[name]()
+            stopped_where_memory_grows(fresh, X, y, turn, monkeypatch)
+            fresh.run(X[:, :4], y)
+    assert stops > 1
+
+
+class Stubborn:
+    """A classifier of one's own, whose `learn` or `margin` is interrupted at one call."""
+
+    def __init__(self, method, at):
+        self.method, self.left, self.kept = method, at, cf.PerceptronFilter()
+
+    def count(self, method):
+        if method == self.method:
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+
+    def margin(self, x):
+        self.count("margin")
+        return self.kept.margin(x)
+
+    def learn(self, x, relevant):
+        self.count("learn")
+        self.kept.learn(x, relevant)
+
+
+@pytest.mark.parametrize("method", ["margin", "learn"])
+@pytest.mark.parametrize("at", [1, 2, 9])
+def test_a_classifier_of_ones_own_that_is_interrupted(method, at, rng):
+    X, y = dense(rng, 80, 5)
+    learner = cf.AppleTasting(Stubborn(method, at), 0.4, seed=5)
+    straight = cf.AppleTasting(Stubborn("", 0), 0.4, seed=5)
+    with pytest.raises(KeyboardInterrupt):
+        learner.run(X, y)
+    rounds = len(learner.last_history)
+    assert learner.rounds == rounds >= at - 1
+    if rounds:
+        assert straight.run(X[:rounds], y[:rounds]) == learner.last_history
+    assert learner.learned == straight.learned
+    assert learner.run(X[rounds:], y[rounds:]) == straight.run(X[rounds:], y[rounds:])
+    np.testing.assert_equal(learner._engine.state()["chance"], straight._engine.state()["chance"])
+
+
+def test_a_row_that_is_not_learned_tosses_no_coin(rng):
+    """Refused behind the coin, when its label is learned."""
+    X, y = np.abs(dense(rng, 60, 5)[0]), np.zeros(60, dtype=bool)
+    X[40:] *= 1e9
+    learner, straight = (cf.AppleTasting(cf.RidgeFilter(covariance="kernel"), 0.5, seed=2)
+                         for _ in "12")
+    with pytest.raises(ValueError, match="x is too large"):
+        learner.run(X, y)
+    rounds = len(learner.last_history)
+    assert 40 <= rounds == learner.rounds < 60
+    straight.run(X[:rounds], y[:rounds])
+    assert learner.learned == straight.learned
+    np.testing.assert_equal(learner._engine.state()["chance"], straight._engine.state()["chance"])
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signals here")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from coactive_fast._initialized import Initialized
 from coactive_fast._typing import Progress
 from coactive_fast.coactive._engine import CoactiveEngine
 from coactive_fast.coactive._learners import CoactiveLearner, PreferencePerceptron
@@ -52,7 +53,7 @@ RETRIES = 3  # of data that went away with their worker
 # --- experiments --------------------------------------------------------------------------------
 
 
-class Workers:
+class Workers(Initialized):
     """The workers of a Dask cluster, as those who run the tasks of experiments.
 
     Parameters
@@ -67,12 +68,18 @@ class Workers:
     distributed_simulate : One long run over data on many machines.
     """
 
+    cluster: Any
+    timeout: float
+    client: Any
+    asked: dict[int, list[Any]]  # futures of each call of `each`
+    stopped: bool
+
     def __init__(self, cluster: Any, *, timeout: float = 10.0) -> None:
-        self.cluster: Any = cluster
-        self.timeout: float = number("timeout", timeout, above=0.0)
-        self.client: Any = None
-        self.asked: dict[int, list[Any]] = {}  # futures of each call of `each`
-        self.stopped: bool = False
+        self.cluster = cluster
+        self.timeout = number("timeout", timeout, above=0.0)
+        self.client = None
+        self.asked = {}
+        self.stopped = False
 
     def __enter__(self) -> Self:
         if isinstance(self.cluster, str):

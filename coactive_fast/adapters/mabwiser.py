@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import coactive_fast as cf
+from coactive_fast._initialized import Initialized
 from coactive_fast._typing import RowsLike
 from coactive_fast.learner._check import count, number, switch
 
@@ -89,7 +90,7 @@ class LearningPolicy:
         scale: bool = False
 
 
-class MAB:
+class MAB(Initialized):
     """Arms of any hashable kind, each with a regression on the contexts.
 
     Parameters
@@ -141,6 +142,15 @@ class MAB:
     ['red', 'red']
     """
 
+    arms: list[Any]
+    learning_policy: LinearPolicy | cf.ArmBandit
+    seed: int
+    bandit: cf.ArmBandit
+    _words: dict[str, Any] | None
+    _numbers: dict[Any, int]
+    _decided: set[Any]
+    _fitted: bool
+
     def __init__(self, arms: list[Any], learning_policy: LinearPolicy | cf.ArmBandit,
                  neighborhood_policy: None = None, seed: int = 123456, n_jobs: int = 1,
                  backend: str | None = None) -> None:
@@ -153,13 +163,13 @@ class MAB:
         if neighborhood_policy is not None:
             raise ValueError("neighborhood_policy must be None: there is none here")
         count("n_jobs", abs(n_jobs) if isinstance(n_jobs, int) else n_jobs, least=1)
-        self.arms: list[Any] = list(arms)
-        self.learning_policy: LinearPolicy | cf.ArmBandit = learning_policy
-        self.seed: int = seed
+        self.arms = list(arms)
+        self.learning_policy = learning_policy
+        self.seed = seed
         self._words = _words(learning_policy, seed)
-        self.bandit: cf.ArmBandit = self._make(len(arms))
+        self.bandit = self._make(len(arms))
         self._numbers = {arm: i for i, arm in enumerate(arms)}
-        self._decided: set[Any] = set()
+        self._decided = set()
         self._fitted = False
 
     def fit(self, decisions: Sequence[Any] | NDArray[Any], rewards: ArrayLike,

@@ -20,7 +20,7 @@ from coactive_fast.coactive._rules cimport Matrix, Perceptron, Rule
 from coactive_fast.learner._engine cimport Engine
 from coactive_fast.learner._state cimport State, opened
 from coactive_fast.metric._dual cimport DENSE, Kept
-from coactive_fast.rows._rows cimport Forms, RowBuffer, place_of, row_of, table_of
+from coactive_fast.rows._rows cimport Forms, table_of, written_out
 
 from coactive_fast.coactive._tasks import Items, Ranking
 
@@ -76,20 +76,6 @@ cdef np.ndarray documents_of(object x):
         raise ValueError("x must have at least one document and one feature, got shape "
                          f"{(<object>a).shape}")
     return a
-
-
-cdef np.ndarray vector_from(object value, str name, Py_ssize_t n):
-    """One row, in any of its forms, written out; a pair has n features."""
-    cdef RowBuffer buffer = RowBuffer()
-    cdef cf_row row
-    cdef np.ndarray out
-    cdef Py_ssize_t e
-    row_of(value, name, buffer, &row, n)
-    out = new_vector(row.n)
-    memset(data_of(out), 0, <size_t>row.n * sizeof(double))
-    for e in range(row.nnz):
-        data_of(out)[place_of(&row, e)] = row.value[e]
-    return out
 
 
 # --- rows -------------------------------------------------------------------------------------
@@ -503,8 +489,8 @@ cdef class CoactiveEngine(Engine):
             self.learn_item(x, y, better)
         else:
             own, n = self.task.features, self.rule.n
-            shown = vector_from(own(x, y), "task.features(x, y)", n)
-            wanted = vector_from(own(x, better), "task.features(x, better)", n)
+            shown = written_out(own(x, y), "task.features(x, y)", n)
+            wanted = written_out(own(x, better), "task.features(x, better)", n)
             for phi, name in ((shown, "y"), (wanted, "better")):
                 if phi.size != n:
                     self.refuse_dimension(phi.size, f"task.features(x, {name})")
@@ -512,7 +498,7 @@ cdef class CoactiveEngine(Engine):
 
     def update(self, delta):
         """One round with Delta itself."""
-        self.learn_vector(vector_from(delta, "delta", self.rule.n), "delta")
+        self.learn_vector(written_out(delta, "delta", self.rule.n), "delta")
 
     cdef int learn_vector(self, np.ndarray v, str what) except -1:
         cdef Py_ssize_t n = np.PyArray_DIM(v, 0)

@@ -12,7 +12,6 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._arrays import refuse_masked
 from .._typing import Progress
 from ..learner._check import count
 from ..learner._history import CoactiveHistory, mean_over_users
@@ -26,7 +25,7 @@ from ._learners import CoactiveLearner, PreferencePerceptron
 from ._simulate import MOST_MOVES, ItemsRun, item_utilities
 from ._simulation import at_work
 from ._tasks import Items
-from ._user import User
+from ._user import User, numbers
 
 GRAM_BYTES = 1 << 30  # the Gram matrix of the items may take so much
 GRAM_UNITS = 8        # of it, that a middling item's square must be worth
@@ -270,8 +269,7 @@ def _given_ratings(ratings, shape):
     if ratings is None:
         return None
     sparse = hasattr(ratings, "tocsr")
-    refuse_masked(ratings, "ratings")
-    found = checked_csr(ratings, "ratings") if sparse else np.asarray(ratings, dtype=np.float64)
+    found = checked_csr(ratings, "ratings") if sparse else numbers(ratings, "ratings")
     if found.shape != shape:
         raise ValueError(f"ratings must have shape {shape}, got {found.shape}")
     values = found.data if sparse else found[~np.isnan(found)]

@@ -105,6 +105,7 @@ cdef class SecondOrder(Bounded):
 cdef class Custom(Rule):
     cdef object rule
     cdef dict kept
+    cdef object beside         # more that belongs to the state, or None: see `Custom.extra`
     cdef object error          # what the user's rule raised
 
     cdef int ask(self, const double *delta) noexcept

@@ -502,10 +502,19 @@ cdef class SecondOrder(Bounded):
 
 
 cdef class Custom(Rule):
-    """A user's own rule: called as rule(state, delta), answers the new weights."""
+    """A user's own rule: called as rule(state, delta), answers the new weights.
 
-    def __init__(self, rule):
-        self.rule = rule
+    Parameters
+    ----------
+    rule : callable
+    beside : object, optional
+        Keeps more than the memory can, which is copied each round. What it holds that the memory
+        does not know of is scratch. ``state(memory, n)`` tells its part of the rule's state,
+        ``restore(memory, n, state)`` takes it in.
+    """
+
+    def __init__(self, rule, beside=None):
+        self.rule, self.beside = rule, beside
         self.kept = {}
         self.compiled = False
 
@@ -545,11 +554,16 @@ cdef class Custom(Rule):
         return CF_OK
 
     cdef dict extra(self):
-        return {"memory": copy.deepcopy(self.kept)}
+        found = {"memory": copy.deepcopy(self.kept)}
+        if self.beside is not None:
+            found.update(self.beside.state(self.kept, self.n))
+        return found
 
     cdef int take_extra(self, State state) except -1:
         memory = state.get("memory")
         if not isinstance(memory, dict):
             state.refuse("memory", "a dict", memory)
+        if self.beside is not None:
+            self.beside.restore(memory, self.n, state.given)
         self.kept = copy.deepcopy(memory)
         return 0

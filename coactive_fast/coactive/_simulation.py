@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from ._engine import index_array
 from ._learners import CoactiveLearner
 from ._simulate import RankingRun
 from ._tasks import Ranking
-from ._user import ClickUser, User, feedback_from_clicks, true_weights
+from ._user import ClickUser, User, feedback_from_clicks, numbers, true_weights
 
 RUNS = {DuelingBandit: DuelingRankings, PairwisePerceptron: PairwiseRankings, PDGD: PDGDRankings}
 
@@ -181,7 +182,7 @@ def compiled_run(learner: Any, data: Any, user: Any, order: NDArray[np.intp], we
         own = None if np.array_equal(own, weights) else own.copy()
     k = learner.task.k
     if isinstance(user, ClickUser):
-        options["chances"] = user._chances(np.asarray(data.relevance, dtype=np.float64), 0,
+        options["chances"] = user._chances(numbers(data.relevance, "data.relevance"), 0,
                                            "data.relevance")
         decider = user._decider(min(k, int(np.diff(data.offsets).max())))
         if isinstance(learner, CoactiveLearner):
@@ -231,16 +232,27 @@ class PythonRun(Run):
                 presented = self.learner.present(x, k=task.k)
                 clicked = self.user.clicks(query, presented)
                 better = feedback_from_clicks(presented, clicked)
-                self.learner.learn_clicks(x, presented, clicked)
+                learn = partial(self.learner.learn_clicks, x, presented, clicked)
             else:
                 presented = self.learner.present(x)
                 better = self.user.respond(query, presented)
-                self.learner.learn(x, presented, better)
-            self.rounds.append([self._utility(x, y) for y in (presented, best, better)])
+                learn = partial(self.learner.learn, x, presented, better)
+            self._learn(learn, [self._utility(x, y) for y in (presented, best, better)])
             if self.look is not None and len(self.rounds) % self.look.every == 0:
                 self.look()
             if report is not None:
                 report(len(self.rounds), len(self.order))
+
+    def _learn(self, learn, row):
+        """The round is recorded where it was learned: a signal that comes while it is learned is
+        handled behind it."""
+        recorded, rounds = len(self.rounds), self.learner.rounds
+        try:
+            self.rounds.append(row)
+            learn()
+        except BaseException:
+            del self.rounds[recorded + (self.learner.rounds > rounds):]
+            raise
 
     def _utility(self, x, y):
         """``w* . phi(x, y)``."""

@@ -21,7 +21,8 @@ GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 FOLDS = 5
 FEW = 50  # pairs up to which C is not searched
 FIRST_C = 100.0
-MOST = 1e200  # of a difference's squared length
+MOST = 1e120  # of a difference's squared length
+LEAST = 1e-120  # of what is not 0 in it
 
 
 class RankingSVM(CoactiveLearner):
@@ -38,6 +39,10 @@ class RankingSVM(CoactiveLearner):
     The pairs are kept (8 N bytes each) and saved with the learner, which goes on as it would
     have. The weights are the solver's, to its tolerance: other versions of scikit-learn may
     give others. Needs scikit-learn: ``pip install "coactive_fast[svm]"``.
+
+    The solver would not end on squares that overflow or are 0: a difference whose squared length is
+    beyond 1e120, or that holds a number other than 0 below 1e-120, is a `ValueError`. Ctrl-C
+    interrupts a training; the learner is then as it was before the round.
 
     Parameters
     ----------
@@ -74,23 +79,32 @@ class RankingSVM(CoactiveLearner):
 
 
 class _Engine(CoactiveEngine):
-    """Keeps the pairs beside the rule, whose memory holds how many they are.
+    def __init__(self, task):
+        super().__init__(task, _rule)
 
-    Rows beyond that number are scratch, so a round that fails leaves no trace. The guard keeps
-    other threads out while a round trains; the lock keeps rows and rule together. It is taken
-    first.
+    def adopt(self, other, changed):
+        pass  # no settings; the other's rule would train on the other's pairs
+
+
+def _rule():
+    pairs = _Pairs()
+    return Custom(pairs.train, pairs)
+
+
+class _Pairs:
+    """The pairs of one rule, whose memory holds how many they are.
+
+    Rows beyond that number are scratch, so a round that fails leaves no trace.
     """
 
-    def __init__(self, task):
-        self._lock = threading.RLock()  # the update of a task of one's own goes through learn
+    def __init__(self):
         self._rows = np.empty((0, 0))
-        super().__init__(task, lambda: Custom(self._train))
 
-    def _train(self, state, delta):
+    def train(self, state, delta):
         """The rule: new weights from the round's difference."""
         if not delta.any():
             return state.weights
-        _refuse_too_large(delta, "the step is")
+        _refuse_unsolvable(delta, "the step is")
         pairs, fitted = state.memory.get("pairs", 0), state.memory.get("fitted", 0)
         self._put(pairs, delta)
         pairs += 1
@@ -110,62 +124,40 @@ class _Engine(CoactiveEngine):
             self._rows = rows
         self._rows[pairs] = delta
 
-    def learn(self, x, y, better):
-        with self._lock:
-            super().learn(x, y, better)
+    def state(self, memory, n):
+        pairs = memory.get("pairs", 0)
+        return {"pairs": self._rows[:pairs].copy() if pairs else np.empty((0, n))}
 
-    def update(self, delta):
-        with self._lock:
-            super().update(delta)
-
-    def state(self):
-        with self._lock:
-            found = super().state()
-            pairs = found.get("memory", {}).get("pairs", 0)
-            rows = self._rows[:pairs].copy() if pairs else np.empty((0, found["n"]))
-            return found | {"pairs": rows}
-
-    def restore(self, state):
-        rows = _checked_pairs(state)
-        with self._lock:
-            super().restore(state)
-            self._rows = rows
-
-    def adopt(self, other, changed):
-        pass  # no settings; the other's way to make rules would train on the other's pairs
-
-    def reset(self):
-        with self._lock:
-            super().reset()
-            self._rows = np.empty((0, 0))
+    def restore(self, memory, n, state):
+        self._rows = _checked_pairs(memory, n, state.get("pairs"))
 
 
-def _checked_pairs(state):
+def _checked_pairs(memory, n, rows):
     """The pairs of a state, as many as its memory says."""
-    if not isinstance(state, dict):
-        raise TypeError(f"state must be a dict, got {type(state).__name__}")
-    memory, rows = state.get("memory", {}), state.get("pairs")
-    if not isinstance(memory, dict):
-        raise TypeError(f"memory of the state must be a dict, got {type(memory).__name__}")
     if type(rows) not in (np.ndarray, np.memmap) or rows.dtype != np.float64:
         raise TypeError("pairs of the state must be an array of float64")
-    n = count("n of the state", state.get("n"))
     pairs = count("pairs of the state's memory", memory.get("pairs", 0))
     fitted = count("fitted of the state's memory", memory.get("fitted", 0), most=pairs)
     if rows.ndim != 2 or len(rows) != pairs or (pairs and rows.shape[1] != n):
         raise ValueError(f"pairs of the state must be {pairs} rows of {n} features, of which "
                          f"{fitted} were fitted, got shape {rows.shape}")
     for row in rows:
-        _refuse_too_large(row, "pairs of the state are")
+        _refuse_unsolvable(row, "pairs of the state are")
     return np.array(rows, order="C")
 
 
-def _refuse_too_large(difference, what):
-    """The solver works with squares, and would not end on what overflows."""
+def _refuse_unsolvable(difference, what):
+    """The solver divides by products of products, and would not end where one of them overflows
+    or is 0."""
     with np.errstate(over="ignore", invalid="ignore"):
         square = difference @ difference
     if not square <= MOST:
-        raise ValueError(f"{what} too large: the squared length {square} is beyond {MOST:g}")
+        raise ValueError(f"{what} too large: the squared length {square:g} is beyond {MOST:g}")
+    size = np.abs(difference)
+    smallest = size.min(initial=np.inf, where=size > 0.0)
+    if smallest < LEAST:
+        raise ValueError(f"{what} too small: it holds {smallest:g}, and numbers other than 0 must "
+                         f"be {LEAST:g} or more")
 
 
 def _best_c(differences):
@@ -192,4 +184,32 @@ def _fit(differences, c):
     solver = svm.LinearSVC(C=2.0 * c, fit_intercept=False, dual=2 * pairs < d, max_iter=100_000,
                            random_state=0)
     labels = np.where(np.arange(len(differences)) % 2, -1.0, 1.0)
-    return solver.fit(differences * labels[:, None], labels).coef_[0].astype(np.float64)
+    _interruptibly(solver.fit, differences * labels[:, None], labels)
+    return solver.coef_[0].astype(np.float64)
+
+
+def _interruptibly(work, *arguments):
+    """``work(*arguments)``, which signals interrupt though it is compiled code that looks at none.
+
+    Python handles signals in the main thread. There the work has a thread of its own, which is
+    waited for; where a handler raises, that thread is left to itself and its result is dropped.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        work(*arguments)
+        return
+    errors = [RuntimeError("the process was forked while this learner trained")]
+
+    def run():
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # as the one who waits has it
+                work(*arguments)
+            errors.clear()
+        except BaseException as error:
+            errors[:] = [error]
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(1.0)  # a child that a signal's handler forks has no such thread
+    if errors:
+        raise errors[0]

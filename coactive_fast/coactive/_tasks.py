@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import kernels
+from .._initialized import Initialized
 from .._typing import Vector
 from ..learner._check import count
 from ..learner._store import storable
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @storable
-class Ranking:
+class Ranking(Initialized):
     """Orderings of a query's documents.
 
     The context x is a matrix of n documents by N features, y an ordering of them, best first, and
@@ -46,6 +47,7 @@ class Ranking:
     """
 
     _stored = ("k",)
+    _k: int
 
     def __init__(self, *, k: SupportsIndex = 5) -> None:
         self._k = count("k", k, least=1)
@@ -101,7 +103,7 @@ class Ranking:
 
 
 @storable
-class Items:
+class Items(Initialized):
     """Items of one catalogue; a context is the array of the candidates' indices (None: all).
 
     Parameters
@@ -126,6 +128,7 @@ class Items:
     """
 
     _stored = ("features",)
+    _features: NDArray[np.floating[Any]]
 
     def __init__(self, features: ArrayLike) -> None:
         rows = np.array(table(features, "features"), order="C")

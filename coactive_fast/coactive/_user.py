@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._arrays import plain
+from .._initialized import Initialized
 from .._typing import Vector
 from ..learner._check import count
 from ..learner._random import make_generator
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class User:
+class User(Initialized):
     """What all users share; `_decider` makes the compiled decisions of a class."""
 
     _values = "utilities"  # what an item user goes by
@@ -54,7 +56,7 @@ class User:
     def _respond_item(self, query, presented):
         if not self.items:
             raise TypeError(f"query is about items; {type(self).__name__} answers rankings")
-        values = np.asarray(getattr(query, self._values), dtype=np.float64)
+        values = numbers(getattr(query, self._values), f"query.{self._values}")
         if values.ndim != 1 or not np.isfinite(values).all():
             raise ValueError(f"query.{self._values} must be one finite number an item")
         candidates = np.unique(index_array(query.candidates, "query.candidates", values.size,
@@ -73,9 +75,14 @@ class User:
         return f"{type(self).__name__}({', '.join(self._shown())})"
 
 
+def numbers(values: ArrayLike, name: str) -> Vector:
+    """Real numbers as float64, a copy."""
+    return plain(values, name).astype(np.float64)
+
+
 def true_weights(weights: ArrayLike) -> Vector:
     """w*, a copy."""
-    given = np.array(weights, dtype=np.float64)
+    given = numbers(weights, "weights")
     if given.ndim != 1 or not given.size or not np.isfinite(given).all():
         raise ValueError("weights must be a vector of finite numbers")
     return given
@@ -85,6 +92,7 @@ class ChanceUser(User):
     """A user with a generator, `rng`."""
 
     rng: np.random.Generator
+    _first: np.random.Generator
 
     def _seeded(self, seed):
         self._first = make_generator(seed)
@@ -134,7 +142,7 @@ class ClickUser(ChanceUser):
         """
         if hasattr(query, "candidates"):
             raise TypeError(f"query is about items; {type(self).__name__} answers rankings")
-        grades = np.asarray(query.relevance, dtype=np.float64)
+        grades = numbers(query.relevance, "query.relevance")
         if grades.ndim != 1 or not grades.size:
             raise ValueError("query.relevance must be one grade a document")
         chances = self._chances(grades, getattr(query, "largest_grade", 0), "query.relevance")

@@ -12,7 +12,7 @@ from libc.stddef cimport size_t
 from libc.string cimport memcpy
 
 from coactive_fast._arrays cimport (
-    as_number, data_of, finite_vector, new_doubles, new_vector, refuse,
+    as_number, data_of, finite_vector, is_plain_vector, new_doubles, new_vector, refuse,
 )
 from coactive_fast._table cimport (
     CF_ENONFINITE, CF_OK, cf_get_library, cf_get_table, cf_library, cf_pad, cf_table,
@@ -22,6 +22,7 @@ from coactive_fast.learner._chance cimport Chance
 from coactive_fast.learner._engine cimport Engine
 from coactive_fast.learner._run cimport ASIDE, Run
 from coactive_fast.learner._state cimport State, opened, vector_of
+from coactive_fast.rows._rows cimport written_out
 
 from coactive_fast.convex._history import ConvexHistory
 from coactive_fast.learner._check import number
@@ -205,7 +206,9 @@ cdef class GradientEngine(ConvexEngine):
 
     def tell(self, gradient):
         # which may call Python
-        cdef np.ndarray g = finite_vector(gradient, "gradient", self.n, "the dimension")
+        cdef np.ndarray g = finite_vector(
+            gradient if is_plain_vector(gradient) else written_out(gradient, "gradient", self.n),
+            "gradient", self.n, "the dimension")
         self.guard.settle_write()
         self.expect(ONE)
         self.carry_out(1.0, 0.0, data_of(g), "gradient")

@@ -204,7 +204,13 @@ cdef int take(Py_ssize_t n, value, str method, double *out) except -1:
 
 def region_of(feasible, Py_ssize_t n):
     """The set in dimension n: compiled where it is exactly one of this package's."""
-    kind = type(feasible)
+    if type(feasible) is Shrunk and type(feasible.whole) is Simplex:
+        return BuiltIn(n, CF_REGION_SIMPLEX, 1.0 - feasible.gamma, floor=feasible.gamma / n)
+    return built_in(type(feasible), feasible, n) or Own(n, feasible)
+
+
+cdef Region built_in(object kind, object feasible, Py_ssize_t n):
+    """The set as one of that class of this package; None where the class is another one."""
     if kind is Ball:
         return BuiltIn(n, CF_REGION_BALL, feasible.radius)
     if kind is L1Ball:
@@ -213,17 +219,17 @@ def region_of(feasible, Py_ssize_t n):
         return BuiltIn(n, CF_REGION_BOX, 0.0, span=feasible.span(n))
     if kind is Simplex:
         return BuiltIn(n, CF_REGION_SIMPLEX, 1.0)
-    if kind is Shrunk and type(feasible.whole) is Simplex:
-        return BuiltIn(n, CF_REGION_SIMPLEX, 1.0 - feasible.gamma, floor=feasible.gamma / n)
-    return Own(n, feasible)
+    return None
 
 
 def nearest(feasible, np.ndarray z):
-    """The Euclidean projection on one of this package's sets."""
+    """The Euclidean projection on one of this package's sets, or on that which a subclass is of."""
     cdef Py_ssize_t n = np.PyArray_DIM(z, 0)
     if n == 0:
         raise ValueError("z must not be empty")
-    cdef Region region = region_of(feasible, n)
+    cdef Region region = None
+    for kind in type(feasible).__mro__:
+        region = region or built_in(kind, feasible, n)
     cdef np.ndarray out = new_vector(n)
     cdef int status = region.project(data_of(z), data_of(out))
     if status != CF_OK:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from .. import kernels
 from .._arrays import finite_vector
+from .._initialized import Initialized
 from .._typing import Real, Vector
 from ..learner._check import count, number
 from ..learner._store import storable
@@ -306,7 +307,7 @@ class Shrunk(FeasibleSet):
         return self.whole.direction(rng, dimension)
 
 
-class _BuiltIn(FeasibleSet):
+class _BuiltIn(FeasibleSet, Initialized):
     """The sets of this package: equal where their numbers are; Euclidean projections in C."""
 
     _stored = ()
@@ -332,6 +333,7 @@ class _Round(_BuiltIn):
     """Balls of whatever norm: around 0, with a radius."""
 
     _stored = ("radius",)
+    _radius: float
 
     def __init__(self, radius: Real) -> None:
         self._radius = number("radius", radius, above=0.0)
@@ -448,6 +450,8 @@ class Box(_BuiltIn):
     """
 
     _stored = ("lower", "upper")
+    _lower: float | Vector
+    _upper: float | Vector
 
     def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
         self._lower, self._upper = _limit("lower", lower), _limit("upper", upper)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, SupportsIndex
 
-from numpy.typing import ArrayLike
-
 from .._arrays import finite_vector
 from .._memory import refuse_beyond_limit
-from .._typing import Feasible, Progress, Real, Seed, Values, Vector
+from .._typing import Feasible, Progress, Real, RowsLike, Seed, Values, Vector
 from ..learner._base import Learner
 from ..learner._chance import Chance
 from ..learner._check import choice, count, number, switch
@@ -93,7 +91,8 @@ class ConvexLearner(Learner):
         -------
         ConvexHistory
             Also kept as ``last_history``, where an interrupted run leaves its rounds so far; the
-            learner then stands between two rounds.
+            learner then stands between two rounds. With losses or sets of your own it may have
+            asked for the point of the next one, which `ask` gives again.
 
         Examples
         --------
@@ -162,13 +161,13 @@ class GradientLearner(ConvexLearner):
     feasible: Feasible
     _sees = ("value", "gradient")
 
-    def tell(self, gradient: ArrayLike) -> None:
+    def tell(self, gradient: RowsLike) -> None:
         """The gradient of the loss at the point that `ask` gave.
 
         Parameters
         ----------
-        gradient : array_like of shape (dimension,)
-            Of the round's loss at the point of `ask`.
+        gradient : array_like of shape (dimension,) or scipy.sparse row
+            Of the round's loss at the point of `ask`; also a table of one row.
 
         Examples
         --------

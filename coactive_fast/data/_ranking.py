@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias, overload
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from .._initialized import Initialized
 from .._typing import Path, Source, Vector, Whole
 from . import _check
 from ._least_squares import least_squares
@@ -22,7 +23,7 @@ KIND = "RankingData"
 Floats: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 
 
-class Query:
+class Query(Initialized):
     """One query of a `RankingData`.
 
     Attributes
@@ -44,13 +45,17 @@ class Query:
     """
 
     __slots__ = ("features", "relevance", "index", "largest_grade")
+    features: Floats
+    relevance: Vector
+    index: int
+    largest_grade: float
 
     def __init__(self, features: Floats, relevance: Vector, index: int,
                  largest_grade: float) -> None:
-        self.features: Floats = features
-        self.relevance: Vector = relevance
-        self.index: int = index
-        self.largest_grade: float = largest_grade
+        self.features = features
+        self.relevance = relevance
+        self.index = index
+        self.largest_grade = largest_grade
 
     def __len__(self) -> int:
         return len(self.relevance)
@@ -59,7 +64,7 @@ class Query:
         return f"Query(index={self.index}, documents={len(self)})"
 
 
-class RankingData:
+class RankingData(Initialized):
     """Queries with documents, their features and their relevance.
 
     ``len(data)`` is the number of queries, ``data[i]`` one of them with ``features``,
@@ -101,6 +106,13 @@ class RankingData:
     >>> [len(query) for query in data]
     [2, 1]
     """
+
+    _features: Floats
+    _relevance: Vector
+    _offsets: NDArray[np.int64]
+    _query_ids: NDArray[np.int64] | None
+    _weights: Vector | None
+    _largest: float | None
 
     def __init__(self, features: ArrayLike, relevance: ArrayLike, offsets: ArrayLike, *,
                  query_ids: ArrayLike | None = None) -> None:

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._arrays import plain
+from .._initialized import Initialized
 from .._typing import Real, RowsLike, Vector
 from ..learner._check import number
 from ..rows._rows import table_of
 from ._check import vector
 
 
-class Scaling:
+class Scaling(Initialized):
     """An affine map of each column: ``(x - shift) / scale``.
 
     Parameters
@@ -39,9 +40,13 @@ class Scaling:
     True
     """
 
+    shift: Vector
+    scale: Vector
+    kind: str
+
     def __init__(self, shift: ArrayLike, scale: ArrayLike, kind: str = "affine") -> None:
-        self.shift: Vector = vector("shift", shift)
-        self.scale: Vector = vector("scale", scale)
+        self.shift = vector("shift", shift)
+        self.scale = vector("scale", scale)
         self.kind = kind
         if self.shift.shape != self.scale.shape:
             raise ValueError(f"scale must have length {self.shift.size} to go with shift, got "

@@ -76,8 +76,13 @@ cdef class FilterRun(RowRun):
     cdef np.ndarray relevant, forwarded, margins, projection
     cdef bint full
     cdef bint teaching         # rows are learned, no rounds played
-    cdef bint decided          # the round `done` was counted and decided, but is not over
+    cdef bint decided          # the round `done` was decided, but is not over
     cdef bint over             # it is a call of Python's, and is over
+    # Of the engine's coin: the generator at the last `begin`, how often rounds that are over have
+    # drawn since, and whether the round `done` has.
+    cdef object before
+    cdef Py_ssize_t tosses
+    cdef bint tossed
     cdef FilterEngine target   # whose model is at work; None: the rounds are calls of Python's
     cdef bint unknown          # that model did not know its dimension
     cdef Py_ssize_t base       # the first row of those looked at ahead
@@ -86,6 +91,7 @@ cdef class FilterRun(RowRun):
     cdef FilterEngine target_of(self, FilterEngine engine)
     cdef int one(self, FilterEngine engine, Scratch s) noexcept nogil
     cdef int decide(self, FilterEngine engine, Scratch s, Py_ssize_t t) noexcept nogil
+    cdef void count(self, FilterEngine engine) noexcept nogil
     cdef int call(self, TastingEngine engine) except -1
 
 

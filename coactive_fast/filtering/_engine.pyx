@@ -316,10 +316,7 @@ cdef class TastingEngine(FilterEngine):
         return as_number(self.classifier.margin(x), "the margin of classifier")
 
     cdef bint toss(self, double margin) except -1:
-        cdef bint forwarded = self.rule.decide(self.model, &self.tally, self.chance.bits, margin,
-                                               0.0)
-        self.tally.rounds += 1
-        return forwarded
+        return self.rule.decide(self.model, &self.tally, self.chance.bits, margin, 0.0)
 
     cdef int teach(self, object x, bint relevant) except -1:
         self.classifier.learn(x, True if relevant else False)
@@ -338,9 +335,12 @@ cdef class TastingEngine(FilterEngine):
 
     def forward(self, x):
         """Whether x is forwarded; counts the round."""
+        cdef bint forwarded
         self.guard.begin_write()
         try:
-            return self.toss(self.ask(x))
+            forwarded = self.toss(self.ask(x))
+            self.tally.rounds += 1
+            return forwarded
         finally:
             self.guard.end_write()
 
@@ -443,6 +443,8 @@ cdef class FilterRun(RowRun):
         """The lock of a classifier's own engine comes last."""
         cdef FilterEngine engine = <FilterEngine>given, target = self.target_of(engine)
         self.base = self.ready = self.mask = 0
+        if engine.rule.kind == COIN:
+            self.before, self.tosses = engine.chance.generator.bit_generator.state, 0
         self.target = target
         if target is None:
             if self.table is None:
@@ -457,13 +459,27 @@ cdef class FilterRun(RowRun):
             self.scratch.bits = NULL if engine.chance is None else engine.chance.bits
             target.scratch.forget()
         except BaseException:
-            self.end(engine, CF_OK)
+            self.end(engine, MORE)
             raise
         return 0
 
     cdef int end(self, Engine engine, int status) except -1:
-        if self.target is not None and self.target is not engine:
-            self.target.guard.end_write()
+        """Of a round that is not over nothing stays: neither its draw nor, where it would have been
+        the first, the number of features."""
+        cdef FilterEngine target = self.target
+        cdef Py_ssize_t i
+        try:
+            if self.tossed:
+                engine.chance.generator.bit_generator.state = self.before
+                for i in range(self.tosses):
+                    engine.chance.bits.next_double(engine.chance.bits.state)
+                self.tossed = False
+            if (status != CF_OK and target is not None and self.unknown and self.done == 0
+                    and target.model.learned == 0):
+                target.model = target.new_model()
+        finally:
+            if target is not None and target is not engine:
+                target.guard.end_write()
         return 0
 
     cdef int round(self, Engine engine) noexcept nogil:
@@ -485,8 +501,16 @@ cdef class FilterRun(RowRun):
                 s, 1.0 if (<uint8_t *>np.PyArray_DATA(self.relevant))[t] else -1.0)
             if status == CF_OK and self.target is not engine:
                 engine.model.learned += 1
+        if status == CF_OK:
+            self.count(engine)
         self.decided = False
         return status
+
+    cdef void count(self, FilterEngine engine) noexcept nogil:
+        """The round is over. Nothing that may fail comes behind this."""
+        engine.tally.rounds += not self.teaching
+        self.tosses += self.tossed
+        self.tossed = False
 
     cdef int decide(self, FilterEngine engine, Scratch s, Py_ssize_t t) noexcept nogil:
         """The round up to its decision."""
@@ -501,9 +525,9 @@ cdef class FilterRun(RowRun):
             return status
         data_of(self.margins)[t] = s.m[0] / (1.0 + s.q[0])
         if not self.teaching:
+            self.tossed = engine.rule.tosses(s.m[0], s.q[0])
             (<uint8_t *>np.PyArray_DATA(self.forwarded))[t] = engine.rule.decide(
                 self.model, &engine.tally, s.bits, s.m[0], s.q[0])
-            engine.tally.rounds += 1
         self.decided = True
         return CF_OK
 
@@ -519,21 +543,17 @@ cdef class FilterRun(RowRun):
         self.over = False  # until it is: an error leaves the round undone
         if not self.teaching:
             data_of(self.margins)[t] = engine.ask(x)
+            self.tossed = engine.rule.tosses(data_of(self.margins)[t], 0.0)
             self.forwarded[t] = engine.toss(data_of(self.margins)[t])
         if self.full or self.forwarded[t]:
             engine.teach(x, self.relevant[t])
+        self.count(engine)
         self.over = True
         return 0
 
     cdef int fail(self, Engine engine, int status) except -1:
-        cdef FilterEngine target = self.target
-        cdef Model model = self.model
-        if self.unknown and self.done == 0 and model.learned == 0:
-            fresh = target.new_model()  # the row that brought the dimension was refused
-            target.guard.settle_write()
-            target.model = fresh if target.model is model else target.model
-        model.raise_error(status)
-        return target.fail(status, f"x = X[{self.done}]")
+        self.model.raise_error(status)
+        return self.target.fail(status, f"x = X[{self.done}]")
 
 
 cdef class TopicsRun(RowRun):

@@ -42,6 +42,10 @@ cdef class Rule:
     # Whether what has these readings is forwarded; the coin is drawn below the threshold alone.
     cdef bint decide(self, Model model, Tally *tally, bitgen_t *bits, double m,
                      double q) noexcept nogil
+    # Whether it draws the coin for that.
+    cdef inline bint tosses(self, double m, double q) noexcept nogil:
+        return self.kind == COIN and not m / (1.0 + q) >= self.tau
+
     # What an example of these readings is learned as.
     cdef double target(self, double m, double q, double y) noexcept nogil
     # What a state says of the tally, and back, checked.

@@ -1,11 +1,9 @@
 # The calls of one key: part of _engine.pyx.
 
 
-cdef class FleetCalls:
+cdef class FleetCalls(Calls):
     """`choose` and `learn` of one key, inherited by the thin class: a method of Python's on the way
     would cost a part of what they do."""
-
-    cdef public FleetEngine _engine
 
     def choose(self, key, x, *, allowed=None, k=None, context=None):
         """What the model of a key decides; see the class.
@@ -31,7 +29,7 @@ cdef class FleetCalls:
         >>> fleet.choose("anna", [[0.0, 1.0], [1.0, 0.0]])
         1
         """
-        cdef FleetEngine engine = self._engine
+        cdef FleetEngine engine = self.at_work()
         return engine.choose(key, x, allowed, k, context)
 
     def learn(self, key, x, *answers, weight=None, context=None):
@@ -54,5 +52,5 @@ cdef class FleetCalls:
         >>> fleet.choose(7, [1.0])
         1
         """
-        cdef FleetEngine engine = self._engine
+        cdef FleetEngine engine = self.at_work()
         engine.learn(key, x, answers, weight, context)

@@ -34,7 +34,7 @@ from coactive_fast.filtering._policy cimport TEACHER, Tally
 from coactive_fast.filtering._policy cimport Rule as FilterRule
 from coactive_fast.fleet._form cimport numbers_of
 from coactive_fast.fleet._records cimport DAMAGED, key_of, keys_of
-from coactive_fast.learner._engine cimport RowEngine
+from coactive_fast.learner._engine cimport Calls, RowEngine
 from coactive_fast.learner._run cimport MORE
 from coactive_fast.metric._single cimport sigmoid
 from coactive_fast.rewards._engine cimport PICK, BanditEngine, RewardEngine

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, SupportsIndex, TypeAlia
 
 from numpy.typing import ArrayLike
 
+from .._initialized import Initialized
 from .._typing import Real, RowsLike
 from ..learner import _file, _store
 from ..learner._base import Learner
@@ -34,7 +35,7 @@ MODES = ("w", "r+", "r")
 MOST = 2**31 - 1  # slots, so that an index has less than 2^32 entries
 
 
-class Fleet(FleetCalls, Generic[Model]):
+class Fleet(FleetCalls, Initialized, Generic[Model]):
     """One model of the template's kind for each key, all in one memory-mapped file.
 
     A model comes into being when its key learns for the first time; until then it is the prior,
@@ -115,6 +116,9 @@ class Fleet(FleetCalls, Generic[Model]):
     >>> fleet["ben"].weights
     array([0., 2.])
     """
+
+    _beside: Any
+    _kind: Any
 
     def __init__(self, path: str | os.PathLike[str] | None, template: Model | None = None,
                  capacity: SupportsIndex | None = None, *, mode: Literal["w", "r+", "r"] = "w",

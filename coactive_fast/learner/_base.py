@@ -17,6 +17,7 @@ import inspect
 import os
 from typing import TYPE_CHECKING, Any
 
+from .._initialized import Initialized
 from . import _store
 from ._history import History
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Learner:
+class Learner(Initialized):
     """Base of all learners: parameters, copies, files.
 
     `load` answers one, of whatever class the file holds; `isinstance` tells which.
@@ -42,6 +43,8 @@ class Learner:
     """
 
     last_history: History | None = None  # of the last run, whatever ended it
+    _parameters: dict[str, Any]
+    _engine: Any
     _defaults: dict[str, Any] = {}  # of the parameters, by the constructor
     _shaping: tuple[str, ...] = ()  # parameters that shape the state: they wait for reset()
 
@@ -132,11 +135,9 @@ class Learner:
 
     def __getattr__(self, name: str) -> Any:
         # parameters read like attributes; they are changed by set_params, which checks them
-        if not name.startswith("_"):
-            parameters = self.__dict__.get("_parameters", {})
-            if name in parameters:
-                return parameters[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if not name.startswith("_") and name in self._parameters:
+            return self._parameters[name]
+        return self._missing(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.__dict__.get("_parameters", ()):

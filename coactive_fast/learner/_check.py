@@ -8,7 +8,8 @@ import numpy as np
 
 def number(name, value, *, above=None, least=None, most=None):
     """A finite float within the bounds."""
-    if isinstance(value, (str, bytes, bool, np.bool_, complex)):
+    if isinstance(value, (str, bytes, bool, complex)) or (
+            isinstance(value, (np.generic, np.ndarray)) and not _is_one_number(value)):
         raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
     try:
         given = float(value)
@@ -25,6 +26,12 @@ def number(name, value, *, above=None, least=None, most=None):
     return given
 
 
+def _is_one_number(value):
+    """Of an array or a number of NumPy's: whether it is one real number, and not masked."""
+    return (value.ndim == 0 and value.dtype.kind in "iuf"
+            and not isinstance(value, np.ma.MaskedArray))
+
+
 LARGEST = int(np.iinfo(np.intp).max)  # of what counts things in memory
 
 
@@ -32,6 +39,8 @@ def count(name, value, *, least=0, most=None):
     """An integer within the bounds."""
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be an integer, got a bool")
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
     try:
         given = operator.index(value)
     except TypeError:

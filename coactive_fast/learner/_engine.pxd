@@ -27,6 +27,18 @@ cdef class Engine:
     cdef int take_state(self, State state) except -1
 
 
+cdef class Calls:
+    # A thin class that inherits compiled calls: its engine, None where __init__ was not called.
+    cdef object engine
+
+    cdef inline object at_work(self):
+        if self.engine is None:
+            self.refuse_call()
+        return self.engine
+
+    cdef int refuse_call(self) except -1
+
+
 # A round of a learner of rows is a reading, which leaves what it found in a Scratch, and a change,
 # which takes that up. Both are pure functions of the state, the row and the parameters: whether a
 # reading comes from an earlier call or is made anew changes no bit.

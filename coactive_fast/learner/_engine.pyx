@@ -13,6 +13,8 @@ from coactive_fast._table cimport (
 )
 from coactive_fast.learner._state cimport VERSION, opened
 
+from coactive_fast._initialized import not_initialized
+
 np.import_array()
 
 cdef const cf_table *K = cf_get_table()
@@ -39,6 +41,19 @@ cdef class Engine:
     def restore(self, state):
         """The reverse of `state`; checked before anything is changed."""
         self.take_state(opened(state))
+
+
+cdef class Calls:
+    @property
+    def _engine(self):
+        return self.at_work()
+
+    @_engine.setter
+    def _engine(self, engine):
+        self.engine = engine
+
+    cdef int refuse_call(self) except -1:
+        raise RuntimeError(not_initialized(self))
 
 
 # --- learners of rows -------------------------------------------------------------------------

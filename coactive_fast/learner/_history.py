@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .._initialized import Initialized
 from .._typing import Vector
 from ._check import number, switch
 from ._extras import require
@@ -45,7 +46,7 @@ def mean_over_users(values: Vector) -> Vector:
     return np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
 
 
-class History:
+class History(Initialized):
     """What the histories of all learners share.
 
     A history is a frozen dataclass whose fields are arrays over the rounds, and sometimes a note

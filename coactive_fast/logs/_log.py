@@ -10,6 +10,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .._arrays import refuse_masked
+from .._initialized import Initialized
 from .._typing import Progress, RowsLike, Source, Vector, Whole
 from ..data import _check
 from ..rows._formats import checked_csr
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 Table: TypeAlias = Any  # dense float32 or float64, or CSR
 
 
-class BanditLog:
+class BanditLog(Initialized):
     """What a policy met and did, round by round.
 
     Round t offered the actions ``features[offsets[t]:offsets[t + 1]]``, took number ``chosen[t]``
@@ -85,6 +86,15 @@ class BanditLog:
     """
 
     _left_out: dict[str, int] = {}
+    _features: Table
+    _context: Table | None
+    _offsets: NDArray[np.int64]
+    _chosen: NDArray[np.int64]
+    _reward: Vector
+    _probability: Vector
+    _groups: NDArray[Any] | None
+    _feature_names: tuple[str, ...] | None
+    _context_names: tuple[str, ...] | None
 
     def __init__(self, features: RowsLike, offsets: ArrayLike, chosen: ArrayLike,
                  reward: ArrayLike, probability: ArrayLike, *, context: RowsLike | None = None,

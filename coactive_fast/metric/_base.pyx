@@ -13,7 +13,7 @@ from libc.string cimport memcpy
 
 from coactive_fast._arrays cimport (
     as_count, as_number, as_rows, data_of, is_plain_vector, new_vector, refuse, refuse_length,
-    refuse_non_finite, row_stride,
+    refuse_masked, refuse_non_finite, row_stride,
 )
 from coactive_fast._guard cimport Guard
 from coactive_fast._table cimport (
@@ -24,6 +24,7 @@ from coactive_fast._table cimport (
 from coactive_fast.learner._state cimport State, opened
 from coactive_fast.rows._rows cimport row_of, rows_of, write_out
 
+from coactive_fast._initialized import not_initialized
 from coactive_fast._memory import refuse_beyond_limit
 
 np.import_array()
@@ -37,7 +38,7 @@ cdef class Metric:
 
     def __cinit__(self):
         self.guard = Guard()
-        self.guard.close(f"{type(self).__name__} was not made: its __init__ did not run")
+        self.guard.close(not_initialized(self))
 
     cdef int unmade(self) except -1:
         """At the start of __init__, which runs once: other threads may be at work already."""
@@ -270,6 +271,7 @@ cdef object row_like(object x, const cf_row *row, np.ndarray value):
 
 
 cdef np.ndarray as_weights(object c, Py_ssize_t rows):
+    refuse_masked(c, "c")
     try:
         given = numpy.asarray(c)
     except ValueError:

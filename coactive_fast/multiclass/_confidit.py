@@ -9,6 +9,7 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._arrays import plain
 from .._typing import Precision, Real, Vector
 from ..learner._check import choice, number, precision_of, switch
 from ..metric._ridges import DiagonalRidges, DualRidges, FullRidges
@@ -241,12 +242,9 @@ def _error(given):
     """One number, one a round, or a function of the round, which is asked as the rounds come."""
     if callable(given):
         return given
-    if np.ndim(given) == 0:
+    if not isinstance(given, (list, tuple)) and np.ndim(given) == 0:
         return number("approximation_error", given, least=0.0, most=1e280)
-    try:
-        errors = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"approximation_error must hold real numbers: {error}") from None
+    errors = plain(given, "approximation_error").astype(np.float64)
     if errors.ndim != 1:
         raise ValueError("approximation_error must be a number, a sequence of them or callable, "
                          f"got shape {errors.shape}")

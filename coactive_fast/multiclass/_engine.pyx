@@ -7,7 +7,7 @@ cimport numpy as np
 from coactive_fast._arrays cimport as_flag, as_label, data_of, new_indices
 from coactive_fast._table cimport CF_OK
 from coactive_fast.learner._chance cimport Chance
-from coactive_fast.learner._engine cimport Engine, Model, look
+from coactive_fast.learner._engine cimport Calls, Engine, Model, look
 from coactive_fast.metric._ridges cimport FullRidges
 from coactive_fast.multiclass._policy cimport Confidit
 from coactive_fast.rows._rows cimport Rows, Scratch, rows_of
@@ -166,9 +166,7 @@ cdef class MulticlassRun(RowRun):
 # thin classes inherit these instead. `_engine` is the learner's engine, set by the shell.
 
 
-cdef class Choosing:
-    cdef public MulticlassEngine _engine
-
+cdef class Choosing(Calls):
     def choose(self, x):
         """The label for x.
 
@@ -189,7 +187,7 @@ cdef class Choosing:
         >>> cf.Confidit(3).choose([1.0, 0.0])
         0
         """
-        cdef MulticlassEngine engine = self._engine  # which x may have another put in place of
+        cdef MulticlassEngine engine = self.at_work()  # which x may have another put in place of
         return engine.pick(x)
 
 
@@ -214,7 +212,7 @@ cdef class ToldRightOrWrong(Choosing):
         >>> learner.predict([[1.0, 0.0]])
         array([2])
         """
-        cdef MulticlassEngine engine = self._engine
+        cdef MulticlassEngine engine = self.at_work()
         engine.learn(x, label, "label", correct)
 
 
@@ -237,5 +235,5 @@ cdef class ToldTheLabel(Choosing):
         >>> learner.choose([1.0, 0.0])
         2
         """
-        cdef MulticlassEngine engine = self._engine
+        cdef MulticlassEngine engine = self.at_work()
         engine.learn(x, y, "y", True)

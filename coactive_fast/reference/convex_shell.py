@@ -353,7 +353,7 @@ class FullInformation(Learner):
         >>> learner.center.round(3)
         array([0.359, 0.641])
         """
-        gradient = check.vector("gradient", gradient, self.dimension, of="the learner")
+        gradient = check.feature_row("gradient", gradient, self.dimension)
         self._expect("ask")  # last: what is given may be an object that calls the learner
         with np.errstate(all="ignore"):
             try:

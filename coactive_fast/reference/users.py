@@ -372,6 +372,8 @@ class Clicks:
             self.preset = check.choice("preset", preset, tuple(PRESETS))
         self.click = None if click is None else check.shares("click", click)
         self.stop = None if stop is None else check.shares("stop", stop)
+        if self.click is not None and self.stop is not None:
+            check.same_length("stop", self.stop.size, self.click.size, "click")
         self.eta = check.real("eta", eta)
         if self.eta < 0.0:
             raise ValueError(f"eta must be >= 0, got {self.eta}")

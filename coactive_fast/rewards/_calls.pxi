@@ -5,9 +5,7 @@
 # argument's own code may have another put in its place.
 
 
-cdef class RegressionCalls:
-    cdef public RewardEngine _engine
-
+cdef class RegressionCalls(Calls):
     def learn(self, x, y, *, weight=1.0):
         """Takes in one row and its target.
 
@@ -28,14 +26,12 @@ cdef class RegressionCalls:
         >>> learner.weights
         array([0.75])
         """
-        cdef RewardEngine engine = self._engine
+        cdef RewardEngine engine = self.at_work()
         cdef double target = engine.target_of(y, "y"), c = engine.weight_of(weight)
         engine.learn_weighted(x, 0, target, c, "x")
 
 
-cdef class LinearCalls:
-    cdef public LinearEngine _engine
-
+cdef class LinearCalls(Calls):
     def choose(self, X, *, allowed=None, k=None, context=None):
         """The index of one of the rows of X, or of the k best.
 
@@ -64,7 +60,7 @@ cdef class LinearCalls:
         >>> bandit.choose(X), bandit.choose(X, k=2), bandit.choose(X, allowed=[True, False, True])
         (1, array([1, 2]), 2)
         """
-        cdef LinearEngine engine = self._engine
+        cdef LinearEngine engine = self.at_work()
         return engine.ask(X, allowed, context, PICK, k, None)
 
     def learn(self, x, reward, *, weight=1.0, context=None):
@@ -89,13 +85,11 @@ cdef class LinearCalls:
         >>> bandit.weights
         array([1., 1.])
         """
-        cdef LinearEngine engine = self._engine
+        cdef LinearEngine engine = self.at_work()
         engine.learn(x, reward, weight, context)
 
 
-cdef class ArmCalls:
-    cdef public ArmEngine _engine
-
+cdef class ArmCalls(Calls):
     def choose(self, x, *, allowed=None, k=None):
         """The arm for x, or the k best.
 
@@ -120,7 +114,7 @@ cdef class ArmCalls:
         >>> bandit.choose([1.0]), bandit.choose([1.0], k=2, allowed=[False, True, True])
         (0, array([1, 2]))
         """
-        cdef ArmEngine engine = self._engine
+        cdef ArmEngine engine = self.at_work()
         return engine.ask(x, allowed, None, PICK, k, None)
 
     def learn(self, x, arm, reward, *, weight=1.0):
@@ -146,5 +140,5 @@ cdef class ArmCalls:
         array([[0.],
                [2.]])
         """
-        cdef ArmEngine engine = self._engine
+        cdef ArmEngine engine = self.at_work()
         engine.learn(x, arm, reward, weight)

@@ -26,6 +26,7 @@ from coactive_fast.metric._single cimport Crossed, Past, Single
 from coactive_fast.rewards._policy cimport GREEDY, UCB
 from coactive_fast.rows._rows cimport DOUBLES, GATHERED
 
+from coactive_fast._initialized import not_initialized
 from coactive_fast._memory import refuse_beyond_limit
 
 np.import_array()
@@ -128,6 +129,7 @@ cdef class Catalogue(Bounds):
 
     def __cinit__(self, *args, **kwargs):
         self.guard, self.arrays, self.some = Guard(), [], Rows()
+        self.guard.close(not_initialized(self))
 
     def __init__(self, X, *, n_jobs=1):
         cdef np.ndarray rows
@@ -154,6 +156,7 @@ cdef class Catalogue(Bounds):
         self.some.kind, self.some.floats = DOUBLES, False
         self.some.value = <const char *>self.wide
         self.some.row_step, self.some.column_step = 8 * self.padded, 8
+        self.guard.open()
 
     def __dealloc__(self):
         cdef int id
@@ -187,11 +190,13 @@ cdef class Catalogue(Bounds):
 
     def __len__(self):
         """How many rows are there: removed ones do not count."""
+        self.guard.settle_read()
         return self.living
 
     @property
     def scored(self):
         """How many rows the last choice scored anew."""
+        self.guard.settle_read()
         return self.looked
 
     def add(self, rows):
@@ -215,6 +220,7 @@ cdef class Catalogue(Bounds):
         """
         cdef np.ndarray given = dense(rows, "rows"), own
         cdef Py_ssize_t m = np.PyArray_DIM(given, 0), at = 0, count, used
+        self.guard.settle_read()  # what is not initialized has no width to compare with
         if np.PyArray_DIM(given, 1) != self.d:
             raise ValueError(f"rows must have {self.d} features, got "
                              f"{np.PyArray_DIM(given, 1)}")

@@ -22,7 +22,7 @@ from coactive_fast._table cimport (
     CF_ENONFINITE, CF_ENOTPOSITIVE, CF_OK, CF_ROW_NULL, cf_get_table, cf_row, cf_table,
 )
 from coactive_fast.learner._chance cimport Chance
-from coactive_fast.learner._engine cimport BUSY, Engine, Model
+from coactive_fast.learner._engine cimport BUSY, Calls, Engine, Model
 from coactive_fast.learner._run cimport MORE
 from coactive_fast.learner._state cimport State, opened
 from coactive_fast.metric._single cimport Single, sigmoid

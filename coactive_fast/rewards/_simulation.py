@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._initialized import Initialized
 from .._typing import Progress, Real, Seed, Vector
 from ..learner._chance import Chance
 from ..learner._check import count, number
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 MOST = 2**40  # rounds, which each leave 32 bytes
 
 
-class RewardTable:
+class RewardTable(Initialized):
     """The rewards of all actions in every round; round t uses row t modulo their number.
 
     Parameters
@@ -111,7 +112,7 @@ class RewardTable:
         return len(self.rewards)
 
 
-class LinearRewards:
+class LinearRewards(Initialized):
     """Rewards that are linear in the features, with normal noise.
 
     Parameters

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._arrays import refuse_masked
+from .._arrays import plain, refuse_masked
 
 
 def labels_of(y, name, n, k):
@@ -38,12 +38,7 @@ def flags_of(y, name, n, other="X"):
 
 def chances_of(chances, n, k):
     """The chances of k labels for each of n rows: a table of float64 of its own."""
-    if isinstance(chances, np.ma.MaskedArray):
-        raise ValueError("chances must not be a masked array")
-    try:
-        given = np.array(chances, dtype=np.float64, order="C")
-    except (ValueError, TypeError) as error:
-        raise TypeError(f"chances must be a table of real numbers: {error}") from None
+    given = plain(chances, "chances").astype(np.float64, order="C")
     if given.shape != (n, k):
         raise ValueError(f"chances must have shape {(n, k)}, a row for each of X and a column for "
                          f"each label, got {given.shape}")

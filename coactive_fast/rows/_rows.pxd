@@ -81,8 +81,9 @@ cdef int fill_rows(Rows rows, object X, str name) except -1
 cdef int row_of(object x, str name, RowBuffer buffer, cf_row *row, Py_ssize_t width=*,
                 bint open_end=*) except -1
 
-# A table written out, for those who want every zero.
+# A table written out, for those who want every zero; a row, as `row_of` takes it, as a vector.
 cpdef np.ndarray table_of(object X, str name)
+cdef np.ndarray written_out(object x, str name, Py_ssize_t width=*)
 
 # The row with all its zeros: sparse ones become dense, in the buffer, which must fit row.n.
 cdef void write_out(cf_row *row, RowBuffer buffer) noexcept nogil

@@ -15,7 +15,8 @@ from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy, memset
 
 from coactive_fast._arrays cimport (
-    as_rows, data_of, has_plain_rows, is_plain_vector, is_sparse, new_doubles, plain, product_of,
+    as_rows, data_of, has_plain_rows, is_plain_vector, is_sparse, new_doubles, new_vector, plain,
+    product_of,
     refuse_non_finite, take_scratch,
 )
 from coactive_fast._table cimport (
@@ -572,6 +573,22 @@ cpdef np.ndarray table_of(object X, str name):
         rows.at(t, buffer, &row)
         write_out(&row, buffer)
         memcpy(data_of(out) + t * rows.d, row.value, <size_t>rows.d * sizeof(double))
+    return out
+
+
+cdef np.ndarray written_out(object x, str name, Py_ssize_t width=0):
+    cdef RowBuffer buffer = RowBuffer()
+    cdef cf_row row
+    cdef np.ndarray out
+    cdef Py_ssize_t e
+    row_of(x, name, buffer, &row, width)
+    if row.nnz < row.n:
+        refuse_beyond_limit(8.0 * row.n, f"{name} of {row.n} features",
+                            "fewer features take less")
+    out = new_vector(row.n)
+    memset(data_of(out), 0, <size_t>row.n * sizeof(double))
+    for e in range(row.nnz):
+        data_of(out)[place_of(&row, e)] = row.value[e]
     return out
 
 

@@ -8,12 +8,13 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import DTypeLike, NDArray
 
+from .._initialized import Initialized
 from ..data import RankingData, make_ranking
 
 CLASSES, ROWS, RANKINGS = range(3)     # what a generator is for: each has numbers of its own
 
 
-class Streams:
+class Streams(Initialized):
     """Rows, labels and rankings for benchmarks, made once and never changed.
 
     The same call gives the same object, whose arrays are read-only, so that no test can spoil it
@@ -43,9 +44,12 @@ class Streams:
     30
     """
 
+    _seed: int
+    _made: dict[tuple[Any, ...], Any]
+
     def __init__(self, seed: int = 0) -> None:
         self._seed = seed
-        self._made: dict[tuple[Any, ...], Any] = {}
+        self._made = {}
 
     def rows(self, n_rows: int = 1000, n_features: int = 50, *, density: float = 1.0,
              dtype: DTypeLike = np.float64) -> Any:
