@@ -241,10 +241,10 @@ class RidgeFilter(_RidgeFilter):
     from features to rows (32 bytes a feature), so that a linear kernel costs what the query's
     features are found in.
 
-    The ridge is 1, and rows are taken to be of a length near 1. Of longer ones the full form loses
-    as many digits as the largest ``x.x`` has before the point, until it has seen d of them; the
-    kernel form refuses to learn where k(x, x) reaches 2^44. The diagonal form loses none. A full
-    form that forgets makes its inverse anew, O(d^3), where rho becomes 1: once in m examples.
+    The ridge is 1, and rows are taken to be of a length near 1. Of longer ones the full form
+    converts to its robust variant (`precision`), which loses no digits; the kernel form refuses to
+    learn where k(x, x) reaches 2^24. The diagonal form loses none. A full form that forgets makes
+    its inverse anew, O(d^3), where rho becomes 1: once in m examples.
 
     References
     ----------

@@ -123,7 +123,7 @@ class Stored(Entries):
         """The regulariser of A when it is whole: what A began with on its diagonal."""
     @property
     def precision(self) -> _Precision:
-        """"fast" or "robust"."""
+        """"auto", "fast" or "robust", as asked for; ``health()`` says which form is in use."""
     @property
     def updates(self) -> int:
         """How many updates changed something."""
@@ -133,7 +133,7 @@ class Stored(Entries):
         Returns
         -------
         dict
-            By name: updates; probes of the drift; renewals (the inverse made anew from A); repairs
+            By name: precision ("fast" or "robust": the form in use); updates; probes of the drift; renewals (the inverse made anew from A); repairs
             (renewals because some ``x^T A^-1 x`` was not positive); failed (renewals that were
             not possible since A itself is not positive definite in float64); last_residual and
             worst_residual (``||A A^-1 v - v|| / sqrt(n)`` of the probes); residual (measured now).

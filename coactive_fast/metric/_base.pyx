@@ -466,8 +466,8 @@ cdef class Stored(Entries):
         Returns
         -------
         dict
-            By name: precision ("fast" or "robust": the form in use); updates; probes of the drift; renewals (the inverse made anew from A); repairs
-            (renewals because some ``x^T A^-1 x`` was not positive); failed (renewals that were
+            By name: precision ("fast" or "robust", the form in use); updates; probes of the drift;
+            renewals (the inverse made anew from A); repairs (renewals because some ``x^T A^-1 x`` was not positive); failed (renewals that were
             not possible since A itself is not positive definite in float64); last_residual and
             worst_residual (``||A A^-1 v - v|| / sqrt(n)`` of the probes); residual (measured now).
         """

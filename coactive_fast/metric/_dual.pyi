@@ -22,7 +22,8 @@ class Dual(Metric):
     kernel_params : dict, optional
         By name: gamma (default 1 / number of features), coef0 (1), degree (3), as in scikit-learn.
     ridge : float, default 1.0
-        Greater than 0.
+        Greater than 0. A row with ``c k(x, x)`` of 2^24 times the ridge or more is refused, and so
+        is a reading that rounding leaves fewer than six digits of.
     window : int, optional
         Only the last `window` rows stay: the oldest leaves by a rank-one update of the factor.
     budget : int, optional

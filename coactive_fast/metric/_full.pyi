@@ -23,9 +23,13 @@ class Full(Stored):
         Order of the matrix, at least 1.
     ridge : float, default 1.0
         Greater than 0.
-    precision : {"fast", "robust"}, default "fast"
-        "robust" keeps the inverse as ``U D U^T`` (Bierman): about 1.5 times slower, and the error
-        grows with the square root of the condition number instead of the condition number.
+    precision : {"auto", "fast", "robust"}, default "auto"
+        "robust" keeps the inverse as ``U D U^T`` (Bierman 1977): about 1.5 times slower, and
+        right whatever the scales of the columns. "fast" keeps the inverse itself, of which an
+        update loses as many digits as ``c x^T A^-1 x`` has. "auto" begins fast and converts,
+        once and for all, before the first update of which ``c x^T x / ridge`` is above 4e6, or
+        where columns turn out so correlated that as many digits are lost; ``health()`` says
+        which form is in use. Scaled columns keep it fast.
 
     See Also
     --------
@@ -50,11 +54,11 @@ class Full(Stored):
     """
 
     def __init__(
-        self, n: SupportsIndex, *, ridge: _Real = 1.0, precision: _Precision = "fast"
+        self, n: SupportsIndex, *, ridge: _Real = 1.0, precision: _Precision = "auto"
     ) -> None: ...
     @classmethod
     def from_matrix(
-        cls, A: ArrayLike, ridge: _Real, *, precision: _Precision = "fast"
+        cls, A: ArrayLike, ridge: _Real, *, precision: _Precision = "auto"
     ) -> Self:
         """The metric of a symmetric positive definite A.
 
@@ -66,7 +70,7 @@ class Full(Stored):
         ridge : float
             The part ``ridge I`` of A that `forget`, `decay` and `merge` take for its
             regulariser; A may be less than that.
-        precision : {"fast", "robust"}, default "fast"
+        precision : {"auto", "fast", "robust"}, default "auto"
             As for the class.
 
         Returns

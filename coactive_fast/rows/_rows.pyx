@@ -16,8 +16,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from coactive_fast._arrays cimport (
     as_rows, data_of, has_plain_rows, is_plain_vector, is_sparse, new_doubles, new_vector, plain,
-    product_of,
-    refuse_non_finite, take_scratch,
+    product_of, refuse_non_finite, take_scratch,
 )
 from coactive_fast._table cimport (
     CF_ENOMEM, CF_OK, CF_ROW_BAD, CF_ROW_GOOD, CF_ROW_NULL, cf_get_library, cf_get_table, cf_library, cf_pad, cf_row,
