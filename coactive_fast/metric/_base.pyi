@@ -51,10 +51,11 @@ class Metric:
     def __deepcopy__(self, memo: object) -> Self: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
-_Precision: TypeAlias = Literal["fast", "robust"]
+_Precision: TypeAlias = Literal["auto", "fast", "robust"]
 
 @type_check_only
 class _Health(TypedDict):
+    precision: Literal["fast", "robust"]
     updates: int
     probes: int
     renewals: int

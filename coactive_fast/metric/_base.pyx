@@ -467,9 +467,10 @@ cdef class Stored(Entries):
         -------
         dict
             By name: precision ("fast" or "robust", the form in use); updates; probes of the drift;
-            renewals (the inverse made anew from A); repairs (renewals because some ``x^T A^-1 x`` was not positive); failed (renewals that were
-            not possible since A itself is not positive definite in float64); last_residual and
-            worst_residual (``||A A^-1 v - v|| / sqrt(n)`` of the probes); residual (measured now).
+            renewals (the inverse made anew from A); repairs (renewals because some
+            ``x^T A^-1 x`` was not positive); failed (renewals that were not possible since A
+            itself is not positive definite in float64); last_residual and worst_residual
+            (``||A A^-1 v - v|| / sqrt(n)`` of the probes); residual (measured now).
         """
         cdef double *scratch = self._borrow()
         cdef cf_full_health health

@@ -134,7 +134,7 @@ static int polish(const cf_table *k, const cf_triangle *b, double radius, const 
     }
     if (k->cholesky_factor(&m, &l) != CF_OK)
         return CF_ENOTPOSITIVE;
-    for (int turn = 0; turn < 6; turn++) {
+    for (int turn = 0; turn < 7; turn++) {
         k->symv(b, x, u);
         for (ptrdiff_t i = 0; i < n; i++)
             r[i] = z[i] - x[i] - *lam * u[i];

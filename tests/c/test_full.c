@@ -336,6 +336,60 @@ TEST_TABLES(the_robust_form_has_no_repair)
     CHECK_BITS(&m.full, state, 1);
 }
 
+/* Before the update that would cost digits, and with those of the robust form from then on. */
+TEST_TABLES(auto_converts_before_a_steep_update)
+{
+    FOR_SIZES(n, 1, 20) {
+        CONTEXT("%s n=%td", k->isa, n);
+        metric m = take_metric(k, n, 0.5, CF_FULL_AUTO), r = take_metric(k, n, 0.5, CF_FULL_ROBUST);
+        double *x = take_doubles(n), q, same;
+        for (int turn = 0; turn < 40; turn++) {
+            fill_normal(x, n);
+            x[n - 1] *= turn < 5 ? 1.0 : 1e7;
+            const double edge = turn == 5 ? m.full.steepest : 0.0;
+            CHECK_INT(m.full.robust, turn > 5);
+            CHECK_INT(turn != 5 || k->dot(n, x, x) > edge, 1);
+            q = update(k, &m, x, 1.0);
+            same = update(k, &r, x, 1.0);
+            CHECK_CLOSE(q, same, 1e-9 * same);
+            CHECK_CLOSE(cf_full_quad(&m.full, k, x, m.scratch),
+                        cf_full_quad(&r.full, k, x, r.scratch), 1e-9);
+        }
+        CHECK_CLOSE(m.full.logdet, r.full.logdet, 1e-9 * fabs(r.full.logdet));
+        CHECK_INT(m.full.health.failed, 0);
+        AGREE(k, &q, 1);
+        release();
+    }
+}
+
+/* c decides as much as x; the fast form stays what it is. */
+TEST_TABLES(fast_does_not_convert)
+{
+    metric m = take_metric(k, 3, 1.0, CF_FULL_FAST), a = take_metric(k, 3, 1.0, CF_FULL_AUTO);
+    const double x[8] = {1.0, 2.0, 3.0};
+    update(k, &m, x, 1e9);
+    update(k, &a, x, 1e5);
+    CHECK_INT(m.full.robust, 0);
+    CHECK_INT(a.full.robust, 0);
+    update(k, &a, x, 1e6);
+    CHECK_INT(a.full.robust, 1);
+}
+
+/* Where A does not allow it the form stays, and that is counted. */
+TEST_TABLES(a_conversion_that_the_matrix_does_not_allow)
+{
+    metric m = take_metric(k, 9, 1.0, CF_FULL_AUTO);
+    random_updates(k, &m, 5);
+    negate(m.full.a.data, cf_panels_size(9));
+    double *b = take_doubles(81), *now = take_doubles(81);
+    cf_full_inverse(&m.full, k, m.scratch, b);
+    CHECK_INT(cf_full_convert(&m.full, k, m.scratch), 0);
+    CHECK_INT(m.full.robust, 0);
+    CHECK_INT(m.full.health.failed, 1);
+    cf_full_inverse(&m.full, k, m.scratch, now);
+    CHECK_BITS(now, b, 81);
+}
+
 /* A planned renewal that A does not allow is counted; B goes on as it is. */
 TEST_TABLES(a_failed_renewal_is_counted)
 {

@@ -10,7 +10,7 @@ typedef struct game {
     double *x, *w, *w_new, lam;
 } game;
 
-static game take_game(const cf_table *k, ptrdiff_t n, double ridge)
+static game take_form(const cf_table *k, ptrdiff_t n, double ridge, int precision)
 {
     game g = {.n = n,
               .memory = take_line(cf_full_size(n)),
@@ -24,8 +24,13 @@ static game take_game(const cf_table *k, ptrdiff_t n, double ridge)
         g.a[i] = i / n == i % n ? ridge : 0.0L;
     fill_normal(g.x, n);
     fill_normal(g.w, n);
-    cf_full_init(&g.full, n, ridge, 0, k, g.memory);
+    cf_full_init(&g.full, n, ridge, precision, k, g.memory);
     return g;
+}
+
+static game take_game(const cf_table *k, ptrdiff_t n, double ridge)
+{
+    return take_form(k, n, ridge, CF_FULL_FAST);
 }
 
 static int play(const cf_table *k, game *g)
@@ -115,6 +120,49 @@ static void check_round(const cf_table *k, game *g, double radius, double limit)
     CHECK_BITS(g->w, w, n);
     CHECK_INT(g->full.health.updates, updates + 1);
     check_matrices(k, g, 1e-12);
+}
+
+TEST_TABLES(the_robust_form_against_solves_and_bisection)
+{
+    FOR_SIZES(n, 1, 20) {
+        CONTEXT("%s n=%td", k->isa, n);
+        game g = take_form(k, n, 0.7, CF_FULL_ROBUST);
+        warm_up(k, &g, 5);
+        check_round(k, &g, 0.6, 0.6);
+        fill_normal(g.x, n);
+        memcpy(g.w, g.w_new, (size_t)n * sizeof *g.w);
+        check_round(k, &g, INFINITY, INFINITY);
+        release();
+    }
+}
+
+/* A long row converts the metric in its round; each entry of w has its own digits then. */
+TEST_TABLES(a_long_row_converts_in_its_round)
+{
+    for (ptrdiff_t n = 2; n < 12; n++) {
+        CONTEXT("%s n=%td", k->isa, n);
+        game g = take_form(k, n, 1.0, CF_FULL_AUTO), *at = &g;
+        warm_up(k, &g, 3);
+        CHECK_INT(g.full.robust, 0);
+        for (int round = 0; round < 4; round++) {
+            wide lam;
+            fill_normal(g.x, n);
+            g.x[n - 1] = 1e5 * (1.0 + random_unit()); /* long double follows so far */
+            follow(at);
+            const wide *z = exact_step(at);
+            g.step = (cf_newton){1.0, 1.0, 0.3, 0.3};
+            CHECK_INT(play(k, at), CF_OK);
+            CHECK_INT(g.full.robust, 1);
+            if (g.lam > 0.0) {
+                const wide *w = wide_ball(n, wide_inverse(n, rounded(n * n, g.a)), z, 0.3, &lam);
+                for (ptrdiff_t i = 0; i < n - 1; i++)
+                    CHECK_CLOSE(g.w_new[i], w[i], 1e-9);
+            }
+            AGREE(k, g.w_new, n);
+            memcpy(g.w, g.w_new, (size_t)n * sizeof *g.w);
+        }
+        release();
+    }
 }
 
 TEST_TABLES(a_round_against_solves_and_bisection)
