@@ -57,7 +57,10 @@ def can_limit_memory():
 
 
 def peak():
-    """Bytes of memory that this process has used at once, at the most."""
+    """Bytes of memory that this process has used at once, at the most; 0 where that tells nothing,
+    since a sanitizer keeps what was given back."""
+    if not can_limit_memory():
+        return 0
     import resource
 
     unit = 1 if sys.platform == "darwin" else 1024

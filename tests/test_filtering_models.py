@@ -5,11 +5,13 @@ import doctest
 import importlib
 import pickle
 
+import children
 import numpy as np
 import pytest
 import scipy.sparse
 from filtering_cases import FILTERS, build, problem
 from row_cases import close, unit_rows
+from state_files import python
 
 import coactive_fast as cf
 from coactive_fast import _memory
@@ -144,6 +146,51 @@ def test_text_with_a_window_forgets_its_postings(rng):
     loaded = pickle.loads(pickle.dumps(learner))
     more = learner.run(X[:60], y[:60])
     assert loaded.run(X[:60], y[:60]) == more
+
+
+@pytest.mark.parametrize("window", [None, 25])
+def test_far_columns_are_as_good_as_near_ones(window, rng):
+    if _memory.limit < 2**33:
+        pytest.skip("such rows are refused on a small machine")
+    wide = np.sort(rng.choice(2**27, 2000, replace=False))
+    near = scipy.sparse.random(200, wide.size, density=2e-3, format="csr", random_state=3)
+    near = scipy.sparse.csr_matrix((near.data, near.indices, near.indptr), (200, 5000))
+    far = scipy.sparse.csr_matrix((near.data, wide[near.indices], near.indptr), (200, 2**27))
+    y = rng.random(200) < 0.5
+    histories = [cf.RidgeFilter(covariance="kernel", window=window, feedback="full").run(X, y)
+                 for X in (near, far)]
+    close(histories[0].margins, histories[1].margins)
+
+
+TWO_NUMBERS = '''
+import resource
+import scipy.sparse
+import coactive_fast as cf
+
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+row = scipy.sparse.csr_matrix(([1.0, 2.0], ([0, 0], [3, 2**27 - 1])), shape=(1, 2**27))
+for learner in (cf.RidgeFilter(covariance="kernel"), cf.RidgeFilter(covariance="kernel", budget=5),
+                cf.RidgeFilter(covariance="kernel", kernel="rbf")):
+    learner.forward(row)
+    learner.learn(row, True)
+    learner.margin(row)
+for projection in (False, True):
+    learner = cf.Confidit(3, covariance="kernel", projection=projection)
+    learner.learn(row, learner.choose(row), True)
+metric = cf.metric.Dual()
+metric.update(row)
+assert abs(metric.quad(row) - 5.0 / 6.0) < 1e-12
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+'''
+
+
+@pytest.mark.skipif(_memory.limit < 2**33, reason="such rows are refused on a small machine")
+@pytest.mark.skipif(not children.can_limit_memory(), reason="a sanitizer notes every byte")
+def test_two_numbers_in_many_columns():
+    """Memory goes by what rows hold, not by their columns."""
+    done = python(TWO_NUMBERS)  # no child of `children`, where the C library writes to all memory
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 2**17  # KB
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])

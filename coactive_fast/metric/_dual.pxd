@@ -77,6 +77,7 @@ cdef class Kept:
     cdef int grow_rows(self, Form form, Py_ssize_t room) except -1
     cdef int grow_entries(self, Py_ssize_t more) except -1
     cdef int grow_lists(self, Forms forms) except -1
+    cdef int grow_table(self, Py_ssize_t features) except -1
     cdef void move_down(self) noexcept
     cdef void give_back(self) noexcept
     cdef int take_row(self, const cf_row *x, Forms forms) except -1

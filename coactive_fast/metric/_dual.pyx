@@ -10,6 +10,7 @@ import numpy
 cimport numpy as np
 from libc.math cimport fabs, sqrt
 from libc.stddef cimport size_t
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memmove, memset
 
 from coactive_fast._arrays cimport as_number, data_of, new_vector, product_of, refuse

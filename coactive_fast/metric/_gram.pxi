@@ -113,7 +113,7 @@ cdef class Kept:
         L.free(self.index)
         L.free(self.value)
         L.free(self.lists.pool)
-        L.free(self.lists.list)
+        free(self.lists.list)
         self.dense = self.square = self.value = NULL
         self.begin, self.index = NULL, NULL
         memset(&self.lists, 0, sizeof(self.lists))
@@ -298,19 +298,31 @@ cdef class Kept:
     cdef int grow_lists(self, Forms forms) except -1:
         cdef Py_ssize_t features = forms.index[forms.nnz - 1] + 1 if forms.nnz else 0, room, lack
         if features > self.lists.features:
-            room = min(self.d, more_than(self.lists.features, features))
-            lists = <cf_posting_list *>larger(self.lists.list, self.lists.features, room,
-                                              sizeof(cf_posting_list))
-            memset(lists + self.lists.features, 0,
-                   <size_t>(room - self.lists.features) * sizeof(cf_posting_list))
-            L.free(self.lists.list)
-            self.lists.list, self.lists.features = lists, room
+            self.grow_table(min(self.d, more_than(self.lists.features, features)))
         lack = L.postings_lack(&self.lists, forms.nnz, forms.index)
         if lack:
             room = more_than(self.lists.room, self.lists.room + lack)
             pool = larger(self.lists.pool, self.lists.used, room, sizeof(cf_posting))
             L.free(self.lists.pool)
             self.lists.pool, self.lists.room = <cf_posting *>pool, room
+        return 0
+
+    cdef int grow_table(self, Py_ssize_t features) except -1:
+        """Lists for so many features. Pages of memory in which no list stands are never touched,
+        and so take no memory: of very many features few may occur."""
+        cdef cf_posting_list *lists
+        cdef ptrdiff_t e
+        product_of(features, sizeof(cf_posting_list), "the lists of features")
+        _memory.refuse_beyond_limit(<double>features * sizeof(cf_posting_list),
+                                    f"the lists of {features} features", "fewer take less")
+        lists = <cf_posting_list *>calloc(<size_t>features, sizeof(cf_posting_list))
+        if lists == NULL:
+            raise MemoryError(f"{features * <Py_ssize_t>sizeof(cf_posting_list)} bytes for the "
+                              f"lists of {features} features")
+        for e in range(self.begin[self.lead], self.begin[self.lead + self.n]):
+            lists[self.index[e]] = self.lists.list[self.index[e]]
+        free(self.lists.list)
+        self.lists.list, self.lists.features = lists, features
         return 0
 
     cdef void append(self, const cf_row *x, Forms forms) noexcept nogil:
