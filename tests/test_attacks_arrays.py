@@ -162,7 +162,7 @@ def test_every_learner_takes_a_row_in_the_same_forms(name, make, learn):
                 sparse.csr_matrix(np.tile(row, (2, 1))), sparse.csr_matrix((1, 7)),
                 sparse.csr_matrix(([1.0], ([0], [0])), shape=(1, 2**40)),
                 np.array([[np.nan, 0.0, 0.0]]), np.zeros((1, 0)), []):
-        with pytest.raises((ValueError, MemoryError), match=name):
+        with pytest.raises(ValueError, match=name):
             learn(expected, bad)
         now = expected._engine.state()
         now.pop("pending", None)

@@ -81,7 +81,8 @@ cdef int fill_rows(Rows rows, object X, str name) except -1
 cdef int row_of(object x, str name, RowBuffer buffer, cf_row *row, Py_ssize_t width=*,
                 bint open_end=*) except -1
 
-# A table written out, for those who want every zero; a row, as `row_of` takes it, as a vector.
+# A table written out, for those who want every zero; a row, as `row_of` takes it, as a vector, of
+# `width` features where that is not 0.
 cpdef np.ndarray table_of(object X, str name)
 cdef np.ndarray written_out(object x, str name, Py_ssize_t width=*)
 

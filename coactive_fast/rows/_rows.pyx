@@ -16,7 +16,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from coactive_fast._arrays cimport (
     as_rows, data_of, has_plain_rows, is_plain_vector, is_sparse, new_doubles, new_vector, plain,
-    product_of, refuse_non_finite, take_scratch,
+    product_of, refuse_length, refuse_non_finite, take_scratch,
 )
 from coactive_fast._table cimport (
     CF_ENOMEM, CF_OK, CF_ROW_BAD, CF_ROW_GOOD, CF_ROW_NULL, cf_get_library, cf_get_table, cf_library, cf_pad, cf_row,
@@ -581,6 +581,8 @@ cdef np.ndarray written_out(object x, str name, Py_ssize_t width=0):
     cdef np.ndarray out
     cdef Py_ssize_t e
     row_of(x, name, buffer, &row, width)
+    if width and row.n != width:
+        refuse_length(row.n, name, width, "the learner")
     if row.nnz < row.n:
         refuse_beyond_limit(8.0 * row.n, f"{name} of {row.n} features",
                             "fewer features take less")
