@@ -15,6 +15,7 @@ import pytest
 from row_cases import close
 
 import coactive_fast as cf
+from coactive_fast.fleet._file import _boot, at_work
 
 X = np.random.default_rng(1).standard_normal((60, 3))
 
@@ -134,7 +135,9 @@ def test_a_template_that_has_learned(tmp_path):
 @pytest.mark.parametrize("damage, match", [
     (lambda data: b"", "is not a file of a fleet"),
     (lambda data: b"PK" + data[2:], "is not a file of a fleet"),
-    (lambda data: data[:8] + struct.pack("<Q", 2) + data[16:], "is of version 2"),
+    (lambda data: data[:8] + struct.pack("<Q", 3) + data[16:], "is of version 3 of the format"),
+    (lambda data: data[:8] + struct.pack("<Q", 1) + data[16:],
+     "is of version 1 of the format, as coactive_fast 0.2 wrote it"),
     (lambda data: data[:3000], "is truncated"),
     (lambda data: data[:4200], "is truncated"),
     (lambda data: data[:5000] + b"?" + data[5001:], "damaged"),
@@ -545,6 +548,6 @@ def test_a_run_hears_ctrl_c(tmp_path):
 def test_what_a_killed_growth_has_taken_is_given_back(tmp_path):
     taught(tmp_path / "a").close()
     data = (tmp_path / "a").read_bytes()
-    (tmp_path / "a").write_bytes(data[:32] + struct.pack("<Q", 1) + data[40:] + bytes(40960))
+    (tmp_path / "a").write_bytes(data[:32] + at_work(_boot(), 7) + data[64:] + bytes(40960))
     with cf.Fleet(tmp_path / "a", mode="r+") as fleet:
         assert len(fleet) == 10 and os.path.getsize(tmp_path / "a") == len(data)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import coactive_fast as cf
+from coactive_fast.fleet._file import _boot, at_work
 
 X = np.random.default_rng(1).standard_normal((40, 3))
 
@@ -43,14 +44,18 @@ class Cut:
         self.size = 8 * layout.record
         with open(path, "rb") as file:
             self.data = bytearray(file.read())
-        self.put(32, 1)  # a writer is at work
+        self.data[32:64] = at_work(_boot(), 7)
 
     def put(self, place, word):
         self.data[place:place + 8] = struct.pack("<Q", word)
 
+    def activate(self):
+        """As if its first area was being stored."""
+        self.put(self.area, 2**64 - 1)
+
     def halve(self):
         """The record as it is in the middle of being stored."""
-        self.put(self.area, 1)
+        self.activate()
         whole = self.before[5].tobytes()
         self.data[self.record + 80:self.record + self.size] = whole[80:]
         self.put(self.record, int(self.after[0]) - 1)
@@ -80,7 +85,7 @@ def test_what_was_begun_is_finished(tmp_path, mode, arms):
 def test_what_was_not_complete_has_changed_nothing(tmp_path):
     cut = Cut(tmp_path / "a")
     cut.data[cut.record:cut.record + cut.size] = cut.before[5].tobytes()
-    cut.put(cut.area, 1)
+    cut.activate()
     cut.data[cut.area + 8 * 20] ^= 1  # a part of the area is missing
     cut.write()
     cut.check("r+", cut.before[5])
@@ -92,9 +97,9 @@ def test_a_key_made_in_the_last_moment(tmp_path):
             fleet.learn(t, X[t], 1.0)
         layout = fleet._engine.records.file.layout
         last = fleet._engine.words(2).copy()
-        counts = fleet._engine.records.file.map[512:544]
+        counts = fleet._engine.records.file.map[512:560]
     data = bytearray((tmp_path / "a").read_bytes())
-    data[32:40] = data[layout.areas:layout.areas + 8] = struct.pack("<Q", 1)
+    data[32:64], data[layout.areas:layout.areas + 8] = at_work(_boot(), 7), b"\xff" * 8
     place = layout.segments[0][0] + 2 * 8 * layout.record
     data[place:place + 8 * layout.record] = bytes(8 * layout.record)
     entry = 8 * struct.unpack_from("<Q", data, layout.areas + 48)[0] + layout.index
@@ -104,15 +109,15 @@ def test_a_key_made_in_the_last_moment(tmp_path):
     with cf.Fleet(tmp_path / "a", mode="r+") as fleet:
         assert list(fleet) == [0, 1, 2] and len(fleet) == 3
         assert (fleet._engine.words(2) == last).all()
-        assert fleet._engine.records.file.map[512:544] == counts
+        assert fleet._engine.records.file.map[512:560] == counts
 
 
 def test_after_the_machine_has_stopped(tmp_path):
     """Index and counts are made anew; a record that is torn is dropped, with a warning."""
     cut = Cut(tmp_path / "a")
-    cut.data[40:56] = bytes(range(16))  # another boot
+    cut.data[32:64] = at_work(bytes(range(16)), 7)  # another boot
     cut.data[cut.record + 80] ^= 1
-    cut.data[512:544] = bytes(32)
+    cut.data[512:560] = bytes(48)
     index = cut.area + 16 * 8 * 512
     cut.data[index:index + 64] = bytes(64)
     cut.write()

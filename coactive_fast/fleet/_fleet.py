@@ -15,7 +15,7 @@ from ..learner import _file, _store
 from ..learner._base import Learner
 from ..learner._check import choice, count, number, switch
 from ._engine import FleetCalls
-from ._file import File
+from ._file import MOST, File
 from ._kinds import kind_of, refuse_other
 from ._records import Records
 
@@ -31,7 +31,6 @@ else:
 Key: TypeAlias = int | str
 
 MODES = ("w", "r+", "r")
-MOST = 2**31 - 1  # slots, so that an index has less than 2^32 entries
 
 
 class Fleet(FleetCalls, Generic[Model]):
@@ -175,9 +174,9 @@ class Fleet(FleetCalls, Generic[Model]):
             raise
 
     def _begin(self, file, slots, keep):
-        records = Records(file, self._kind.fresh)
+        records = Records(file, self._kind)
         if file.writable:
-            lost = _put_in_order(file, records)
+            lost = records.put_in_order()
             file.trim()
             file.begin_work()
             if lost:
@@ -332,15 +331,6 @@ def create(path: str | os.PathLike[str] | None, template: Learner, capacity: int
 def beside_of(fleet: Fleet) -> Any:
     """What `create` was given; None of other fleets."""
     return fleet._beside
-
-
-def _put_in_order(file, records):
-    """What the writer before has left behind; how many models were lost."""
-    if file.interrupted == "machine":
-        return records.recover()
-    if file.interrupted == "process":
-        records.replay()
-    return 0
 
 
 # --- forks ----------------------------------------------------------------------------------------

@@ -193,7 +193,14 @@
                           int64_t slot))                                                         \
     F(int, fleet_seen_whole, (const cf_fleet *self, uint8_t *seen, int64_t slot))                \
     F(int, log_read_lines, (cf_log * self, const cf_log_heads *heads, int bare,                  \
-                            const char *text, ptrdiff_t length))
+                            const char *text, ptrdiff_t length))                                 \
+    F(int, fleet_counts, (const cf_fleet *self, uint64_t *out))                                  \
+    F(void, fleet_tally, (const cf_fleet *self, int which, uint64_t value))                      \
+    F(int64_t, fleet_unsound, (const cf_fleet *self))                                            \
+    F(int, fleet_mend, (const cf_fleet *self, uint64_t *record))                                 \
+    F(int64_t, fleet_fill, (const cf_fleet *self, uint64_t *index, uint64_t entries,             \
+                            int64_t used, const uint8_t *listed))                                \
+    F(int, fleet_recount, (const cf_fleet *self, uint8_t *named))
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_library {
