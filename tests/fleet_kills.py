@@ -138,6 +138,7 @@ def watch(path, stream, seed):
     rng = np.random.default_rng(seed)
     while not stop:
         with cf.Fleet(path, mode="r") as fleet:
+            assert fleet.health()["damaged"] == 0 and set(fleet) <= set(stream.names)
             for i in rng.integers(0, KEYS, 3000):
                 words = fleet._engine.words(stream.names[i])
                 if words is None:

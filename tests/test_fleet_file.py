@@ -1,6 +1,8 @@
 """The file of a fleet: who may open it, growth, deleted models, keys, damage, full discs."""
 
 import copy
+import errno
+import mmap
 import os
 import pickle
 import signal
@@ -10,6 +12,7 @@ import threading
 import time
 
 import children
+import fleet_kills
 import numpy as np
 import pytest
 from row_cases import close
@@ -62,6 +65,45 @@ def test_readers_see_what_is_written_and_follow_growth(tmp_path):
     assert words_of(reader) == words_of(fleet)
 
 
+def counts(reader):
+    before, health = len(reader), reader.health()
+    assert before <= health["models"] <= health["capacity"]
+    assert health["damaged"] == health["free"] == 0
+
+
+def lists(reader):
+    before, keys = len(reader), list(reader)
+    assert before <= len(keys) and keys == list(range(len(keys)))
+    assert all(reader[key].rounds == 1 for key in keys[-3:])
+
+
+def watches(path, stop, look):
+    """Opens the file again and again, and looks at all that is in it."""
+    while not os.path.exists(stop):
+        with cf.Fleet(path, mode="r") as reader:
+            for _ in range(300):
+                look(reader)
+
+
+def grows(folder, turns):
+    path, stop = os.path.join(folder, "a"), os.path.join(folder, "stop")
+    cf.Fleet(path, cf.LinearBandit(), 1).close()
+    watchers = [fleet_kills.forked(watches, path, stop, look) for look in (counts, lists)]
+    for _ in range(turns):
+        with cf.Fleet(path, cf.LinearBandit(), 1) as fleet:
+            for key in range(600):
+                fleet.learn(key, X[0], 1.0)
+    with open(stop, "w"):
+        pass
+    for watcher in watchers:
+        assert os.waitpid(watcher, 0)[1] == 0, "a reader failed"
+
+
+@children.forks
+def test_readers_beside_a_file_that_grows_and_is_made_anew(tmp_path):
+    children.run(grows, str(tmp_path), 60, seconds=120.0)
+
+
 def test_a_reader_changes_nothing(tmp_path):
     taught(tmp_path / "a").close()
     data = (tmp_path / "a").read_bytes()
@@ -83,6 +125,55 @@ def test_a_new_file_leaves_the_old_one_to_its_readers(tmp_path):
         fleet.learn(1, X[0], 1.0)
         assert words_of(reader) == before and len(fleet) == 1
     assert os.listdir(tmp_path) == ["a"]
+
+
+def no_links(*_):
+    raise OSError(errno.EPERM, "no links here")
+
+
+def meets(path, mode, key, gate):
+    """Opens the file at the same moment as another process; `gate` has a byte for each step."""
+    gate[key] = 1
+    while gate[1 - key] == 0:
+        pass
+    try:
+        fleet = cf.Fleet(path, cf.LinearBandit(), 4, mode=mode)
+        fleet.learn(key, X[0], 1.0)
+        gate[2 + key] = 1
+    except OSError as error:
+        assert error.errno == errno.EAGAIN and error.filename == path
+        gate[2 + key] = 2
+    while gate[3 - key] == 0:
+        time.sleep(0.0001)
+    if gate[2 + key] == 1:
+        fleet.close()
+
+
+def races(folder, there, modes, links, times):
+    path = os.path.join(folder, "a")
+    if not links:
+        os.link = no_links
+    for _ in range(times):
+        if os.path.exists(path):
+            os.unlink(path)
+        if there:
+            cf.Fleet(path, cf.LinearBandit(), 4).close()
+        gate = mmap.mmap(-1, 4)
+        both = [fleet_kills.forked(meets, path, mode, key, gate) for key, mode in enumerate(modes)]
+        assert [os.waitpid(child, 0)[1] for child in both] == [0, 0]
+        assert sorted(gate[2:4]) == [1, 2], "not one alone has written"
+        with cf.Fleet(path, mode="r") as fleet:
+            assert list(fleet) == [gate[2:4].index(1)]
+        assert os.listdir(folder) == ["a"]
+
+
+@children.forks
+@pytest.mark.parametrize("there, modes, links", [
+    (False, ["w", "w"], True), (False, ["w", "w"], False), (True, ["w", "w"], True),
+    (True, ["w", "r+"], True)], ids=["new", "new, no links", "there", "there, for more"])
+def test_two_at_once(tmp_path, there, modes, links):
+    """One of two processes has the file; the other one is refused, and nothing is lost."""
+    children.run(races, str(tmp_path), there, modes, links, 60, seconds=120.0)
 
 
 def test_template_and_kind_in_the_file(tmp_path):

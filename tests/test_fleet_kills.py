@@ -1,7 +1,9 @@
 """Writers that are killed, and what stands half stored in a file."""
 
 import os
+import signal
 import struct
+import time
 
 import children
 import fleet_kills
@@ -22,6 +24,42 @@ def kills(folder, how_many, jobs, as_text):
 @pytest.mark.parametrize("jobs, as_text", [(1, False), (2, True)])
 def test_killed_writers_lose_nothing_but_the_call_under_way(tmp_path, jobs, as_text):
     children.run(kills, str(tmp_path), 120, jobs, as_text, seconds=300.0)
+
+
+def learns_new_keys(path, begun):
+    with cf.Fleet(path, cf.LinearBandit(), 100_000, keep_flushed=True) as fleet:
+        os.write(begun, b"!")
+        fleet.run(np.arange(80_000), np.ones((80_000, 3)), np.ones(80_000), n_jobs=2)
+
+
+def kills_of_new_keys(folder, how_many):
+    """Every key that is there has learned its row, for readers as for the next writer."""
+    path, rng, cut = os.path.join(folder, "a"), np.random.default_rng(0), 0
+    one = cf.LinearBandit()
+    one.learn(np.ones(3), 1.0)
+    for _ in range(how_many):
+        ends = os.pipe()
+        child = fleet_kills.forked(learns_new_keys, path, ends[1])
+        os.read(ends[0], 1)
+        time.sleep(0.06 * rng.random())
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        for end in ends:
+            os.close(end)
+        for mode in ("r", "r+"):
+            with cf.Fleet(path, mode=mode) as fleet:
+                keys, health = list(fleet), fleet.health()
+                assert len(keys) == len(fleet) == health["models"] and health["damaged"] == 0
+                assert all(fleet._engine.words(key)[3] == 1 for key in keys)
+                for key in keys[-5:]:
+                    assert key in fleet and (fleet[key].weights == one.weights).all()
+                cut += 0 < len(keys) < 80_000
+    assert cut > 1, "none was killed in time"
+
+
+@children.forks
+def test_a_key_is_there_once_it_has_learned(tmp_path):
+    children.run(kills_of_new_keys, str(tmp_path), 12, seconds=240.0)
 
 
 # --- by hand: an area that was complete, one that was not -----------------------------------------

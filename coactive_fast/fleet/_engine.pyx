@@ -188,9 +188,8 @@ cdef class FleetEngine:
         try:
             self.refuse_closed()
             r = self.records
-            capacity = self.capacity
             used, live, kept = r.counted()
-            return {"models": live, "capacity": capacity, "features": r.d,
+            return {"models": live, "capacity": self.capacity, "features": r.d,
                     "record": r.core.record * 8 if r.laid else 0, "index": 16,
                     "bytes": len(r.file.map), "free": used - live - kept, "kept": kept,
                     "damaged": r.damaged()}

@@ -145,7 +145,7 @@ cdef class StreamingFleet(FleetEngine):
         cdef const cf_fleet *core = &self.records.core
         cdef Worker w, first = workers[0]
         cdef Keys keys = s.keys
-        cdef Py_ssize_t t, many = len(workers)
+        cdef Py_ssize_t t = begin, many = len(workers)
         cdef uint64_t hash
         cdef int status = CF_OK
         for w in workers:

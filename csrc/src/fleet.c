@@ -156,7 +156,7 @@ static void copy_parts(const cf_fleet *self, uint64_t *to, const uint64_t *from,
 }
 
 /* Whatever bit of STATE was turned. */
-static inline int is_active(uint64_t state) { return __builtin_popcountll(state) > 32; }
+static inline int is_active(uint64_t state) { return state && __builtin_popcountll(state) > 32; }
 
 static uint64_t control_sum(const uint64_t *area)
 {
@@ -347,6 +347,30 @@ int cf_fleet_copy(const cf_fleet *self, int64_t slot, uint64_t *out)
     return !is_untouched(out) && (int64_t)out[CF_FLEET_ROUNDS] != CF_FLEET_FREE;
 }
 
+/* Whether a change of index and counts was begun, which is as good as done. If the writer was killed
+ * then, all that a reader finds is of one moment. Keys come and go by the first area alone. */
+static int is_begun(const cf_fleet *self, uint64_t *control)
+{
+    if (!is_active(get(self->areas + STATE)))
+        return 0;
+    memcpy(control, self->areas, bytes(CF_FLEET_CONTROL));
+    if (!control_is_whole(self, control) || !control[INDEXED])
+        return 0;
+    if ((int64_t)control[BLOCK] != CF_FLEET_NOTHING)
+        return get(cf_fleet_at(self, (int64_t)control[SLOT]) + CF_FLEET_SEQ) + 1 >= control[NEXT];
+    return control[AT] >= self->entries || get(self->index + control[AT]) == control[ENTRY];
+}
+
+/* A key that has no entry yet. */
+static int64_t search_begun(const cf_fleet *self, uint64_t key, const char *text, uint64_t *out)
+{
+    uint64_t control[CF_FLEET_CONTROL];
+    if (!is_begun(self, control) || (int64_t)control[BLOCK] != CF_FLEET_ALL)
+        return -1;
+    const int64_t slot = (int64_t)control[SLOT];
+    return cf_fleet_copy(self, slot, out) && is_of(self, out, key, text) ? slot : -1;
+}
+
 static int64_t search(const cf_fleet *self, uint64_t key, const char *text, uint64_t *out)
 {
     const uint64_t hash = hash_of(self, key);
@@ -355,7 +379,7 @@ static int64_t search(const cf_fleet *self, uint64_t key, const char *text, uint
         const uint64_t entry = get(self->index + i);
         const int64_t slot = slot_of(entry);
         if (entry == EMPTY)
-            return -1;
+            break;
         if (same_tag(entry, hash) && is_slot(self, slot)) {
             const int there = cf_fleet_copy(self, slot, out); /* or it was freed just now */
             if (there && is_of(self, out, key, text) && folded(entry) == 0)
@@ -373,7 +397,7 @@ static int64_t search(const cf_fleet *self, uint64_t key, const char *text, uint
         if (++i == self->entries)
             i = 0;
     }
-    return -1;
+    return search_begun(self, key, text, out);
 }
 
 int64_t cf_fleet_get(const cf_fleet *self, uint64_t key, const char *text, uint64_t *out)
@@ -399,24 +423,15 @@ static int counts_are_sound(const cf_fleet *self, const uint64_t *counts)
            counts[CF_FLEET_RETIRED] <= used && counts[CF_FLEET_DELETED] <= self->entries;
 }
 
-/* As they are or, where the writer stands still among them, as they are about to be. */
+/* As they are or, of a change that was begun, as they are about to be. */
 static int counts_now(const cf_fleet *self, uint64_t *out)
 {
+    uint64_t control[CF_FLEET_CONTROL];
     for (int i = 0; i < TALLIES; i++)
         out[i] = get(self->counts + i);
-    if (counts_are_sound(self, out))
-        return 1;
-    for (int64_t i = 0; i < self->n_areas; i++) {
-        const uint64_t *area = self->areas + i * self->area;
-        uint64_t control[CF_FLEET_CONTROL];
-        if (!is_active(get(area + STATE)))
-            continue;
-        memcpy(control, area, sizeof control);
+    if (is_begun(self, control) && counts_are_sound(self, control + COUNTS))
         memcpy(out, control + COUNTS, bytes(TALLIES));
-        if (control_is_whole(self, control) && control[INDEXED] && counts_are_sound(self, out))
-            return 1;
-    }
-    return 0;
+    return counts_are_sound(self, out);
 }
 
 int cf_fleet_counts(const cf_fleet *self, uint64_t *out)
