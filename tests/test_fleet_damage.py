@@ -1,5 +1,6 @@
 """A bit of a fleet's file that the disc has turned: the right values, or an error that says so."""
 
+import contextlib
 import os
 import struct
 
@@ -180,3 +181,116 @@ def test_every_bit(tmp_path, kind, mode, part):
     except children.Failed as failure:
         bit, = struct.unpack("<Q", (tmp_path / "at").read_bytes())
         raise children.Failed(f"bit {bit % 8} of byte {bit // 8}: {failure}") from None
+
+
+# --- files that somebody has made up, with the right checksums ------------------------------------
+
+
+NUMBERS = (0, 1, 2, 3, 7, 8, 9, 16, 512, 4095, 4096, 8192, 2**20, 2**31, 2**32, 2**40, 2**61,
+           2**63 - 1, 2**63, 2**64 - 4096, 2**64 - 1)
+
+
+def made_up(small):
+    """Bytes for places of the file."""
+    layout, (generation, words) = small.layout, _file._unpacked(small.data[2048:3072])
+    assert generation == 1 and words == layout
+    numbers = [*layout[:-1], len(layout.segments), *layout.segments[0]]
+    for i, old in enumerate(numbers):
+        for new in {*NUMBERS, *(old + more for more in (-4096, -8, -1, 1, 8, 4096)), 2 * old}:
+            if new != old and 0 <= new < 2**64:
+                changed = struct.pack(f"<{len(numbers) + 1}Q", 1, *numbers[:i], new,
+                                      *numbers[i + 1:])
+                yield 2048, struct.pack("<Q", _file.zlib.crc32(changed)) + changed
+    for place in (32, 64, 560, 568):
+        for new in NUMBERS:
+            yield place, struct.pack("<Q", _file.sealed(new % 2**48, place))
+    *counts, check = struct.unpack_from("<6Q", small.data, 512)
+    assert check == sum_of(counts) ^ sum_of([0] * 5)
+    for i in range(5):
+        for new in NUMBERS:
+            changed = [*counts[:i], new, *counts[i + 1:]]
+            yield 512, struct.pack("<6Q", *changed, sum_of(changed) ^ sum_of([0] * 5))
+    for slot in (0, 1, 2, 5, layout.capacity - 1):  # an entry for another slot, more of the same
+        bare = struct.unpack_from("<Q", small.data, used_entry(small))[0] >> 40 << 40 | slot + 2
+        check = 0
+        for byte in struct.pack("<Q", bare):
+            check ^= byte
+        entry = struct.pack("<Q", bare | check << 32)
+        yield used_entry(small), entry
+        yield layout.index, entry * layout.entries
+    place, head = layout.segments[0][0], layout.head
+    record = list(struct.unpack_from(f"<{head}Q", small.data, place))
+    assert record[1] == sum_of(record[2:])
+    for i in range(2, head):
+        for new in NUMBERS:
+            changed = [*record[2:i], new, *record[i + 1:]]
+            yield place + 8, struct.pack(f"<{head - 1}Q", sum_of(changed), *changed)
+
+
+def sum_of(words):
+    """`cf_fleet_sum`."""
+    odd = (0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0xff51afd7ed558ccd,
+           0xc4ceb9fe1a85ec53, 0xd6e8feb86659fd93, 0xa0761d6478bd642f, 0xe7037ed1a0b428db)
+    a, b = len(words), 0x2545f4914f6cdd1d
+    for lane in range(8):
+        s = t = 0
+        for word in [*words, *[0] * (8 - len(words) % 8)][lane::8]:
+            s = (s + word) % 2**64
+            t = (t + s) % 2**64
+        a = ((a << 23 | a >> 41) + s * odd[lane]) % 2**64
+        b += t * odd[7 - lane]
+    return mixed(a ^ mixed(b % 2**64))
+
+
+def mixed(x):
+    for factor in (0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53):
+        x = (x ^ x >> 33) * factor % 2**64
+    return x ^ x >> 33
+
+
+def used_entry(small):
+    layout = small.layout
+    return next(place for place in range(layout.index, layout.index + 8 * layout.entries, 8)
+                if small.data[place] > 1)
+
+
+def survives(folder, kind, mode, step):
+    """Whatever is in it: an answer, or an error."""
+    _file.File.flush = lambda file: None
+    small = Small(folder, **KINDS[kind])
+    with open(os.path.join(folder, "at"), "wb", buffering=0) as at:
+        for number, (place, data) in list(enumerate(made_up(small)))[::step]:
+            os.pwrite(at.fileno(), struct.pack("<Q", number), 0)
+            small.restore()
+            with open(small.path, "r+b") as file:
+                file.seek(place)
+                file.write(data)
+            calls = [lambda fleet, key=key: fleet[key] for key in (*small.keys, small.new)]
+            calls += [list, len, lambda fleet: fleet.health()]
+            try:
+                fleet = cf.Fleet(small.path, mode=mode)
+            except ValueError as error:
+                assert small.path in str(error)
+                continue
+            if mode == "r+":
+                for work in small.steps(fleet):
+                    calls += [lambda _, work=work, key=key: work(key)
+                              for key in (*small.keys, small.new)]
+                calls += [lambda fleet: fleet.__delitem__(small.keys[0]),
+                          lambda fleet: fleet.__setitem__(small.keys[0], fleet[small.keys[1]]),
+                          lambda fleet: fleet.flush()]
+            with fleet:
+                for call in [*calls, *calls]:
+                    with contextlib.suppress(ValueError, KeyError, MemoryError):
+                        call(fleet)
+
+
+@children.forks
+@pytest.mark.parametrize("mode", ["r", "r+"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_somebody_has_made_up(tmp_path, kind, mode):
+    try:
+        children.run(survives, str(tmp_path), kind, mode, 1, seconds=240.0)
+    except children.Failed as failure:
+        number, = struct.unpack("<Q", (tmp_path / "at").read_bytes())
+        raise children.Failed(f"number {number}: {failure}") from None

@@ -457,6 +457,46 @@ def test_bad_arguments_change_nothing(tmp_path, call, match):
     assert fleet.health()["damaged"] == 0
 
 
+def masked(values):
+    return np.ma.masked_array(values, mask=np.arange(np.size(values)).reshape(np.shape(values)) == 0)
+
+
+MASKED = [
+    ("key", cf.LinearBandit(), lambda f: f.learn(masked(1), X[0], 1.0)),
+    ("key", cf.LinearBandit(), lambda f: f.choose(masked(1), X[:2])),
+    ("key", cf.LinearBandit(), lambda f: f[masked(1)]),
+    ("key", cf.LinearBandit(), lambda f: f.run([np.ma.masked, 2], X[:2], [1.0, 1.0])),
+    ("keys", cf.LinearBandit(), lambda f: f.run(masked([1, 2]), X[:2], [1.0, 1.0])),
+    ("keys", cf.LinearBandit(), lambda f: f.run(masked(["a", "b"]), X[:2], [1.0, 1.0])),
+    ("x", cf.LinearBandit(), lambda f: f.learn(1, masked(X[0]), 1.0)),
+    ("X", cf.LinearBandit(), lambda f: f.choose(1, masked(X[:2]))),
+    ("X", cf.LinearBandit(), lambda f: f.run([1, 2], masked(X[:2]), [1.0, 1.0])),
+    ("reward", cf.LinearBandit(), lambda f: f.learn(1, X[0], masked(1.0))),
+    ("y", cf.LinearBandit(), lambda f: f.run([1, 2], X[:2], masked([1.0, 1.0]))),
+    ("weight", cf.LinearBandit(), lambda f: f.learn(1, X[0], 1.0, weight=masked(1.0))),
+    ("weight", cf.LinearBandit(),
+     lambda f: f.run([1, 2], X[:2], [1.0, 1.0], weight=masked([1.0, 1.0]))),
+    ("allowed", cf.LinearBandit(), lambda f: f.choose(1, X[:2], allowed=masked([True, True]))),
+    ("context", cf.LinearBandit(context_features=1),
+     lambda f: f.run([1, 2], X[:2], [1.0, 1.0], context=masked([[1.0], [2.0]]))),
+    ("arm", cf.ArmBandit(2), lambda f: f.learn(1, X[0], masked(1), 1.0)),
+    ("arm", cf.ArmBandit(2), lambda f: f.run([1, 2], X[:2], masked([0, 1]), [1.0, 1.0])),
+    ("y", cf.ArmBandit(2), lambda f: f.run([1, 2], X[:2], [0, 1], masked([1.0, 1.0]))),
+    ("relevant", cf.RidgeFilter(), lambda f: f.run([1, 2], X[:2], masked([True, False]))),
+    ("X", cf.PreferencePerceptron(cf.Ranking()), lambda f: f.run([1, 2], masked(X[:2]))),
+    ("better", cf.PreferencePerceptron(cf.Ranking()),
+     lambda f: f.learn(1, X[:2], [0, 1], masked([1, 0]))),
+]
+
+
+@pytest.mark.parametrize("name, template, call", MASKED)
+def test_masked_arrays_are_refused(name, template, call):
+    fleet = cf.Fleet(None, template, 2)
+    with pytest.raises(ValueError, match=f"^{name} must not be a masked array"):
+        call(fleet)
+    assert len(fleet) == 0 and fleet.health()["features"] == 0
+
+
 def test_bad_arms():
     fleet = cf.Fleet(None, cf.ArmBandit(2), 2)
     for call in (lambda: fleet.learn(1, X[0], 2, 1.0), lambda: fleet.learn(1, X[0], -1, 1.0),

@@ -101,8 +101,6 @@ cdef class StreamingFleet(FleetEngine):
     cdef int play(self, Stream s, const cf_fleet *core, Worker w, PackedForm form, Scratch scratch,
                   Rows rows, Keys keys, Py_ssize_t begin, Py_ssize_t end) noexcept nogil
     cdef int rehearse_first(self, Stream s) except -1
-    cdef int turn(self, Stream s, const cf_fleet *core, Worker w, PackedForm form, Scratch scratch,
-                  Rows rows, Keys keys, Py_ssize_t t) noexcept nogil
     cdef int settle(self, Stream s, const cf_fleet *core, Worker w, Py_ssize_t t) noexcept nogil
     cdef Worker share(self, Stream s, list workers, object pool, Py_ssize_t begin, Py_ssize_t end)
     cdef Worker worker(self, Py_ssize_t j, Py_ssize_t d, Py_ssize_t own, Rows rows)

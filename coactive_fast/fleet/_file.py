@@ -373,7 +373,7 @@ class File:
     def number(self, place):
         """The number of a sealed word."""
         word = _number(self.map[place:place + 8])
-        if word != sealed(word >> 16, place):
+        if word != sealed(word >> 16, place) or word >> 63:  # so large none becomes
             raise ValueError(f"{self.path!r} is damaged: the word at byte {place} is not whole")
         return word >> 16
 

@@ -135,11 +135,7 @@ class Fleet(FleetCalls, Generic[Model]):
         slots = count("capacity", capacity, least=1, most=MOST)
         weight = number("prior_weight", weight, above=0.0)
         kind = kind_of(template)
-        if prior is not None:
-            refuse_other(prior, template, "prior")
-            arms, wanted = (getattr(one, "n_arms", 1) for one in (prior, template))
-            if arms != wanted:
-                raise ValueError(f"prior must have {wanted} arms, as the template has, got {arms}")
+        _refuse_prior(prior, template)
         arrays: dict[str, Any] = {}
         head = {"fleet": 1, "capacity": slots, "prior_weight": weight, "keep": keep,
                 "template": _store.encode(template, arrays, "template"),
@@ -161,8 +157,12 @@ class Fleet(FleetCalls, Generic[Model]):
             try:
                 found = _store.decode(head["template"], arrays)
                 prior = _store.decode(head["prior"], arrays)
-                self._kind = kind_of(found)(found, prior, head["prior_weight"])
-                slots, keep = head["capacity"], head["keep"]
+                kind = kind_of(found)
+                _refuse_prior(prior, found)
+                self._kind = kind(found, prior, number("prior_weight", head["prior_weight"],
+                                                       above=0.0))
+                slots = count("capacity", head["capacity"], least=1, most=MOST)
+                keep = switch("keep_flushed", head["keep"])
                 self._beside = head.get("beside")
             except (LookupError, TypeError, ValueError, AttributeError) as error:
                 raise ValueError(f"{file.path!r}: {error}") from error
@@ -331,6 +331,15 @@ def create(path: str | os.PathLike[str] | None, template: Learner, capacity: int
 def beside_of(fleet: Fleet) -> Any:
     """What `create` was given; None of other fleets."""
     return fleet._beside
+
+
+def _refuse_prior(prior, template):
+    if prior is None:
+        return
+    refuse_other(prior, template, "prior")
+    arms, wanted = (getattr(one, "n_arms", 1) for one in (prior, template))
+    if arms != wanted:
+        raise ValueError(f"prior must have {wanted} arms, as the template has, got {arms}")
 
 
 # --- forks ----------------------------------------------------------------------------------------

@@ -83,49 +83,42 @@ cdef class StreamingFleet(FleetEngine):
 
     cdef int play(self, Stream s, const cf_fleet *core, Worker w, PackedForm form, Scratch scratch,
                   Rows rows, Keys keys, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-        """The rows of a block, or those of them that are the worker's own."""
-        cdef Py_ssize_t count = end - begin if w.own == NULL else w.owns, i
-        w.status = CF_OK
-        for i in range(min(<Py_ssize_t>FAR, count)):
-            self.expect(core, keys, w.own[i] if w.own != NULL else begin + i)
-        for i in range(min(<Py_ssize_t>NEAR, count)):
-            self.fetch(core, keys, w.own[i] if w.own != NULL else begin + i)
-        for i in range(count):
-            if i + FAR < count:
-                self.expect(core, keys, w.own[i + FAR] if w.own != NULL else begin + i + FAR)
-            if i + NEAR < count:
-                self.fetch(core, keys, w.own[i + NEAR] if w.own != NULL else begin + i + NEAR)
-            if self.turn(s, core, w, form, scratch, rows, keys,
-                         w.own[i] if w.own != NULL else begin + i) != CF_OK:
-                break
-        return w.status
-
-    @cython.final
-    cdef int turn(self, Stream s, const cf_fleet *core, Worker w, PackedForm form, Scratch scratch,
-                  Rows rows, Keys keys, Py_ssize_t t) noexcept nogil:
-        """One row."""
-        cdef Py_ssize_t arm = 0
+        """The rows from begin to end or, where both are 0, those that are the worker's own."""
+        cdef Py_ssize_t *own = w.own if end == 0 else NULL
+        cdef Py_ssize_t count = end - begin if own == NULL else w.owns, i, t, arm
         cdef double m[2]
         cdef bint null
-        w.row = t
-        w.status = scratch.take_from(rows, t)
-        if w.status != CF_OK:
-            return w.status
-        null = scratch.null
-        self.lay(&scratch.row, s.context, t, w.x)
-        if form is not None:
-            form.weight = data_of(s.weight)[t]
-        if s.arm is not None:
-            arm = (<Py_ssize_t *>np.PyArray_DATA(s.arm))[t]
-        w.status = self.one(core, w, keys.word(t), keys.text(t), arm,
-                            data_of(s.y)[t] if s.y is not None else 0.0, null, s.what, m)
-        if w.status != CF_OK:
-            return w.status
-        if s.m is not None:
-            data_of(s.m)[t] = m[0]
-        if s.forwarded is not None:
-            (<char *>np.PyArray_DATA(s.forwarded))[t] = m[1] > 0.0
-        return CF_OK
+        w.status = CF_OK
+        for i in range(min(<Py_ssize_t>FAR, count)):
+            self.expect(core, keys, own[i] if own != NULL else begin + i)
+        for i in range(min(<Py_ssize_t>NEAR, count)):
+            self.fetch(core, keys, own[i] if own != NULL else begin + i)
+        for i in range(count):
+            if i + FAR < count:
+                self.expect(core, keys, own[i + FAR] if own != NULL else begin + i + FAR)
+            if i + NEAR < count:
+                self.fetch(core, keys, own[i + NEAR] if own != NULL else begin + i + NEAR)
+            t = own[i] if own != NULL else begin + i
+            w.row = t
+            w.status = scratch.take_from(rows, t)
+            if w.status != CF_OK:
+                break
+            null = scratch.null
+            self.lay(&scratch.row, s.context, t, w.x)
+            if form is not None:
+                form.weight = data_of(s.weight)[t]
+            arm = 0
+            if s.arm is not None:
+                arm = (<Py_ssize_t *>np.PyArray_DATA(s.arm))[t]
+            w.status = self.one(core, w, keys.word(t), keys.text(t), arm,
+                                data_of(s.y)[t] if s.y is not None else 0.0, null, s.what, m)
+            if w.status != CF_OK:
+                break
+            if s.m is not None:
+                data_of(s.m)[t] = m[0]
+            if s.forwarded is not None:
+                (<char *>np.PyArray_DATA(s.forwarded))[t] = m[1] > 0.0
+        return w.status
 
     cdef void expect(self, const cf_fleet *core, Keys keys, Py_ssize_t t) noexcept nogil:
         L.fleet_expect(core, keys.word(t) if keys.are_text else L.fleet_hash(keys.word(t)))
@@ -197,7 +190,7 @@ cdef class StreamingFleet(FleetEngine):
                 return ASTRAY
             L.fleet_put(core, w.area)
             return CF_OK
-        status = self.turn(s, core, w, w.form, w.scratch, s.rows, s.keys, t)
+        status = self.play(s, core, w, w.form, w.scratch, s.rows, s.keys, t, t + 1)
         return DONE if status == CF_OK else status
 
 

@@ -43,8 +43,8 @@ uint64_t cf_fleet_text_hash(const char *text)
     return h;
 }
 
-/* In eight lanes the sum of the words and the sum of these sums, so that places count; the upper half
- * of each into the lower, so that the highest bits of different words do not weigh the same. */
+/* In eight lanes the sum of the words and the sum of these sums, so that places count; turned from
+ * lane to lane, so that the highest bits of different words do not weigh the same. */
 uint64_t cf_fleet_sum(const uint64_t *words, int64_t n)
 {
     static const uint64_t odd[8] = {0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu,
@@ -60,8 +60,8 @@ uint64_t cf_fleet_sum(const uint64_t *words, int64_t n)
     for (int l = 0; l < 8; l++) {
         s[l] += i + l < n ? words[i + l] : 0;
         t[l] += s[l];
-        a += (s[l] ^ s[l] >> 32) * odd[l];
-        b += (t[l] ^ t[l] >> 32) * odd[7 - l];
+        a = (a << 23 | a >> 41) + s[l] * odd[l];
+        b += t[l] * odd[7 - l];
     }
     return cf_fleet_hash(a ^ cf_fleet_hash(b));
 }
@@ -97,14 +97,9 @@ static inline int is_sound(const cf_fleet *self, uint64_t entry)
     return folded(entry) == 0 && (is_slot(self, slot_of(entry)) || entry == DELETED);
 }
 
-/* All zero: a slot that was never used. */
-static inline int is_untouched(const uint64_t *r)
-{
-    return (r[CF_FLEET_SEQ] | r[CF_FLEET_SUM]) == 0;
-}
 static inline int is_of(const cf_fleet *self, const uint64_t *r, uint64_t key, const char *text)
 {
-    return r[CF_FLEET_KEY] == key && !is_untouched(r) && (int64_t)r[CF_FLEET_ROUNDS] != CF_FLEET_FREE &&
+    return r[CF_FLEET_KEY] == key && (int64_t)r[CF_FLEET_ROUNDS] != CF_FLEET_FREE &&
            (!text || memcmp(r + self->head - self->text, text, CF_FLEET_TEXT) == 0);
 }
 
@@ -115,6 +110,12 @@ static inline uint64_t hash_of(const cf_fleet *self, uint64_t key)
 }
 
 /* --- the parts of a record --- */
+
+/* All zero: a slot that was never used. */
+static inline int is_untouched(const uint64_t *r)
+{
+    return (r[CF_FLEET_SEQ] | r[CF_FLEET_SUM]) == 0;
+}
 
 static uint64_t *part_of(const cf_fleet *self, uint64_t *record, int64_t block)
 {
