@@ -21,7 +21,6 @@ from collections import Counter
 import numpy as np
 
 import coactive_fast as cf
-from coactive_fast.fleet._file import AREAS
 
 KEYS, ROWS, D = 300, 6000, 12
 ROUNDS = 3  # the word of a record that counts
@@ -62,7 +61,7 @@ def model_in(words):
     return words[3:4].tobytes() + words[5:].tobytes()
 
 
-def rounds_of(fleet, stream, allow_unfed):
+def rounds_of(fleet, stream):
     """How many rows each key has learned; every record must be one of the history."""
     rounds = np.zeros(KEYS, dtype=int)
     names = list(fleet)
@@ -71,11 +70,9 @@ def rounds_of(fleet, stream, allow_unfed):
         i, words = stream.place[name], fleet._engine.words(name)
         assert words is not None, f"{name} is listed, but not found"
         rounds[i] = words[ROUNDS]
-        if rounds[i] == 0:
-            assert allow_unfed, f"{name} has learned nothing"
-            continue
+        assert rounds[i] > 0 and name in fleet, f"{name} has learned nothing"
         assert model_in(words) == stream.history[i, rounds[i]], f"{name} is damaged"
-    assert fleet.health()["damaged"] == 0
+    assert fleet.health()["damaged"] == 0 and fleet.health()["models"] == len(names)
     return rounds
 
 
@@ -84,7 +81,7 @@ def rounds_of(fleet, stream, allow_unfed):
 
 def write(path, stream, how, jobs, begun):
     with cf.Fleet(path, mode="r+") as fleet:
-        rounds = rounds_of(fleet, stream, True)
+        rounds = rounds_of(fleet, stream)
         left = np.flatnonzero(stream.order >= rounds[stream.which])
         keys = stream.keys(left) if len(left) else []
         os.write(begun, b"!")
@@ -103,7 +100,7 @@ def write(path, stream, how, jobs, begun):
 def churn(path, stream, rng, begun):
     """Models come and go: whatever is there has the content of its rounds."""
     with cf.Fleet(path, mode="r+") as fleet:
-        rounds = rounds_of(fleet, stream, True)
+        rounds = rounds_of(fleet, stream)
         rows = [np.flatnonzero(stream.which == i) for i in range(KEYS)]
         os.write(begun, b"!")
         while True:
@@ -141,9 +138,10 @@ def watch(path, stream, seed):
     rng = np.random.default_rng(seed)
     while not stop:
         with cf.Fleet(path, mode="r") as fleet:
+            assert fleet.health()["damaged"] == 0 and set(fleet) <= set(stream.names)
             for i in rng.integers(0, KEYS, 3000):
                 words = fleet._engine.words(stream.names[i])
-                if words is None or words[ROUNDS] == 0:
+                if words is None:
                     continue
                 if model_in(words) != stream.history[int(i), int(words[ROUNDS])]:
                     raise AssertionError(f"half a record of {stream.names[i]}")
@@ -155,7 +153,7 @@ def watch(path, stream, seed):
 def after_kill(path, stream, how, jobs):
     """Looks at what is left; whether the stream is at its end."""
     with cf.Fleet(path, mode="r+") as fleet:
-        rounds = rounds_of(fleet, stream, jobs > 1)
+        rounds = rounds_of(fleet, stream)
     if how == "churn":
         return False
     done = int(rounds.sum())
@@ -216,7 +214,8 @@ def half_stored(path):
         file = fleet._engine.records.file
         if file.layout is None:
             return 0
-        return sum(file.number(file.layout.areas + 8 * i * file.layout.area) for i in range(AREAS))
+        return sum(any(file.map[place:place + 8]) for place in
+                   range(file.layout.areas, file.layout.index, 8 * file.layout.area))
 
 
 if __name__ == "__main__":

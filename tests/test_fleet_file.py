@@ -1,6 +1,8 @@
 """The file of a fleet: who may open it, growth, deleted models, keys, damage, full discs."""
 
 import copy
+import errno
+import mmap
 import os
 import pickle
 import signal
@@ -10,11 +12,13 @@ import threading
 import time
 
 import children
+import fleet_kills
 import numpy as np
 import pytest
 from row_cases import close
 
 import coactive_fast as cf
+from coactive_fast.fleet._file import _boot, at_work
 
 X = np.random.default_rng(1).standard_normal((60, 3))
 
@@ -61,6 +65,45 @@ def test_readers_see_what_is_written_and_follow_growth(tmp_path):
     assert words_of(reader) == words_of(fleet)
 
 
+def counts(reader):
+    before, health = len(reader), reader.health()
+    assert before <= health["models"] <= health["capacity"]
+    assert health["damaged"] == health["free"] == 0
+
+
+def lists(reader):
+    before, keys = len(reader), list(reader)
+    assert before <= len(keys) and keys == list(range(len(keys)))
+    assert all(reader[key].rounds == 1 for key in keys[-3:])
+
+
+def watches(path, stop, look):
+    """Opens the file again and again, and looks at all that is in it."""
+    while not os.path.exists(stop):
+        with cf.Fleet(path, mode="r") as reader:
+            for _ in range(300):
+                look(reader)
+
+
+def grows(folder, turns):
+    path, stop = os.path.join(folder, "a"), os.path.join(folder, "stop")
+    cf.Fleet(path, cf.LinearBandit(), 1).close()
+    watchers = [fleet_kills.forked(watches, path, stop, look) for look in (counts, lists)]
+    for _ in range(turns):
+        with cf.Fleet(path, cf.LinearBandit(), 1) as fleet:
+            for key in range(600):
+                fleet.learn(key, X[0], 1.0)
+    with open(stop, "w"):
+        pass
+    for watcher in watchers:
+        assert os.waitpid(watcher, 0)[1] == 0, "a reader failed"
+
+
+@children.forks
+def test_readers_beside_a_file_that_grows_and_is_made_anew(tmp_path):
+    children.run(grows, str(tmp_path), 60, seconds=120.0)
+
+
 def test_a_reader_changes_nothing(tmp_path):
     taught(tmp_path / "a").close()
     data = (tmp_path / "a").read_bytes()
@@ -82,6 +125,55 @@ def test_a_new_file_leaves_the_old_one_to_its_readers(tmp_path):
         fleet.learn(1, X[0], 1.0)
         assert words_of(reader) == before and len(fleet) == 1
     assert os.listdir(tmp_path) == ["a"]
+
+
+def no_links(*_):
+    raise OSError(errno.EPERM, "no links here")
+
+
+def meets(path, mode, key, gate):
+    """Opens the file at the same moment as another process; `gate` has a byte for each step."""
+    gate[key] = 1
+    while gate[1 - key] == 0:
+        pass
+    try:
+        fleet = cf.Fleet(path, cf.LinearBandit(), 4, mode=mode)
+        fleet.learn(key, X[0], 1.0)
+        gate[2 + key] = 1
+    except OSError as error:
+        assert error.errno == errno.EAGAIN and error.filename == path
+        gate[2 + key] = 2
+    while gate[3 - key] == 0:
+        time.sleep(0.0001)
+    if gate[2 + key] == 1:
+        fleet.close()
+
+
+def races(folder, there, modes, links, times):
+    path = os.path.join(folder, "a")
+    if not links:
+        os.link = no_links
+    for _ in range(times):
+        if os.path.exists(path):
+            os.unlink(path)
+        if there:
+            cf.Fleet(path, cf.LinearBandit(), 4).close()
+        gate = mmap.mmap(-1, 4)
+        both = [fleet_kills.forked(meets, path, mode, key, gate) for key, mode in enumerate(modes)]
+        assert [os.waitpid(child, 0)[1] for child in both] == [0, 0]
+        assert sorted(gate[2:4]) == [1, 2], "not one alone has written"
+        with cf.Fleet(path, mode="r") as fleet:
+            assert list(fleet) == [gate[2:4].index(1)]
+        assert os.listdir(folder) == ["a"]
+
+
+@children.forks
+@pytest.mark.parametrize("there, modes, links", [
+    (False, ["w", "w"], True), (False, ["w", "w"], False), (True, ["w", "w"], True),
+    (True, ["w", "r+"], True)], ids=["new", "new, no links", "there", "there, for more"])
+def test_two_at_once(tmp_path, there, modes, links):
+    """One of two processes has the file; the other one is refused, and nothing is lost."""
+    children.run(races, str(tmp_path), there, modes, links, 60, seconds=120.0)
 
 
 def test_template_and_kind_in_the_file(tmp_path):
@@ -134,7 +226,9 @@ def test_a_template_that_has_learned(tmp_path):
 @pytest.mark.parametrize("damage, match", [
     (lambda data: b"", "is not a file of a fleet"),
     (lambda data: b"PK" + data[2:], "is not a file of a fleet"),
-    (lambda data: data[:8] + struct.pack("<Q", 2) + data[16:], "is of version 2"),
+    (lambda data: data[:8] + struct.pack("<Q", 3) + data[16:], "is of version 3 of the format"),
+    (lambda data: data[:8] + struct.pack("<Q", 1) + data[16:],
+     "is of version 1 of the format, as coactive_fast 0.2 wrote it"),
     (lambda data: data[:3000], "is truncated"),
     (lambda data: data[:4200], "is truncated"),
     (lambda data: data[:5000] + b"?" + data[5001:], "damaged"),
@@ -363,6 +457,46 @@ def test_bad_arguments_change_nothing(tmp_path, call, match):
     assert fleet.health()["damaged"] == 0
 
 
+def masked(values):
+    return np.ma.masked_array(values, mask=np.arange(np.size(values)).reshape(np.shape(values)) == 0)
+
+
+MASKED = [
+    ("key", cf.LinearBandit(), lambda f: f.learn(masked(1), X[0], 1.0)),
+    ("key", cf.LinearBandit(), lambda f: f.choose(masked(1), X[:2])),
+    ("key", cf.LinearBandit(), lambda f: f[masked(1)]),
+    ("key", cf.LinearBandit(), lambda f: f.run([np.ma.masked, 2], X[:2], [1.0, 1.0])),
+    ("keys", cf.LinearBandit(), lambda f: f.run(masked([1, 2]), X[:2], [1.0, 1.0])),
+    ("keys", cf.LinearBandit(), lambda f: f.run(masked(["a", "b"]), X[:2], [1.0, 1.0])),
+    ("x", cf.LinearBandit(), lambda f: f.learn(1, masked(X[0]), 1.0)),
+    ("X", cf.LinearBandit(), lambda f: f.choose(1, masked(X[:2]))),
+    ("X", cf.LinearBandit(), lambda f: f.run([1, 2], masked(X[:2]), [1.0, 1.0])),
+    ("reward", cf.LinearBandit(), lambda f: f.learn(1, X[0], masked(1.0))),
+    ("y", cf.LinearBandit(), lambda f: f.run([1, 2], X[:2], masked([1.0, 1.0]))),
+    ("weight", cf.LinearBandit(), lambda f: f.learn(1, X[0], 1.0, weight=masked(1.0))),
+    ("weight", cf.LinearBandit(),
+     lambda f: f.run([1, 2], X[:2], [1.0, 1.0], weight=masked([1.0, 1.0]))),
+    ("allowed", cf.LinearBandit(), lambda f: f.choose(1, X[:2], allowed=masked([True, True]))),
+    ("context", cf.LinearBandit(context_features=1),
+     lambda f: f.run([1, 2], X[:2], [1.0, 1.0], context=masked([[1.0], [2.0]]))),
+    ("arm", cf.ArmBandit(2), lambda f: f.learn(1, X[0], masked(1), 1.0)),
+    ("arm", cf.ArmBandit(2), lambda f: f.run([1, 2], X[:2], masked([0, 1]), [1.0, 1.0])),
+    ("y", cf.ArmBandit(2), lambda f: f.run([1, 2], X[:2], [0, 1], masked([1.0, 1.0]))),
+    ("relevant", cf.RidgeFilter(), lambda f: f.run([1, 2], X[:2], masked([True, False]))),
+    ("X", cf.PreferencePerceptron(cf.Ranking()), lambda f: f.run([1, 2], masked(X[:2]))),
+    ("better", cf.PreferencePerceptron(cf.Ranking()),
+     lambda f: f.learn(1, X[:2], [0, 1], masked([1, 0]))),
+]
+
+
+@pytest.mark.parametrize("name, template, call", MASKED)
+def test_masked_arrays_are_refused(name, template, call):
+    fleet = cf.Fleet(None, template, 2)
+    with pytest.raises(ValueError, match=f"^{name} must not be a masked array"):
+        call(fleet)
+    assert len(fleet) == 0 and fleet.health()["features"] == 0
+
+
 def test_bad_arms():
     fleet = cf.Fleet(None, cf.ArmBandit(2), 2)
     for call in (lambda: fleet.learn(1, X[0], 2, 1.0), lambda: fleet.learn(1, X[0], -1, 1.0),
@@ -545,6 +679,6 @@ def test_a_run_hears_ctrl_c(tmp_path):
 def test_what_a_killed_growth_has_taken_is_given_back(tmp_path):
     taught(tmp_path / "a").close()
     data = (tmp_path / "a").read_bytes()
-    (tmp_path / "a").write_bytes(data[:32] + struct.pack("<Q", 1) + data[40:] + bytes(40960))
+    (tmp_path / "a").write_bytes(data[:32] + at_work(_boot(), 7) + data[64:] + bytes(40960))
     with cf.Fleet(tmp_path / "a", mode="r+") as fleet:
         assert len(fleet) == 10 and os.path.getsize(tmp_path / "a") == len(data)

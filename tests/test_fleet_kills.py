@@ -1,7 +1,9 @@
 """Writers that are killed, and what stands half stored in a file."""
 
 import os
+import signal
 import struct
+import time
 
 import children
 import fleet_kills
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 import coactive_fast as cf
+from coactive_fast.fleet._file import _boot, at_work
 
 X = np.random.default_rng(1).standard_normal((40, 3))
 
@@ -21,6 +24,42 @@ def kills(folder, how_many, jobs, as_text):
 @pytest.mark.parametrize("jobs, as_text", [(1, False), (2, True)])
 def test_killed_writers_lose_nothing_but_the_call_under_way(tmp_path, jobs, as_text):
     children.run(kills, str(tmp_path), 120, jobs, as_text, seconds=300.0)
+
+
+def learns_new_keys(path, begun):
+    with cf.Fleet(path, cf.LinearBandit(), 100_000, keep_flushed=True) as fleet:
+        os.write(begun, b"!")
+        fleet.run(np.arange(80_000), np.ones((80_000, 3)), np.ones(80_000), n_jobs=2)
+
+
+def kills_of_new_keys(folder, how_many):
+    """Every key that is there has learned its row, for readers as for the next writer."""
+    path, rng, cut = os.path.join(folder, "a"), np.random.default_rng(0), 0
+    one = cf.LinearBandit()
+    one.learn(np.ones(3), 1.0)
+    for _ in range(how_many):
+        ends = os.pipe()
+        child = fleet_kills.forked(learns_new_keys, path, ends[1])
+        os.read(ends[0], 1)
+        time.sleep(0.06 * rng.random())
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        for end in ends:
+            os.close(end)
+        for mode in ("r", "r+"):
+            with cf.Fleet(path, mode=mode) as fleet:
+                keys, health = list(fleet), fleet.health()
+                assert len(keys) == len(fleet) == health["models"] and health["damaged"] == 0
+                assert all(fleet._engine.words(key)[3] == 1 for key in keys)
+                for key in keys[-5:]:
+                    assert key in fleet and (fleet[key].weights == one.weights).all()
+                cut += 0 < len(keys) < 80_000
+    assert cut > 1, "none was killed in time"
+
+
+@children.forks
+def test_a_key_is_there_once_it_has_learned(tmp_path):
+    children.run(kills_of_new_keys, str(tmp_path), 12, seconds=240.0)
 
 
 # --- by hand: an area that was complete, one that was not -----------------------------------------
@@ -43,14 +82,18 @@ class Cut:
         self.size = 8 * layout.record
         with open(path, "rb") as file:
             self.data = bytearray(file.read())
-        self.put(32, 1)  # a writer is at work
+        self.data[32:64] = at_work(_boot(), 7)
 
     def put(self, place, word):
         self.data[place:place + 8] = struct.pack("<Q", word)
 
+    def activate(self):
+        """As if its first area was being stored."""
+        self.put(self.area, 2**64 - 1)
+
     def halve(self):
         """The record as it is in the middle of being stored."""
-        self.put(self.area, 1)
+        self.activate()
         whole = self.before[5].tobytes()
         self.data[self.record + 80:self.record + self.size] = whole[80:]
         self.put(self.record, int(self.after[0]) - 1)
@@ -80,7 +123,7 @@ def test_what_was_begun_is_finished(tmp_path, mode, arms):
 def test_what_was_not_complete_has_changed_nothing(tmp_path):
     cut = Cut(tmp_path / "a")
     cut.data[cut.record:cut.record + cut.size] = cut.before[5].tobytes()
-    cut.put(cut.area, 1)
+    cut.activate()
     cut.data[cut.area + 8 * 20] ^= 1  # a part of the area is missing
     cut.write()
     cut.check("r+", cut.before[5])
@@ -92,9 +135,9 @@ def test_a_key_made_in_the_last_moment(tmp_path):
             fleet.learn(t, X[t], 1.0)
         layout = fleet._engine.records.file.layout
         last = fleet._engine.words(2).copy()
-        counts = fleet._engine.records.file.map[512:544]
+        counts = fleet._engine.records.file.map[512:560]
     data = bytearray((tmp_path / "a").read_bytes())
-    data[32:40] = data[layout.areas:layout.areas + 8] = struct.pack("<Q", 1)
+    data[32:64], data[layout.areas:layout.areas + 8] = at_work(_boot(), 7), b"\xff" * 8
     place = layout.segments[0][0] + 2 * 8 * layout.record
     data[place:place + 8 * layout.record] = bytes(8 * layout.record)
     entry = 8 * struct.unpack_from("<Q", data, layout.areas + 48)[0] + layout.index
@@ -104,15 +147,15 @@ def test_a_key_made_in_the_last_moment(tmp_path):
     with cf.Fleet(tmp_path / "a", mode="r+") as fleet:
         assert list(fleet) == [0, 1, 2] and len(fleet) == 3
         assert (fleet._engine.words(2) == last).all()
-        assert fleet._engine.records.file.map[512:544] == counts
+        assert fleet._engine.records.file.map[512:560] == counts
 
 
 def test_after_the_machine_has_stopped(tmp_path):
     """Index and counts are made anew; a record that is torn is dropped, with a warning."""
     cut = Cut(tmp_path / "a")
-    cut.data[40:56] = bytes(range(16))  # another boot
+    cut.data[32:64] = at_work(bytes(range(16)), 7)  # another boot
     cut.data[cut.record + 80] ^= 1
-    cut.data[512:544] = bytes(32)
+    cut.data[512:560] = bytes(48)
     index = cut.area + 16 * 8 * 512
     cut.data[index:index + 64] = bytes(64)
     cut.write()

@@ -30,7 +30,11 @@ cdef class FleetCalls(Calls):
         1
         """
         cdef FleetEngine engine = self.at_work()
-        return engine.choose(key, x, allowed, k, context)
+        try:
+            return engine.choose(key, x, allowed, k, context)
+        except Unsound:
+            engine.put_in_order()
+            return engine.choose(key, x, allowed, k, context)
 
     def learn(self, key, x, *answers, weight=None, context=None):
         """One example for the model of a key, which is made where there is none.

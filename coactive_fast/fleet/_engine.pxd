@@ -65,7 +65,6 @@ cdef class FleetEngine:
 
     # What a kind says.
     cdef Worker new_worker(self)
-    cdef Py_ssize_t numbers(self, Py_ssize_t d) except -1
     cdef int step(self, Worker w, PackedForm form, Perceptron rule, uint64_t *record,
                   uint64_t *block, double y, bint null, int what, double *m) noexcept nogil
     cdef object choose(self, object key, object x, object allowed, object k, object context)
@@ -75,7 +74,7 @@ cdef class FleetEngine:
                           object context)
     cdef object told(self, Stream s)
     cdef int fail(self, int status, str what) except -1      # a status of the library
-    cdef int refuse_status(self, int status, str what) except -1
+    cdef int refuse_status(self, int status, str what, uint64_t word, const char *text) except -1
     cdef int forget(self, object key) except -1
 
     cdef int refuse_closed(self) except -1
@@ -87,7 +86,8 @@ cdef class FleetEngine:
     cdef int rehearse(self, const cf_row *row, np.ndarray context, bint is_text, Py_ssize_t block,
                       double y, double weight, bint null, int what, str name) except -1
     cdef object first_layout(self, Py_ssize_t d, bint is_text)
-    cdef int make_room(self) except -1
+    cdef int make_room(self, int status) except -1
+    cdef int put_in_order(self) except -1
     cdef int one(self, const cf_fleet *core, Worker w, uint64_t word, const char *text,
                  Py_ssize_t block, double y, bint null, int what, double *m) noexcept nogil
     cdef int learn_row(self, Key *key, object x, np.ndarray context, Py_ssize_t block, double y,
@@ -101,8 +101,7 @@ cdef class StreamingFleet(FleetEngine):
     cdef int play(self, Stream s, const cf_fleet *core, Worker w, PackedForm form, Scratch scratch,
                   Rows rows, Keys keys, Py_ssize_t begin, Py_ssize_t end) noexcept nogil
     cdef int rehearse_first(self, Stream s) except -1
-    cdef bint is_damaged(self, Keys keys, Py_ssize_t t) noexcept nogil
-    cdef Py_ssize_t place_keys(self, Stream s, Py_ssize_t begin, Py_ssize_t end) except -1
+    cdef int settle(self, Stream s, const cf_fleet *core, Worker w, Py_ssize_t t) noexcept nogil
     cdef Worker share(self, Stream s, list workers, object pool, Py_ssize_t begin, Py_ssize_t end)
     cdef Worker worker(self, Py_ssize_t j, Py_ssize_t d, Py_ssize_t own, Rows rows)
     cdef void expect(self, const cf_fleet *core, Keys keys, Py_ssize_t t) noexcept nogil

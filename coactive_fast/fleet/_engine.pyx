@@ -20,11 +20,11 @@ from libc.string cimport memcpy, memset
 
 from coactive_fast._arrays cimport (
     as_flag, as_label, data_of, finite_vector, new_doubles, new_vector, numeric,
-    refuse_non_finite,
+    refuse_masked, refuse_non_finite,
 )
 from coactive_fast._table cimport (
     CF_ENOMEM, CF_ENONFINITE, CF_FLEET_EXTRA, CF_FLEET_HEAD, CF_FLEET_LEARNED, CF_FLEET_NUMBERS,
-    CF_FLEET_ROUNDS, CF_FLEET_TEXT, CF_OK, CF_ROW_NULL, cf_fleet, cf_get_library, cf_get_table,
+    CF_FLEET_ROUNDS, CF_FLEET_TEXT, CF_FLEET_UNSOUND, CF_OK, CF_ROW_NULL, cf_fleet, cf_get_library, cf_get_table,
     cf_library, cf_pad, cf_row, cf_table,
 )
 from coactive_fast.coactive._engine cimport CoactiveEngine
@@ -32,8 +32,7 @@ from coactive_fast.coactive._rules cimport Perceptron
 from coactive_fast.filtering._engine cimport FilterEngine
 from coactive_fast.filtering._policy cimport TEACHER, Tally
 from coactive_fast.filtering._policy cimport Rule as FilterRule
-from coactive_fast.fleet._form cimport numbers_of
-from coactive_fast.fleet._records cimport DAMAGED, key_of, keys_of
+from coactive_fast.fleet._records cimport ASTRAY, DAMAGED, key_of, keys_of, refuse_damaged
 from coactive_fast.learner._engine cimport Calls, RowEngine
 from coactive_fast.learner._run cimport MORE
 from coactive_fast.metric._single cimport sigmoid
@@ -44,7 +43,7 @@ from coactive_fast.rows._rows cimport RowBuffer, place_of, row_of, rows_of
 from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast.filtering._history import history_of
 from coactive_fast.fleet._chance import first_state, state_from, words_of
-from coactive_fast.fleet._records import damage
+from coactive_fast.fleet._records import Unsound
 from coactive_fast.rewards._engine import ArmEngine
 from coactive_fast.rewards._history import RegressionHistory
 from coactive_fast.rows._labels import flags_of
@@ -55,6 +54,7 @@ cdef const cf_table *K = cf_get_table()
 cdef const cf_library *L = cf_get_library()
 
 cdef enum:
+    DONE = 4         # a status beside MORE, DAMAGED and ASTRAY: nothing is left to do
     GENERATOR = 5    # words of the generator in a head
     REMEMBERED = 1 << 16  # generators of keys that nobody has fed
     NEAR = 4         # rows ahead whose records are asked for
@@ -129,10 +129,6 @@ cdef class FleetEngine:
     cdef Worker new_worker(self):
         raise NotImplementedError
 
-    cdef Py_ssize_t numbers(self, Py_ssize_t d) except -1:
-        """Numbers of a block."""
-        raise NotImplementedError
-
     cdef int step(self, Worker w, PackedForm form, Perceptron rule, uint64_t *record,
                   uint64_t *block, double y, bint null, int what, double *m) noexcept nogil:
         """One example, or decision, into a record that stands in an area; the row is w.x."""
@@ -157,9 +153,9 @@ cdef class FleetEngine:
     cdef int fail(self, int status, str what) except -1:
         raise ValueError(f"{what} is too large: what follows from it is not finite")
 
-    cdef int refuse_status(self, int status, str what) except -1:
+    cdef int refuse_status(self, int status, str what, uint64_t word, const char *text) except -1:
         if status == DAMAGED:
-            raise ValueError(damage(self.path, f"the model that {what} is for"))
+            return refuse_damaged(self.path, word, text)
         return self.fail(status, what)
 
     # --- the file -------------------------------------------------------------------------------
@@ -172,12 +168,12 @@ cdef class FleetEngine:
     def live(self):
         """How many models there are."""
         self.refuse_closed()
-        return self.records.live
+        return self.records.counted()[1]
 
     @property
     def capacity(self):
         self.refuse_closed()
-        if self.records.file.moved():
+        if self.records.is_moved():
             self.records.follow()
         return self.records.core.capacity if self.records.laid else self.slots
 
@@ -187,16 +183,16 @@ cdef class FleetEngine:
 
     def health(self):
         """See `Fleet.health`."""
+        cdef Records r
         self.guard.begin_read()
         try:
             self.refuse_closed()
             r = self.records
-            if r.file.moved():
-                r.follow()
-            return {"models": r.live, "capacity": self.capacity, "features": r.d,
+            used, live, kept = r.counted()
+            return {"models": live, "capacity": self.capacity, "features": r.d,
                     "record": r.core.record * 8 if r.laid else 0, "index": 16,
-                    "bytes": len(r.file.map), "free": r.used - r.live - r.kept, "kept": r.kept,
-                    "damaged": len(r.damaged())}
+                    "bytes": len(r.file.map), "free": used - live - kept, "kept": kept,
+                    "damaged": r.damaged()}
         finally:
             self.guard.end_read()
 
@@ -243,8 +239,8 @@ cdef class FleetEngine:
         refuse_beyond_limit(8.0 * d * d * self.k, f"a record of {d} features",
                             "fewer features take less")
         return self.records.file.first_layout(d, text, head,
-                                              <int>CF_FLEET_NUMBERS + self.numbers(d), self.k,
-                                              self.slots, self.keep)
+                                              <int>CF_FLEET_NUMBERS + self.records.kind.numbers(d),
+                                              self.k, self.slots, self.keep)
 
     cdef int lay_out(self, Py_ssize_t d, bint is_text) except -1:
         """The file for records of d features."""
@@ -255,7 +251,7 @@ cdef class FleetEngine:
     cdef bint is_laid(self) except -1:
         """Whether the layout is known, by now."""
         self.refuse_closed()
-        if not self.records.laid and self.records.file.moved():
+        if not self.records.laid and self.records.is_moved():
             self.records.follow()
         return self.records.laid
 
@@ -272,20 +268,20 @@ cdef class FleetEngine:
         self.hand.fit(self.records.d, 0)
         return 0
 
-    cdef int make_room(self) except -1:
-        """Room for one key more. Other threads may run meanwhile."""
+    cdef int make_room(self, int status) except -1:
+        """Room for one key more; ASTRAY: an index. Other threads may run meanwhile."""
         self.guard.begin_write()
         try:
             self.refuse_writing()
-            self.records.make_room()
+            return self.records.repair() if status == ASTRAY else self.records.make_room()
         finally:
             self.guard.end_write()
-        return 0
 
     cdef int one(self, const cf_fleet *core, Worker w, uint64_t word, const char *text,
                  Py_ssize_t block, double y, bint null, int what, double *m) noexcept nogil:
         """A step of the model of a key, which is made where there is none. The row is w.x, its
-        weight in the form. MORE: there is no room; DAMAGED: it cannot be what was learned."""
+        weight in the form. MORE: there is no room; DAMAGED: it cannot be what was learned; ASTRAY:
+        it cannot be found."""
         cdef uint64_t at = 0
         cdef uint64_t *r
         cdef int64_t slot = L.fleet_find(core, word, text, &at)
@@ -298,10 +294,12 @@ cdef class FleetEngine:
             if not L.fleet_seen_whole(core, w.seen, slot):
                 return DAMAGED
             r = L.fleet_move(core, w.area, slot, at)
-        elif slot < 0 and L.fleet_has_slot(core) and L.fleet_has_entry(core):
+        elif slot == -1 and L.fleet_has_slot(core) and L.fleet_has_entry(core):
             r = L.fleet_create(core, w.area, word, text, at)
         else:
-            return MORE
+            return ASTRAY if slot == CF_FLEET_UNSOUND else MORE
+        if r == NULL:
+            return ASTRAY
         status = self.step(w, w.form, w.rule, r, r + core.head + block * core.block, y, null, what,
                            m)
         if status == CF_OK:
@@ -339,13 +337,15 @@ cdef class FleetEngine:
                         self.hand.form.weight = weight
                     status = self.one(&self.records.core, self.hand, key.word,
                                       key.text if key.is_text else NULL, block, y, null, what, m)
-                    if status != MORE:
+                    if status < MORE or status == DAMAGED:
                         break
-                    self.make_room()
+                    self.make_room(status)
         finally:
             buffer.let_go()
             self.buffer = buffer
-        return 0 if status == CF_OK else self.refuse_status(status, "x")
+        if status == CF_OK:
+            return 0
+        return self.refuse_status(status, "x", key.word, key.text if key.is_text else NULL)
 
     cdef int rehearse(self, const cf_row *row, np.ndarray context, bint is_text, Py_ssize_t block,
                       double y, double weight, bint null, int what, str name) except -1:
@@ -357,7 +357,7 @@ cdef class FleetEngine:
         cdef double m[2]
         cdef int status
         layout = self.first_layout(d, is_text)
-        record = <np.ndarray>numpy.array(self.records.make_fresh(layout))
+        record = <np.ndarray>numpy.array(self.records.kind.fresh(layout))
         w.fit(d, 0)
         self.lay(row, context, 0, w.x)
         if w.form is not None:
@@ -400,8 +400,9 @@ cdef class FleetEngine:
         self.guard.begin_write()
         try:
             self.refuse_writing()
-            r = self.records.place(&at)
-            after = <int>CF_FLEET_ROUNDS  # the key in the area stays
+            r = self.records.place(&at)  # with the key and the epoch, which stay
+            r[<int>CF_FLEET_ROUNDS] = (<uint64_t *>np.PyArray_DATA(given))[<int>CF_FLEET_ROUNDS]
+            after = <int>CF_FLEET_EXTRA
             memcpy(r + after, <uint64_t *>np.PyArray_DATA(given) + after,
                    <size_t>(self.records.core.head - self.records.core.text - after) * 8)
             memcpy(r + self.records.core.head,
@@ -437,7 +438,17 @@ cdef class FleetEngine:
         """The record of a key, or None; whole: it is refused if it is damaged."""
         self.guard.settle_read()
         self.refuse_closed()
-        return self.records.words(key, whole)
+        try:
+            return self.records.words(key, whole)
+        except Unsound:
+            self.put_in_order()
+            return self.words(key, whole)
+
+    cdef int put_in_order(self) except -1:
+        """After `Unsound`, which is raised again where nothing can be written."""
+        if self.closed is not None:
+            raise
+        return self.make_room(ASTRAY)
 
 
 cdef int refuse_words(tuple names, tuple values, str kind) except -1:

@@ -5,20 +5,22 @@ Layout, in words of eight bytes, little endian; every region begins on a page::
     0       magic, version, where the identity lies and its bytes, whether a writer is at work,
             the machine's boot (2 words), the writer's process, the layout's generation
     512     counts: slots used, first free slot + 1, models, deleted entries of the index, retired
-            slots; the epoch of the last flush, that of the retired slots
+            slots, their checksum; the epoch of the last flush, that of the retired slots
     1024    a layout of generation 2, 4, ...
     2048    a layout of generation 1, 3, ...
     4096    the identity: template and prior, as `learner/_file.py` writes a learner
     ...     areas of the writer, index, records: of these the layout tells, which is made when the
             number of features is known; growth adds a larger index and more records at the end
 
-A layout is written where the other one is not, and then the generation raised: one store. So a
-kill leaves the old or the new one. Room is taken by posix_fallocate, or the file stays as it was:
+Single words (whether a writer is at work, the generation, the epochs) are a number of 48 bits above
+its checksum of 16. A layout is written where the other one is not, and then the generation raised:
+one store. So a kill leaves the old or the new one. Room is taken by posix_fallocate, or the file stays as it was:
 under a sparse mapping a full disc would be the end of the process instead of an error.
 """
 
 from __future__ import annotations
 
+import binascii
 import contextlib
 import errno
 import mmap
@@ -38,18 +40,20 @@ except ImportError:  # no such system is supported, but the package is imported 
     fcntl = None
 
 MAGIC = b"\x89CFLEET\n"
-VERSION = 1
+VERSION = 2
 PAGE = 4096
 COUNTS = 512
 GENERATION = 64
 OPEN = 32
-KEPT, TAG = COUNTS + 40, COUNTS + 48
+WRITER = slice(OPEN + 8, OPEN + 32)  # boot and process
+KEPT, TAG = COUNTS + 48, COUNTS + 56
 PLACES = (1024, 2048)
 AREAS = 16           # threads of one writer
 FIXED = 15           # words of a layout before its segments
 MOST_SEGMENTS = 48
+MOST = 2**31 - 1     # slots, so that an index has less than 2^32 entries
 IDENTITY = struct.Struct("<8sQQQ")
-WORKING = struct.Struct("<Q16sQ")
+NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
 
 
 class Layout(NamedTuple):
@@ -73,13 +77,35 @@ class Layout(NamedTuple):
     def capacity(self):
         return sum(slots for _, slots in self.segments)
 
-    def ends(self):
-        """Where its regions end."""
-        indices = (self.index, self.spare) if self.spare else (self.index,)
-        listed = 8 * self.capacity if self.retired else 0
-        return [self.areas + 8 * AREAS * self.area, self.retired + listed,
-                *(place + 8 * self.entries for place in indices),
-                *(place + 8 * self.record * slots for place, slots in self.segments)]
+    def regions(self):
+        """Where they begin, and their bytes."""
+        yield self.areas, 8 * AREAS * self.area
+        yield from ((place, 8 * self.entries) for place in (self.index, self.spare) if place)
+        if self.retired:
+            yield self.retired, 8 * self.capacity
+        yield from ((place, 8 * self.record * slots) for place, slots in self.segments)
+
+    @property
+    def end(self):
+        return max(place + length for place, length in self.regions())
+
+    def same_records(self, other):
+        return self[:8] == other[:8]
+
+    def is_sound(self, begin, size):
+        """Whether it can be one of a file of so many bytes, whose identity ends at `begin`."""
+        if not (self.d > 0 and self.text in (0, 8) and self.head > self.text and self.block > 2
+                and self.k > 0 and self.areas == begin and self.capacity <= MOST
+                and self.capacity < self.entries < 2**32
+                and self.record == _record(self.head + self.k * self.block)
+                and self.area == _area(self.record) and min(slots for _, slots in self.segments)):
+            return False
+        end = begin
+        for place, length in sorted(self.regions()):
+            if place % PAGE or place < end:
+                return False
+            end = place + length
+        return end <= size
 
     def packed(self, generation):
         words = [generation, *self[:-1], len(self.segments)]
@@ -101,6 +127,26 @@ def _unpacked(data):
     return words[1], Layout(*words[2:FIXED - 1], pairs)
 
 
+def _record(words):
+    """Words of a record that needs so many."""
+    return -(-words // 8) * 8
+
+
+def _area(record):
+    return -(-(16 + record) // 512) * 512
+
+
+def sealed(number, place):
+    """The word that stands for a number at this place of the file."""
+    return number << 16 | binascii.crc_hqx(struct.pack("<QQ", number, place), 0)
+
+
+def at_work(boot, process):
+    """What stands at OPEN while a process writes; one that closes the file leaves a sealed 0."""
+    who = boot + struct.pack("<Q", process)
+    return struct.pack("<Q", sealed(1 << 32 | zlib.crc32(who), OPEN)) + who
+
+
 class File:
     """A mapped file; `layout` is None until the number of features is known.
 
@@ -117,7 +163,7 @@ class File:
 
     def __init__(self, path, handle, writable):
         self.path, self.handle, self.writable = path, handle, writable
-        self.layout = self.map = self.interrupted = None
+        self.layout = self.map = self.interrupted = self.process = None
         self.generation = 0
 
     # --- opening --------------------------------------------------------------------------------
@@ -126,41 +172,46 @@ class File:
     def create(cls, path, identity):
         """A new file in the place of what is there, which its readers keep."""
         if path is None:
-            handle, temporary, shown = _nameless(), None, "a fleet in memory"
-        else:
-            path = shown = os.fsdecode(path)
-            target, mode = _check(path)
-            old = _lock_what_is_there(target)
-            temporary = os.path.join(os.path.dirname(target),
-                                     f".coactive_fast-{secrets.token_hex(8)}.tmp")
-            handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
-                             0o666 if mode is None else mode)
-        self = cls(shown, handle, True)
+            return cls("a fleet in memory", _nameless(), True).begun(identity)
+        path = os.fsdecode(path)
+        target, mode = _check(path)
+        old = _lock_what_is_there(target)
+        temporary = os.path.join(os.path.dirname(target),
+                                 f".coactive_fast-{secrets.token_hex(8)}.tmp")
         try:
-            if temporary is not None:
-                _lock(handle, shown)
-            size = PAGE + _pages(len(identity))
-            self.reserve(0, size)
-            self.remap(size)
-            self.map[PAGE:PAGE + len(identity)] = identity
-            IDENTITY.pack_into(self.map, 0, MAGIC, VERSION, PAGE, len(identity))
-            self.identity = identity
-            self.write(TAG, 1)
-            self.begin_work()
-            if temporary is not None:
+            self = cls(path, os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
+                                     0o666 if mode is None else mode), True)
+            try:
+                _lock(self.handle, path)
+                self.begun(identity)
                 self.flush()
-                os.replace(temporary, target)
+                while not _put_in_place(temporary, target, old):
+                    old = _lock_what_is_there(target)
                 _sync_folder(os.path.dirname(target))
+            except BaseException:
+                self.close()
+                raise
         except BaseException as error:
-            if temporary is not None and os.path.exists(temporary):
+            with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary)
-            self.close()
-            if isinstance(error, OSError) and error.filename == temporary is not None:
+            if isinstance(error, OSError) and error.filename == temporary:
                 error.filename = path
             raise
         finally:
-            if path is not None and old is not None:
+            if old is not None:
                 os.close(old)
+        return self
+
+    def begun(self, identity):
+        """The first pages of a new file; the same object."""
+        size = PAGE + _pages(len(identity))
+        self.reserve(0, size)
+        self.remap(size)
+        self.map[PAGE:PAGE + len(identity)] = self.identity = identity
+        IDENTITY.pack_into(self.map, 0, MAGIC, VERSION, PAGE, len(identity))
+        for place, number in ((OPEN, 0), (GENERATION, 0), (KEPT, 0), (TAG, 1)):
+            self.write(place, number)
+        self.begin_work()
         return self
 
     @classmethod
@@ -168,11 +219,9 @@ class File:
         """A file that is there."""
         path = os.fsdecode(path)
         _needs_the_system()
-        flags = (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC
-        self = cls(path, os.open(path, flags), writable)
+        self = cls(path, _locked(path) if writable
+                   else os.open(path, os.O_RDONLY | os.O_CLOEXEC), writable)
         try:
-            if writable:
-                _lock(self.handle, path)
             size = os.fstat(self.handle).st_size
             start = os.pread(self.handle, PAGE, 0)
             if start[:len(MAGIC)] != MAGIC:
@@ -181,16 +230,20 @@ class File:
                 raise ValueError(f"{path!r} is truncated: only {size} bytes are left")
             _, version, place, length = IDENTITY.unpack_from(start)
             if version != VERSION:
-                raise ValueError(f"{path!r} is of version {version}, and this version of "
-                                 f"coactive_fast reads version {VERSION}")
+                by = ", as coactive_fast 0.2 wrote it" if version == 1 else ""
+                raise ValueError(f"{path!r} is of version {version} of the format{by}, and this "
+                                 f"version of coactive_fast reads version {VERSION}")
+            if place != PAGE:
+                raise ValueError(f"{path!r} is damaged: its head is not whole")
             if place + length > size:
                 raise ValueError(f"{path!r} is truncated: only {size} bytes are left")
             self.remap(size)
             self.identity = self.map[place:place + length]
-            if writable:
-                working, boot, _ = WORKING.unpack_from(self.map, OPEN)
-                if working:
-                    self.interrupted = "process" if boot == _boot() else "machine"
+            if writable and self.number(OPEN):
+                who = self.map[WRITER]
+                if self.map[OPEN:WRITER.stop] != at_work(who[:16], _number(who[16:])):
+                    raise ValueError(f"{path!r} is damaged: who writes it is not whole")
+                self.interrupted = "process" if who[:16] == _boot() else "machine"
             self.look()
         except BaseException:
             self.close()
@@ -202,7 +255,9 @@ class File:
         while True:
             generation = self.number(GENERATION)
             if generation == 0:
-                return
+                if self.layout is None:
+                    return
+                raise ValueError(f"{self.path!r} is damaged: its layout is gone")
             found = self.layout_at(PLACES[generation % 2])
             if generation != self.number(GENERATION):
                 continue  # it was changed meanwhile
@@ -215,6 +270,8 @@ class File:
                     return
             if found is None or found[0] != generation:
                 raise ValueError(f"{self.path!r} is damaged: its layout is not whole")
+            if self.layout is not None and not self.layout.same_records(found[1]):
+                raise ValueError(f"{self.path!r} is damaged: its layout is of other records")
             if self.interrupted == "machine":
                 self.write(GENERATION, generation)
             self.generation, self.layout = found
@@ -226,25 +283,20 @@ class File:
         return found if found is not None and self.fits(found[1]) else None
 
     def fits(self, layout):
-        """Whether all of a layout lies in the file, which is mapped as far as it goes."""
-        end = max(layout.ends())
-        if end > len(self.map):
-            size = os.fstat(self.handle).st_size
-            if end > size:
-                return False
+        """Whether it can be, and all of it lies in the file, which is mapped as far as it goes."""
+        begin, size = PAGE + _pages(len(self.identity)), os.fstat(self.handle).st_size
+        if not layout.is_sound(begin, size):
+            return False
+        if layout.end > len(self.map):
             self.remap(size)
         return True
-
-    def moved(self):
-        """Whether the layout is another one by now."""
-        return self.number(GENERATION) != self.generation
 
     # --- room -----------------------------------------------------------------------------------
 
     def first_layout(self, d, text, head, block, k, slots, keep):
         """Not yet in force; keep: what was flushed is kept."""
-        record = -(-(head + k * block) // 8) * 8
-        area = -(-(16 + record) // 512) * 512
+        record = _record(head + k * block)
+        area = _area(record)
         areas = _pages(len(self.map))
         index = areas + 8 * AREAS * area
         entries = 2 * slots
@@ -256,17 +308,19 @@ class File:
 
     def begin(self, layout):
         """The first layout comes into force."""
-        self.extend(_pages(max(layout.ends())))
+        self.extend(_pages(layout.end))
         self.put(layout)
 
     def grown(self, slots):
         """The layout with so many slots more, and room for an index of all; not yet in force."""
         old = self.layout
-        entries = 2 * (old.capacity + slots)
-        if slots == 0 and old.spare:
+        if slots:
+            slots = min(slots, MOST - old.capacity)
+            if slots == 0 or len(old.segments) == MOST_SEGMENTS:
+                raise ValueError(f"{self.path!r} cannot grow any more: {old.capacity} models")
+        elif old.spare:
             return old._replace(index=old.spare, spare=old.index)
-        if slots and len(old.segments) == MOST_SEGMENTS:
-            raise ValueError(f"{self.path!r} cannot grow any more: {old.capacity} models")
+        entries = 2 * (old.capacity + slots)
         index = _pages(len(self.map))
         place = retired = _pages(index + 8 * entries)
         if slots and old.retired:
@@ -311,23 +365,30 @@ class File:
 
     def trim(self):
         """Gives back what a writer that was killed had taken, but not brought into force."""
-        end = PAGE + _pages(len(self.identity)) if self.layout is None else max(self.layout.ends())
+        end = PAGE + _pages(len(self.identity)) if self.layout is None else self.layout.end
         if _pages(end) < len(self.map):
             os.ftruncate(self.handle, _pages(end))
             self.remap(_pages(end))
 
     def number(self, place):
-        return struct.unpack_from("<Q", self.map, place)[0]
+        """The number of a sealed word."""
+        word = _number(self.map[place:place + 8])
+        if word != sealed(word >> 16, place) or word >> 63:  # so large none becomes
+            raise ValueError(f"{self.path!r} is damaged: the word at byte {place} is not whole")
+        return word >> 16
 
     def write(self, place, number):
         """One store."""
-        self.map[place:place + 8] = struct.pack("<Q", number)
+        self.map[place:place + 8] = struct.pack("<Q", sealed(number, place))
 
     # --- the writer -------------------------------------------------------------------------------
 
     def begin_work(self):
         """Notes that a writer is at work: once what the one before left is in order."""
-        WORKING.pack_into(self.map, OPEN, 1, _boot(), os.getpid())
+        self.process = os.getpid()
+        self.write(OPEN, 0)  # until it is there whole
+        data = at_work(_boot(), self.process)
+        self.map[WRITER], self.map[OPEN:OPEN + 8] = data[8:], data[:8]
 
     def flush(self):
         os.fsync(self.handle)
@@ -336,8 +397,8 @@ class File:
         """Ends the work of this process; whoever still has `map` keeps it."""
         if self.handle is None:
             return
-        if self.map is not None and self.writable and self.working:
-            WORKING.pack_into(self.map, OPEN, 0, _boot(), 0)
+        if self.map is not None and self.writable and self.process == os.getpid():
+            self.write(OPEN, 0)
             fcntl.flock(self.handle, fcntl.LOCK_UN)  # a child of a fork may still have the file
         os.close(self.handle)
         self.handle = self.map = None
@@ -354,18 +415,16 @@ class File:
             os.close(other)
         self.writable = False
 
-    @property
-    def working(self):
-        """Whether the file says that this process writes it."""
-        working, _, process = WORKING.unpack_from(self.map, OPEN)
-        return working and process == os.getpid()
-
 
 # --- the system -----------------------------------------------------------------------------------
 
 
 def _pages(size):
     return -(-size // PAGE) * PAGE
+
+
+def _number(word):
+    return int.from_bytes(word, "little")
 
 
 def _needs_the_system():
@@ -391,19 +450,49 @@ def _lock(handle, path):
                       path) from None
 
 
+def _locked(path):
+    """A handle of the file that is there, which is locked."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            _lock(handle, path)
+            if os.path.samestat(os.fstat(handle), os.stat(path)):
+                return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)  # another one was put in its place meanwhile
+
+
 def _lock_what_is_there(path):
     """A file that is to be replaced must have no writer. Its handle, or None."""
     _needs_the_system()
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        return _locked(path)
     except FileNotFoundError:
         return None
-    try:
-        _lock(handle, path)
-    except BaseException:
-        os.close(handle)
-        raise
-    return handle
+
+
+def _put_in_place(temporary, target, old):
+    """Gives a new file its name; False where there is a file by now, while `old` says there is none.
+
+    Of several processes that make the same file where there was none one is the first.
+    """
+    if old is None:
+        try:
+            os.link(temporary, target)
+            os.unlink(temporary)
+            return True
+        except FileExistsError:
+            return False
+        except OSError as error:
+            if error.errno not in NO_LINKS:
+                raise
+        with contextlib.suppress(FileExistsError):  # a file system without links
+            os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC))
+        return False
+    os.replace(temporary, target)
+    return True
 
 
 def _check(path):

@@ -33,9 +33,6 @@ cdef class FilterFleet(StreamingFleet):
         w.form = self.make_form()
         return w
 
-    cdef Py_ssize_t numbers(self, Py_ssize_t d) except -1:
-        return numbers_of(d) + (self.hand.form.forget < 1.0)
-
     cdef int step(self, Worker w, PackedForm form, Perceptron rule, uint64_t *record,
                   uint64_t *block, double y, bint null, int what, double *m) noexcept nogil:
         form.sit(block)
@@ -106,7 +103,7 @@ cdef class FilterFleet(StreamingFleet):
             memcpy(r, self.records.core.fresh, <size_t>self.records.core.record * 8)
         self.lay(&row, None, 0, w.x)
         status = self.step(w, w.form, None, r, r + self.records.core.head, 0.0, False, DECIDE, m)
-        return 0 if status == CF_OK else self.refuse_status(status, "x")
+        return 0 if status == CF_OK else self.fail(status, "x")
 
     cdef int learn(self, object key, object x, tuple answers, object weight,
                    object context) except -1:

@@ -16,7 +16,7 @@ from ..learner import _file, _store
 from ..learner._base import Learner
 from ..learner._check import choice, count, number, switch
 from ._engine import FleetCalls
-from ._file import File
+from ._file import MOST, File
 from ._kinds import kind_of, refuse_other
 from ._records import Records
 
@@ -32,7 +32,6 @@ else:
 Key: TypeAlias = int | str
 
 MODES = ("w", "r+", "r")
-MOST = 2**31 - 1  # slots, so that an index has less than 2^32 entries
 
 
 class Fleet(FleetCalls, Initialized, Generic[Model]):
@@ -140,11 +139,7 @@ class Fleet(FleetCalls, Initialized, Generic[Model]):
         slots = count("capacity", capacity, least=1, most=MOST)
         weight = number("prior_weight", weight, above=0.0)
         kind = kind_of(template)
-        if prior is not None:
-            refuse_other(prior, template, "prior")
-            arms, wanted = (getattr(one, "n_arms", 1) for one in (prior, template))
-            if arms != wanted:
-                raise ValueError(f"prior must have {wanted} arms, as the template has, got {arms}")
+        _refuse_prior(prior, template)
         arrays: dict[str, Any] = {}
         head = {"fleet": 1, "capacity": slots, "prior_weight": weight, "keep": keep,
                 "template": _store.encode(template, arrays, "template"),
@@ -166,8 +161,12 @@ class Fleet(FleetCalls, Initialized, Generic[Model]):
             try:
                 found = _store.decode(head["template"], arrays)
                 prior = _store.decode(head["prior"], arrays)
-                self._kind = kind_of(found)(found, prior, head["prior_weight"])
-                slots, keep = head["capacity"], head["keep"]
+                kind = kind_of(found)
+                _refuse_prior(prior, found)
+                self._kind = kind(found, prior, number("prior_weight", head["prior_weight"],
+                                                       above=0.0))
+                slots = count("capacity", head["capacity"], least=1, most=MOST)
+                keep = switch("keep_flushed", head["keep"])
                 self._beside = head.get("beside")
             except (LookupError, TypeError, ValueError, AttributeError) as error:
                 raise ValueError(f"{file.path!r}: {error}") from error
@@ -179,9 +178,9 @@ class Fleet(FleetCalls, Initialized, Generic[Model]):
             raise
 
     def _begin(self, file, slots, keep):
-        records = Records(file, self._kind.fresh)
+        records = Records(file, self._kind)
         if file.writable:
-            lost = _put_in_order(file, records)
+            lost = records.put_in_order()
             file.trim()
             file.begin_work()
             if lost:
@@ -338,13 +337,13 @@ def beside_of(fleet: Fleet) -> Any:
     return fleet._beside
 
 
-def _put_in_order(file, records):
-    """What the writer before has left behind; how many models were lost."""
-    if file.interrupted == "machine":
-        return records.recover()
-    if file.interrupted == "process":
-        records.replay()
-    return 0
+def _refuse_prior(prior, template):
+    if prior is None:
+        return
+    refuse_other(prior, template, "prior")
+    arms, wanted = (getattr(one, "n_arms", 1) for one in (prior, template))
+    if arms != wanted:
+        raise ValueError(f"prior must have {wanted} arms, as the template has, got {arms}")
 
 
 # --- forks ----------------------------------------------------------------------------------------

@@ -39,6 +39,12 @@ class Kind:
         if wanted and d != wanted:
             raise ValueError(f"x must have {wanted} features, as the prior has, got {d}")
 
+    def has_made(self, layout):
+        """Whether records of this layout can be of this kind."""
+        return (layout.head == EXTRA + self.extra + layout.text
+                and layout.block == NUMBERS + self.numbers(layout.d)
+                and layout.k == getattr(self.template, "n_arms", 1))
+
     def fresh(self, layout):
         """The record of a model that nobody has fed."""
         self.refuse_width(layout.d)
@@ -78,6 +84,9 @@ class Regressions(Kind):
 
     def dimension(self, learner):
         return learner._engine.dimension
+
+    def numbers(self, d):
+        return 2 * d + d * (d - 1) // 2 + self.forgets
 
     def weighed(self, regressions, weight):
         if weight == 1.0:
@@ -203,6 +212,9 @@ class Perceptrons(Kind):
 
     def begin(self):
         self.batch = int(self.parameters["batch"])
+
+    def numbers(self, d):
+        return (3 if self.batch > 1 else 2) * d
 
     def dimension(self, learner):
         return len(learner.weights)

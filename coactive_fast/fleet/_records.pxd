@@ -8,6 +8,7 @@ from coactive_fast._table cimport CF_FLEET_TEXT, cf_fleet
 
 cdef enum:
     DAMAGED = 2  # no status of the library: a checksum is wrong
+    ASTRAY = 3   # nor this: the index or a free slot is damaged, and can be made anew
 
 
 # A key as records have it: a whole number, or the hash of a text and its bytes.
@@ -36,6 +37,7 @@ cdef class Keys:
 
 
 cdef Keys keys_of(object keys)
+cdef int refuse_damaged(str path, uint64_t word, const char *text) except -1
 
 
 cdef class Records:
@@ -43,7 +45,7 @@ cdef class Records:
     # layout is known, and all of core is set. `fresh` is what core.fresh points at. `seen` has a
     # bit a slot, of the records found whole since the file was opened; owned.
     cdef readonly object file
-    cdef object make_fresh
+    cdef readonly object kind
     cdef cf_fleet core
     cdef Py_buffer view
     cdef bint held
@@ -53,23 +55,29 @@ cdef class Records:
     cdef uint8_t *seen
     cdef int64_t seeable       # slots that `seen` has room for
 
-    cdef int fit_seen(self) except -1
+    cdef int fit_seen(self, int64_t capacity) except -1
     cdef int attach(self) except -1
     cdef void detach(self) noexcept
     cdef int follow(self) except -1
     cdef int check_kind(self, bint is_text, str name) except -1
     # The record of a key as a whole; False where there is none. What is damaged is refused.
     cdef bint read(self, Key *key, uint64_t *out) except -1
-    cdef bint find(self, Key *key, uint64_t *out) except -1     # damaged or not
+    cdef int64_t find(self, Key *key, uint64_t *out) except -2  # damaged or not: its slot, or -1
+    cdef bint is_moved(self) noexcept
+    cdef int tally(self, uint64_t *counts) except -1
+    cdef int refuse_slot(self, int64_t slot) except -1
     # Room for one key more; what was found before is then of no use.
     cdef int make_room(self) except -1
     cdef bint has_room(self) noexcept nogil
     cdef object key_at(self, int64_t slot)
     cdef int grow(self, int64_t slots) except -1
     cdef int fill(self, Py_ssize_t place, uint64_t entries) except -1
+    cdef np.ndarray kept_slots(self, int64_t used)
+    cdef int repair(self) except -1
+    cdef int recount(self) except -1
     cdef uint64_t *place(self, Key *key) except NULL
     cdef bint remove(self, Key *key) except -1
     cdef int release(self) except -1
-    cdef bint is_retired(self, int64_t slot, const uint64_t *r) noexcept nogil
+    cdef int begin_epoch(self, uint64_t epoch) except -1
     cdef void drop_areas(self) noexcept
     cdef const char *text_in(self, const uint64_t *r) noexcept

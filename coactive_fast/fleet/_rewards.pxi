@@ -80,9 +80,6 @@ cdef class RewardFleet(StreamingFleet):
         w.form = self.make_form()
         return w
 
-    cdef Py_ssize_t numbers(self, Py_ssize_t d) except -1:
-        return numbers_of(d) + (self.hand.form.forget < 1.0)
-
     cdef int step(self, Worker w, PackedForm form, Perceptron rule, uint64_t *record,
                   uint64_t *block, double y, bint null, int what, double *m) noexcept nogil:
         form.sit(block)
@@ -306,6 +303,7 @@ def bits_of(RowEngine engine):
 
 cdef np.ndarray labels_of(object value, str name, Py_ssize_t n, Py_ssize_t k):
     """Whole numbers in 0 ... k - 1."""
+    refuse_masked(value, name)
     given = numpy.asarray(value)
     if given.shape != (n,):
         raise ValueError(f"{name} must have length {n}, one a row of X, got shape {given.shape}")

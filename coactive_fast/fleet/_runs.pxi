@@ -45,11 +45,15 @@ cdef class StreamingFleet(FleetEngine):
                         with nogil:
                             self.play(s, &self.records.core, w, w.form, w.scratch, s.rows, s.keys,
                                   t, end)
-                    if w.status == MORE:
-                        self.records.make_room()
+                    if w.status == MORE or w.status == ASTRAY:
                         end = w.row
+                        if w.status == ASTRAY:
+                            self.records.repair()
+                        else:
+                            self.records.make_room()
                     elif w.status != CF_OK:
-                        self.refuse_status(w.status, f"row {w.row} of X")
+                        self.refuse_status(w.status, f"row {w.row} of X", s.keys.word(w.row),
+                                           s.keys.text(w.row))
                     t = end
                 finally:
                     self.guard.end_write()
@@ -79,21 +83,22 @@ cdef class StreamingFleet(FleetEngine):
 
     cdef int play(self, Stream s, const cf_fleet *core, Worker w, PackedForm form, Scratch scratch,
                   Rows rows, Keys keys, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-        """The rows of a block, or those of them that are the worker's own."""
-        cdef Py_ssize_t count = end - begin if w.own == NULL else w.owns, i, t, arm
+        """The rows from begin to end or, where both are 0, those that are the worker's own."""
+        cdef Py_ssize_t *own = w.own if end == 0 else NULL
+        cdef Py_ssize_t count = end - begin if own == NULL else w.owns, i, t, arm
         cdef double m[2]
         cdef bint null
         w.status = CF_OK
         for i in range(min(<Py_ssize_t>FAR, count)):
-            self.expect(core, keys, w.own[i] if w.own != NULL else begin + i)
+            self.expect(core, keys, own[i] if own != NULL else begin + i)
         for i in range(min(<Py_ssize_t>NEAR, count)):
-            self.fetch(core, keys, w.own[i] if w.own != NULL else begin + i)
+            self.fetch(core, keys, own[i] if own != NULL else begin + i)
         for i in range(count):
             if i + FAR < count:
-                self.expect(core, keys, w.own[i + FAR] if w.own != NULL else begin + i + FAR)
+                self.expect(core, keys, own[i + FAR] if own != NULL else begin + i + FAR)
             if i + NEAR < count:
-                self.fetch(core, keys, w.own[i + NEAR] if w.own != NULL else begin + i + NEAR)
-            t = w.own[i] if w.own != NULL else begin + i
+                self.fetch(core, keys, own[i + NEAR] if own != NULL else begin + i + NEAR)
+            t = own[i] if own != NULL else begin + i
             w.row = t
             w.status = scratch.take_from(rows, t)
             if w.status != CF_OK:
@@ -126,16 +131,31 @@ cdef class StreamingFleet(FleetEngine):
     cdef Worker share(self, Stream s, list workers, object pool, Py_ssize_t begin,
                       Py_ssize_t end):
         """A block by all workers: each has the keys whose hash falls to it, so that no model is
-        in two hands. The one whose row failed first, or the first one."""
+        in two hands. The one whose row failed first, or the first one.
+
+        What they would share is done before, in the order of the rows: a key that has no record
+        learns its first row, and records that are kept are moved."""
+        cdef const cf_fleet *core = &self.records.core
         cdef Worker w, first = workers[0]
-        cdef Py_ssize_t t, many = len(workers), row
+        cdef Keys keys = s.keys
+        cdef Py_ssize_t t = begin, many = len(workers)
         cdef uint64_t hash
-        cdef int64_t slot
-        row = self.place_keys(s, begin, end)
+        cdef int status = CF_OK
         for w in workers:
-            w.owns = 0
-        for t in range(begin, row):
-            hash = s.keys.word(t) if s.keys.are_text else L.fleet_hash(s.keys.word(t))
+            w.owns, w.status = 0, CF_OK
+        for t in range(begin, min(begin + FAR, end)):
+            self.expect(core, keys, t)
+        for t in range(begin, end):
+            if t + FAR < end:
+                self.expect(core, keys, t + FAR)
+            if t + NEAR < end:
+                self.fetch(core, keys, t + NEAR)
+            status = self.settle(s, core, first, t)
+            if status == DONE:
+                continue
+            if status != CF_OK:
+                break
+            hash = keys.word(t) if keys.are_text else L.fleet_hash(keys.word(t))
             w = <Worker>workers[<Py_ssize_t>(hash % <uint64_t>many)]
             w.own[w.owns] = t
             w.owns += 1
@@ -143,10 +163,8 @@ cdef class StreamingFleet(FleetEngine):
         for w in workers:
             if w.status != CF_OK and (first.status == CF_OK or w.row < first.row):
                 first = w
-        if first.status == CF_OK and row < end:
-            first.status, first.row = MORE, row
-            if row == begin and self.is_damaged(s.keys, row):
-                first.status = DAMAGED
+        if first.status == CF_OK and status < DONE and status != CF_OK:
+            first.status, first.row = status, t
         return first
 
     def play_own(self, Stream s, Worker w):
@@ -155,42 +173,25 @@ cdef class StreamingFleet(FleetEngine):
         with nogil:
             self.play(s, &records.core, w, w.form, w.scratch, s.rows, s.keys, 0, 0)
 
-    cdef Py_ssize_t place_keys(self, Stream s, Py_ssize_t begin, Py_ssize_t end) except -1:
-        """Makes a record for each key that has none, and moves those that are kept, in the order of
-        the rows, so that workers change nothing that they share. The row at which there is no
-        room, or whose record is damaged."""
-        cdef const cf_fleet *core = &self.records.core
-        cdef Keys keys = s.keys
-        cdef Py_ssize_t t
+    cdef int settle(self, Stream s, const cf_fleet *core, Worker w, Py_ssize_t t) noexcept nogil:
+        """A row whose key has a record to be changed in its place is left to the workers; DONE: it
+        was learned."""
         cdef uint64_t at
-        cdef int64_t slot
-        for t in range(begin, min(begin + FAR, end)):
-            self.expect(core, keys, t)
-        for t in range(begin, end):
-            if t + FAR < end:
-                self.expect(core, keys, t + FAR)
-            if t + NEAR < end:
-                self.fetch(core, keys, t + NEAR)
-            slot = L.fleet_find(core, keys.word(t), keys.text(t), &at)
-            if slot >= 0 and not L.fleet_is_kept(core, slot):
-                continue
-            if slot >= 0 and not L.fleet_seen_whole(core, self.records.seen, slot):
-                return t
-            if not (L.fleet_has_slot(core) if slot >= 0 else self.records.has_room()):
-                return t
-            if slot >= 0:
-                L.fleet_move(core, 0, slot, at)
-            else:
-                L.fleet_create(core, 0, keys.word(t), keys.text(t), at)
-            L.fleet_put(core, 0)
-        return end
-
-
-    cdef bint is_damaged(self, Keys keys, Py_ssize_t t) noexcept nogil:
-        cdef const cf_fleet *core = &self.records.core
-        cdef uint64_t at
-        cdef int64_t slot = L.fleet_find(core, keys.word(t), keys.text(t), &at)
-        return slot >= 0 and not L.fleet_seen_whole(core, self.records.seen, slot)
+        cdef int64_t slot = L.fleet_find(core, s.keys.word(t), s.keys.text(t), &at)
+        cdef int status
+        if slot >= 0 and not L.fleet_is_kept(core, slot):
+            return CF_OK
+        if slot >= 0 and not L.fleet_seen_whole(core, w.seen, slot):
+            return DAMAGED
+        if slot >= 0:
+            if not L.fleet_has_slot(core):
+                return MORE
+            if L.fleet_move(core, w.area, slot, at) == NULL:
+                return ASTRAY
+            L.fleet_put(core, w.area)
+            return CF_OK
+        status = self.play(s, core, w, w.form, w.scratch, s.rows, s.keys, t, t + 1)
+        return DONE if status == CF_OK else status
 
 
 def wait_for(futures):

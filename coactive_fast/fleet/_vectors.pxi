@@ -24,9 +24,6 @@ cdef class VectorFleet(StreamingFleet):
         w.rule = Perceptron(self.batch)
         return w
 
-    cdef Py_ssize_t numbers(self, Py_ssize_t d) except -1:
-        return (3 if self.batch > 1 else 2) * d
-
     cdef void sit(self, Perceptron rule, const uint64_t *record,
                   const uint64_t *block) noexcept nogil:
         """The numbers of a record into a rule."""

@@ -134,10 +134,11 @@ class Stored(Entries):
         Returns
         -------
         dict
-            By name: precision ("fast" or "robust": the form in use); updates; probes of the drift; renewals (the inverse made anew from A); repairs
-            (renewals because some ``x^T A^-1 x`` was not positive); failed (renewals that were
-            not possible since A itself is not positive definite in float64); last_residual and
-            worst_residual (``||A A^-1 v - v|| / sqrt(n)`` of the probes); residual (measured now).
+            By name: precision ("fast" or "robust", the form in use); updates; probes of the drift;
+            renewals (the inverse made anew from A); repairs (renewals because some
+            ``x^T A^-1 x`` was not positive); failed (renewals that were not possible since A
+            itself is not positive definite in float64); last_residual and worst_residual
+            (``||A A^-1 v - v|| / sqrt(n)`` of the probes); residual (measured now).
         """
     def state(self) -> dict[str, Any]:
         """Everything there is to resume from, as plain arrays and numbers.

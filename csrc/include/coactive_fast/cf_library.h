@@ -197,7 +197,14 @@
     F(int, full_convert, (cf_full * self, const cf_table *k, double *scratch))                   \
     F(void, full_steepen, (cf_full * self))                                                      \
     F(int, newton_inverse, (cf_full * self, const cf_table *k, const double *x, double c,        \
-                            double *scratch))
+                            double *scratch))                                                    \
+    F(int, fleet_counts, (const cf_fleet *self, uint64_t *out))                                  \
+    F(void, fleet_tally, (const cf_fleet *self, int which, uint64_t value))                      \
+    F(int64_t, fleet_unsound, (const cf_fleet *self))                                            \
+    F(int, fleet_mend, (const cf_fleet *self, uint64_t *record))                                 \
+    F(int64_t, fleet_fill, (const cf_fleet *self, uint64_t *index, uint64_t entries,             \
+                            int64_t used, const uint8_t *listed))                                \
+    F(int, fleet_recount, (const cf_fleet *self, uint8_t *named))
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_library {
