@@ -12,7 +12,8 @@ import coactive_fast as cf
 from coactive_fast.fleet import _file
 
 X = np.random.default_rng(1).standard_normal((40, 3))
-KINDS = {"numbers": {"keep": False, "as_text": False}, "texts, kept": {"keep": True, "as_text": True}}
+KINDS = {"numbers": {"keep": False, "as_text": False},
+         "texts, kept": {"keep": True, "as_text": True}}
 PARTS = ("head", "layouts", "identity", "area", "index", "list", "record", "free record")
 # where a writer answers as if nothing had happened; a reader where the index does not matter
 HARMLESS = {"r": ("area", "free record", "list"),
