@@ -150,7 +150,7 @@ def replace(path, parts):
                 file.close()
             os.replace(file.name, target)
     except OSError as error:
-        if os.path.basename(error.filename or "").startswith(TEMPORARY[:15]):
+        if os.path.basename(str(error.filename)).startswith(TEMPORARY[:15]):
             error.filename = path  # the name the caller knows
         raise
     _sync_folder(folder)
