@@ -4,8 +4,6 @@ A size may also be taken where nothing of it is needed yet (a window of 2^62 row
 is); the learner must then work.
 """
 
-import tempfile
-
 import children
 import numpy as np
 import pytest
@@ -136,6 +134,26 @@ def arms(learner, row):
     learner.learn(row, learner.choose(row), 1.0)
 
 
+def with_a_context(covariance, contexts):
+    """Each call by a learner of its own: its width is that of the row times that of the context."""
+    context = np.ones(contexts)
+
+    def use(_, row):
+        log = cf.logs.BanditLog(row, [0, 1], [0], [1.0], [0.5], context=context[None])
+        for call in (lambda it: it.choose(row, context=context),
+                     lambda it: it.learn(row, 1.0, context=context),
+                     lambda it: it.scores(row, context=context),
+                     lambda it: it.decide(row, context=context),
+                     lambda it: cf.logs.replay(it, log, seed=1),
+                     lambda it: cf.logs.evaluate(it, log, force=True)):
+            try:
+                call(cf.LinearBandit(covariance=covariance, context_features=contexts))
+            except REFUSALS as error:
+                assert str(error)
+
+    return far_column(lambda: None, use)
+
+
 def diagonal(_, row):
     metric = cf.metric.Diagonal(row.shape[1])
     metric.update(row)
@@ -143,8 +161,20 @@ def diagonal(_, row):
 
 
 def fleet(_, row):
-    with tempfile.TemporaryDirectory() as folder, cf.Fleet(f"{folder}/f", cf.OnlineRidge()) as f:
-        f.learn(1, row, 1.0)
+    with cf.Fleet(None, cf.OnlineRidge(), 4) as models:
+        models.learn(1, row, 1.0)
+
+
+def fleet_with_a_context(_, row):
+    template = cf.LinearBandit(context_features=3)
+    for call in (lambda it: it.learn(1, row, 1.0, context=np.ones(3)),
+                 lambda it: it.choose(1, row, context=np.ones(3)),
+                 lambda it: it.run([1], row, [1.0], context=np.ones((1, 3)))):
+        with cf.Fleet(None, template, 4) as models:
+            try:
+                call(models)
+            except REFUSALS as error:
+                assert str(error)
 
 
 SIZES = {
@@ -203,7 +233,11 @@ SIZES = {
     "column, ArmBandit": far_column(lambda: cf.ArmBandit(3), arms),
     "column, LinearBandit": far_column(cf.LinearBandit, all_of("choose", "scores")),
     "column, metric.Diagonal": far_column(lambda: None, diagonal),
+    "column, context of one": with_a_context("full", 1),
+    "column, context of three": with_a_context("full", 3),
+    "column, context, diagonal": with_a_context("diagonal", 7),
     "column, Fleet": far_column(lambda: None, fleet),
+    "column, Fleet with a context": far_column(lambda: None, fleet_with_a_context),
     "column, Items": far_column(lambda: None, lambda _, row: cf.Items(row)),
     "column, factorize": far_column(
         lambda: None, lambda _, row: cf.data.factorize(row, rank=2, sweeps=1)),

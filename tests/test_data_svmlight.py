@@ -183,6 +183,9 @@ def test_indices_of_64_bits():
     assert X.shape == (1, 3_000_000_000) and X.indices.tolist() == [0, 2_999_999_999]
     X, _ = read(b"1 1:1\n1 9223372036854775807:2\n")
     assert X.indices.tolist() == [0, 2**63 - 2]
+    for zero_based in (True, "auto"):
+        with pytest.raises(ValueError, match=r"line 2: .* \(0 ... 9223372036854775806\)"):
+            read(b"1 1:1\n1 9223372036854775807:2\n", zero_based=zero_based)
 
 
 def test_dense_rows_that_grow_wider():

@@ -126,7 +126,7 @@ cdef class Rows(Pieces):
     def __init__(self, file, name, first, last, dtype, multilabel, query, piece=PIECE):
         Pieces.__init__(self, file, name, piece)
         self.rules.first = first
-        self.rules.last = INT64_MAX if last is None else last
+        self.rules.last = INT64_MAX - 1 + first if last is None else last  # columns are counted
         self.rules.largest = CF_TEXT_LARGEST_F32 if dtype == numpy.float32 else DBL_MAX
         self.rules.multilabel = multilabel
         self.rules.query = query

@@ -32,7 +32,8 @@ def cut(lines, delimiter, name):
         if delimiter is None:
             delimiter = next((mark for mark in DELIMITERS if mark in line), " ")
         if len(line) > LONG:
-            refuse_beyond_limit(float(FIELD) * (line.count(delimiter) + 1),
+            marks = " \t" if delimiter == " " else delimiter
+            refuse_beyond_limit(float(FIELD) * (sum(map(line.count, marks)) + 1),
                                 f"{name}: line {at}: a row of so many fields", "fewer take less")
         if delimiter == " ":
             yield at, line.split()

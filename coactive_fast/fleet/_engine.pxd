@@ -94,6 +94,7 @@ cdef class FleetEngine:
                        double weight, int what, double *m) except -1
     cdef void lay(self, const cf_row *row, np.ndarray context, Py_ssize_t t,
                   double *x) noexcept nogil
+    cdef Py_ssize_t crossed(self, Py_ssize_t n, str name) except -1
     cdef int refuse_width(self, Py_ssize_t n, str name) except -1
 
 

@@ -20,7 +20,7 @@ from libc.string cimport memcpy, memset
 
 from coactive_fast._arrays cimport (
     as_flag, as_label, data_of, finite_vector, new_doubles, new_vector, numeric,
-    refuse_masked, refuse_non_finite,
+    product_of, refuse_masked, refuse_non_finite,
 )
 from coactive_fast._table cimport (
     CF_ENOMEM, CF_ENONFINITE, CF_FLEET_EXTRA, CF_FLEET_HEAD, CF_FLEET_LEARNED, CF_FLEET_NUMBERS,
@@ -319,7 +319,7 @@ cdef class FleetEngine:
             self.refuse_writing()
             null = row_of(x, "x", buffer, &row,
                           self.records.d // (self.contexts + 1)) == CF_ROW_NULL
-            d = row.n * (self.contexts + 1)
+            d = self.crossed(row.n, "x")
             while True:
                 self.guard.settle_write()  # the GIL is kept from here on
                 self.refuse_writing()
@@ -351,7 +351,7 @@ cdef class FleetEngine:
                       double y, double weight, bint null, int what, str name) except -1:
         """Refuses a row that cannot be learned, before its width becomes that of the file."""
         cdef Worker w = self.new_worker()
-        cdef Py_ssize_t d = row.n * (self.contexts + 1)
+        cdef Py_ssize_t d = self.crossed(row.n, name)
         cdef np.ndarray record
         cdef uint64_t *r
         cdef double m[2]
@@ -380,6 +380,12 @@ cdef class FleetEngine:
             c = 1.0 if j == 0 else data_of(context)[t * p + j - 1]
             for e in range(row.nnz):
                 x[j * n + place_of(row, e)] = c * row.value[e]
+
+    cdef Py_ssize_t crossed(self, Py_ssize_t n, str name) except -1:
+        """The width of (1, c) (x) row."""
+        if self.contexts == 0:
+            return n
+        return product_of(n, self.contexts + 1, f"{name} with its context")
 
     cdef int refuse_width(self, Py_ssize_t n, str name) except -1:
         cdef Py_ssize_t d = self.records.d // (self.contexts + 1)

@@ -15,7 +15,7 @@ cdef class StreamingFleet(FleetEngine):
         cdef Py_ssize_t t = 0, end, step = SHARED if jobs > 1 else BLOCK
         cdef list workers
         cdef Worker w
-        cdef Py_ssize_t d = s.rows.d * (self.contexts + 1)
+        cdef Py_ssize_t d = self.crossed(s.rows.d, "X")
         cdef Key first
         if s.rows.n == 0:
             return self.told(s)

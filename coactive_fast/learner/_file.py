@@ -146,9 +146,11 @@ def replace(path, parts):
                 file.write(part)
             file.flush()
             os.fsync(file.fileno())
+            if fcntl is None:  # such systems rename no open file
+                file.close()
             os.replace(file.name, target)
     except OSError as error:
-        if os.path.basename(error.filename or "").startswith(TEMPORARY[:15]):
+        if os.path.basename(str(error.filename)).startswith(TEMPORARY[:15]):
             error.filename = path  # the name the caller knows
         raise
     _sync_folder(folder)

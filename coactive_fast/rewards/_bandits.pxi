@@ -372,12 +372,15 @@ cdef class LinearEngine(BanditEngine):
         return finite_vector(context, "context", self.contexts, "context_features")
 
     cdef int refuse_actions(self, Py_ssize_t n, str name) except -1:
-        """Rows of another width, where there is a context."""
+        """Rows of another width, where there is a context; the first, whose width with it no number
+        can hold."""
         cdef Py_ssize_t d = self.model.d // (self.contexts + 1)
         if self.contexts == 0:
             return self.width(n, name)
         if d and n != d:
             raise ValueError(f"{name} must have {d} features, as what was learned before, got {n}")
+        if d == 0:
+            product_of(n, self.contexts + 1, f"{name} with its context")
         return 0
 
     cdef int offer(self, object X, object allowed, object context, Scratch s,

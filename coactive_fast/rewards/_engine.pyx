@@ -17,6 +17,7 @@ from numpy.random cimport bitgen_t
 
 from coactive_fast._arrays cimport (
     as_count, as_flag, as_label, as_number, data_of, finite_vector, new_indices, new_vector,
+    product_of,
 )
 from coactive_fast._table cimport (
     CF_ENONFINITE, CF_ENOTPOSITIVE, CF_OK, CF_ROW_NULL, cf_get_table, cf_row, cf_table,

@@ -78,8 +78,9 @@ cdef class RowBuffer:
         cdef double *value
         if entries <= self.room - 8:
             return 0
-        product_of(2, entries, "a row")
-        refuse_beyond_limit(24.0 * entries, f"a row of {entries} features", "fewer take less")
+        if entries > MANY_ENTRIES:
+            product_of(2, entries, "a row")
+            refuse_beyond_limit(24.0 * entries, f"a row of {entries} features", "fewer take less")
         entries += 8 + entries // 2
         value = <double *>take_scratch(entries, sizeof(double))
         try:
@@ -97,6 +98,7 @@ cdef int64_t MOST_PLACES = 0x7fffffffffffffff  # a row of so many features has n
 
 cdef enum:
     FEW_ENTRIES = 128  # that are put in order one by one
+    MANY_ENTRIES = 1 << 20  # from which on the limit of memory is asked
 
 
 cdef struct Entry:
