@@ -14,7 +14,8 @@ from coactive_fast.learner import _store
 from coactive_fast.learner._file import from_bytes, to_bytes
 
 X = np.random.default_rng(1).standard_normal((40, 3))
-KINDS = {"numbers": {"keep": False, "as_text": False}, "texts, kept": {"keep": True, "as_text": True}}
+KINDS = {"numbers": {"keep": False, "as_text": False},
+         "texts, kept": {"keep": True, "as_text": True}}
 PARTS = ("head", "layout", "other pages", "area", "index", "list", "record", "free record")
 # where a writer answers as if nothing had happened; a reader where the index does not matter
 HARMLESS = {"r": ("area", "free record", "list"),

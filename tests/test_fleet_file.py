@@ -458,7 +458,8 @@ def test_bad_arguments_change_nothing(tmp_path, call, match):
 
 
 def masked(values):
-    return np.ma.masked_array(values, mask=np.arange(np.size(values)).reshape(np.shape(values)) == 0)
+    first = np.arange(np.size(values)).reshape(np.shape(values)) == 0
+    return np.ma.masked_array(values, mask=first)
 
 
 MASKED = [
