@@ -103,6 +103,22 @@ def test_the_file_is_as_of_the_last_flush(tmp_path, monkeypatch, capacity, as_te
     assert seen >= len(flushed) - 2
 
 
+def test_a_learner_put_into_a_fleet_belongs_to_the_next_flush(tmp_path):
+    with cf.Fleet(tmp_path / "a", cf.LinearBandit(), 8, keep_flushed=True) as fleet:
+        for key in (1, 2):
+            fleet.learn(key, [1.0, 2.0, 3.0], 1.0)
+        fleet.flush()
+        before = words_of(fleet)
+        fleet.learn(2, [1.0, 0.0, 3.0], 2.0)
+        fleet[1] = fleet[3] = fleet[2]
+        data = bytearray((tmp_path / "a").read_bytes())
+        assert fleet.health()["kept"] == 2
+    data[32:64] = _file.at_work(b"another boot, so", 7)
+    (tmp_path / "b").write_bytes(data)
+    with cf.Fleet(tmp_path / "b", mode="r+") as found:
+        assert words_of(found) == before
+
+
 def test_without_keeping_whole_models_are_left(tmp_path, monkeypatch):
     rng = np.random.default_rng(1)
     path, disc = tmp_path / "a", Disc(tmp_path / "a")

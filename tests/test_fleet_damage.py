@@ -10,15 +10,17 @@ import pytest
 
 import coactive_fast as cf
 from coactive_fast.fleet import _file
+from coactive_fast.learner import _store
+from coactive_fast.learner._file import from_bytes, to_bytes
 
 X = np.random.default_rng(1).standard_normal((40, 3))
 KINDS = {"numbers": {"keep": False, "as_text": False},
          "texts, kept": {"keep": True, "as_text": True}}
-PARTS = ("head", "layouts", "identity", "area", "index", "list", "record", "free record")
+PARTS = ("head", "layout", "other pages", "area", "index", "list", "record", "free record")
 # where a writer answers as if nothing had happened; a reader where the index does not matter
 HARMLESS = {"r": ("area", "free record", "list"),
             "r+": ("area", "free record", "list", "index")}
-STEP = {"identity": 61, "area": 5}  # one bit in so many is turned
+STEP = {"other pages": 61, "area": 5}  # one bit in so many is turned
 DAMAGED = 2  # the slot whose record is turned
 
 
@@ -33,7 +35,7 @@ class Small:
     def __init__(self, folder, keep, as_text):
         self.path = os.path.join(folder, "a")
         *self.keys, self.new = [f"key {i} \N{SNOWMAN}" if as_text else 7 * i - 9 for i in range(6)]
-        with cf.Fleet(self.path, cf.LinearBandit(), 16, keep_flushed=keep) as fleet:
+        with cf.Fleet(self.path, cf.LinearBandit(), 16 if keep else 8, keep_flushed=keep) as fleet:
             for t, key in enumerate([*self.keys, *self.keys[:3]]):
                 fleet.learn(key, X[t], 1.0)
             if keep:
@@ -70,11 +72,11 @@ class Small:
     def bits(self, part):
         """Those of a part that are looked at."""
         layout, record = self.layout, 8 * self.layout.record
-        place, told = layout.segments[0][0], len(layout.packed(1))
+        place, size = layout.segments[0][0], len(layout.packed(1))
         identity = len(self.data[4096:layout.areas].rstrip(b"\0"))
         bytes_of = {
-            "head": [*range(72), *range(512, 576)], "identity": range(4096, 4096 + identity),
-            "layouts": [*range(1024, 1024 + told), *range(2048, 2048 + told)],
+            "head": [*range(72), *range(512, 576)], "layout": range(2048, 2048 + size),
+            "other pages": [*range(72, 512), *range(576, 2048), *range(4096, 4096 + identity)],
             "area": range(layout.areas, layout.areas + 8 * (16 + layout.head + layout.block)),
             "index": range(layout.index, layout.index + 8 * layout.entries),
             "list": range(layout.retired, layout.retired + 8 * 4 * bool(layout.retired)),
@@ -109,6 +111,7 @@ class Watch:
             assert refused or content(words) == models.get(key), f"{key!r} is another model"
             there, refused = self.attempt(lambda key=key: key in fleet, key)
             assert refused or there == (key in models), f"{key!r}: {there}"
+            self.attempt(lambda key=key: fleet.choose(key, X[:4]), key)
         damage = bool(self.blamed)
         listed, refused = self.attempt(lambda: list(fleet))
         assert refused or sorted(listed) == sorted(models), f"{listed} are listed"
@@ -161,7 +164,7 @@ def turned(folder, kind, mode, part):
             try:
                 fleet, refused = watch.attempt(lambda: cf.Fleet(small.path, mode=mode))
                 if refused:
-                    assert part in ("head", "layouts", "identity"), "the file cannot be opened"
+                    assert part in PARTS[:3], "the file cannot be opened"
                 else:
                     (read if mode == "r" else written)(small, fleet, watch)
                     fine = part in HARMLESS[mode]
@@ -182,6 +185,59 @@ def test_every_bit(tmp_path, kind, mode, part):
     except children.Failed as failure:
         bit, = struct.unpack("<Q", (tmp_path / "at").read_bytes())
         raise children.Failed(f"bit {bit % 8} of byte {bit // 8}: {failure}") from None
+
+
+# --- growth ---------------------------------------------------------------------------------------
+
+
+def with_a_turned_key(folder, kind, *bits):
+    """A file in which bits of one key are turned."""
+    small = Small(str(folder), **KINDS[kind])
+    place = small.layout.segments[0][0] + 8 * (DAMAGED * small.layout.record + 2)
+    data = bytearray(small.data)
+    for bit in bits:
+        data[place + bit // 8] ^= 1 << bit % 8
+    with open(small.path, "wb") as file:
+        file.write(data)
+    return small
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bit", [0, 17, 40, 63])
+def test_a_file_grows_around_a_damaged_key(tmp_path, kind, bit):
+    small = with_a_turned_key(tmp_path, kind, bit)
+    more = [f"more {i}" if kind != "numbers" else 100 + i for i in range(30)]
+    with cf.Fleet(small.path, mode="r+") as fleet:
+        for key in more:
+            fleet.learn(key, X[20], 3.0)
+        assert sorted(fleet) == sorted([*small.keys, *more]) and fleet.capacity >= 32
+    for mode in ("r", "r+"):
+        with cf.Fleet(small.path, mode=mode) as fleet:
+            for key in small.keys:
+                if key != small.keys[DAMAGED]:
+                    assert content(fleet._engine.words(key)) == small.before[key]
+            with pytest.raises(ValueError, match=f"the model of key {small.keys[DAMAGED]!r} does"):
+                fleet[small.keys[DAMAGED]]
+            assert small.keys[DAMAGED] in fleet and fleet.health()["damaged"] == 1
+
+
+def test_a_file_does_not_grow_around_what_nobody_can_make_out(tmp_path):
+    small = with_a_turned_key(tmp_path, "numbers", 1, 9, 30)
+    size = os.path.getsize(small.path)
+    with cf.Fleet(small.path, mode="r+") as fleet:
+        for key in (100, 101, 102):
+            fleet.learn(key, X[20], 3.0)
+        for _ in range(3):
+            with pytest.raises(ValueError, match="in slot 2 does not fit its checksum") as error:
+                fleet.learn(103, X[20], 3.0)
+            assert small.path in str(error.value) and os.path.getsize(small.path) == size
+        with pytest.raises(ValueError, match="in slot 2 does not fit its checksum"):
+            list(fleet)
+        fleet.learn(100, X[20], 3.0)
+        del fleet[small.keys[DAMAGED]]  # whoever has the key can part with it
+        fleet.learn(103, X[20], 3.0)
+        fleet.learn(104, X[20], 3.0)
+        assert len(list(fleet)) == len(fleet) == 9 and fleet.capacity == 16
 
 
 # --- files that somebody has made up, with the right checksums ------------------------------------
@@ -295,3 +351,25 @@ def test_what_somebody_has_made_up(tmp_path, kind, mode):
     except children.Failed as failure:
         number, = struct.unpack("<Q", (tmp_path / "at").read_bytes())
         raise children.Failed(f"number {number}: {failure}") from None
+
+
+@pytest.mark.parametrize("change", [
+    {"capacity": "many"}, {"capacity": 0}, {"capacity": 2**40}, {"keep": 3}, {"prior_weight": -1.0},
+    {"prior_weight": None}, {"template": 5}, {"template": None}, {"prior": 3}, {"fleet": None},
+    {"prior": "template"}], ids=str)
+def test_heads_that_somebody_has_made_up(tmp_path, change):
+    with cf.Fleet(tmp_path / "a", cf.ArmBandit(2), 4) as fleet:
+        data, identity = (tmp_path / "a").read_bytes(), fleet._engine.records.file.identity
+    head, arrays = from_bytes(identity, "a")
+    if change == {"prior": "template"}:
+        change = {"prior": _store.encode(cf.ArmBandit(3), arrays, "prior")}
+    identity = to_bytes({**head, **change}, arrays)
+    data = bytearray(data[:4096] + identity + bytes(-len(identity) % 4096))
+    struct.pack_into("<Q", data, 24, len(identity))
+    (tmp_path / "a").write_bytes(data)
+    for mode in ("r", "r+"):
+        if change == {"fleet": None}:  # nothing depends on it
+            cf.Fleet(tmp_path / "a", mode=mode).close()
+            continue
+        with pytest.raises(ValueError, match="/a'"):
+            cf.Fleet(tmp_path / "a", mode=mode)

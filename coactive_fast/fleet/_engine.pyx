@@ -24,8 +24,8 @@ from coactive_fast._arrays cimport (
 )
 from coactive_fast._table cimport (
     CF_ENOMEM, CF_ENONFINITE, CF_FLEET_EXTRA, CF_FLEET_HEAD, CF_FLEET_LEARNED, CF_FLEET_NUMBERS,
-    CF_FLEET_ROUNDS, CF_FLEET_TEXT, CF_FLEET_UNSOUND, CF_OK, CF_ROW_NULL, cf_fleet, cf_get_library, cf_get_table,
-    cf_library, cf_pad, cf_row, cf_table,
+    CF_FLEET_ROUNDS, CF_FLEET_TEXT, CF_FLEET_UNSOUND, CF_OK, CF_ROW_NULL, cf_fleet, cf_get_library,
+    cf_get_table, cf_library, cf_pad, cf_row, cf_table,
 )
 from coactive_fast.coactive._engine cimport CoactiveEngine
 from coactive_fast.coactive._rules cimport Perceptron

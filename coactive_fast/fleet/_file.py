@@ -15,8 +15,8 @@ Layout, in words of eight bytes, little endian; every region begins on a page::
 Single words (whether a writer is at work, the generation, the epochs) are a number of 48 bits above
 its checksum of 16. A layout is written where the other one is not, and then the generation raised:
 one store. So a kill leaves the old or the new one. Room is taken by posix_fallocate, or the file
-stays as it was:
-under a sparse mapping a full disc would be the end of the process instead of an error.
+stays as it was: under a sparse mapping a full disc would be the end of the process instead of an
+error.
 """
 
 from __future__ import annotations
@@ -374,7 +374,7 @@ class File:
     def number(self, place):
         """The number of a sealed word."""
         word = _number(self.map[place:place + 8])
-        if word != sealed(word >> 16, place) or word >> 63:  # so large none becomes
+        if word != sealed(word >> 16, place) or word >> 63:
             raise ValueError(f"{self.path!r} is damaged: the word at byte {place} is not whole")
         return word >> 16
 
@@ -475,9 +475,9 @@ def _lock_what_is_there(path):
 
 
 def _put_in_place(temporary, target, old):
-    """Gives a new file its name; False where there is a file by now, and `old` says there is none.
+    """Gives a new file its name; False where there is one by now, while `old` says there is none.
 
-    Of several processes that make the same file where there was none one is the first.
+    Of several processes that make the same file where there was none, one is the first.
     """
     if old is None:
         try:

@@ -91,7 +91,9 @@ class Fleet(FleetCalls, Initialized, Generic[Model]):
     they were learned. `flush` waits until all is on the disc. When the machine itself stops, models
     that have not learned since the last `flush` are as they were; with `keep_flushed` all are.
     Without it the others may be as they were then or later, each for itself, and one whose writing
-    was cut in two is dropped, with a warning when the file is opened for writing again.
+    was cut in two is dropped, with a warning when the file is opened for writing again. A bit that
+    the disc has turned is a `ValueError` that names the file, and the key of a model, or is put
+    right by the writer.
 
     **Chance.** With a seed each model draws as a learner of its own with that seed would; with the
     seed None each draws for itself. The generator of a model is part of its record; that of a key
@@ -297,7 +299,7 @@ class Fleet(FleetCalls, Initialized, Generic[Model]):
         dict
             Numbers by name: models; capacity; features (0: not known yet); record and index (bytes
             a model); bytes (of the file); free (slots of deleted models); kept (slots kept until
-            the next flush); damaged (records whose checksum is wrong).
+            the next flush); damaged (records and entries of the index whose checksum is wrong).
         """
         return self._engine.health()
 

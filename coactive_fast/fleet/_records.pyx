@@ -122,12 +122,12 @@ cdef int refuse_damaged(str path, uint64_t word, const char *text) except -1:
                      "checksum; it can be deleted, or another one put in its place")
 
 
-ANEW = 'does not fit its checksum; a writer (mode="r+") makes it anew when he comes upon it'
+ANEW = 'does not fit its checksum; a writer (mode="r+") makes it anew when it comes upon it'
 TWICE = "its index and its records do not fit one another; models can be read one by one"
 
 
 class Unsound(ValueError):
-    """What a writer can put in order, who is not to do so where he only reads."""
+    """What a writer can put in order, but not in the middle of reading."""
 
 
 # --- records ----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ enum { STATE, SUM, SLOT, NEXT, BLOCK, INDEXED, AT, ENTRY, COUNTS, LISTED = COUNT
 enum { FIRST = 2, CHECK_AT = 32, TAG_AT = 40 };
 #define ACTIVE (~(uint64_t)0)
 #define LINE_WORDS 8
-#define PATIENCE 1000 /* looks at an odd SEQ, or at counts, before the areas are looked at, or at all */
+#define PATIENCE 1000 /* readings of an odd SEQ before its area is read; of counts at most */
 
 /* Stores stand in the program in the order in which a kill may cut them off. */
 #define IN_ORDER __atomic_signal_fence(__ATOMIC_SEQ_CST)
@@ -171,8 +171,8 @@ static int control_is_whole(const cf_fleet *self, const uint64_t *area)
            block < self->k && (block >= CF_FLEET_HEAD || block == CF_FLEET_NOTHING);
 }
 
-/* The area by which a record with this odd SEQ is being stored, its control copied; or NULL. As long
- * as SEQ is that there is one, unless a bit was turned. */
+/* The area by which a record with this odd SEQ is being stored, its control copied; or NULL. There
+ * is one as long as SEQ stays the same, unless a bit was turned. */
 static const uint64_t *area_of(const cf_fleet *self, int64_t slot, uint64_t seq, uint64_t *control)
 {
     for (int64_t i = 0; i < self->n_areas; i++) {
@@ -348,8 +348,8 @@ int cf_fleet_copy(const cf_fleet *self, int64_t slot, uint64_t *out)
     return !is_untouched(out) && (int64_t)out[CF_FLEET_ROUNDS] != CF_FLEET_FREE;
 }
 
-/* Whether a change of index and counts was begun, which is as good as done. If the writer was killed
- * then, all that a reader finds is of one moment. Keys come and go by the first area alone. */
+/* Whether a change of index and counts was begun, which is as good as done: so all that a reader
+ * finds is of one moment if the writer was killed then. Keys come and go by the first area alone. */
 static int is_begun(const cf_fleet *self, uint64_t *control)
 {
     if (!is_active(get(self->areas + STATE)))
@@ -496,8 +496,8 @@ static uint64_t *begin_new(const cf_fleet *self, int64_t i, uint64_t key, uint64
     return area;
 }
 
-/* Lists a slot behind those that count; the area's counts take it in. With the epoch it is known for
- * what it is wherever list and counts are not of one moment. */
+/* Lists a slot behind those that count; the area's counts include it. The epoch tells what it is
+ * wherever list and counts are not of one moment. */
 static void retire(const cf_fleet *self, uint64_t *area, int64_t slot)
 {
     area[LISTED] = entry_of(self->epoch, slot);
@@ -713,7 +713,7 @@ int64_t cf_fleet_fill(const cf_fleet *self, uint64_t *index, uint64_t entries, i
     return -1;
 }
 
-/* Takes a slot down as named; 0 where it cannot be, or was already. */
+/* Sets the bit of a slot; 0 where it has none, or it was set already. */
 static int name(uint8_t *named, int64_t slot, int64_t used)
 {
     if (slot < 0 || slot >= used || has_bit(named, slot))

@@ -7,9 +7,9 @@
  * key where keys are text) and k blocks (SUM, LEARNED, then the numbers). SUM is the checksum of
  * what follows it in its part. ROUNDS = CF_FLEET_FREE: no model, KEY is the next free slot + 1.
  *
- * The index is a table of `entries` words, open addressing: 0 empty, else from the low bits slot + 2
- * (32 bits; 1: deleted), a byte that makes the XOR of all eight bytes 0, a tag of 24 bits of the
- * hash. An entry is a hint: the record says whose it is.
+ * The index is a table of `entries` words, open addressing: 0 empty, else from the low bits upwards
+ * slot + 2 (32 bits; 1: deleted), a byte that makes the XOR of all eight bytes 0, and as a tag 24
+ * bits of the hash. An entry is a hint: the record says whose it is.
  *
  * One process writes. What is to be stored is built in an area of its own (cf_fleet_take), then
  * cf_fleet_put stores it: area STATE <- all bits 1, record SEQ odd, copy, SEQ even, index and
@@ -26,8 +26,8 @@
  * Kept epochs (epoch > 0). What was flushed must be found again after the machine has stopped, which
  * may have written any page meanwhile. So a record of an earlier epoch is never changed: who learns
  * is moved to another slot first (cf_fleet_move), and who is deleted leaves its record where it is.
- * Such slots are listed in `retired`, as entries with the epoch for a tag, until the next flush; then
- * they are free. Records of the present epoch are changed in place.
+ * Such slots are listed in `retired`, as entries with the epoch for a tag, until the next flush;
+ * then they are free. Records of the present epoch are changed in place.
  */
 #ifndef CF_FLEET_H
 #define CF_FLEET_H
@@ -123,8 +123,8 @@ int cf_fleet_counts(const cf_fleet *self, uint64_t *out);
  * CF_FLEET_HEAD) are copied into it. Returns the record in the area; its blocks stand in their
  * places. */
 uint64_t *cf_fleet_take(const cf_fleet *self, int64_t area, int64_t slot, int64_t block);
-/* The same for a key that is not there: a copy of `fresh`, with all blocks. NULL where the free slot
- * that it would have is damaged. */
+/* The same for a key that is not there: a copy of `fresh`, with all blocks. NULL where the free
+ * slot that it would have is damaged. */
 uint64_t *cf_fleet_create(const cf_fleet *self, int64_t area, uint64_t key, const char *text,
                           uint64_t at);
 /* Whether a record has to be moved before it is changed, and the same for it: a copy of all of it,
@@ -157,10 +157,10 @@ void cf_fleet_enter(const cf_fleet *self, uint64_t *index, uint64_t entries, int
 
 /* --- damage, for the writer but for the first one --- */
 
-/* How many entries of the index are none. */
+/* How many entries of the index are damaged. */
 int64_t cf_fleet_unsound(const cf_fleet *self);
-/* The head of a copied record, of which one bit may have been turned, as it was before; 0 where that
- * would not explain it. */
+/* Turns back the one bit of the head of a copied record that was turned; 0 where there is no such
+ * bit, and the checksum is wrong. */
 int cf_fleet_mend(const cf_fleet *self, uint64_t *record);
 /* An index of all models among the slots before `used`, but for those that have a bit in `listed`
  * (NULL: none), in the place of what `index` holds. -1, or a slot that has a model whose key cannot
