@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import os
 import signal
+import struct
 import sys
 import time
 import traceback
@@ -21,6 +22,7 @@ from collections import Counter
 import numpy as np
 
 import coactive_fast as cf
+from coactive_fast.fleet import _file
 
 KEYS, ROWS, D = 300, 6000, 12
 ROUNDS = 3  # the word of a record that counts
@@ -50,6 +52,12 @@ class Stream:
     def keys(self, rows):
         names = [self.names[i] for i in self.which[rows]]
         return names if isinstance(names[0], str) else np.array(names)
+
+
+def at_work(boot=None):
+    """The words of a file's head (from byte 32) that say that a writer is at work."""
+    boot = _file._boot() if boot is None else boot
+    return struct.pack("<2Q", _file.sealed(1, _file.OPEN), _file.sealed(boot, _file.BOOT))
 
 
 def content(fleet, key):

@@ -4,6 +4,7 @@ import os
 import warnings
 from contextlib import contextmanager
 
+import fleet_kills
 import numpy as np
 import pytest
 
@@ -40,7 +41,7 @@ class Disc:
         sectors = np.frombuffer(old, np.uint8).reshape(-1, SECTOR).copy()
         there = rng.random(len(sectors)) < rng.choice([0.05, 0.5, 0.95])
         sectors[there] = np.frombuffer(new, np.uint8).reshape(-1, SECTOR)[there]
-        sectors[0, 32:64] = np.frombuffer(_file.at_work(b"another boot, so", 7), np.uint8)
+        sectors[0, 32:48] = np.frombuffer(fleet_kills.at_work(7), np.uint8)  # another boot
         return sectors.tobytes()
 
 
@@ -113,7 +114,7 @@ def test_a_learner_put_into_a_fleet_belongs_to_the_next_flush(tmp_path):
         fleet[1] = fleet[3] = fleet[2]
         data = bytearray((tmp_path / "a").read_bytes())
         assert fleet.health()["kept"] == 2
-    data[32:64] = _file.at_work(b"another boot, so", 7)
+    data[32:48] = fleet_kills.at_work(7)
     (tmp_path / "b").write_bytes(data)
     with cf.Fleet(tmp_path / "b", mode="r+") as found:
         assert words_of(found) == before

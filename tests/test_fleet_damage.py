@@ -258,7 +258,7 @@ def made_up(small):
                 changed = struct.pack(f"<{len(numbers) + 1}Q", 1, *numbers[:i], new,
                                       *numbers[i + 1:])
                 yield 2048, struct.pack("<Q", _file.zlib.crc32(changed)) + changed
-    for place in (32, 64, 560, 568):
+    for place in (32, 40, 64, 560, 568):
         for new in NUMBERS:
             yield place, struct.pack("<Q", _file.sealed(new % 2**48, place))
     *counts, check = struct.unpack_from("<6Q", small.data, 512)

@@ -18,7 +18,6 @@ import pytest
 from row_cases import close
 
 import coactive_fast as cf
-from coactive_fast.fleet._file import _boot, at_work
 
 X = np.random.default_rng(1).standard_normal((60, 3))
 
@@ -680,6 +679,6 @@ def test_a_run_hears_ctrl_c(tmp_path):
 def test_what_a_killed_growth_has_taken_is_given_back(tmp_path):
     taught(tmp_path / "a").close()
     data = (tmp_path / "a").read_bytes()
-    (tmp_path / "a").write_bytes(data[:32] + at_work(_boot(), 7) + data[64:] + bytes(40960))
+    (tmp_path / "a").write_bytes(data[:32] + fleet_kills.at_work() + data[48:] + bytes(40960))
     with cf.Fleet(tmp_path / "a", mode="r+") as fleet:
         assert len(fleet) == 10 and os.path.getsize(tmp_path / "a") == len(data)

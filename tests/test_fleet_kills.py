@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import coactive_fast as cf
-from coactive_fast.fleet._file import _boot, at_work
 
 X = np.random.default_rng(1).standard_normal((40, 3))
 
@@ -82,7 +81,7 @@ class Cut:
         self.size = 8 * layout.record
         with open(path, "rb") as file:
             self.data = bytearray(file.read())
-        self.data[32:64] = at_work(_boot(), 7)
+        self.data[32:48] = fleet_kills.at_work()
 
     def put(self, place, word):
         self.data[place:place + 8] = struct.pack("<Q", word)
@@ -137,7 +136,7 @@ def test_a_key_made_in_the_last_moment(tmp_path):
         last = fleet._engine.words(2).copy()
         counts = fleet._engine.records.file.map[512:560]
     data = bytearray((tmp_path / "a").read_bytes())
-    data[32:64], data[layout.areas:layout.areas + 8] = at_work(_boot(), 7), b"\xff" * 8
+    data[32:48], data[layout.areas:layout.areas + 8] = fleet_kills.at_work(), b"\xff" * 8
     place = layout.segments[0][0] + 2 * 8 * layout.record
     data[place:place + 8 * layout.record] = bytes(8 * layout.record)
     entry = 8 * struct.unpack_from("<Q", data, layout.areas + 48)[0] + layout.index
@@ -153,7 +152,7 @@ def test_a_key_made_in_the_last_moment(tmp_path):
 def test_after_the_machine_has_stopped(tmp_path):
     """Index and counts are made anew; a record that is torn is dropped, with a warning."""
     cut = Cut(tmp_path / "a")
-    cut.data[32:64] = at_work(bytes(range(16)), 7)  # another boot
+    cut.data[32:48] = fleet_kills.at_work(7)  # another boot
     cut.data[cut.record + 80] ^= 1
     cut.data[512:560] = bytes(48)
     index = cut.area + 16 * 8 * 512

@@ -2,8 +2,8 @@
 
 Layout, in words of eight bytes, little endian; every region begins on a page::
 
-    0       magic, version, where the identity lies and its bytes, whether a writer is at work,
-            the machine's boot (2 words), the writer's process, the layout's generation
+    0       magic, version, where the identity lies and its bytes, whether a writer is at work, in
+            which boot of the machine; 64: the layout's generation
     512     counts: slots used, first free slot + 1, models, deleted entries of the index, retired
             slots, their checksum; the epoch of the last flush, that of the retired slots
     1024    a layout of generation 2, 4, ...
@@ -12,11 +12,11 @@ Layout, in words of eight bytes, little endian; every region begins on a page::
     ...     areas of the writer, index, records: of these the layout tells, which is made when the
             number of features is known; growth adds a larger index and more records at the end
 
-Single words (whether a writer is at work, the generation, the epochs) are a number of 48 bits above
-its checksum of 16. A layout is written where the other one is not, and then the generation raised:
-one store. So a kill leaves the old or the new one. Room is taken by posix_fallocate, or the file
-stays as it was: under a sparse mapping a full disc would be the end of the process instead of an
-error.
+Single words (whether a writer is at work, the boot, the generation, the epochs) are a number of 48
+bits above its checksum of 16. A layout is written where the other one is not, and then the
+generation raised: one store. So a kill leaves the old or the new one. Room is taken by
+posix_fallocate, or the file stays as it was: under a sparse mapping a full disc would be the end of
+the process instead of an error.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PAGE = 4096
 COUNTS = 512
 GENERATION = 64
 OPEN = 32
-WRITER = slice(OPEN + 8, OPEN + 32)  # boot and process
+BOOT = OPEN + 8
 KEPT, TAG = COUNTS + 48, COUNTS + 56
 PLACES = (1024, 2048)
 AREAS = 16           # threads of one writer
@@ -142,12 +142,6 @@ def sealed(number, place):
     return number << 16 | binascii.crc_hqx(struct.pack("<QQ", number, place), 0)
 
 
-def at_work(boot, process):
-    """What stands at OPEN while a process writes; one that closes the file leaves a sealed 0."""
-    who = boot + struct.pack("<Q", process)
-    return struct.pack("<Q", sealed(1 << 32 | zlib.crc32(who), OPEN)) + who
-
-
 class File:
     """A mapped file; `layout` is None until the number of features is known.
 
@@ -210,7 +204,7 @@ class File:
         self.remap(size)
         self.map[PAGE:PAGE + len(identity)] = self.identity = identity
         IDENTITY.pack_into(self.map, 0, MAGIC, VERSION, PAGE, len(identity))
-        for place, number in ((OPEN, 0), (GENERATION, 0), (KEPT, 0), (TAG, 1)):
+        for place, number in ((GENERATION, 0), (KEPT, 0), (TAG, 1)):
             self.write(place, number)
         self.begin_work()
         return self
@@ -241,10 +235,7 @@ class File:
             self.remap(size)
             self.identity = self.map[place:place + length]
             if writable and self.number(OPEN):
-                who = self.map[WRITER]
-                if self.map[OPEN:WRITER.stop] != at_work(who[:16], _number(who[16:])):
-                    raise ValueError(f"{path!r} is damaged: who writes it is not whole")
-                self.interrupted = "process" if who[:16] == _boot() else "machine"
+                self.interrupted = "process" if self.number(BOOT) == _boot() else "machine"
             self.look()
         except BaseException:
             self.close()
@@ -373,7 +364,7 @@ class File:
 
     def number(self, place):
         """The number of a sealed word."""
-        word = _number(self.map[place:place + 8])
+        word = int.from_bytes(self.map[place:place + 8], "little")
         if word != sealed(word >> 16, place) or word >> 63:
             raise ValueError(f"{self.path!r} is damaged: the word at byte {place} is not whole")
         return word >> 16
@@ -387,9 +378,8 @@ class File:
     def begin_work(self):
         """Notes that a writer is at work: once what the one before left is in order."""
         self.process = os.getpid()
-        self.write(OPEN, 0)  # until it is there whole
-        data = at_work(_boot(), self.process)
-        self.map[WRITER], self.map[OPEN:OPEN + 8] = data[8:], data[:8]
+        self.write(BOOT, _boot())
+        self.write(OPEN, 1)
 
     def flush(self):
         os.fsync(self.handle)
@@ -424,10 +414,6 @@ def _pages(size):
     return -(-size // PAGE) * PAGE
 
 
-def _number(word):
-    return int.from_bytes(word, "little")
-
-
 def _needs_the_system():
     if fcntl is None or not hasattr(os, "posix_fallocate") or sys.byteorder != "little":
         raise OSError(errno.ENOTSUP, "fleets need POSIX files and a little-endian machine, which "
@@ -435,12 +421,12 @@ def _needs_the_system():
 
 
 def _boot():
-    """Which run of the machine this is, 16 bytes; zeros where that cannot be known."""
+    """Which run of the machine this is, a random number of 32 bits; 0 where that is not known."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return bytes.fromhex(file.read().strip().replace("-", ""))
+            return int(file.read(8), 16)
     except (OSError, ValueError):
-        return bytes(16)
+        return 0
 
 
 def _lock(handle, path):
