@@ -222,8 +222,8 @@ def half_stored(path):
         file = fleet._engine.records.file
         if file.layout is None:
             return 0
-        return sum(any(file.map[place:place + 8]) for place in
-                   range(file.layout.areas, file.layout.index, 8 * file.layout.area))
+        places = [file.layout.areas + 8 * i * file.layout.area for i in range(_file.AREAS)]
+        return sum(any(file.map[place:place + 8]) for place in places)
 
 
 if __name__ == "__main__":
