@@ -33,7 +33,7 @@ from .._memory import refuse_beyond_limit
 try:
     import fcntl
 except ImportError:  # not a POSIX system: what killed processes leave stays
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]
 
 MAGIC = b"\x89COACT\r\n"  # the line end tells a file that went through a text-mode transfer
 FORMAT = 1
