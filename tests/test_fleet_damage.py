@@ -70,7 +70,7 @@ class Small:
         os.close(handle)
 
     def bits(self, part):
-        """Those of a part that are looked at."""
+        """Those of a part."""
         layout, record = self.layout, 8 * self.layout.record
         place, size = layout.segments[0][0], len(layout.packed(1))
         identity = len(self.data[4096:layout.areas].rstrip(b"\0"))

@@ -76,18 +76,18 @@ def lists(reader):
     assert all(reader[key].rounds == 1 for key in keys[-3:])
 
 
-def watches(path, stop, look):
-    """Opens the file again and again, and looks at all that is in it."""
+def watches(path, stop, read):
+    """Opens the file again and again, and reads all that is in it."""
     while not os.path.exists(stop):
         with cf.Fleet(path, mode="r") as reader:
             for _ in range(300):
-                look(reader)
+                read(reader)
 
 
 def grows(folder, turns):
     path, stop = os.path.join(folder, "a"), os.path.join(folder, "stop")
     cf.Fleet(path, cf.LinearBandit(), 1).close()
-    watchers = [fleet_kills.forked(watches, path, stop, look) for look in (counts, lists)]
+    watchers = [fleet_kills.forked(watches, path, stop, read) for read in (counts, lists)]
     for _ in range(turns):
         with cf.Fleet(path, cf.LinearBandit(), 1) as fleet:
             for key in range(600):

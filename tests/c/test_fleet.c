@@ -465,7 +465,7 @@ TEST(areas_beyond_the_file)
             area[STATE] = ACTIVE;
             area[word] ^= (uint64_t)1 << bit;
             area[1] = cf_fleet_sum(area + 2, CF_FLEET_CONTROL - 2);
-            cf_fleet_replay(&w->f); /* at most another slot of these; the sanitizer looks on */
+            cf_fleet_replay(&w->f); /* at most another slot of these; the sanitizer would object */
             release();
         }
 }
