@@ -98,7 +98,8 @@ def case(precision):
     m, errors, growth = play(precision, many)
     figures = {f"relative error of q after {t} updates": e for t, e in errors.items() if t < many}
     figures |= {ERROR: errors[many], MEMORY: growth}
-    figures |= {f"health: {k}": float(v) for k, v in m.health().items() if k != "updates"}
+    figures |= {f"health: {k}": float(v) for k, v in m.health().items()
+                if k not in ("precision", "updates")}
     assert m.updates == many and errors[many] < 1e-6
     rows = chunk(0)
     targets = (figure_at_most(ERROR, 1e-8 if precision == "fast" else 1e-10),
