@@ -29,7 +29,7 @@ FULL = [name for name, (_, arguments) in LEARNERS.items() if arguments.get("cova
 
 
 @pytest.mark.parametrize("name", ["multiclass._confidit", "multiclass._learners",
-                                  "multiclass._history", "multiclass._engine", "data._multiclass",
+                                  "multiclass._history", "multiclass._rules", "data._multiclass",
                                   "data._svmlight"])
 def test_examples_in_the_docstrings(name):
     outcome = doctest.testmod(importlib.import_module(f"coactive_fast.{name}"))

@@ -20,9 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from coactive_fast._initialized import Initialized
 from coactive_fast._typing import Progress
-from coactive_fast.coactive._engine import CoactiveEngine
 from coactive_fast.coactive._learners import CoactiveLearner, PreferencePerceptron
-from coactive_fast.coactive._rules import Record
+from coactive_fast.coactive._rules import CoactiveEngine, Record
 from coactive_fast.coactive._simulation import (
     at_work,
     compiled_run,

@@ -12,8 +12,7 @@ from .._typing import Real
 from ..learner._chance import Chance
 from ..learner._check import number, switch
 from ..learner._random import make_generator
-from ._clicks import PairwiseEngine, PDGDEngine
-from ._dueling import DuelingEngine
+from ._clicks import DuelingEngine, PairwiseEngine, PDGDEngine
 from ._learners import CoactiveLearner
 from ._tasks import Items, Ranking
 from ._user import in_order

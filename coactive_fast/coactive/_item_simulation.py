@@ -19,8 +19,8 @@ from ..learner._random import make_generator
 from ..learner._run import Run
 from ..rows._formats import checked_csr
 from ..rows._rows import table
+from ._clicks import DuelingItems
 from ._drawing_learners import DuelingBandit
-from ._dueling import DuelingItems
 from ._learners import CoactiveLearner, PreferencePerceptron
 from ._simulate import MOST_MOVES, ItemsRun, item_utilities
 from ._simulation import at_work

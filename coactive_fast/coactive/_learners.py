@@ -15,11 +15,12 @@ from ..convex._sets import Ball, Box, L1Ball, Simplex
 from ..learner._base import Learner
 from ..learner._check import choice, count, number, switch
 from ..learner._history import CoactiveHistory
-from ._engine import CoactiveEngine, KernelEngine
 from ._rules import (
+    CoactiveEngine,
     Convex,
     Custom,
     Exponentiated,
+    KernelEngine,
     Perceptron,
     SecondOrder,
     region_around_zero,

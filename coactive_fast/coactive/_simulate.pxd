@@ -1,14 +1,11 @@
-# The simulated users' decisions, for single answers and for whole simulations alike (DEFINITIONS
-# 2), and a run over rankings, which the dueling bandit's extends.
+# See _simulate.pyx: what other modules cimport.
 
 cimport numpy as np
 from libc.stdint cimport int16_t
 from numpy.random cimport bitgen_t
 
-from coactive_fast.coactive._engine cimport Bench, CoactiveEngine
-from coactive_fast.coactive._rules cimport Matrix
+from coactive_fast.coactive._rules cimport Bench, CoactiveEngine, Matrix
 from coactive_fast.learner._run cimport Run
-
 
 cdef enum Manner:
     ALPHA          # strictly alpha-informative
@@ -74,8 +71,6 @@ cdef class RankingRun(Run):
     cdef int improve(self, Bench b, const Matrix *x, const double *key,
                      double best) noexcept nogil
 
-
-# A run over the users of one catalogue, which the dueling bandit's extends.
 
 cdef class ItemsRun:
     cdef readonly object items, gram, utility, optimal, feedback

@@ -15,11 +15,10 @@ from ..learner._check import count
 from ..learner._history import CoactiveHistory
 from ..learner._random import make_generator
 from ..learner._run import Run
-from ._clicks import PairwiseRankings, PDGDRankings
+from ._clicks import DuelingRankings, PairwiseRankings, PDGDRankings
 from ._drawing_learners import PDGD, DuelingBandit, PairwisePerceptron
-from ._dueling import DuelingRankings
-from ._engine import index_array
 from ._learners import CoactiveLearner
+from ._rules import index_array
 from ._simulate import RankingRun
 from ._tasks import Ranking
 from ._user import ClickUser, User, feedback_from_clicks, numbers, true_weights

@@ -13,9 +13,8 @@ import numpy as np
 
 from ..learner._check import count
 from ..learner._extras import require
-from ._engine import CoactiveEngine
 from ._learners import CoactiveLearner
-from ._rules import Custom
+from ._rules import CoactiveEngine, Custom
 
 GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 FOLDS = 5

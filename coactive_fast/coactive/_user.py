@@ -14,7 +14,7 @@ from .._initialized import Initialized
 from .._typing import Vector
 from ..learner._check import count
 from ..learner._random import make_generator
-from ._engine import index_array
+from ._rules import index_array
 from ._simulate import Decider
 
 if TYPE_CHECKING:

@@ -1,44 +1,308 @@
-"""The rules of online convex optimisation, and the feasible sets they know; see _rules.pxd."""
+"""Feasible sets, the steps of convex learners, their engines and runs (DEFINITIONS 5)."""
+
+import warnings
 
 import numpy
 
+cimport cython
 cimport numpy as np
-from libc.math cimport fabs, isfinite, log, sqrt
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport NAN, fabs, isfinite, isnan, log, sqrt
 from libc.stddef cimport size_t
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from coactive_fast._arrays cimport (
-    as_count, as_vector, data_of, finite_vector, new_doubles, new_vector, product_of, refuse,
-    refuse_length, refuse_non_finite, take_scratch,
+    as_count, as_number, as_vector, data_of, finite_vector, is_plain_vector, new_doubles,
+    new_vector, product_of, refuse, refuse_length, refuse_non_finite, take_scratch,
 )
 from coactive_fast._table cimport (
     CF_ENONFINITE, CF_EVALUE, CF_FULL_AUTO, CF_LOSS_LOGISTIC, CF_LOSS_RETURN, CF_LOSS_SQUARED,
-    CF_OK, CF_REGION_BALL, CF_REGION_BOX, CF_REGION_L1, CF_REGION_SIMPLEX, cf_full, cf_get_library,
-    cf_get_table, cf_library, cf_pad, cf_region_kind, cf_table, cf_triangle, cf_triangle_row,
+    CF_OK, CF_REGION_BALL, CF_REGION_BOX, CF_REGION_L1, CF_REGION_SIMPLEX, cf_get_library,
+    cf_get_table, cf_library, cf_pad, cf_region, cf_region_kind, cf_table, cf_triangle,
+    cf_triangle_row,
 )
-from coactive_fast.learner._chance cimport Chance
-from coactive_fast.learner._state cimport State, vector_of
+from coactive_fast.learner._engine cimport Engine
+from coactive_fast.learner._run cimport ASIDE, Run
+from coactive_fast.learner._state cimport State, opened, vector_of
 from coactive_fast.metric._full cimport Full
-from coactive_fast.rows._rows cimport table_of
+from coactive_fast.rows._rows cimport table_of, written_out
 
 from coactive_fast._memory import refuse_beyond_limit
+from coactive_fast.convex._history import ConvexHistory
 from coactive_fast.convex._sets import Ball, Box, L1Ball, Shrunk, Simplex
+from coactive_fast.learner._check import number
 
 np.import_array()
 
 cdef const cf_table *K = cf_get_table()
 cdef const cf_library *L = cf_get_library()
 
-include "_regions.pxi"
+
+# --- feasible sets as the engines read them; cf_region.h --------------------------------------
+
+cdef double UNIT = 1e-9  # how far from 1 rounding may take the length of a direction
+cdef double NEAR = 1e-6  # relative to a point: how far outside its set it may have been written
+
+
+cdef double unit(Py_ssize_t n, double *v) noexcept nogil:
+    """Scales v to length 1; returns the length it had, and leaves v where that is 0."""
+    cdef double norm = sqrt(K.dot(n, v, v)), scale
+    cdef Py_ssize_t i
+    if norm > 0.0:
+        scale = 1.0 / norm
+        for i in range(n):
+            v[i] *= scale
+    return norm
+
+
+cdef bint is_unit(Py_ssize_t n, const double *v) noexcept nogil:
+    return fabs(sqrt(K.dot(n, v, v)) - 1.0) <= UNIT
+
+
+cdef void fill_square(const double *triangle, np.ndarray out) noexcept:
+    """Both halves of a symmetric matrix in panels."""
+    cdef Py_ssize_t n = np.PyArray_DIM(out, 0), i, j
+    cdef cf_triangle b
+    b.data, b.n, b.ld = <double *>triangle, n, 0
+    for i in range(n):
+        for j in range(i + 1):
+            data_of(out)[i * n + j] = data_of(out)[j * n + i] = cf_triangle_row(&b, i)[j]
+
+
+cdef class Region:
+    cdef int project(self, const double *z, double *w) noexcept nogil:
+        return CF_EVALUE
+
+    cdef int prepare(self) except -1:
+        return 0
+
+    cdef int newton(self, cf_full *A, double gain, const double *g, const double *y, double *w,
+                    double *lam, signed char *face) noexcept nogil:
+        return CF_EVALUE
+
+    cdef bint holds(self, const double *z, double *scratch) noexcept nogil:
+        return True
+
+    cdef int draw(self, Chance chance, double *v) noexcept nogil:
+        return CF_EVALUE
+
+
+cdef class BuiltIn(Region):
+    """One of the sets of this package: everything in C."""
+
+    cdef cf_region set
+    cdef np.ndarray lower, upper    # of a box: what `set` points to
+    cdef np.ndarray ones
+    cdef double *scratch
+    cdef double *room
+
+    def __cinit__(self):
+        self.scratch = self.room = NULL
+
+    def __init__(self, Py_ssize_t n, cf_region_kind kind, double total, *, double floor=0.0,
+                 span=None):
+        self.n = n
+        self.compiled = True
+        self.set.n, self.set.kind, self.set.total, self.set.floor = n, kind, total, floor
+        if span is not None:
+            self.lower, self.upper = (numpy.array(limit) for limit in span)
+            self.set.lower, self.set.upper = data_of(self.lower), data_of(self.upper)
+        self.ones = <np.ndarray>numpy.ones(n)
+        self.scratch = <double *>take_scratch(L.region_scratch(n), sizeof(double))
+
+    def __dealloc__(self):
+        L.free(self.scratch)
+        L.free(self.room)
+
+    cdef int prepare(self) except -1:
+        if self.room == NULL:
+            self.room = <double *>take_scratch(L.region_newton_scratch(self.n), sizeof(double))
+        return 0
+
+    cdef int project(self, const double *z, double *w) noexcept nogil:
+        return L.region_project(&self.set, K, z, w, self.scratch)
+
+    cdef int newton(self, cf_full *A, double gain, const double *g, const double *y, double *w,
+                    double *lam, signed char *face) noexcept nogil:
+        return L.region_newton(&self.set, A, K, gain, g, y, w, lam, face, self.room)
+
+    cdef bint holds(self, const double *z, double *scratch) noexcept nogil:
+        cdef double largest = 1.0
+        cdef Py_ssize_t i
+        if self.project(z, scratch) != CF_OK:
+            return False
+        for i in range(self.n):
+            largest = max(largest, fabs(z[i]))
+        for i in range(self.n):
+            if not fabs(scratch[i] - z[i]) <= NEAR * largest:
+                return False
+        return True
+
+    cdef int draw(self, Chance chance, double *v) noexcept nogil:
+        cdef Py_ssize_t i
+        cdef double mean
+        while True:  # a length of 0 has probability 0
+            chance.normals(self.n, v)
+            if self.set.kind == CF_REGION_SIMPLEX:
+                mean = K.dot(self.n, data_of(self.ones), v) / self.n
+                for i in range(self.n):
+                    v[i] -= mean
+            if unit(self.n, v) > 0.0:
+                return CF_OK
+
+
+cdef class Own(Region):
+    """A set of the user's own: an object with the methods of `FeasibleSet`."""
+
+    cdef object feasible
+    cdef double *room
+
+    def __cinit__(self):
+        self.room = NULL
+
+    def __init__(self, Py_ssize_t n, feasible):
+        self.n = n
+        self.compiled = False
+        self.feasible = feasible
+
+    def __dealloc__(self):
+        L.free(self.room)
+
+    cdef int prepare(self) except -1:
+        if self.room == NULL:
+            self.room = <double *>take_scratch(cf_pad(self.n) + L.full_scratch(self.n),
+                                               sizeof(double))
+        return 0
+
+    cdef int project(self, const double *z, double *w) noexcept nogil:
+        with gil:
+            return self.ask_project(z, w)
+
+    cdef int newton(self, cf_full *A, double gain, const double *g, const double *y, double *w,
+                    double *lam, signed char *face) noexcept nogil:
+        with gil:
+            return self.ask_newton(A, gain, g, y, w)
+
+    cdef int draw(self, Chance chance, double *v) noexcept nogil:
+        with gil:
+            return self.ask_direction(chance, v)
+
+    cdef int ask_project(self, const double *z, double *w) noexcept:
+        try:
+            take(self.n, self.feasible.project(vector_of(z, self.n)), "project", w)
+        except BaseException as error:
+            self.error = error
+            return CF_EVALUE
+        return CF_OK
+
+    cdef int ask_newton(self, cf_full *A, double gain, const double *g, const double *y,
+                        double *w) noexcept:
+        """The update is proposed, the set is asked, and only then the update accepted."""
+        cdef double *v = self.room
+        cdef double *work = v + cf_pad(self.n)
+        cdef double q
+        cdef int status = L.full_propose(A, K, g, 1.0, work, v, &q)
+        if status != CF_OK:
+            return status
+        if q == 0.0:  # nothing moves
+            memcpy(w, y, <size_t>self.n * sizeof(double))
+            return CF_OK
+        try:
+            z = vector_of(y, self.n)
+            K.axpy(self.n, gain / (1.0 + q), v, data_of(z))
+            if not K.all_finite(self.n, data_of(z)):
+                return CF_ENONFINITE
+            inverse = numpy.empty((self.n, self.n))
+            if L.newton_inverse(A, K, g, 1.0, work):
+                fill_square(work, inverse)
+            else:
+                L.full_inverse(A, K, work, data_of(inverse))
+                step = vector_of(v, self.n)
+                inverse -= numpy.outer(step, step) / (1.0 + q)
+            take(self.n, self.feasible.project_in(z, inverse), "project_in", w)
+        except BaseException as error:
+            self.error = error
+            return CF_EVALUE
+        L.full_accept(A, K, g, 1.0, v, q, work)
+        return CF_OK
+
+    cdef int ask_direction(self, Chance chance, double *v) noexcept:
+        """A direction that is refused costs no chance."""
+        try:
+            bits = chance.generator.bit_generator
+            before = bits.state
+            try:
+                take(self.n, self.feasible.direction(chance.generator, self.n), "direction", v)
+                if not is_unit(self.n, v):
+                    raise ValueError("feasible.direction() must have length 1")
+            except BaseException:
+                bits.state = before
+                raise
+        except BaseException as error:
+            self.error = error
+            return CF_EVALUE
+        return CF_OK
+
+
+cdef int take(Py_ssize_t n, value, str method, double *out) except -1:
+    """What a method of a set gave, checked."""
+    cdef np.ndarray point = finite_vector(value, f"feasible.{method}()", n, "the dimension")
+    memcpy(out, data_of(point), <size_t>n * sizeof(double))
+    return 0
+
+
+def region_of(feasible, Py_ssize_t n):
+    """The set in dimension n: compiled where it is exactly one of this package's."""
+    if type(feasible) is Shrunk and type(feasible.whole) is Simplex:
+        return BuiltIn(n, CF_REGION_SIMPLEX, 1.0 - feasible.gamma, floor=feasible.gamma / n)
+    return built_in(type(feasible), feasible, n) or Own(n, feasible)
+
+
+cdef Region built_in(object kind, object feasible, Py_ssize_t n):
+    """The set as one of that class of this package; None where the class is another one."""
+    if kind is Ball:
+        return BuiltIn(n, CF_REGION_BALL, feasible.radius)
+    if kind is L1Ball:
+        return BuiltIn(n, CF_REGION_L1, feasible.radius)
+    if kind is Box:
+        return BuiltIn(n, CF_REGION_BOX, 0.0, span=feasible.span(n))
+    if kind is Simplex:
+        return BuiltIn(n, CF_REGION_SIMPLEX, 1.0)
+    return None
+
+
+def nearest(feasible, np.ndarray z):
+    """The Euclidean projection on one of this package's sets, or on that which a subclass is of."""
+    cdef Py_ssize_t n = np.PyArray_DIM(z, 0)
+    if n == 0:
+        raise ValueError("z must not be empty")
+    cdef Region region = None
+    for kind in type(feasible).__mro__:
+        region = region or built_in(kind, feasible, n)
+    cdef np.ndarray out = new_vector(n)
+    cdef int status = region.project(data_of(z), data_of(out))
+    if status != CF_OK:
+        refuse(status, "the projection of z")
+    return out
 
 KINDS = {"squared": CF_LOSS_SQUARED, "logistic": CF_LOSS_LOGISTIC, "return": CF_LOSS_RETURN}
-
 cdef double LEAST = 1e-260  # of a centre's coordinates: what must be > 0 has some room left
 cdef double SAME = 1e-6     # relative: what of a state follows from the rest of it
 
 
 cdef class Rule:
     """What all rules have: the sets, and the random step of those that see losses only."""
+
+    # y, v and x have n doubles and belong to the engine. A step that answers a negative status has
+    # changed nothing that can be seen; one that answers CF_OK has written y_next and committed
+    # what the rule keeps besides y.
+    cdef readonly Py_ssize_t n
+    cdef Region whole            # whose directions are tried; None where gradients are seen
+    cdef Region region           # that the centre stays in
+    cdef readonly double delta   # length of the random step; 0 where gradients are seen
+    cdef readonly double gamma   # by how much `region` is shrunk
+    cdef double swing            # how far a loss lay from its baseline; 0: it had none
 
     def __init__(self, Region whole, Region region, double delta=0.0, double gamma=0.0):
         self.n = region.n
@@ -62,6 +326,7 @@ cdef class Rule:
                   double *y_next) noexcept nogil:
         return CF_ENONFINITE
 
+    # what a set of one's own raised, or None
     cdef object take_error(self):
         """What a set of one's own raised, or None."""
         cdef Region region
@@ -71,12 +336,15 @@ cdef class Rule:
                 found, region.error = region.error, None
         return found
 
+    # What is kept besides the centre, and back into a rule that was just made: t rounds, centre y.
     cdef dict told(self):
         return {}
 
     cdef int restore(self, State state, Py_ssize_t t, const double *y) except -1:
         return 0
 
+    # Refuses a centre or a direction (or NULL) that no run leaves behind; no other thread may be
+    # in a round, since the regions' scratch is used. x and scratch: n doubles.
     cdef int look_at(self, State state, const double *y, const double *v, double *x,
                      double *scratch) except -1:
         if not self.region.holds(y, scratch):
@@ -95,6 +363,14 @@ cdef class Rule:
 
 cdef class Newton(Rule):
     """A += g g^T, y <- P(y - A^-1 g / beta) in the norm of A, with g = rate phi v."""
+
+    cdef readonly double beta
+    cdef double rate             # the gradient is rate * phi * v
+    cdef Full metric             # A
+    cdef double lam              # where the search for the projection begins
+    cdef np.ndarray face         # the same, int8
+    cdef np.ndarray face_next
+    cdef double *g
 
     def __cinit__(self):
         self.g = NULL
@@ -178,6 +454,9 @@ cdef dict flushed(Full metric):
 cdef class Descent(Rule):
     """y <- P(y - rate / sqrt(t) phi v), Euclidean."""
 
+    cdef double rate             # the step is rate / sqrt(t) * phi * v
+    cdef double *z
+
     def __cinit__(self):
         self.z = NULL
 
@@ -205,6 +484,15 @@ cdef class Descent(Rule):
 
 cdef class Barrier(Rule):
     """Log-barrier sampler of the simplex: x = y (1 + delta u), y_i = 1 / (G_i + nu)."""
+
+    cdef readonly double eta
+    cdef double nu               # of the last round: where the search begins
+    cdef double *memory
+    cdef double *G
+    cdef double *G_next
+    cdef double *a
+    cdef double *r
+    cdef double *ones
 
     def __cinit__(self):
         self.memory = NULL
@@ -333,6 +621,12 @@ cdef class Losses:
         Copied.
     """
 
+    # Round t has row i = t mod n. Z (n x d, C-contiguous) and y (n) are its own and never written
+    # to.
+    cdef readonly np.ndarray Z, y
+    cdef readonly Py_ssize_t n, d
+    cdef int kind
+
     def __init__(self, str kind, Z, y):
         self.Z = <np.ndarray>numpy.array(table_of(Z, "Z"), dtype=numpy.float64, order="C")
         self.n, self.d = np.PyArray_DIM(self.Z, 0), np.PyArray_DIM(self.Z, 1)
@@ -405,3 +699,515 @@ cdef class Losses:
         cdef double m
         self.at(t, x, &i, &m)
         return bool(self.wrong(i, m))
+
+cdef enum Pending:
+    NOTHING
+    ONE                        # a point was asked for
+    PAIR                       # two were
+
+# What is subtracted from a loss before the step: known before the direction is drawn.
+cdef enum Subtracted:
+    NONE
+    MEAN                       # of all losses before
+    PREVIOUS                   # that of the round before
+
+cdef enum:
+    BUSY = 64       # dimension from which the GIL is let go: about a microsecond of work
+    MANY = 64       # rounds from which borrowing pays: it takes a few microseconds
+    LOOK = 63       # rounds between two looks at the clock, less one; such a look takes 25 ns
+
+SUBTRACTED = {"nothing": NONE, "mean": MEAN, "previous": PREVIOUS}
+ASKED = {ONE: "ask", PAIR: "ask_pair"}
+
+
+cdef class ConvexEngine(Engine):
+    """A rule and a centre.
+
+    Parameters
+    ----------
+    make : callable
+        A fresh rule.
+    origin : ndarray of float64
+        The first centre; not written to.
+    chance : Chance or None
+        Owned from now on.
+    """
+
+    # y is the centre; a round writes y_next and exchanges the pointers. All vectors have n doubles
+    # in one piece of memory, owned here. While `pending` is not NOTHING and there is a chance, v
+    # is a direction that it has drawn.
+    cdef readonly Rule rule
+    cdef object make           # () -> a fresh rule
+    cdef np.ndarray origin     # the first centre
+    cdef Py_ssize_t n
+    cdef int64_t t             # rounds that were told
+    cdef Pending pending
+    cdef double *memory
+    cdef double *y
+    cdef double *y_next
+    cdef double *v             # the direction of the pending point
+    cdef double *x             # scratch of a run: the point, or the gradient
+
+    def __cinit__(self):
+        self.memory = NULL
+
+    def __init__(self, make, np.ndarray origin, Chance chance=None):
+        cdef Py_ssize_t padded
+        self.make, self.origin, self.chance = make, origin, chance
+        self.n = np.PyArray_DIM(origin, 0)
+        padded = cf_pad(self.n)
+        self.memory = new_doubles(4, padded, "a learner's vectors")
+        self.y, self.y_next = self.memory, self.memory + padded
+        self.v, self.x = self.memory + 2 * padded, self.memory + 3 * padded
+        memcpy(self.y, data_of(origin), <size_t>self.n * sizeof(double))
+        self.rule = make()
+
+    def __dealloc__(self):
+        L.free(self.memory)
+
+    # --- what every engine has ----------------------------------------------------------------
+
+    @property
+    def fresh(self):
+        return self.t == 0 and self.pending == NOTHING
+
+    @property
+    def rounds(self):
+        return self.t
+
+    @property
+    def compiled(self):
+        """Whether a run needs no Python."""
+        return self.rule.compiled
+
+    cdef dict told(self):
+        told = {"rounds": self.t, "y": vector_of(self.y, self.n), "pending": <int>self.pending,
+                **self.rule.told()}
+        if self.chance is not None:
+            waiting = self.n if self.pending != NOTHING else 0
+            told |= {"v": vector_of(self.v, waiting), **self.chance.state()}
+        return told
+
+    cdef int take_state(self, State state) except -1:
+        cdef Py_ssize_t t = state.count("rounds")
+        cdef Py_ssize_t pending = state.count("pending", NOTHING,
+                                              ONE if self.chance is None else PAIR)
+        cdef np.ndarray y = state.vector("y", self.n), v = y
+        cdef Rule rule = self.make()
+        cdef Chance chance = None
+        rule.restore(state, t, data_of(y))
+        if self.chance is not None:
+            chance = Chance.restored(state.given)
+            v = state.vector("v", self.n if pending else 0)
+        self.guard.settle_write()  # from here on no Python is called but where it is refused
+        rule.look_at(state, data_of(y), data_of(v) if pending else NULL, self.x, self.y_next)
+        self.rule, self.chance = rule, chance
+        memcpy(self.y, data_of(y), <size_t>self.n * sizeof(double))
+        memcpy(self.v, data_of(v), <size_t>np.PyArray_DIM(v, 0) * sizeof(double))
+        self.t, self.pending = t, <Pending>pending
+        return 0
+
+    def reset(self):
+        cdef Rule rule = self.make()
+        cdef Chance chance = None if self.chance is None else self.chance.fresh()
+        self.guard.settle_write()
+        self.rule, self.chance = rule, chance
+        memcpy(self.y, data_of(self.origin), <size_t>self.n * sizeof(double))
+        self.t, self.pending = 0, NOTHING
+
+    def adopt(self, ConvexEngine other, changed):
+        """The settings of another engine of this kind; the state stays."""
+        names = ", ".join(changed)
+        self.guard.settle_write()
+        if other.rule.gamma != self.rule.gamma:
+            raise ValueError(f"{names}: gamma would change, and with it the set that the centre "
+                             "lies in: call reset() before that")
+        if other.rule.delta != self.rule.delta and self.pending != NOTHING:
+            raise ValueError(f"{names}: delta would change under the point that was asked for: "
+                             "tell its loss before that")
+        self.make = other.make
+        self.rule.adopt(other.rule)
+        if "seed" in changed:
+            self.chance = other.chance
+
+    # --- reading ------------------------------------------------------------------------------
+
+    @property
+    def center(self):
+        self.guard.settle_read()
+        return vector_of(self.y, self.n)
+
+    # --- rounds -------------------------------------------------------------------------------
+
+    cdef int expect(self, Pending wanted) except -1:
+        if self.pending == NOTHING:
+            raise ValueError("nothing to tell: no point was asked for, call "
+                             f"{ASKED[wanted]} first")
+        if self.pending != wanted:
+            raise ValueError(f"the pending point came from {ASKED[self.pending]}, not from "
+                             f"{ASKED[wanted]}")
+        return 0
+
+    cdef void commit(self) noexcept nogil:
+        self.y, self.y_next = self.y_next, self.y
+        self.t += 1
+        self.pending = NOTHING
+
+    # One round with all that goes with it; a negative status has changed nothing.
+    cdef int round(self, double phi, double loss, const double *v) noexcept nogil:
+        cdef int status = self.rule.step(phi, v, <double>(self.t + 1), self.y, self.y_next)
+        if status == CF_OK:
+            self.commit()
+        return status
+
+    cdef int carry_out(self, double phi, double loss, const double *v, str what) except -1:
+        """`round` under the lock: large ones let the GIL go, a set of one's own calls Python."""
+        cdef int status
+        if self.n < BUSY and self.rule.compiled:
+            status = self.round(phi, loss, v)
+        else:
+            self.guard.begin_write()
+            with nogil:
+                status = self.round(phi, loss, v)
+            self.guard.end_write()
+        return 0 if status == CF_OK else self.blame(status, what)
+
+    cdef int blame(self, int status, str what) except -1:
+        error = self.rule.take_error()
+        if error is not None:
+            raise error
+        self.judge(status, what)
+        return refuse(status, f"the step that follows from {what}")
+
+    cdef int judge(self, int status, str what) except -1:
+        """Raises where more can be said than the status does."""
+        return 0
+
+    # One round of a run: ask, look the loss of row i up, tell.
+    cdef int played(self, Losses losses, Py_ssize_t i, double *loss, double *m) noexcept nogil:
+        return CF_ENONFINITE
+
+    # What a round against losses of one's own tells.
+    cdef object seen(self, losses, Py_ssize_t t, x, double loss):
+        return loss
+
+
+@cython.final
+cdef class GradientEngine(ConvexEngine):
+    """Sees gradients: plays the centre itself."""
+
+    def ask(self):
+        self.guard.settle_write()
+        self.pending = ONE
+        return vector_of(self.y, self.n)
+
+    def tell(self, gradient):
+        # which may call Python
+        cdef np.ndarray g = finite_vector(
+            gradient if is_plain_vector(gradient) else written_out(gradient, "gradient", self.n),
+            "gradient", self.n, "the dimension")
+        self.guard.settle_write()
+        self.expect(ONE)
+        self.carry_out(1.0, 0.0, data_of(g), "gradient")
+
+    cdef int played(self, Losses losses, Py_ssize_t i, double *loss, double *m) noexcept nogil:
+        self.pending = ONE
+        loss[0] = losses.value(i, self.y, m)
+        if not (isfinite(loss[0]) and isfinite(m[0])):
+            return CF_ENONFINITE
+        losses.gradient(i, m[0], self.x)
+        if not K.all_finite(self.n, self.x):
+            return CF_ENONFINITE
+        return self.round(1.0, 0.0, self.x)
+
+    cdef object seen(self, losses, Py_ssize_t t, x, double loss):
+        return losses.gradient(t, x)
+
+
+@cython.final
+cdef class BanditEngine(ConvexEngine):
+    """Sees losses only: plays a random point near the centre.
+
+    Parameters
+    ----------
+    make, origin, chance
+        As for every engine.
+    bound : float
+        On the losses: the first one beyond it draws a warning.
+    subtracted : {"nothing", "mean", "previous"}
+        What is subtracted from a loss: the mean of all before it, or the one before it.
+    """
+
+    cdef double bound          # on the losses
+    cdef Subtracted subtracted
+    cdef double mean           # of the losses so far
+    cdef double previous       # the last loss, kept while it is subtracted; NaN: none
+    cdef double largest        # of this round's losses, absolute
+    cdef bint bound_named      # that a loss was beyond it
+
+    def __init__(self, make, np.ndarray origin, Chance chance, double bound, str subtracted):
+        ConvexEngine.__init__(self, make, origin, chance)
+        self.bound, self.subtracted = bound, SUBTRACTED[subtracted]
+        self.previous = NAN
+
+    cdef dict told(self):
+        found = {**ConvexEngine.told(self), "mean": self.mean,
+                 "bound_named": bool(self.bound_named)}
+        if self.subtracted == PREVIOUS and not isnan(self.previous):
+            found["previous"] = self.previous
+        return found
+
+    cdef int take_state(self, State state) except -1:
+        cdef double mean = state.number("mean")
+        cdef bint named = state.flag("bound_named")
+        cdef double previous = NAN
+        if self.subtracted == PREVIOUS and state.has("previous"):
+            previous = state.number("previous")
+        ConvexEngine.take_state(self, state)
+        self.mean, self.bound_named, self.previous = mean, named, previous
+        return 0
+
+    def reset(self):
+        ConvexEngine.reset(self)
+        self.mean, self.bound_named, self.previous = 0.0, False, NAN
+
+    def adopt(self, ConvexEngine other, changed):
+        cdef BanditEngine given = <BanditEngine?>other
+        ConvexEngine.adopt(self, other, changed)
+        if given.bound != self.bound:
+            self.bound, self.bound_named = given.bound, False
+        if given.subtracted != self.subtracted:
+            self.subtracted, self.previous = given.subtracted, NAN
+
+    # --- asking -------------------------------------------------------------------------------
+
+    cdef int pend(self, Pending kind) except -1:
+        """A direction for this round, the same one until it is told."""
+        cdef int status = CF_OK
+        self.guard.settle_write()
+        if self.pending == NOTHING:
+            if self.rule.compiled:
+                status = self.rule.draw(self.chance, self.y, self.v)
+            else:  # its Python may let others in
+                self.guard.begin_write()
+                status = self.rule.draw(self.chance, self.y, self.v)
+                self.guard.end_write()
+            if status != CF_OK:
+                ConvexEngine.blame(self, status, "feasible.direction()")
+        self.pending = kind
+        return 0
+
+    cdef np.ndarray point(self, double sign):
+        cdef np.ndarray x = new_vector(self.n)
+        self.rule.reach(self.y, self.v, sign, data_of(x))
+        return x
+
+    def ask(self):
+        self.pend(ONE)
+        return self.point(1.0)
+
+    def ask_pair(self):
+        self.pend(PAIR)
+        return self.point(1.0), self.point(-1.0)
+
+    # --- telling ------------------------------------------------------------------------------
+
+    cdef double excess(self, double loss) noexcept nogil:
+        """What of a loss the step sees."""
+        if self.subtracted == MEAN:
+            return loss - self.mean
+        if self.subtracted == PREVIOUS:
+            return 0.0 if isnan(self.previous) else loss - self.previous
+        return loss
+
+    def tell(self, loss):
+        cdef double f = as_number(loss, "loss")
+        self.learn(ONE, f, f)
+
+    def tell_pair(self, plus, minus):
+        cdef double a = as_number(plus, "plus"), b = as_number(minus, "minus")
+        self.learn(PAIR, a, b)
+
+    cdef int learn(self, Pending asked, double plus, double minus) except -1:
+        cdef double phi, loss
+        while True:
+            self.guard.settle_write()
+            self.expect(asked)
+            if asked == ONE:
+                phi, loss = self.excess(plus), plus
+            else:  # halved first: the sum cannot overflow
+                phi, loss = plus / 2.0 - minus / 2.0, plus / 2.0 + minus / 2.0
+            self.largest = max(fabs(plus), fabs(minus))
+            if self.largest <= self.bound or self.bound_named:
+                return self.carry_out(phi, loss, self.v, "loss")
+            self.warn_beyond(phi, loss)  # which may let others in
+
+    cdef int attempt(self, Rule rule, double phi, double loss, double *mean) noexcept nogil:
+        """The round of a rule: y_next and the mean after it, which are left to `round`."""
+        # by halves, which changes no digit: the difference cannot overflow
+        mean[0] = self.mean + 2.0 * ((loss / 2.0 - self.mean / 2.0) / (self.t + 1))
+        if not isfinite(mean[0]):
+            return CF_ENONFINITE
+        rule.swing = fabs(phi) if self.subtracted == MEAN and self.pending == ONE else 0.0
+        return rule.step(phi, self.v, <double>(self.t + 1), self.y, self.y_next)
+
+    cdef int round(self, double phi, double loss, const double *v) noexcept nogil:
+        cdef double mean
+        cdef int status = self.attempt(self.rule, phi, loss, &mean)
+        if status == CF_OK:
+            self.mean = mean
+            if self.subtracted == PREVIOUS:
+                self.previous = loss
+            self.commit()
+        return status
+
+    cdef int judge(self, int status, str what) except -1:
+        if status == CF_ENONFINITE and self.largest > self.bound:
+            raise ValueError(f"{what} is {self.largest:.6g}, too far beyond loss_bound="
+                             f"{self.bound:g}: the learner could not go on from it")
+        return 0
+
+    cdef int warn_beyond(self, double phi, double loss) except -1:
+        """Before the round of the first loss beyond the bound, once in a learner's life: a copy of
+        the rule tries it, so that one that is refused draws no warning, and nothing has changed
+        if the warning is an error."""
+        cdef double mean, largest = self.largest
+        cdef Rule copy
+        cdef int status
+        self.guard.begin_write()
+        try:
+            copy = self.make()
+            copy.restore(opened(self.rule.told()), self.t, self.y)
+            with nogil:
+                status = self.attempt(copy, phi, loss, &mean)
+        finally:
+            self.guard.end_write()
+        if status != CF_OK:
+            self.blame(status, "loss")
+        warnings.warn(
+            f"the loss {largest:.6g} is beyond loss_bound={self.bound:g}: it is used all the "
+            "same, but the constants were made for losses within it", stacklevel=2)
+        self.bound_named = True
+        return 0
+
+    # --- a run --------------------------------------------------------------------------------
+
+    cdef int played(self, Losses losses, Py_ssize_t i, double *loss, double *m) noexcept nogil:
+        cdef int status
+        self.largest = 0.0
+        if self.pending == NOTHING:
+            status = self.rule.draw(self.chance, self.y, self.v)
+            if status != CF_OK:
+                return status
+        self.pending = ONE
+        self.rule.reach(self.y, self.v, 1.0, self.x)
+        loss[0] = losses.value(i, self.x, m)
+        if not (isfinite(loss[0]) and isfinite(m[0])):
+            return CF_ENONFINITE
+        self.largest = fabs(loss[0])
+        if self.largest > self.bound and not self.bound_named:
+            return ASIDE
+        return self.round(self.excess(loss[0]), loss[0], self.v)
+
+
+@cython.final
+cdef class ConvexRun(Run):
+    """A run; without the GIL where the losses and the sets are this package's.
+
+    Parameters
+    ----------
+    losses : object or callable
+        What ``mistake`` and ``gradient`` are asked of, and ``scaling``.
+    value : callable (t, x) -> float
+    rows : Losses or None
+        The losses where no Python is called, of them or of sets.
+    rounds : int
+    classifies : bool
+        Whether there are mistakes.
+    """
+
+    # One run against losses, and its record.
+    cdef object losses
+    cdef object value          # (t, x) -> the loss
+    cdef Losses rows           # the losses where they are compiled, and the engine is; else None
+    cdef np.ndarray loss, mistakes
+
+    def __init__(self, losses, value, Losses rows, Py_ssize_t rounds, bint classifies):
+        self.losses, self.value, self.rows = losses, value, rows
+        self.loss = numpy.empty(rounds)
+        self.mistakes = numpy.empty(rounds, dtype=bool) if classifies else None
+        self.total, self.mask = rounds, LOOK
+
+    def history(self):
+        mistakes = None if self.mistakes is None else (<object>self.mistakes)[:self.done]
+        return ConvexHistory((<object>self.loss)[:self.done], mistakes,
+                             getattr(self.losses, "scaling", None))
+
+    def run(self, Engine engine, report):
+        if self.rows is not None:
+            Run.run(self, engine, report)
+        else:
+            self.by_calls(engine, report)
+
+    def by_calls(self, ConvexEngine engine, report):
+        """The loop of single calls, for losses or sets of one's own."""
+        cdef Py_ssize_t t
+        while self.done < self.total:
+            t = self.done
+            x = engine.ask()
+            loss = number("loss", self.value(t, x))
+            data_of(self.loss)[t] = loss
+            if self.mistakes is not None:
+                (<object>self.mistakes)[t] = self.losses.mistake(t, x)
+            engine.tell(engine.seen(self.losses, t, x, loss))
+            self.done += 1
+            PyErr_CheckSignals()
+            if report is not None:
+                report(self.done, self.total)
+
+    # --- without the GIL ----------------------------------------------------------------------
+
+    cdef object lock(self, Engine engine):
+        return None if engine.chance is None else engine.chance.generator.bit_generator.lock
+
+    cdef int begin(self, Engine engine) except -1:
+        if engine.chance is not None and self.total - self.done >= MANY:
+            engine.chance.borrow()
+        return 0
+
+    cdef int end(self, Engine engine, int status) except -1:
+        return 0 if engine.chance is None else engine.chance.give_back()
+
+    cdef int several(self, Engine engine, Py_ssize_t until) noexcept nogil:
+        cdef double loss, m
+        cdef Py_ssize_t i
+        cdef int status
+        while self.done < until:
+            i = self.done % self.rows.n
+            status = (<ConvexEngine>engine).played(self.rows, i, &loss, &m)
+            if status != CF_OK:
+                return status
+            self.note(i, loss, m)
+            self.done += 1
+        return CF_OK
+
+    cdef void note(self, Py_ssize_t i, double loss, double m) noexcept nogil:
+        data_of(self.loss)[self.done] = loss
+        if self.mistakes is not None:
+            (<unsigned char *>np.PyArray_DATA(self.mistakes))[self.done] = \
+                self.rows.wrong(i, m)
+
+    cdef int aside(self, Engine engine) except -1:
+        """The round that draws a warning, by the single calls."""
+        cdef np.ndarray x = (<object>engine).ask()
+        cdef Py_ssize_t i = self.done % self.rows.n
+        cdef double m, loss = self.rows.value(i, data_of(x), &m)
+        (<object>engine).tell(loss)
+        self.note(i, loss, m)
+        self.done += 1
+        return 0
+
+    cdef int fail(self, Engine engine, int status) except -1:
+        what = f"loss of round {self.done}"
+        (<ConvexEngine>engine).judge(status, what)
+        return refuse(status, what)

@@ -13,9 +13,8 @@ from ..learner._chance import Chance
 from ..learner._check import choice, count, number, switch
 from ..learner._random import make_generator
 from . import _constants
-from ._engine import BanditEngine, ConvexRun, GradientEngine
 from ._history import ConvexHistory
-from ._rules import region_of
+from ._rules import BanditEngine, ConvexRun, GradientEngine, region_of
 from ._sets import METHODS
 
 MOST_DIMENSIONS = 2**40  # a few vectors of that length can be counted in bytes

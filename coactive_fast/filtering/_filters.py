@@ -11,9 +11,8 @@ from .._typing import Progress, RowsLike
 from ..learner._base import Learner
 from ..learner._check import choice
 from ..rows._labels import flags_of
-from ._engine import FilterEngine, FilterRun, Stream
 from ._history import FilteringHistory
-from ._policy import Perceptron, Rule, Share
+from ._rules import FilterEngine, FilterRun, Perceptron, Rule, Share, Stream
 
 FEEDBACK = ("forwarded", "full")
 

@@ -15,7 +15,7 @@ from ..kernels import top_k
 from ..learner._chance import Chance
 from ..learner._check import choice, count, number, precision_of, switch
 from ..learner._random import make_generator
-from ..metric._single import (
+from ..metric._forms import (
     BallRidge,
     BudgetRidge,
     DiagonalRidge,
@@ -24,9 +24,8 @@ from ..metric._single import (
     FullRidge,
     WindowRidge,
 )
-from ._engine import FilterEngine
 from ._filters import FEEDBACK, Filter
-from ._policy import Rule
+from ._rules import FilterEngine, Rule
 
 COVARIANCES = ("full", "diagonal", "kernel")
 RULES = ("paper", "ucb", "bbq", "dgs")

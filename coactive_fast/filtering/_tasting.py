@@ -9,9 +9,8 @@ from .._typing import Real
 from ..learner._chance import Chance
 from ..learner._check import number
 from ..learner._random import make_generator
-from ._engine import TastingEngine
 from ._filters import Filter
-from ._policy import Rule
+from ._rules import Rule, TastingEngine
 
 
 def _is_plain(kind):

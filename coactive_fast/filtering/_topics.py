@@ -13,13 +13,13 @@ from .._typing import Progress, RowsLike
 from ..learner._check import count
 from ..learner._progress import reporter
 from ..learner._random import make_generator
-from ..metric._single import TopicRidge
+from ..metric._forms import TopicRidge
 from ..rows._formats import checked_csr
 from ..rows._labels import flags_of
-from ._engine import FilterRun, Stream, TopicsRun
 from ._filters import Filter
 from ._history import FilteringHistory
 from ._ridge_filters import RidgeFilter, cost_threshold
+from ._rules import FilterRun, Stream, TopicsRun
 
 
 def run_topics(learner: Filter, X: RowsLike, Y: RowsLike, *,

@@ -1,9 +1,4 @@
-"""The engine of a fleet; see _engine.pxd.
-
-In here is what all kinds share; _rewards.pxi has the fleets of regressions and bandits,
-_filters.pxi those of filters, _vectors.pxi those of perceptrons, _runs.pxi whole streams, and
-_calls.pxi the calls of the thin class.
-"""
+"""Very many small models in one file: regressions over records, the fleets' engines and runs."""
 
 from concurrent.futures import ThreadPoolExecutor, wait
 
@@ -13,45 +8,262 @@ cimport cython
 cimport numpy as np
 from cpython.exc cimport PyErr_CheckSignals
 from libc.float cimport DBL_MAX
-from libc.math cimport fabs
-from libc.stddef cimport ptrdiff_t, size_t
-from libc.stdint cimport int64_t, uint64_t
+from libc.math cimport fabs, sqrt
+from libc.stddef cimport size_t
+from libc.stdint cimport int64_t, uint64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from coactive_fast._arrays cimport (
-    as_flag, as_label, data_of, finite_vector, new_doubles, new_vector, numeric,
-    product_of, refuse_masked, refuse_non_finite,
+    as_flag, as_label, data_of, finite_vector, new_doubles, new_vector, numeric, product_of,
+    refuse_masked, refuse_non_finite,
 )
+from coactive_fast._guard cimport Guard
 from coactive_fast._table cimport (
     CF_ENOMEM, CF_ENONFINITE, CF_FLEET_EXTRA, CF_FLEET_HEAD, CF_FLEET_LEARNED, CF_FLEET_NUMBERS,
     CF_FLEET_ROUNDS, CF_FLEET_TEXT, CF_FLEET_UNSOUND, CF_OK, CF_ROW_NULL, cf_fleet, cf_get_library,
-    cf_get_table, cf_library, cf_pad, cf_row, cf_table,
+    cf_get_table, cf_library, cf_packed_size, cf_pad, cf_row, cf_table,
 )
-from coactive_fast.coactive._engine cimport CoactiveEngine
-from coactive_fast.coactive._rules cimport Perceptron
-from coactive_fast.filtering._engine cimport FilterEngine
-from coactive_fast.filtering._policy cimport TEACHER, Tally
-from coactive_fast.filtering._policy cimport Rule as FilterRule
-from coactive_fast.fleet._records cimport ASTRAY, DAMAGED, key_of, keys_of, refuse_damaged
-from coactive_fast.learner._engine cimport Calls, RowEngine
+from coactive_fast.coactive._rules cimport CoactiveEngine, Perceptron
+from coactive_fast.filtering._rules cimport TEACHER, FilterEngine, Rule as FilterRule, Tally
+from coactive_fast.fleet._records cimport (
+    ASTRAY, DAMAGED, Key, Keys, Records, key_of, keys_of, refuse_damaged,
+)
+from coactive_fast.learner._engine cimport Calls, Model, RowEngine
 from coactive_fast.learner._run cimport MORE
-from coactive_fast.metric._single cimport sigmoid
-from coactive_fast.rewards._engine cimport PICK, BanditEngine, RewardEngine
-from coactive_fast.rewards._policy cimport Regressions
-from coactive_fast.rows._rows cimport RowBuffer, place_of, row_of, rows_of
+from coactive_fast.learner._state cimport vector_of
+from coactive_fast.metric._forms cimport Crossed, Single, sigmoid
+from coactive_fast.rewards._rules cimport PICK, BanditEngine, Regressions, RewardEngine
+from coactive_fast.rows._rows cimport RowBuffer, Rows, Scratch, place_of, row_of, rows_of
 
 from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast.filtering._history import history_of
 from coactive_fast.fleet._chance import first_state, state_from, words_of
 from coactive_fast.fleet._records import Unsound
-from coactive_fast.rewards._engine import ArmEngine
 from coactive_fast.rewards._history import RegressionHistory
+from coactive_fast.rewards._rules import ArmEngine
 from coactive_fast.rows._labels import flags_of
 
 np.import_array()
 
 cdef const cf_table *K = cf_get_table()
 cdef const cf_library *L = cf_get_library()
+cdef double LARGE = 1e150      # of x.x and m, where nothing may overflow half-way
+
+
+# Words of a block before its numbers, and numbers of a regression of d features.
+cdef Py_ssize_t numbers_of(Py_ssize_t d) noexcept nogil:
+    return 2 * d + cf_packed_size(d)
+
+
+cdef class PackedForm(Single):
+    """A view of one block, as a form that learners of rewards and filters read by.
+
+    Parameters
+    ----------
+    ridge, forget
+        As for `FullRidge`.
+    logistic : bool
+        The link.
+    """
+
+    # A^-1 = U D U^T (cf_packed.h). Numbers of a block: w (d), D (d), U (d (d - 1) / 2), and, with
+    # forgetting, what there is of the regulariser. Nothing but scratch is owned: `sit` points at a
+    # block, which outlives every use. Invariant: w, diagonal, u and block are of the same block.
+    cdef uint64_t *block
+    cdef double *w
+    cdef double *diagonal
+    cdef double *u
+    cdef double *share         # NULL without forgetting
+    cdef int64_t period        # of the renewals (cf_past.h)
+    cdef double *x             # cf_pad(d) each, owned; zeros beyond d
+    cdef double *f
+    cdef double *v
+
+    def __init__(self, double ridge, double forget, bint logistic):
+        self.ridge, self.forget, self.logistic = ridge, forget, logistic
+
+    def __dealloc__(self):
+        L.free(self.x)
+
+    cdef int start(self, Py_ssize_t n) except -1:
+        cdef Py_ssize_t padded = cf_pad(n)
+        cdef double *room = new_doubles(3, padded, f"scratch for {n} features")
+        memset(room, 0, <size_t>(3 * padded) * sizeof(double))
+        L.free(self.x)
+        self.x, self.f, self.v = room, room + padded, room + 2 * padded
+        self.period = L.past_period(K, n, self.forget)
+        return 0
+
+    cdef void sit(self, uint64_t *block) noexcept nogil:
+        cdef double *numbers = <double *>(block + <int>CF_FLEET_NUMBERS)
+        self.block, self.w, self.diagonal = block, numbers, numbers + self.d
+        self.u = numbers + 2 * self.d
+        self.share = numbers + numbers_of(self.d) if self.forget < 1.0 else NULL
+        self.learned = <int64_t>block[<int>CF_FLEET_LEARNED]
+
+    cdef int fit(self, Scratch s) except -1:
+        s.fit(1, 2 * cf_pad(self.d))
+        return s.forms.fit(&s.row, True)
+
+    cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
+        return <double>self.d * self.d
+
+    # --- reading ------------------------------------------------------------------------------
+
+    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
+        cdef const double *x = s.forms.whole(&s.row)
+        cdef Py_ssize_t padded = cf_pad(self.d)
+        memset(s.v, 0, <size_t>padded * sizeof(double))
+        memcpy(s.v, x, <size_t>self.d * sizeof(double))
+        s.forms.clear(&s.row)
+        m[0] = K.dot(self.d, self.w, s.v)
+        if q != NULL:
+            q[0] = K.packed_look(self.d, self.diagonal, self.u, s.v, s.v + padded)
+            if not q[0] <= DBL_MAX:
+                return CF_ENONFINITE
+        return CF_OK if fabs(m[0]) <= DBL_MAX else CF_ENONFINITE
+
+    cdef int read(self, Scratch s) noexcept nogil:
+        s.m[0] = s.q[0] = 0.0
+        return self.read_one(s, s.m, s.q) if self.d else CF_OK
+
+    cdef int look(self, Scratch s) noexcept nogil:
+        return self.read(s)
+
+    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
+        s.buffer.fit(X.most)
+        return s.fit(1, 2 * cf_pad(self.d))
+
+    cdef double *written(self, Rows X, Py_ssize_t t, Crossed by, Scratch s) noexcept nogil:
+        """(1, c) (x) row t, written out into the scratch; NULL where it cannot be read."""
+        cdef double *x = s.v
+        cdef Py_ssize_t e, j
+        cdef double c
+        if not X.at(t, s.buffer, &s.row):
+            return NULL
+        memset(x, 0, <size_t>cf_pad(self.d) * sizeof(double))
+        for j in range(by.p + 1):
+            c = 1.0 if j == 0 else by.c[j - 1]
+            for e in range(s.row.nnz):
+                x[j * X.d + place_of(&s.row, e)] = c * s.row.value[e]
+        return x
+
+    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
+        cdef Py_ssize_t t
+        cdef double *x
+        for t in range(X.n):
+            x = self.written(X, t, by, s)
+            if x == NULL:
+                return CF_ENOMEM
+            m[t] = K.dot(self.d, self.w, x)
+            if not fabs(m[t]) <= DBL_MAX:
+                return CF_ENONFINITE
+            if q == NULL:
+                continue
+            q[t] = K.packed_look(self.d, self.diagonal, self.u, x, x + cf_pad(self.d))
+            if not q[t] <= DBL_MAX:
+                return CF_ENONFINITE
+        return CF_OK
+
+    cdef double information(self) noexcept nogil:
+        """log det A - d log ridge: D is what A^-1 has for a determinant."""
+        cdef double sum = 0.0
+        cdef Py_ssize_t i
+        for i in range(self.d):
+            sum -= K.log_one(self.diagonal[i] * self.ridge)
+        return sum
+
+    cdef double reach(self) noexcept nogil:
+        cdef double most = 0.0
+        cdef Py_ssize_t i
+        for i in range(self.d):
+            most = max(most, fabs(self.w[i]))
+        return most
+
+    cdef int fit_drawn(self, Scratch s) except -1:
+        return s.fit(1, 2 * cf_pad(self.d))
+
+    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
+        """F = U sqrt(D)."""
+        cdef double *scaled = s.v
+        cdef double *out = s.v + cf_pad(self.d)
+        cdef Py_ssize_t i
+        memset(scaled, 0, <size_t>cf_pad(self.d) * sizeof(double))
+        for i in range(n):
+            scaled[i] = sqrt(self.diagonal[i]) * z[i]
+        K.packed_product(self.d, self.u, scaled, out)
+        for i in range(n):
+            z[i] = self.w[i] + width * out[i]
+        return CF_OK
+
+    # --- learning -----------------------------------------------------------------------------
+
+    # One example into the block: x is written out (cf_pad(d), zeros beyond). *m: w.x of before.
+    # Where this is not CF_OK the block holds no regression any more.
+    cdef int take_row(self, const double *x, double y, bint null, double *m) noexcept nogil:
+        cdef double mean, q, a, miss, weight
+        cdef Py_ssize_t i
+        cdef int good = 1
+        m[0] = 0.0
+        if null:
+            self.block[<int>CF_FLEET_LEARNED] += 1
+            return CF_OK
+        m[0] = mean = K.dot(self.d, self.w, x)  # predicted before anything is forgotten
+        if self.share != NULL and self.learned:
+            if not (K.dot(self.d, x, x) < LARGE and fabs(mean) < LARGE):
+                return CF_ENONFINITE
+            self.fade()
+            mean = K.dot(self.d, self.w, x)
+        q = K.packed_look(self.d, self.diagonal, self.u, x, self.f)
+        if not (q <= DBL_MAX and fabs(mean) <= DBL_MAX):
+            return CF_ENONFINITE
+        weight = self.aim(mean, y, &miss)
+        a = K.packed_update(self.d, self.diagonal, self.u, weight, self.f, self.v)
+        K.axpy(self.d, miss / a, self.v, self.w)
+        for i in range(self.d):
+            good &= self.diagonal[i] > 0.0
+        if not (good and K.all_finite(numbers_of(self.d), self.w)):
+            return CF_ENONFINITE
+        self.block[<int>CF_FLEET_LEARNED] += 1
+        return CF_OK
+
+    cdef void fade(self) noexcept nogil:
+        """M <- f M, b <- f b and the regulariser, before an example (cf_past.h)."""
+        cdef double after = (1.0 if self.learned % self.period == 0
+                             else self.forget * self.share[0])
+        cdef double added = (after - self.forget * self.share[0]) * self.ridge
+        cdef Py_ssize_t i
+        for i in range(self.d):
+            self.diagonal[i] /= self.forget
+        self.share[0] = after
+        if added > 0.0:
+            self.fill_up(added)
+
+    # A <- A + c I, in d steps; and w <- w - c A^-1 w.
+    cdef void fill_up(self, double c) noexcept nogil:
+        cdef double *unit = self.x
+        cdef Py_ssize_t i
+        for i in range(self.d):
+            memset(unit, 0, <size_t>cf_pad(self.d) * sizeof(double))
+            unit[i] = 1.0
+            K.packed_look(self.d, self.diagonal, self.u, unit, self.f)
+            K.packed_update(self.d, self.diagonal, self.u, c, self.f, self.v)
+        memset(unit, 0, <size_t>cf_pad(self.d) * sizeof(double))
+        memcpy(unit, self.w, <size_t>self.d * sizeof(double))
+        K.packed_look(self.d, self.diagonal, self.u, unit, self.f)
+        for i in range(self.d):
+            self.f[i] *= self.diagonal[i]
+        K.packed_product(self.d, self.u, self.f, self.v)
+        K.axpy(self.d, -c, self.v, self.w)
+
+    # --- what a state tells: a fleet makes learners of its records by another way ---------------
+
+    cdef int adopt(self, Model other) except -1:
+        self.forget = (<PackedForm?>other).forget
+        return 0
+
+    cdef np_weights(self):
+        return vector_of(self.w, self.d)
 
 cdef enum:
     DONE = 4         # a status beside MORE, DAMAGED and ASTRAY: nothing is left to do
@@ -67,6 +279,19 @@ cdef enum:
 
 
 cdef class Worker:
+    # What one thread of a run needs: the area it writes by, and the row in hand.
+    cdef int64_t area
+    cdef PackedForm form       # of regressions, else None
+    cdef Perceptron rule       # of perceptrons, else None
+    cdef Scratch scratch
+    cdef double *x             # cf_pad(d), owned; zeros beyond d
+    cdef uint8_t *seen         # of the records
+    cdef Py_ssize_t d
+    cdef Py_ssize_t *own       # the rows of a block that are its own, owned; NULL: all of them
+    cdef Py_ssize_t owns, room
+    cdef int status
+    cdef Py_ssize_t row        # that status is of
+
     def __cinit__(self):
         self.scratch = Scratch()
 
@@ -100,6 +325,14 @@ cdef class Worker:
 # --- the engine ---------------------------------------------------------------------------------
 
 
+cdef class Stream:
+    # The checked arguments of a run. Arrays may be None where a kind has no use for them.
+    cdef Keys keys
+    cdef Rows rows
+    cdef np.ndarray y, weight, context, arm, m, forwarded
+    cdef int what              # a step does, in the words of the kind
+
+
 cdef class FleetEngine:
     """Models by key: a kind says what a step is, and what its calls are given.
 
@@ -114,6 +347,15 @@ cdef class FleetEngine:
         What was flushed is kept until the next flush.
     """
 
+    cdef readonly Records records
+    cdef Guard guard
+    cdef object make
+    cdef Worker hand           # of single calls
+    cdef RowBuffer buffer      # likewise; None while it is in use
+    cdef str closed            # why nothing can be learned; None: it can
+    cdef Py_ssize_t contexts, extra, slots, k
+    cdef bint keep
+
     def __cinit__(self):
         self.guard = Guard()
         self.k = 1
@@ -126,6 +368,7 @@ cdef class FleetEngine:
 
     # --- what a kind says -----------------------------------------------------------------------
 
+    # What a kind says.
     cdef Worker new_worker(self):
         raise NotImplementedError
 
@@ -150,6 +393,7 @@ cdef class FleetEngine:
         """What a run leaves behind."""
         return None
 
+    # a status of the library
     cdef int fail(self, int status, str what) except -1:
         raise ValueError(f"{what} is too large: what follows from it is not finite")
 
@@ -347,6 +591,7 @@ cdef class FleetEngine:
             return 0
         return self.refuse_status(status, "x", key.word, key.text if key.is_text else NULL)
 
+    # What a row would do to a model that nobody has fed, before there is a layout.
     cdef int rehearse(self, const cf_row *row, np.ndarray context, bint is_text, Py_ssize_t block,
                       double y, double weight, bint null, int what, str name) except -1:
         """Refuses a row that cannot be learned, before its width becomes that of the file."""
@@ -465,8 +710,851 @@ cdef int refuse_words(tuple names, tuple values, str kind) except -1:
     return 0
 
 
-include "_runs.pxi"
-include "_rewards.pxi"
-include "_filters.pxi"
-include "_vectors.pxi"
-include "_calls.pxi"
+# --- runs of a fleet --------------------------------------------------------------------------
+
+cdef class StreamingFleet(FleetEngine):
+    """Runs.
+
+    Parameters
+    ----------
+    Those of `FleetEngine`.
+    """
+
+    def run(self, keys, X, tuple answers, weight, context, Py_ssize_t jobs):
+        """Row after row; rows of one key in their order. What was predicted, for a regression."""
+        cdef Stream s = self.stream_of(keys, X, answers, weight, context)
+        cdef Py_ssize_t t = 0, end, step = SHARED if jobs > 1 else BLOCK
+        cdef list workers
+        cdef Worker w
+        cdef Py_ssize_t d = self.crossed(s.rows.d, "X")
+        cdef Key first
+        if s.rows.n == 0:
+            return self.told(s)
+        first.is_text = s.keys.are_text
+        if not self.records.laid:
+            self.rehearse_first(s)
+        while not (self.records.laid and self.hand.d == d):
+            self.refuse_width(s.rows.d, "X")
+            self.prepare(&first, d)
+        workers = [self.worker(j, d, step if jobs > 1 else 0, s.rows) for j in range(jobs)]
+        pool = ThreadPoolExecutor(jobs) if jobs > 1 else None
+        try:
+            while t < s.rows.n:
+                PyErr_CheckSignals()
+                end = min(t + step, s.rows.n)
+                self.guard.begin_write()
+                try:
+                    self.refuse_writing()
+                    self.refuse_width(s.rows.d, "X")
+                    self.records.check_kind(s.keys.are_text, "keys")
+                    for w in workers:
+                        w.seen = self.records.seen
+                    w = workers[0]
+                    if pool is not None:
+                        w = self.share(s, workers, pool, t, end)
+                    else:
+                        with nogil:
+                            self.play(s, &self.records.core, w, w.form, w.scratch, s.rows, s.keys,
+                                  t, end)
+                    if w.status == MORE or w.status == ASTRAY:
+                        end = w.row
+                        if w.status == ASTRAY:
+                            self.records.repair()
+                        else:
+                            self.records.make_room()
+                    elif w.status != CF_OK:
+                        self.refuse_status(w.status, f"row {w.row} of X", s.keys.word(w.row),
+                                           s.keys.text(w.row))
+                    t = end
+                finally:
+                    self.guard.end_write()
+        finally:
+            if pool is not None:
+                pool.shutdown()
+        return self.told(s)
+
+    cdef int rehearse_first(self, Stream s) except -1:
+        cdef Scratch scratch = Scratch()
+        cdef Py_ssize_t arm = 0
+        scratch.expect(s.rows)
+        if scratch.take_from(s.rows, 0) != CF_OK:
+            raise MemoryError("a row of X")
+        if s.arm is not None:
+            arm = (<Py_ssize_t *>np.PyArray_DATA(s.arm))[0]
+        return self.rehearse(&scratch.row, s.context, s.keys.are_text, arm,
+                             data_of(s.y)[0] if s.y is not None else 0.0, data_of(s.weight)[0]
+                             if s.weight is not None else 1.0, scratch.null, s.what, "row 0 of X")
+
+    cdef Worker worker(self, Py_ssize_t j, Py_ssize_t d, Py_ssize_t own, Rows rows):
+        cdef Worker w = self.new_worker()
+        w.area = j
+        w.fit(d, own)
+        w.scratch.expect(rows)
+        return w
+
+    cdef int play(self, Stream s, const cf_fleet *core, Worker w, PackedForm form, Scratch scratch,
+                  Rows rows, Keys keys, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+        """The rows from begin to end or, where both are 0, those that are the worker's own."""
+        cdef Py_ssize_t *own = w.own if end == 0 else NULL
+        cdef Py_ssize_t count = end - begin if own == NULL else w.owns, i, t, arm
+        cdef double m[2]
+        cdef bint null
+        w.status = CF_OK
+        for i in range(min(<Py_ssize_t>FAR, count)):
+            self.expect(core, keys, own[i] if own != NULL else begin + i)
+        for i in range(min(<Py_ssize_t>NEAR, count)):
+            self.fetch(core, keys, own[i] if own != NULL else begin + i)
+        for i in range(count):
+            if i + FAR < count:
+                self.expect(core, keys, own[i + FAR] if own != NULL else begin + i + FAR)
+            if i + NEAR < count:
+                self.fetch(core, keys, own[i + NEAR] if own != NULL else begin + i + NEAR)
+            t = own[i] if own != NULL else begin + i
+            w.row = t
+            w.status = scratch.take_from(rows, t)
+            if w.status != CF_OK:
+                break
+            null = scratch.null
+            self.lay(&scratch.row, s.context, t, w.x)
+            if form is not None:
+                form.weight = data_of(s.weight)[t]
+            arm = 0
+            if s.arm is not None:
+                arm = (<Py_ssize_t *>np.PyArray_DATA(s.arm))[t]
+            w.status = self.one(core, w, keys.word(t), keys.text(t), arm,
+                                data_of(s.y)[t] if s.y is not None else 0.0, null, s.what, m)
+            if w.status != CF_OK:
+                break
+            if s.m is not None:
+                data_of(s.m)[t] = m[0]
+            if s.forwarded is not None:
+                (<char *>np.PyArray_DATA(s.forwarded))[t] = m[1] > 0.0
+        return w.status
+
+    cdef void expect(self, const cf_fleet *core, Keys keys, Py_ssize_t t) noexcept nogil:
+        L.fleet_expect(core, keys.word(t) if keys.are_text else L.fleet_hash(keys.word(t)))
+
+    cdef void fetch(self, const cf_fleet *core, Keys keys, Py_ssize_t t) noexcept nogil:
+        L.fleet_fetch(core, keys.word(t) if keys.are_text else L.fleet_hash(keys.word(t)))
+
+    # --- many threads ---------------------------------------------------------------------------
+
+    cdef Worker share(self, Stream s, list workers, object pool, Py_ssize_t begin,
+                      Py_ssize_t end):
+        """A block by all workers: each has the keys whose hash falls to it, so that no model is
+        in two hands. The one whose row failed first, or the first one.
+
+        What they would share is done before, in the order of the rows: a key that has no record
+        learns its first row, and records that are kept are moved."""
+        cdef const cf_fleet *core = &self.records.core
+        cdef Worker w, first = workers[0]
+        cdef Keys keys = s.keys
+        cdef Py_ssize_t t = begin, many = len(workers)
+        cdef uint64_t hash
+        cdef int status = CF_OK
+        for w in workers:
+            w.owns, w.status = 0, CF_OK
+        for t in range(begin, min(begin + FAR, end)):
+            self.expect(core, keys, t)
+        for t in range(begin, end):
+            if t + FAR < end:
+                self.expect(core, keys, t + FAR)
+            if t + NEAR < end:
+                self.fetch(core, keys, t + NEAR)
+            status = self.settle(s, core, first, t)
+            if status == DONE:
+                continue
+            if status != CF_OK:
+                break
+            hash = keys.word(t) if keys.are_text else L.fleet_hash(keys.word(t))
+            w = <Worker>workers[<Py_ssize_t>(hash % <uint64_t>many)]
+            w.own[w.owns] = t
+            w.owns += 1
+        wait_for([pool.submit(self.play_own, s, w) for w in workers])
+        for w in workers:
+            if w.status != CF_OK and (first.status == CF_OK or w.row < first.row):
+                first = w
+        if first.status == CF_OK and status < DONE and status != CF_OK:
+            first.status, first.row = status, t
+        return first
+
+    def play_own(self, Stream s, Worker w):
+        """One worker's part of a block; the guard is held by who shares it out."""
+        cdef Records records = self.records
+        with nogil:
+            self.play(s, &records.core, w, w.form, w.scratch, s.rows, s.keys, 0, 0)
+
+    cdef int settle(self, Stream s, const cf_fleet *core, Worker w, Py_ssize_t t) noexcept nogil:
+        """A row whose key has a record to be changed in its place is left to the workers; DONE: it
+        was learned."""
+        cdef uint64_t at
+        cdef int64_t slot = L.fleet_find(core, s.keys.word(t), s.keys.text(t), &at)
+        cdef int status
+        if slot >= 0 and not L.fleet_is_kept(core, slot):
+            return CF_OK
+        if slot >= 0 and not L.fleet_seen_whole(core, w.seen, slot):
+            return DAMAGED
+        if slot >= 0:
+            if not L.fleet_has_slot(core):
+                return MORE
+            if L.fleet_move(core, w.area, slot, at) == NULL:
+                return ASTRAY
+            L.fleet_put(core, w.area)
+            return CF_OK
+        status = self.play(s, core, w, w.form, w.scratch, s.rows, s.keys, t, t + 1)
+        return DONE if status == CF_OK else status
+
+
+def wait_for(futures):
+    """All of them are done when this returns or raises: nobody works on behind the guard's back."""
+    try:
+        for future in futures:
+            future.result()
+    except BaseException:
+        while not all(future.done() for future in futures):
+            try:
+                wait(futures)
+            except BaseException:
+                continue  # a second Ctrl-C: the first one is on its way
+        raise
+
+
+# --- fleets of regressions and bandits --------------------------------------------------------
+
+# --- a learner over a record --------------------------------------------------------------------
+
+
+cdef class Seat:
+    """A learner whose numbers are those of a record.
+
+    Parameters
+    ----------
+    learner : Learner
+        Fresh, and owned from now on.
+    """
+
+    # A learner of the template's kind whose numbers are those of a record: `desk` is a copy of it,
+    # which the forms of its model point into. Owned by one call at a time.
+    cdef object learner
+    cdef RowEngine engine
+    cdef np.ndarray desk
+    cdef list forms            # one PackedForm a block; empty while the layout is not known
+
+    def __init__(self, learner):
+        self.learner, self.engine, self.forms = learner, learner._engine, []
+
+    cdef int lay_out(self, Records records, object make_form) except -1:
+        """Memory for a record of this layout."""
+        cdef Regressions model = <Regressions>self.engine.model
+        cdef PackedForm form
+        cdef Py_ssize_t i
+        self.desk = <np.ndarray>numpy.zeros(records.core.record, dtype=numpy.int64)
+        model.fresh = make_form
+        forms = [make_form() for _ in range(records.core.k)]
+        for form in forms:
+            form.know(records.d)
+        model.take_forms(forms)
+        self.forms = forms
+        return 0
+
+    cdef int sit(self, Records records, const uint64_t *record) except -1:
+        """The model of a record; NULL: it stands on the desk."""
+        cdef uint64_t *desk = <uint64_t *>np.PyArray_DATA(self.desk)
+        cdef Py_ssize_t i
+        if record != NULL:
+            memcpy(desk, record,
+                   <size_t>(records.core.head + records.core.k * records.core.block) * 8)
+        for i in range(records.core.k):
+            (<PackedForm>self.forms[i]).sit(desk + records.core.head + i * records.core.block)
+        return self.count(records.d, <int64_t>desk[<int>CF_FLEET_ROUNDS])
+
+    cdef int count(self, Py_ssize_t d, int64_t rounds) except -1:
+        self.engine.model.d, self.engine.model.learned = d, rounds
+        return 0
+
+
+# --- their fleet --------------------------------------------------------------------------------
+
+
+@cython.final
+cdef class RewardFleet(StreamingFleet):
+    """Models of rewards by key.
+
+    Parameters
+    ----------
+    make_form : callable
+        A `PackedForm` with the template's parameters.
+    contexts : int
+        context_features.
+    unfed : Learner
+        The model that nobody has fed.
+    start : tuple or None
+        Where generators begin: see `first_state`. None: nothing is drawn.
+    others
+        As for `FleetEngine`.
+    """
+
+    cdef object make_form, start
+    cdef Seat seat
+    cdef Seat unfed            # an ordinary learner: what nobody has fed, before there is a layout
+    cdef dict drawn            # key -> generator, of keys that have no record to keep it in
+    cdef bint busy, arms
+
+    def __init__(self, Records records, make, make_form, *, Py_ssize_t slots, bint keep, Py_ssize_t contexts,
+                 unfed, start):
+        self.make_form, self.contexts = make_form, contexts
+        self.seat, self.unfed = Seat(make()), Seat(unfed)
+        self.start, self.drawn = start, {}
+        self.extra, self.k = 0 if start is None else GENERATOR, self.seat.engine.model.k
+        self.arms = type(self.seat.engine) is ArmEngine
+        FleetEngine.__init__(self, records, make, slots=slots, keep=keep)
+
+    cdef Worker new_worker(self):
+        cdef Worker w = Worker()
+        w.form = self.make_form()
+        return w
+
+    cdef int step(self, Worker w, PackedForm form, Perceptron rule, uint64_t *record,
+                  uint64_t *block, double y, bint null, int what, double *m) noexcept nogil:
+        form.sit(block)
+        record[<int>CF_FLEET_ROUNDS] += 1
+        return form.take_row(w.x, y, null, m)
+
+    cdef int fail(self, int status, str what) except -1:
+        return self.seat.engine.fail(status, what)
+
+    cdef int forget(self, object key) except -1:
+        self.drawn.pop(key, None)
+        return 0
+
+    # --- choosing -------------------------------------------------------------------------------
+
+    cdef Seat borrow(self):
+        """For one call; a second one at the same time has another."""
+        if self.busy:
+            return Seat(self.make())
+        self.busy = True
+        return self.seat
+
+    cdef int give_back(self, Seat seat) noexcept:
+        if seat is self.seat:
+            self.busy = False
+        return 0
+
+    cdef bint found(self, Seat seat, Key *key) except -1:
+        """The model of a key, or of one that nobody has fed, onto the seat."""
+        cdef Records records = self.records
+        cdef bint there
+        if not self.is_laid():
+            seat.count(0, 0)
+            return False
+        records.check_kind(key.is_text, "key")
+        if len(seat.forms) == 0:
+            seat.lay_out(records, self.make_form)
+        there = records.read(key, <uint64_t *>np.PyArray_DATA(seat.desk))
+        seat.sit(records, NULL if there else records.core.fresh)
+        return there
+
+    cdef object choose(self, object key, object x, object allowed, object k, object context):
+        cdef Key at
+        cdef Seat seat
+        cdef bint there
+        key_of(key, &at)
+        seat = self.borrow()
+        try:
+            self.guard.settle_read()
+            there = self.found(seat, &at)
+            if self.extra:
+                return self.choose_by_chance(seat, key, &at, there, x, allowed, k, context)
+            return self.ask(seat if self.records.laid else self.unfed, x, allowed, k, context)
+        finally:
+            self.give_back(seat)
+
+    cdef object ask(self, Seat seat, object x, object allowed, object k, object context):
+        if type(seat.engine) is not RewardEngine:
+            return (<BanditEngine>seat.engine).ask(x, allowed, context, PICK, k, None)
+        refuse_words(("allowed", "k", "context"), (allowed, k, context), "a regression")
+        return seat.learner.predict(x)
+
+    # --- chance ---------------------------------------------------------------------------------
+
+    cdef object choose_by_chance(self, Seat seat, object key, Key *at, bint there, object x,
+                                 object allowed, object k, object context):
+        """A choice that moves the generator of the model: it stands in the record or, for a key
+        that nobody has fed and for readers, in the memory of this process."""
+        cdef np.ndarray words
+        cdef Py_ssize_t first = <int>CF_FLEET_EXTRA
+        if not self.records.laid:
+            seat = self.unfed
+        bits = bits_of(seat.engine)
+        drawn = None
+        if there:
+            drawn = (<object>seat.desk)[first:first + GENERATOR].copy()
+            if not drawn.any():  # it has learned, but not chosen yet
+                drawn = None
+        if drawn is None or self.closed is not None:
+            drawn = self.drawn.get(key, drawn)
+        bits.state = first_state(self.start, at.word) if drawn is None else state_from(drawn)
+        chosen = self.ask(seat, x, allowed, k, context)
+        words = words_of(bits.state)
+        if not self.store_drawn(key, at, words):
+            self.drawn[key] = words
+            if len(self.drawn) > REMEMBERED:
+                del self.drawn[next(iter(self.drawn))]
+        return chosen
+
+    cdef bint store_drawn(self, object key, Key *at, np.ndarray words) except -1:
+        """A generator into the record of its key; False where there is none, and for readers."""
+        cdef uint64_t *r
+        cdef uint64_t place
+        cdef int64_t slot = -1
+        self.guard.settle_write()
+        if self.closed is None and self.records is not None and self.records.laid:
+            slot = L.fleet_find(&self.records.core, at.word, at.text if at.is_text else NULL,
+                                &place)
+        if slot < 0:
+            return False
+        if L.fleet_is_kept(&self.records.core, slot):
+            r = self.records.place(at)
+        else:
+            r = L.fleet_take(&self.records.core, 0, slot, CF_FLEET_HEAD)
+        memcpy(r + <int>CF_FLEET_EXTRA, np.PyArray_DATA(words), GENERATOR * 8)
+        L.fleet_put(&self.records.core, 0)
+        self.drawn.pop(key, None)
+        return True
+
+    cdef int store_all_drawn(self) except -1:
+        """What was drawn for keys that have a record by now."""
+        cdef Key at
+        for key, words in list(self.drawn.items()):
+            key_of(key, &at)
+            self.store_drawn(key, &at, words)
+        return 0
+
+    cdef int learn(self, object key, object x, tuple answers, object weight,
+                   object context) except -1:
+        cdef Key at
+        cdef Py_ssize_t arm
+        cdef double y, c, m
+        key_of(key, &at)
+        arm, y = self.answers_of(answers)
+        c = 1.0 if weight is None else (<RewardEngine>self.seat.engine).weight_of(weight)
+        self.learn_row(&at, x, self.context_of(context), arm, y, c, 0, &m)
+        if len(self.drawn):  # the record may be new
+            words = self.drawn.get(key)
+            if words is not None:
+                self.store_drawn(key, &at, words)
+        return 0
+
+    # --- arguments ------------------------------------------------------------------------------
+
+    cdef np.ndarray context_of(self, object context):
+        if context is None and self.contexts:
+            raise ValueError(f"context must be given: {self.contexts} numbers")
+        if context is not None and not self.contexts:
+            raise ValueError("context has no meaning without context_features")
+        if context is None:
+            return None
+        return finite_vector(context, "context", self.contexts, "context_features")
+
+    cdef (Py_ssize_t, double) answers_of(self, tuple answers) except *:
+        """Arm and target."""
+        cdef RewardEngine engine = <RewardEngine>self.seat.engine
+        cdef Py_ssize_t arm = 0
+        if len(answers) != 1 + self.arms:
+            raise TypeError(f"learn takes a key, a row and "
+                            f"{'an arm and its reward' if self.arms else 'what came of it'}, got "
+                            f"{len(answers)} arguments behind the row")
+        if self.arms:
+            arm = as_label(answers[0], "arm", False)
+            if arm >= engine.model.k:
+                engine.refuse_answer(arm, "arm")
+        name = "y" if type(engine) is RewardEngine else "reward"
+        return arm, engine.target_of(answers[<int>self.arms], name)
+
+    # --- streams --------------------------------------------------------------------------------
+
+    cdef Stream stream_of(self, object keys, object X, tuple answers, object weight,
+                          object context):
+        """The arguments as they are learned from, all checked."""
+        cdef RewardEngine engine = <RewardEngine>self.seat.engine
+        cdef Stream s = Stream()
+        cdef Py_ssize_t n
+        self.refuse_writing()
+        s.keys, s.rows = keys_of(keys), rows_of(X, "X")
+        n = s.rows.n
+        if s.keys.n != n:
+            raise ValueError(f"keys must have length {n}, one a row of X, got {s.keys.n}")
+        if len(answers) != 1 + self.arms:
+            raise TypeError(f"run takes keys, rows and {'arms and rewards' if self.arms else 'targets'}, "
+                            f"got {len(answers)} arguments behind the rows")
+        s.y = finite_vector(answers[<int>self.arms], "y", n, "X")
+        s.weight = finite_vector(numpy.ones(n) if weight is None else weight, "weight", n, "X")
+        s.arm = None
+        if self.arms:
+            s.arm = labels_of(answers[0], "arm", n, engine.model.k)
+        s.context = self.contexts_of(context, n)
+        s.m = new_vector(n) if type(engine) is RewardEngine else None
+        if n:  # the engine has the words for what it does not take
+            engine.weight_of((<object>s.weight).min())
+            engine.weight_of((<object>s.weight).max())
+            engine.target_of((<object>s.y).min(), "y")
+            engine.target_of((<object>s.y).max(), "y")
+        return s
+
+    cdef np.ndarray contexts_of(self, object context, Py_ssize_t n):
+        if context is None:
+            return self.context_of(None)
+        given = numpy.ascontiguousarray(numeric(context, "context", 2), dtype=numpy.float64)
+        if not self.contexts or given.shape != (n, self.contexts):
+            raise ValueError(f"context must have shape ({n}, {self.contexts}), got {given.shape}")
+        refuse_non_finite(given, "context")
+        return <np.ndarray>given
+
+    cdef object told(self, Stream s):
+        cdef Py_ssize_t t
+        cdef np.ndarray loss
+        cdef double m, y
+        self.store_all_drawn()
+        if s.m is None:
+            return None
+        loss = new_vector(s.rows.n)
+        for t in range(s.rows.n):
+            m, y = data_of(s.m)[t], data_of(s.y)[t]
+            if self.hand.form.logistic:  # -y log sigma - (1 - y) log(1 - sigma)
+                data_of(s.m)[t] = sigmoid(m)
+                data_of(loss)[t] = max(m, 0.0) + K.log1p_one(K.exp_one(-abs(m))) - y * m
+            else:
+                data_of(loss)[t] = (y - m) * (y - m)
+        return RegressionHistory(predictions=s.m, loss=loss)
+
+
+def bits_of(RowEngine engine):
+    """The bit generator that a learner's engine draws from."""
+    engine.chance.give_back()
+    return engine.chance.generator.bit_generator
+
+
+cdef np.ndarray labels_of(object value, str name, Py_ssize_t n, Py_ssize_t k):
+    """Whole numbers in 0 ... k - 1."""
+    refuse_masked(value, name)
+    given = numpy.asarray(value)
+    if given.shape != (n,):
+        raise ValueError(f"{name} must have length {n}, one a row of X, got shape {given.shape}")
+    if given.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be whole numbers, got dtype {given.dtype}")
+    if n and not 0 <= given.min() <= given.max() < k:
+        raise ValueError(f"{name} must be in 0 ... {k - 1}, got {given.min()} ... {given.max()}")
+    return <np.ndarray>numpy.ascontiguousarray(given, dtype=numpy.intp)
+
+
+# --- fleets of filters ------------------------------------------------------------------------
+
+cdef enum:
+    DECIDE = 1       # what a step does: decide, learn, or learn what it forwards
+    TEACH = 2
+    FORWARD = 3
+    EVERY = 4        # decide, and learn whatever comes
+    COUNTED = 2      # words of a head where the rule goes by a tally
+
+
+@cython.final
+cdef class FilterFleet(StreamingFleet):
+    """Ridge filters by key. ROUNDS of a record counts the rounds, LEARNED of its block what was
+    learned.
+
+    Parameters
+    ----------
+    make_form : callable
+    full : bool
+        feedback="full": a run learns every label.
+    others
+        As for `FleetEngine`.
+    """
+
+    cdef object make_form
+    cdef FilterEngine filter   # whose rule decides
+    cdef bint full
+
+    def __init__(self, Records records, make, make_form, *, Py_ssize_t slots, bint keep, bint full):
+        self.make_form, self.full = make_form, full
+        self.filter = <FilterEngine>make()._engine
+        self.extra = COUNTED if self.filter.rule.counts else 0
+        FleetEngine.__init__(self, records, make, slots=slots, keep=keep)
+
+    cdef Worker new_worker(self):
+        cdef Worker w = Worker()
+        w.form = self.make_form()
+        return w
+
+    cdef int step(self, Worker w, PackedForm form, Perceptron rule, uint64_t *record,
+                  uint64_t *block, double y, bint null, int what, double *m) noexcept nogil:
+        form.sit(block)
+        return self.play_round(self.filter.rule, form, record, w.x, y, what, m)
+
+    cdef int play_round(self, FilterRule rule, PackedForm form, uint64_t *record, const double *x,
+                        double y, int what, double *m) noexcept nogil:
+        """m[0]: the margin; m[1]: 1 where x is forwarded. y is 1 or -1."""
+        cdef uint64_t *counted = record + <int>CF_FLEET_EXTRA
+        cdef Tally tally
+        cdef double q, mean, seen
+        cdef bint forwarded = True
+        cdef int status = CF_OK
+        memset(&tally, 0, sizeof(Tally))
+        tally.rounds = <int64_t>record[<int>CF_FLEET_ROUNDS]
+        if rule.counts:
+            tally.relevant = <int64_t>counted[0]
+            memcpy(&tally.known, counted + 1, sizeof(double))
+        mean = K.dot(form.d, form.w, x)
+        q = K.packed_look(form.d, form.diagonal, form.u, x, form.f)
+        if not (q <= DBL_MAX and fabs(mean) <= DBL_MAX):
+            return CF_ENONFINITE
+        m[0], m[1] = mean / (1.0 + q), 1.0
+        if what != TEACH:
+            forwarded = rule.decide(form, &tally, NULL, mean, q)
+            m[1] = 1.0 if forwarded else 0.0
+            record[<int>CF_FLEET_ROUNDS] += 1
+        if what == DECIDE or (what == FORWARD and not forwarded):
+            return CF_OK
+        status = form.take_row(x, rule.target(mean, q, y), False, &seen)
+        if status == CF_OK and rule.counts:
+            if rule.floor > 0.0:
+                tally.relevant += y > 0.0
+            if rule.kind == TEACHER:
+                tally.known += q / (1.0 + q)
+            counted[0] = <uint64_t>tally.relevant
+            memcpy(counted + 1, &tally.known, sizeof(double))
+        return status
+
+    cdef object choose(self, object key, object x, object allowed, object k, object context):
+        """Whether x is forwarded; counts the round, unless this process only reads."""
+        cdef double m[2]
+        cdef Key at
+        refuse_words(("allowed", "k", "context"), (allowed, k, context), "a filter")
+        key_of(key, &at)
+        if self.closed is None:
+            self.learn_row(&at, x, None, 0, 0.0, 1.0, DECIDE, m)
+        else:
+            self.look_only(&at, x, m)
+        return m[1] > 0.0
+
+    cdef int look_only(self, Key *key, object x, double *m) except -1:
+        cdef RowBuffer buffer = RowBuffer()
+        cdef np.ndarray desk
+        cdef uint64_t *r
+        cdef cf_row row
+        cdef Worker w = self.new_worker()
+        m[0], m[1] = 0.0, 1.0
+        row_of(x, "x", buffer, &row, self.records.d)
+        if not self.is_laid():
+            return 0  # nothing was learned: all is forwarded
+        self.refuse_width(row.n, "x")
+        self.records.check_kind(key.is_text, "key")
+        w.fit(self.records.d, 0)
+        desk = <np.ndarray>numpy.zeros(self.records.core.record, dtype=numpy.int64)
+        r = <uint64_t *>np.PyArray_DATA(desk)
+        if not self.records.read(key, r):
+            memcpy(r, self.records.core.fresh, <size_t>self.records.core.record * 8)
+        self.lay(&row, None, 0, w.x)
+        status = self.step(w, w.form, None, r, r + self.records.core.head, 0.0, False, DECIDE, m)
+        return 0 if status == CF_OK else self.fail(status, "x")
+
+    cdef int learn(self, object key, object x, tuple answers, object weight,
+                   object context) except -1:
+        cdef double m[2]
+        cdef double y
+        cdef Key at
+        refuse_words(("weight", "context"), (weight, context), "a filter")
+        if len(answers) != 1:
+            raise TypeError("learn takes a key, a row and whether it was relevant, got "
+                            f"{len(answers)} arguments behind the row")
+        key_of(key, &at)
+        y = 1.0 if as_flag(answers[0], "relevant") else -1.0
+        return self.learn_row(&at, x, None, 0, y, 1.0, TEACH, m)
+
+    cdef Stream stream_of(self, object keys, object X, tuple answers, object weight,
+                          object context):
+        cdef Stream s = Stream()
+        refuse_words(("weight", "context"), (weight, context), "a filter")
+        if len(answers) != 1:
+            raise TypeError("run takes keys, rows and which of them are relevant, got "
+                            f"{len(answers)} arguments behind the rows")
+        s.keys, s.rows = keys_of(keys), rows_of(X, "X")
+        flags = flags_of(answers[0], "relevant", s.rows.n)
+        s.y = <np.ndarray>numpy.where(flags, 1.0, -1.0)
+        s.weight = <np.ndarray>numpy.ones(s.rows.n)
+        s.m = new_vector(s.rows.n)
+        s.forwarded = <np.ndarray>numpy.zeros(s.rows.n, dtype=bool)
+        s.what = EVERY if self.full else FORWARD
+        return s
+
+    cdef object told(self, Stream s):
+        return history_of(s.forwarded, s.m, <object>s.y > 0.0)
+
+
+# --- fleets of perceptrons over rankings ------------------------------------------------------
+
+@cython.final
+cdef class VectorFleet(StreamingFleet):
+    """Preference perceptrons by key: w and the mean of the weights, with a batch also the sum of
+    the unfinished one, whose rounds stand in LEARNED of the block.
+
+    Parameters
+    ----------
+    batch : int
+    unfed : Learner
+        The model that nobody has fed.
+    others
+        As for `FleetEngine`.
+    """
+
+    cdef Py_ssize_t batch
+    cdef object unfed          # a learner: what nobody has fed, before there is a layout
+
+    def __init__(self, Records records, make, *, Py_ssize_t slots, bint keep, Py_ssize_t batch, unfed):
+        self.batch, self.unfed = batch, unfed
+        FleetEngine.__init__(self, records, make, slots=slots, keep=keep)
+
+    cdef Worker new_worker(self):
+        cdef Worker w = Worker()
+        w.rule = Perceptron(self.batch)
+        return w
+
+    cdef void sit(self, Perceptron rule, const uint64_t *record,
+                  const uint64_t *block) noexcept nogil:
+        """The numbers of a record into a rule."""
+        cdef const double *numbers = <const double *>(block + <int>CF_FLEET_NUMBERS)
+        cdef size_t size = <size_t>rule.n * sizeof(double)
+        rule.rounds = <int64_t>record[<int>CF_FLEET_ROUNDS]
+        memcpy(rule.w, numbers, size)
+        memcpy(rule.mean, numbers + rule.n, size)
+        if self.batch > 1:
+            rule.waiting = <Py_ssize_t>block[<int>CF_FLEET_LEARNED]
+            memcpy(rule.sum, numbers + 2 * rule.n, size)
+
+    cdef int step(self, Worker w, PackedForm form, Perceptron rule, uint64_t *record,
+                  uint64_t *block, double y, bint null, int what, double *m) noexcept nogil:
+        cdef double *numbers = <double *>(block + <int>CF_FLEET_NUMBERS)
+        cdef size_t size = <size_t>rule.n * sizeof(double)
+        cdef int status
+        self.sit(rule, record, block)
+        status = rule.step(w.x)
+        if status == CF_OK:
+            record[<int>CF_FLEET_ROUNDS] = <uint64_t>rule.rounds
+            memcpy(numbers, rule.w, size)
+            memcpy(numbers + rule.n, rule.mean, size)
+            if self.batch > 1:
+                block[<int>CF_FLEET_LEARNED] = <uint64_t>rule.waiting
+                memcpy(numbers + 2 * rule.n, rule.sum, size)
+        return status
+
+    cdef object choose(self, object key, object x, object allowed, object k, object context):
+        """The documents in their order."""
+        cdef CoactiveEngine engine
+        cdef np.ndarray desk
+        cdef uint64_t *r
+        cdef Key at
+        refuse_words(("allowed", "context"), (allowed, context), "a perceptron")
+        key_of(key, &at)
+        learner = self.make()  # of its own: what x runs may come back here
+        engine = <CoactiveEngine>learner._engine
+        if not self.is_laid():
+            return self.unfed.present(x, k=k)
+        self.records.check_kind(at.is_text, "key")
+        desk = <np.ndarray>numpy.zeros(self.records.core.record, dtype=numpy.int64)
+        r = <uint64_t *>np.PyArray_DATA(desk)
+        if not self.records.read(&at, r):
+            memcpy(r, self.records.core.fresh, <size_t>self.records.core.record * 8)
+        engine.rule.start(self.records.d)
+        self.sit(<Perceptron>engine.rule, r, r + self.records.core.head)
+        return learner.present(x, k=k)
+
+    cdef int learn(self, object key, object x, tuple answers, object weight,
+                   object context) except -1:
+        """Delta by an engine that knows nothing, then the step of the record."""
+        cdef CoactiveEngine engine
+        cdef np.ndarray delta
+        cdef Key at
+        cdef double m
+        refuse_words(("weight", "context"), (weight, context), "a perceptron")
+        if len(answers) != 2:
+            raise TypeError("learn takes a key, documents, what was presented and what is better, "
+                            f"got {len(answers)} arguments behind the documents")
+        key_of(key, &at)
+        self.refuse_writing()
+        engine = <CoactiveEngine>self.make()._engine
+        engine.learn(x, answers[0], answers[1])
+        delta = new_vector(engine.rule.n)
+        memcpy(data_of(delta), engine.bench.delta, <size_t>engine.rule.n * sizeof(double))
+        return self.learn_row(&at, delta, None, 0, 0.0, 1.0, 0, &m)
+
+    cdef Stream stream_of(self, object keys, object X, tuple answers, object weight,
+                          object context):
+        cdef Stream s = Stream()
+        refuse_words(("weight", "context"), (weight, context), "a perceptron")
+        if len(answers) != 0:
+            raise TypeError("run takes keys and rows Delta = phi(better) - phi(presented), got "
+                            f"{len(answers)} arguments more")
+        s.keys, s.rows = keys_of(keys), rows_of(X, "X")
+        return s
+
+
+# --- the calls of one key ---------------------------------------------------------------------
+
+cdef class FleetCalls(Calls):
+    """`choose` and `learn` of one key, inherited by the thin class: a method of Python's on the way
+    would cost a part of what they do."""
+
+    def choose(self, key, x, *, allowed=None, k=None, context=None):
+        """What the model of a key decides; see the class.
+
+        Parameters
+        ----------
+        key : int or str
+            Whose model it is.
+        x, allowed, k, context
+            As for `choose` of the template, `predict` of a regression, `forward` of a filter and
+            `present` of a perceptron.
+
+        Returns
+        -------
+        int, or what the method of the template gives
+            The decision by the model of that key.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> fleet = cf.Fleet(None, cf.LinearBandit(), 100)
+        >>> fleet.learn("anna", [1.0, 0.0], 2.0)
+        >>> fleet.choose("anna", [[0.0, 1.0], [1.0, 0.0]])
+        1
+        """
+        cdef FleetEngine engine = self.at_work()
+        try:
+            return engine.choose(key, x, allowed, k, context)
+        except Unsound:
+            engine.put_in_order()
+            return engine.choose(key, x, allowed, k, context)
+
+    def learn(self, key, x, *answers, weight=None, context=None):
+        """One example for the model of a key, which is made where there is none.
+
+        Parameters
+        ----------
+        key : int or str
+            Whose model it is.
+        x, *answers, weight, context
+            As for `learn` of the template, by position: a row and its reward or target; of arms a
+            row, the arm and its reward; of a filter a row and whether it was relevant; of a
+            perceptron documents, what was presented and the better ordering.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> fleet = cf.Fleet(None, cf.ArmBandit(2), 100)
+        >>> fleet.learn(7, [1.0], 1, 4.0)
+        >>> fleet.choose(7, [1.0])
+        1
+        """
+        cdef FleetEngine engine = self.at_work()
+        engine.learn(key, x, answers, weight, context)

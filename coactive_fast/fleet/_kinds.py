@@ -5,8 +5,7 @@ import numpy as np
 from ..coactive import Ranking
 from ..learner import _store
 from . import _chance
-from ._engine import FilterFleet, RewardFleet, VectorFleet, bits_of
-from ._form import PackedForm
+from ._engine import FilterFleet, PackedForm, RewardFleet, VectorFleet, bits_of
 from ._pack import EXTRA, LEARNED, NUMBERS, ROUNDS, fill, regression_of, taken
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..metric._single import Moving
+from ..metric._forms import Moving
 
 ROUNDS, EXTRA = 3, 5  # words of a head
 LEARNED, NUMBERS = 1, 2  # words of a block

@@ -13,11 +13,10 @@ from coactive_fast._table cimport CF_ENOMEM, CF_OK, cf_row
 from coactive_fast.learner._chance cimport Chance
 from coactive_fast.learner._engine cimport Engine, Model, look
 from coactive_fast.learner._run cimport MORE, RowRun, Run
-from coactive_fast.multiclass._engine cimport MulticlassEngine
-from coactive_fast.rewards._engine cimport (
-    ArmEngine, BanditEngine, BanditRounds, LinearEngine,
+from coactive_fast.multiclass._rules cimport MulticlassEngine
+from coactive_fast.rewards._rules cimport (
+    THOMPSON, ArmEngine, BanditEngine, BanditRounds, Choice, LinearEngine, Regressions, Rule,
 )
-from coactive_fast.rewards._policy cimport THOMPSON, Choice, Regressions, Rule
 from coactive_fast.rows._rows cimport SPARSE, RowBuffer, Rows, Scratch, rows_of, write_out
 
 np.import_array()

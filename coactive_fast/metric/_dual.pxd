@@ -1,5 +1,4 @@
-# Rows kept for a kernel, the kernel's values of a new row with them, and the dual matrix
-# M = ridge I + G over them as the growing factor of cf_cholesky.h.
+# See _dual.pyx: what other modules cimport.
 
 cimport cython
 cimport numpy as np
@@ -19,8 +18,8 @@ cdef int refuse_own(double own, double ridge) except -1
 
 cdef enum Form:
     UNDECIDED = 0
-    DENSE = 1
-    SPARSE = 2
+    KEPT_DENSE = 1
+    KEPT_SPARSE = 2
 
 
 @cython.final

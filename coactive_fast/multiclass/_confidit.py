@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from .._arrays import plain
 from .._typing import Precision, Real, Vector
 from ..learner._check import choice, number, precision_of, switch
-from ..metric._ridges import DiagonalRidges, DualRidges, FullRidges
-from ._engine import ToldRightOrWrong
+from ..metric._forms import DiagonalRidges, DualRidges, FullRidges
 from ._learners import MulticlassLearner, _Spread
-from ._policy import Confidit as ConfiditModel
+from ._rules import Confidit as ConfiditModel
+from ._rules import ToldRightOrWrong
 
 COVARIANCES = ("diagonal", "full", "kernel")
 CONFIDENCES = ("constant", "theory", "selfnormalized")

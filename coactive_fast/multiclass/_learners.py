@@ -12,11 +12,18 @@ from ..learner._base import Learner
 from ..learner._chance import Chance
 from ..learner._check import choice, count, number
 from ..learner._random import make_generator
-from ._engine import MulticlassEngine, MulticlassRun, ToldRightOrWrong, ToldTheLabel
 from ._history import MulticlassHistory
 from ._newtron import Newtron as NewtronModel
-from ._policy import Arow, Counted, Perceptron
-from ._policy import Banditron as BanditronModel
+from ._rules import (
+    Arow,
+    Counted,
+    MulticlassEngine,
+    MulticlassRun,
+    Perceptron,
+    ToldRightOrWrong,
+    ToldTheLabel,
+)
+from ._rules import Banditron as BanditronModel
 
 MOST = 2**60  # of anything that is counted: memory ends long before
 

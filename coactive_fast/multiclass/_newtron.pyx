@@ -1,20 +1,22 @@
-"""Newtron; see _newtron.pxd."""
+"""Newtron (DEFINITIONS 3): Newton steps on the logistic loss, from right or wrong."""
 
 import numpy
 
+cimport cython
 cimport numpy as np
 from libc.stddef cimport size_t
 from libc.string cimport memcpy
 
-from coactive_fast._arrays cimport data_of, new_doubles, product_of
+from coactive_fast._arrays cimport new_doubles, product_of
 from coactive_fast._table cimport (
     CF_ENONFINITE, CF_EVALUE, CF_FULL_FAST, CF_FULL_STEEP, CF_OK, cf_get_library, cf_get_table,
     cf_library, cf_newton, cf_pad, cf_table,
 )
 from coactive_fast.learner._engine cimport Model
 from coactive_fast.learner._state cimport State, vector_of
-from coactive_fast.metric._single cimport settled
-from coactive_fast.rows._rows cimport place_of
+from coactive_fast.metric._forms cimport Lines, settled
+from coactive_fast.metric._full cimport Full
+from coactive_fast.rows._rows cimport Scratch, place_of
 
 from coactive_fast._memory import refuse_beyond_limit
 
@@ -22,7 +24,6 @@ np.import_array()
 
 cdef const cf_table *K = cf_get_table()
 cdef const cf_library *L = cf_get_library()
-
 cdef double MOST = 1e280       # what one round may add to A
 cdef double SAME = 1.0 + 1e-6  # rounding of a length
 
@@ -39,6 +40,7 @@ cdef double *vectors(Py_ssize_t n) except NULL:
                        f"vectors of {n} weights")
 
 
+@cython.final
 cdef class Newtron(Lines):
     """The minimiser of ``sum f_s(W) + ||W||^2 / (2 bound)``, f_s the quadratic estimate of a round.
 
@@ -50,6 +52,24 @@ cdef class Newtron(Lines):
     whole : bool
         All of A, and W with ``||W|| <= bound``; else the diagonal of A, and W as it comes.
     """
+
+    # A reading leaves the p of the labels in s.q. The lines have W; with diagonals also those of A
+    # (W is then the minimiser itself). Whole: `metric` is A over all classes and features, class by
+    # class, z the minimiser and W its projection. `held` is its features, 0 while they are not
+    # known; classes that were added come into it before the next round is learned.
+    cdef double alpha, beta, gamma
+    cdef double bound          # of ||W||: A begins as I / bound
+    cdef bint whole
+    cdef Full metric           # None while held is 0
+    cdef Py_ssize_t held
+    cdef double lam            # of the last projection: where the next search begins
+    cdef double *memory        # owned; those that follow point into it
+    cdef double *z             # cf_pad(k d) each; z and z_next change places
+    cdef double *z_next
+    cdef double *w_next
+    cdef double *g             # zeros but for a moment
+    cdef double *v
+    cdef double *work
 
     def __init__(self, Py_ssize_t k, *, double alpha, double beta, double gamma, double bound,
                  bint whole):

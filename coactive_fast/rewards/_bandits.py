@@ -11,10 +11,9 @@ from ..learner._chance import Chance
 from ..learner._check import choice, count, number
 from ..learner._random import make_generator
 from ._catalogue import Catalogue
-from ._engine import ArmCalls, ArmEngine, LinearCalls, LinearEngine
 from ._history import BanditHistory, Decision
-from ._policy import Rule
 from ._ridge import MOST, Covariance, Link, RewardLearner, inverse_of, regression
+from ._rules import ArmCalls, ArmEngine, LinearCalls, LinearEngine, Rule
 
 Explore: TypeAlias = Literal["ucb", "thompson", "squarecb", "greedy"]
 EXPLORE = ("ucb", "thompson", "squarecb", "greedy")

@@ -1,12 +1,12 @@
-# Fixed rows to choose among, and bounds of their scores (DEFINITIONS 6, Catalogue; cf_catalogue.h).
+# See _catalogue.pyx: what other modules cimport.
 
 cimport numpy as np
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from coactive_fast._guard cimport Guard
 from coactive_fast._table cimport cf_look
-from coactive_fast.metric._single cimport Past
-from coactive_fast.rewards._policy cimport Regressions, Rule
+from coactive_fast.metric._forms cimport Past
+from coactive_fast.rewards._rules cimport Regressions, Rule
 from coactive_fast.rows._rows cimport Rows, Scratch
 
 cdef enum:
@@ -14,7 +14,6 @@ cdef enum:
     SEEDS = 16          # the last winners, which are scored first
     CHECKS = 256        # past weights kept at the most
     NOT_THIS_WAY = 1    # no status of the library: the rows are to be passed over instead
-
 
 # Where the rows of a block are; a row that is not there has no bit in `alive`.
 cdef struct Block:
@@ -24,7 +23,6 @@ cdef struct Block:
     Py_ssize_t stride          # values from row to row
     double size                # no row is longer
     int held                   # rows, there or not
-
 
 # Whether an index is one of those.
 cdef bint among(int64_t index, const int64_t *taken, Py_ssize_t count) noexcept nogil

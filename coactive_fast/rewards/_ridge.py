@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 from .._typing import Precision, Progress, Real, RowsLike, Vector
 from ..learner._base import Learner
 from ..learner._check import choice, count, number, precision_of, switch
-from ..metric._regression import DiagonalForm, FullForm
-from ._engine import RegressionCalls, RewardEngine, RidgeRun
+from ..metric._forms import DiagonalForm, FullForm
 from ._history import RegressionHistory
-from ._policy import Regressions
+from ._rules import RegressionCalls, Regressions, RewardEngine, RidgeRun
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -1,5 +1,4 @@
-# The one door for rows: one row or many, dense or sparse, as they lie in the caller's memory where
-# that is possible. Masked arrays are refused, and index arrays that lie.
+# See _rows.pyx: what other modules cimport.
 
 cimport cython
 cimport numpy as np
@@ -21,7 +20,6 @@ cdef class RowBuffer:
     cdef inline void let_go(self) noexcept:
         if self.held is not None:
             self.held = self.held_places = None
-
 
 cdef enum Kind:
     DOUBLES        # rows of float64, contiguous
@@ -68,9 +66,9 @@ cdef class Rows:
         else:
             row.i32 = <const int32_t *>self.place + begin
 
-
 # A table of rows: two dimensions or anything with __array__, scipy.sparse of any format.
 cdef Rows rows_of(object X, str name)
+
 # The same into rows that were used before, and are not to be used where this raises.
 cdef int fill_rows(Rows rows, object X, str name) except -1
 
@@ -84,6 +82,7 @@ cdef int row_of(object x, str name, RowBuffer buffer, cf_row *row, Py_ssize_t wi
 # A table written out, for those who want every zero; a row, as `row_of` takes it, as a vector, of
 # `width` features where that is not 0.
 cpdef np.ndarray table_of(object X, str name)
+
 cdef np.ndarray written_out(object x, str name, Py_ssize_t width=*)
 
 # The row with all its zeros: sparse ones become dense, in the buffer, which must fit row.n.
@@ -93,9 +92,6 @@ cdef inline Py_ssize_t place_of(const cf_row *row, Py_ssize_t e) noexcept nogil:
     """The feature of entry e."""
     return row.i32[e] if row.i32 != NULL else row.i64[e] if row.i64 != NULL else e
 
-
-# The one scratch of a round: the row as it is read, what a reading leaves, and what the next call
-# may use again.
 
 @cython.final
 cdef class Forms:

@@ -1,23 +1,116 @@
-# One ridge regression (k = 1): with all of A, which may forget, slide or stay in a ball, or with
-# the diagonal of A. A reading leaves m = w.x and, where a margin wants it, q = x^T A^-1 x (else 0)
-# in s.m and s.q. `look` leaves what only the one who may change the model uses here, for the `take`
-# of the same row that follows it.
+# See _forms.pyx: what other modules cimport.
 
+cimport cython
+cimport numpy as np
 from libc.stdint cimport int64_t, uint8_t
 
-from coactive_fast._table cimport cf_cholesky, cf_past, cf_row
+from coactive_fast._table cimport cf_full, cf_lines, cf_row
+from coactive_fast.learner._engine cimport Model
 from coactive_fast.learner._state cimport State
 from coactive_fast.metric._dual cimport Gram
 from coactive_fast.metric._full cimport Full
-from coactive_fast.metric._ridges cimport Ridges
 from coactive_fast.rows._rows cimport Rows, Scratch
 
+
+cdef class Ridges(Model):
+    # k ridge regressions: A_i = ridge I + sum x x^T over what was taken for i, and w_i. A reading
+    # leaves m_i = w_i.x and q_i = x^T A_i^-1 x in s.m and s.q, and sets s.null where the row is
+    # null in the form's space. `take` is the step w_i += A_i^-1 x (y - m_i) with the new A_i. What
+    # a form cannot do it refuses in words.
+    cdef double ridge
+
+    # exploit: the first of the best m; label: of the best m + sqrt(factor q). A form may leave out
+    # the q of answers that cannot win.
+    cdef int choose(self, Scratch s, double factor) noexcept nogil
+    # After a look (looked: at all answers, whatever s.c holds by now): whether the step of answer
+    # i stays in range; nothing can fail after that.
+    cdef int allows(self, Scratch s, Py_ssize_t i, bint looked) noexcept nogil
+    # What the step of answer i adds to log det A_i: before the step.
+    cdef double gained(self, Scratch s, Py_ssize_t i) noexcept nogil
+    # move: first w_j += s.c_j A_j^-1 x for all j, in the same pass where the form can.
+    cdef void step(self, Scratch s, Py_ssize_t i, double y, bint move) noexcept nogil
+
+
+cdef class Policy(Model):
+    # Decides over ridge regressions and says what they learn towards; hands on all the rest. k, d
+    # and learned are those of the ridges. A family overrides `read`, and `take` (which then ends
+    # with `took`) where it learns towards anything but y.
+    cdef readonly Ridges ridges
+
+    cdef int begin(self, Ridges ridges) except -1
+
+    cdef inline void took(self, Py_ssize_t n) noexcept nogil:
+        """One example of n features more."""
+        self.ridges.count(n)
+        self.count(n)
+
+
+cdef class Lines(Ridges):
+    # One line of memory a feature (cf_lines.h), for rows of any width. Invariants: the lines
+    # d ... room are fresh, so that a feature not yet seen is read from line `room`; answers from k
+    # on do not exist. Second values are there where `fresh`, what was never learned, is not 0.
+    cdef cf_lines core
+    cdef Py_ssize_t room
+    cdef double fresh
+
+    cdef int begin(self, Py_ssize_t k, double fresh) except -1
+    cdef int lay_out(self, Py_ssize_t room, Py_ssize_t k) except -1
+    cdef double first_inverse(self) noexcept
+    cdef void to_inverse(self, Py_ssize_t n, double *second) noexcept
+    cdef void column(self, Py_ssize_t i, bint second, double *out) noexcept
+    cdef np_table(self, bint second)
+    cdef int load_table(self, State state, str name, bint second) except -1
+
+
+@cython.final
+cdef class FullRidges(Ridges):
+    # Invariants. `held` features have memory, in the layout that `held` chose; core[i] is the core
+    # of fulls[i], which keeps A_i, its counts and its logdet in both layouts. All is owned here.
+    # One by one: the core has A_i^-1 too, its pending term is 0 but for that of a run's last
+    # round (`waiting`); the weights of class i are the cf_pad(held) doubles at w + i * w_step.
+    # Eight abreast (cf_octet.h): group g of eight classes has its inverses at b + g * b_step and
+    # its weights at w + g * w_step; the core's own inverse is scratch of its watch.
+    cdef Py_ssize_t held
+    cdef bint abreast
+    cdef bint bounded          # answers that cannot win are not looked at; tests switch it off
+    cdef int kind              # of the step that was allowed last (full_judge)
+    cdef double size           # x.x of that step
+    cdef str precision
+    # Some core is robust: it then has its inverse itself, eight abreast too, and its lane is not used.
+    cdef bint converted
+    cdef list fulls
+    cdef cf_full **core
+    cdef char *waiting
+    cdef double *w
+    cdef double *b
+    cdef double *grown         # eight abreast: log(grown[i]) is not yet in the core's logdet
+    cdef Py_ssize_t w_step, b_step
+    cdef double *scratch       # of fulls[0]
+
+    cdef list fresh(self, Py_ssize_t k, Py_ssize_t n)
+    cdef void look_at_robust(self, Scratch s, Py_ssize_t i) noexcept nogil
+    cdef bint convert(self, Py_ssize_t i) noexcept nogil
+    cdef int allot(self, Py_ssize_t k, Py_ssize_t d, list fulls) except -1
+    cdef void give_back(self) noexcept
+    cdef void load_lane(self, Py_ssize_t i) noexcept nogil
+    cdef void store_lane(self, Py_ssize_t i) noexcept nogil
+    cdef void copy_lane(self, Py_ssize_t i, bint load) noexcept nogil
+    cdef void look_at_group(self, Scratch s, Py_ssize_t g) noexcept nogil
+    cdef void product(self, Scratch s, Py_ssize_t i) noexcept nogil
+    cdef int choose_bounded(self, Scratch s, double factor) noexcept nogil
+    cdef int verdict(self, Scratch s, double q) noexcept nogil
+    cdef void move(self, Scratch s, Py_ssize_t label, double step, bint all) noexcept nogil
+    cdef void update(self, Scratch s, Py_ssize_t i, double q) noexcept nogil
+    cdef double *row_of(self, Scratch s, Py_ssize_t i) noexcept nogil
+    cdef double *weight_at(self, Py_ssize_t i, Py_ssize_t f) noexcept nogil
+    cdef int put_back(self, np.ndarray table, np.ndarray grown) except -1
+    cdef np_grown(self)
+    cdef int look_again(self, Scratch s, Py_ssize_t i) noexcept nogil
 
 # What the rows that are read at once are crossed with: (1, c_1, ..., c_p) (x) row. p = 0: nothing.
 cdef struct Crossed:
     Py_ssize_t p
     const double *c
-
 
 # What has happened to A^-1. Two of these tell whether it is but one update further.
 cdef struct Past:
@@ -47,7 +140,7 @@ cdef class Single(Ridges):
     cdef double aim(self, double m, double y, double *miss) noexcept nogil
     cdef double information(self) noexcept nogil   # log det A - log det(ridge I)
     cdef double left_out(self) noexcept nogil      # what a budget has left out, summed
-    # What learners from rewards want, of the two forms of _regression.pyx. Readings, with a Scratch
+    # What learners from rewards want, of `FullForm` and `DiagonalForm`. Readings, with a Scratch
     # that was fitted (many rows: by fit_rows), of m and q; CF_ENOTPOSITIVE: the inverse is damaged.
     # q NULL: m alone.
     cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil
@@ -83,95 +176,9 @@ cdef class Single(Ridges):
     cdef dict extra(self)                          # what a state tells besides d and learned
     cdef int take_extra(self, State state, Py_ssize_t d) except -1
 
-
-cdef class Moving(Full):
-    pass
-
-
 # The state of a metric as it is once the pending term is in the inverse: whether a reading has
 # already brought it there must not show.
 cdef dict settled(Full metric)
-
-
-cdef class FullRidge(Single):
-    # A = past.scale times what `metric` holds, w = A^-1 b. Forgetting multiplies A as a whole but
-    # for the examples at which the regulariser is filled up (cf_past.h).
-    # Reading and learning one x share one fused pass of the triangle: `look` leaves v = A^-1 x (of
-    # the metric) and `quad` for `take`.
-    # A refused row must leave the past as it was. Forgetting is undone by `past` and the metric's
-    # ridge alone, unless the metric itself changes: it is then copied to `saved` first, w behind it
-    # (NULL until an example is to be forgotten: nobody else needs that memory). `period`: of the
-    # renewals under the present f; 0: not known.
-    cdef cf_past past
-    cdef str precision
-    cdef Full metric
-    cdef double *memory        # owned; those that follow point into it
-    cdef double *w             # cf_pad(d); w and w_next change places
-    cdef double *w_next
-    cdef double *v
-    cdef double *unit          # zeros but for a moment
-    cdef double *work          # scratch of the metric
-    cdef double quad           # x^T (A / scale)^-1 x of the last look
-    cdef double *saved
-    cdef int64_t period
-
-    cdef Full new_metric(self, Py_ssize_t n)
-    cdef bint touches_metric(self) noexcept nogil
-    cdef int propose(self, const double *x) noexcept nogil
-    cdef int accept(self, const double *x, double weight, double miss, double *w) noexcept nogil
-    cdef int learn(self, const double *x, double y, double m) noexcept nogil
-    cdef int fade(self, const double *x, double *m) noexcept nogil
-    cdef void fill_up(self, double *added) noexcept nogil
-
-
-cdef class WindowRidge(FullRidge):
-    # The last `window` examples stand in a ring; b = sum of y x over them. Every `period` losses,
-    # and where a loss would cost digits, all is made anew from the ring.
-    cdef Py_ssize_t window
-    cdef double *ring          # window rows of cf_pad(d), owned
-    cdef double *label
-    cdef Py_ssize_t oldest, held
-    cdef Py_ssize_t losses     # since all was made anew
-
-    cdef void keep(self, const double *x, double y) noexcept nogil
-    cdef void drop_oldest(self) noexcept nogil
-    cdef void lose_oldest(self) noexcept nogil
-    cdef void rebuild(self) noexcept nogil
-    cdef void restart(self) noexcept nogil
-    cdef void learn_again(self) noexcept nogil
-
-
-cdef class BallRidge(WindowRidge):
-    # w is projected onto the unit ball in the norm of A after each step. With a window (0: none) all
-    # is made anew from the ring once that is full, as if no other example had come: the metric
-    # changes places with `spare`, and again where the example is refused; w is copied to `w_spare`.
-    cdef double lam            # the last multiplier: where the next search begins
-    cdef Full spare
-    cdef double *w_spare
-
-    cdef int replay(self, const double *x, double y) noexcept nogil
-    cdef int again(self, const double *x, double y) noexcept nogil
-    cdef void change_places(self) noexcept nogil
-
-
-cdef class DiagonalRidge(Single):
-    # Not lazy: a is the diagonal of A, sums = sum ln(a / ridge). Lazy, from the first time that it
-    # forgets: A = ridge I + scale diag(a), so that an example changes `scale` for all features and
-    # a for its own ones alone.
-    cdef bint projected, lazy
-    cdef double scale, sums
-    cdef double *a             # d, owned; those that follow are in the same block
-    cdef double *w
-    cdef double *a_next
-    cdef double *w_next
-    cdef double *room
-
-    cdef const double *now(self, const cf_row *x, double scale, double *room) noexcept nogil
-    cdef bint to_excess(self, const cf_row *x, double scale, double c) noexcept nogil
-    cdef void fade(self, double scale) noexcept nogil
-    cdef int project(self, const cf_row *x) noexcept nogil
-    cdef double growth(self, const cf_row *x) noexcept nogil
-
 
 # 1 / (1 + exp(-m)).
 cdef double sigmoid(double m) noexcept nogil
@@ -179,9 +186,6 @@ cdef double sigmoid(double m) noexcept nogil
 # m = w.x; refused where x.x overflows, whatever w is.
 cdef int linear(const cf_row *x, const double *w, double *m) noexcept nogil
 
-
-# One ridge regression in the feature space of a kernel: the dual form, with all rows, a window or a
-# budget, and one factor that serves many topics.
 
 cdef class DualRidge(Single):
     # With M = ridge I + G = L L^T over the examples kept: u = L^-1 k, w.x = u.c with c = L^-1 y,
@@ -214,45 +218,6 @@ cdef class DualRidge(Single):
     cdef void expire(self) noexcept nogil
 
 
-cdef class DualBall(DualRidge):
-    # w is projected onto the unit ball of the span of the rows kept after each step. c is L^T beta,
-    # w = sum beta_s phi(x_s): what a reading needs, and what the step appends to, projected or not.
-    cdef double *next          # c to be; owned, with what follows in the same block
-    cdef double *turn          # scratch of a product
-    cdef double *row           # a row of L
-    cdef double *krylov        # `steps` + 1 vectors of `stride` doubles, and 6 steps more
-    cdef Py_ssize_t steps
-
-    cdef Py_ssize_t krylov_size(self, Py_ssize_t n, Py_ssize_t steps) noexcept nogil
-    cdef int into_ball(self, const cf_cholesky *l, const double *u, double pivot,
-                       double *e) noexcept nogil
-    cdef double square(self, const cf_cholesky *l, const double *u, double pivot,
-                       const double *e) noexcept nogil
-    cdef void product(self, const cf_cholesky *l, const double *u, double pivot, const double *v,
-                      double *out) noexcept nogil
-    cdef int project(self, const cf_cholesky *l, const double *u, double pivot, double *e,
-                     double *krylov, Py_ssize_t steps) noexcept nogil
-
-
-cdef class BudgetRidge(DualRidge):
-    # At most `budget` examples are kept, as a dictionary; the others count through what the
-    # dictionary can say of them. `gram` has ridge 0; `inner` is A and `w` the weights in the
-    # coordinates of the dictionary, unused ones still at ridge and 0.
-    cdef Py_ssize_t budget
-    cdef double tolerance
-    cdef double missed         # sum of the squared distances of what was not kept
-    cdef Full inner
-    cdef double *memory        # owned; those that follow point into it
-    cdef double *w             # cf_pad(budget); w and w_next change places
-    cdef double *w_next
-    cdef double *v
-    cdef double *z             # u, zero beyond
-    cdef double *work
-
-    cdef void within(self, const double *u, double *z, double *v, double *rest,
-                     double *q) noexcept nogil
-
-
 cdef class TopicRidge(DualRidge):
     # Many topics that learn the same rows: one factor; c of topic k in row k of `all_c`, `row`
     # doubles each. The y and c of DualRidge itself are not used.
@@ -263,3 +228,8 @@ cdef class TopicRidge(DualRidge):
 
     cdef int margins(self, double q, double *out) noexcept nogil
     cdef int take_all(self, Scratch s, const uint8_t *y) noexcept nogil
+
+# m = w.x of all rows, and x.x; both with the bits of `dot`, in whatever form they come.
+cdef int read_means(Rows X, const double *w, Scratch s, double *m) noexcept nogil
+
+cdef int read_squares(Rows X, Scratch s, double *square) noexcept nogil

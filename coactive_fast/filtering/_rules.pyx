@@ -1,31 +1,323 @@
-"""The engine of a filter, and whole streams through it; see _engine.pxd."""
+"""How filters decide and learn, their engines and runs (DEFINITIONS 4)."""
 
 import copy
 
 import numpy
 
+cimport cython
 cimport numpy as np
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int64_t, uint8_t
-from libc.string cimport memset
+from libc.math cimport INFINITY, copysign, fabs, sqrt
+from libc.stddef cimport size_t
+from libc.stdint cimport uint8_t
+from libc.string cimport memcpy, memset
 
 from coactive_fast._arrays cimport (
-    as_flag, as_number, as_vector, data_of, new_vector, refuse, refuse_non_finite,
+    as_flag, as_number, as_vector, data_of, new_doubles, new_vector, refuse, refuse_non_finite,
 )
-from coactive_fast._table cimport CF_ENOMEM, CF_OK, cf_get_table, cf_row, cf_table
-from coactive_fast.filtering._fit cimport Fit
-from coactive_fast.filtering._policy cimport COIN, Tally
+from coactive_fast._table cimport (
+    CF_ENOMEM, CF_ENONFINITE, cf_get_library, cf_get_table, cf_library, cf_row, cf_table,
+)
 from coactive_fast.learner._engine cimport BUSY, Engine, look
 from coactive_fast.learner._run cimport MORE, RowRun
-from coactive_fast.learner._state cimport State
-from coactive_fast.metric._single cimport Single
-from coactive_fast.rows._rows cimport RowBuffer, rows_of
+from coactive_fast.learner._state cimport vector_of
+from coactive_fast.metric._forms cimport Single, TopicRidge, linear
+from coactive_fast.rows._rows cimport RowBuffer, Rows, place_of, rows_of
 
 from coactive_fast.filtering._history import history_of
 
 np.import_array()
 
 cdef const cf_table *K = cf_get_table()
+cdef const cf_library *L = cf_get_library()
+KINDS = {"falling": FALLING, "ucb": UPPER, "dgs": TEACHER, "bbq": NOVEL, "sign": SIGN,
+         "coin": COIN}
+
+
+cdef class Rule:
+    """A rule and its parameters.
+
+    Parameters
+    ----------
+    kind : {"falling", "ucb", "dgs", "bbq", "sign", "coin"}
+    tau : float
+        The margin from which on all is forwarded.
+    scale, delta, width, power, explore : float
+        Of the rules "falling"; "ucb" and "dgs" (both `delta` and `width`); "bbq"; "coin". A
+        `width` or `explore` below 0 stands for that of the theory and that of the round.
+    floor : float
+        The share of rounds forwarded while nothing relevant was learned.
+    """
+
+    def __init__(self, kind, *, double tau=0.0, double scale=0.0, double delta=0.5,
+                 double width=-1.0, double power=0.5, double explore=0.0, double floor=0.0):
+        self.kind, self.tau, self.scale, self.delta = KINDS[kind], tau, scale, delta
+        self.width, self.power, self.explore, self.floor = width, power, explore, floor
+        self.counts = floor > 0.0 or self.kind == TEACHER
+
+    cdef double limit(self, Model model, Tally *tally) noexcept nogil:
+        if self.kind == SIGN or self.kind == COIN:
+            return self.tau
+        if model.learned == 0:
+            return -INFINITY
+        if self.kind == NOVEL:
+            return self.tau
+        if self.kind == FALLING:
+            return -(sqrt(self.scale * K.log_one(<double>(tally.rounds + 1)) / model.learned)
+                     - self.tau)
+        return -self.half_width(model, tally)
+
+    cdef double half_width(self, Model model, Tally *tally) noexcept nogil:
+        """What multiplies sqrt(q) where the width of x counts."""
+        cdef double t = <double>(tally.rounds + 1)
+        if self.kind == UPPER:
+            if self.width >= 0.0:
+                return self.width
+            return (sqrt(max((<Single>model).information(), 0.0) - 2.0 * K.log_one(self.delta))
+                    + 1.0)
+        if self.width >= 0.0:
+            return self.width * sqrt(K.log_one(1.0 + t))
+        return sqrt(1.0 + 4.0 * tally.known + 36.0 * (K.log_one(t) - K.log_one(self.delta)))
+
+    cdef double coin(self, int64_t rounds) noexcept nogil:
+        """p of the round to come."""
+        cdef double root
+        if self.explore >= 0.0:
+            return self.explore
+        root = 1.0 / sqrt(<double>(rounds + 1))
+        return min(0.5, 0.5 * (1.0 + root) * root)
+
+    cdef bint decide(self, Model model, Tally *tally, bitgen_t *bits, double m,
+                     double q) noexcept nogil:
+        cdef double limit = self.limit(model, tally), t
+        if (self.kind == UPPER or self.kind == TEACHER) and model.learned:
+            if m - self.tau >= sqrt(q) * limit:
+                return True
+        elif m / (1.0 + q) >= limit:
+            return True
+        if self.kind == COIN:
+            return bits.next_double(bits.state) < self.coin(tally.rounds)
+        t = <double>(tally.rounds + 1)
+        if self.kind == NOVEL and q / (1.0 + q) > K.exp_one(-self.power * K.log_one(t)):
+            return True
+        return (self.floor > 0.0 and tally.relevant == 0
+                and <double>model.learned < self.floor * t)
+
+    cdef double target(self, double m, double q, double y) noexcept nogil:
+        """DGS first moves w to the nearest one (in the norm of A) of which |w.x| <= 1; what is
+        learned then is the step from w itself towards another target."""
+        if self.kind != TEACHER or not fabs(m) > 1.0 or not q > 0.0:
+            return y
+        return y - (m - copysign(1.0, m)) / q
+
+    cdef dict told(self, Tally *tally):
+        """What only some rules go by is told by those, and where there is any of it."""
+        cdef dict found = {"rounds": tally.rounds}
+        if tally.relevant or self.floor > 0.0:
+            found["relevant"] = tally.relevant
+        if tally.known or self.kind == TEACHER:
+            found["known"] = tally.known
+        return found
+
+    cdef int read(self, State state, int64_t learned, Tally *tally) except -1:
+        tally.rounds, tally.relevant, tally.known = state.count("rounds"), 0, 0.0
+        if self.floor > 0.0 or state.has("relevant"):
+            tally.relevant = state.count("relevant", 0, learned)
+        if self.kind == TEACHER or state.has("known"):
+            tally.known = state.number("known", 0.0, learned)
+        return 0
+
+
+cdef class Share(Single):
+    """The share of relevant labels, less one half."""
+
+    cdef int64_t relevant
+
+    cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
+        return 1.0
+
+    cdef int read(self, Scratch s) noexcept nogil:
+        s.q[0] = 0.0
+        s.m[0] = <double>self.relevant / self.learned - 0.5 if self.learned else 0.0
+        return CF_OK
+
+    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+        self.relevant += y > 0.0
+        self.learned += 1
+        return CF_OK
+
+    cdef dict extra(self):
+        return {"relevant": self.relevant}
+
+    cdef int take_extra(self, State state, Py_ssize_t d) except -1:
+        self.relevant, self.d = state.count("relevant", 0, self.learned), d
+        return 0
+
+
+cdef class Perceptron(Single):
+    """w += y x on a mistake."""
+
+    cdef double *w             # d, owned
+    cdef double *next          # room for the entries of one row
+
+    def __dealloc__(self):
+        L.free(self.w)
+
+    cdef int start(self, Py_ssize_t n) except -1:
+        self.w = new_doubles(2, n, f"the weights of {n} features")
+        self.next = self.w + n
+        return 0
+
+    cdef int read(self, Scratch s) noexcept nogil:
+        s.m[0] = s.q[0] = 0.0
+        return linear(&s.row, self.w, s.m) if self.d else CF_OK
+
+    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+        cdef Py_ssize_t e
+        if (s.m[0] >= 0.0) != (y > 0.0):
+            for e in range(s.row.nnz):
+                self.next[e] = self.w[place_of(&s.row, e)] + y * s.row.value[e]
+            if not K.all_finite(s.row.nnz, self.next):
+                return CF_ENONFINITE
+            K.ridge_place(&s.row, self.next, self.w)
+        self.learned += 1
+        return CF_OK
+
+    cdef dict extra(self):
+        return {"w": vector_of(self.w, self.d)}
+
+    cdef int take_extra(self, State state, Py_ssize_t d) except -1:
+        state.vector("w", d)  # vouches for d before memory is taken
+        self.know(d)
+        return state.load("w", d, self.w)
+
+
+cdef class Fit:
+    """Isotonic regression of the labels learned on their margins (pool adjacent violators: Ayer,
+    Brunk, Ewing, Reid and Silverman, "An empirical distribution function for sampling with
+    incomplete information", 1955), linear between its knots and constant beyond.
+
+    An example is noted in O(1), 16 bytes; the fit is made when it is asked for (32 bytes more).
+    """
+
+    def __dealloc__(self):
+        L.free(self.margin)
+        L.free(self.knot)
+
+    cdef bint has_room(self) noexcept nogil:
+        return self.n < self.room
+
+    cdef int make_room(self) except -1:
+        if self.n < self.room:
+            return 0
+        return self.take_room(self.room + self.room // 2 + 64)
+
+    cdef int take_room(self, Py_ssize_t room) except -1:
+        cdef double *block = new_doubles(2, room, f"the margins of {room} learned examples")
+        if self.n:
+            memcpy(block, self.margin, <size_t>self.n * sizeof(double))
+            memcpy(block + room, self.label, <size_t>self.n * sizeof(double))
+        L.free(self.margin)
+        self.margin, self.label, self.room = block, block + room, room
+        return 0
+
+    cdef void add(self, double margin, bint relevant) noexcept nogil:
+        self.margin[self.n], self.label[self.n] = margin, 1.0 if relevant else 0.0
+        self.n += 1
+
+    cdef void clear(self) noexcept:
+        self.n = self.fitted = self.knots = 0
+
+    # --- the fit ------------------------------------------------------------------------------
+
+    cdef int refresh(self) except -1:
+        cdef np.ndarray margins, labels
+        cdef double *block
+        if self.fitted == self.n:
+            return 0
+        if self.knot_room < self.n:
+            block = new_doubles(4, self.room, f"the fit of {self.n} learned examples")
+            L.free(self.knot)
+            self.knot, self.value, self.knot_room = block, block + self.room, self.room
+            self.weight, self.span = block + 2 * self.room, block + 3 * self.room
+        margins, labels = vector_of(self.margin, self.n), vector_of(self.label, self.n)
+        order = numpy.argsort(margins, kind="stable")  # O(n) where all but the last are in order
+        margins, labels = margins[order], labels[order]
+        memcpy(self.margin, data_of(margins), <size_t>self.n * sizeof(double))
+        memcpy(self.label, data_of(labels), <size_t>self.n * sizeof(double))
+        with nogil:
+            self.pool()
+        self.fitted = self.n
+        return 0
+
+    cdef void pool(self) noexcept nogil:
+        """Equal margins are one knot; where the mean of a pool of knots is not above that of the
+        one before, the two become one. Pools stand at the front of value (sums), weight and span
+        (knots), and are then written out from the back."""
+        cdef Py_ssize_t i, k = 0, last = -1
+        cdef double mean
+        for i in range(self.n):
+            if k and self.knot[k - 1] == self.margin[i]:
+                self.value[k - 1] += self.label[i]
+                self.weight[k - 1] += 1.0
+            else:
+                self.knot[k], self.value[k], self.weight[k] = self.margin[i], self.label[i], 1.0
+                k += 1
+        self.knots = k
+        for i in range(k):
+            last += 1
+            self.value[last], self.weight[last] = self.value[i], self.weight[i]
+            self.span[last] = 1.0
+            while last and (self.value[last - 1] * self.weight[last]
+                            >= self.value[last] * self.weight[last - 1]):
+                last -= 1
+                self.value[last] += self.value[last + 1]
+                self.weight[last] += self.weight[last + 1]
+                self.span[last] += self.span[last + 1]
+        while last >= 0:
+            mean = self.value[last] / self.weight[last]
+            for i in range(<Py_ssize_t>self.span[last]):
+                k -= 1
+                self.value[k] = mean
+            last -= 1
+
+    cdef double at(self, double margin) noexcept nogil:
+        cdef Py_ssize_t low = 0, high = self.knots - 1, middle
+        cdef double part
+        if high < 0:
+            return min(max((1.0 + margin) / 2.0, 0.0), 1.0)
+        if margin <= self.knot[0]:
+            return self.value[0]
+        if margin >= self.knot[high]:
+            return self.value[high]
+        while high - low > 1:  # knot[low] < margin < knot[high], or it is one of the two
+            middle = (low + high) // 2
+            if self.knot[middle] <= margin:
+                low = middle
+            else:
+                high = middle
+        part = (margin - self.knot[low]) / (self.knot[high] - self.knot[low])
+        return self.value[low] + part * (self.value[high] - self.value[low])
+
+    # --- state --------------------------------------------------------------------------------
+
+    cdef dict told(self):
+        """In the order of the margins, so that a reading before does not show."""
+        cdef np.ndarray margins = vector_of(self.margin, self.n)
+        cdef np.ndarray labels = vector_of(self.label, self.n)
+        order = numpy.lexsort((labels, margins))
+        return {"margins": margins[order], "relevant": labels[order].astype(numpy.int64)}
+
+    @staticmethod
+    cdef Fit restored(State state, Py_ssize_t learned):
+        cdef Fit fit = Fit()
+        cdef np.ndarray margins = state.vector("margins", learned)
+        cdef np.ndarray labels = state.counts("relevant", learned, 0, 1)
+        cdef Py_ssize_t i
+        fit.take_room(learned + 64)
+        for i in range(learned):
+            fit.add(data_of(margins)[i], (<const int64_t *>np.PyArray_DATA(labels))[i])
+        return fit
 
 cdef enum:
     AHEAD = 48       # rows looked at ahead, at the most
@@ -275,6 +567,12 @@ cdef class TastingEngine(FilterEngine):
         Whether both are those of this package's filters.
     """
 
+    # A coin over a classifier of the user's; the model of this engine does nothing but count what
+    # was learned. `compiled`: margin and learn of the classifier are those of this package.
+    cdef object given
+    cdef readonly object classifier
+    cdef bint compiled
+
     def __init__(self, given, Rule rule, Chance chance, bint compiled):
         FilterEngine.__init__(self, Model, rule, chance)
         self.given, self.classifier, self.compiled = given, copy.deepcopy(given), compiled
@@ -357,6 +655,7 @@ cdef class TastingEngine(FilterEngine):
 # --- whole streams ----------------------------------------------------------------------------
 
 
+@cython.final
 cdef class Stream:
     """Checked rows.
 
@@ -366,6 +665,10 @@ cdef class Stream:
     name : str
         What they are called where they are refused.
     """
+
+    # Checked rows, which several runs may read at once.
+    cdef Rows rows
+    cdef object given          # as they came
 
     def __init__(self, X, str name="X"):
         self.rows, self.given = rows_of(X, name), X
@@ -397,6 +700,7 @@ cdef class Stream:
         return out
 
 
+@cython.final
 cdef class FilterRun(RowRun):
     """One stream for one filter: what was decided, and how far it is.
 
@@ -411,6 +715,23 @@ cdef class FilterRun(RowRun):
     teaching : bool
         Whether the rows are learned, every one, without rounds.
     """
+
+    cdef Stream stream
+    cdef object table          # the rows for loops that are Python's, made when there is one
+    cdef np.ndarray relevant, forwarded, margins, projection
+    cdef bint full
+    cdef bint teaching         # rows are learned, no rounds played
+    cdef bint decided          # the round `done` was decided, but is not over
+    cdef bint over             # it is a call of Python's, and is over
+    # Of the engine's coin: the generator at the last `begin`, how often rounds that are over have
+    # drawn since, and whether the round `done` has.
+    cdef object before
+    cdef Py_ssize_t tosses
+    cdef bint tossed
+    cdef FilterEngine target   # whose model is at work; None: the rounds are calls of Python's
+    cdef bint unknown          # that model did not know its dimension
+    cdef Py_ssize_t base       # the first row of those looked at ahead
+    cdef Py_ssize_t ready      # how many they are
 
     def __init__(self, Stream stream, relevant, bint full, projection=None, bint teaching=False):
         self.stream, self.projection, self.teaching = stream, projection, teaching
@@ -556,6 +877,7 @@ cdef class FilterRun(RowRun):
         return self.target.fail(status, f"x = X[{self.done}]")
 
 
+@cython.final
 cdef class TopicsRun(RowRun):
     """One stream for all topics, whose filters learn every row: one factor serves them.
 
@@ -568,6 +890,12 @@ cdef class TopicsRun(RowRun):
     tau : float
         The threshold.
     """
+
+    cdef np.ndarray relevant, margins
+    cdef double tau
+    cdef TopicRidge topics
+    cdef Py_ssize_t base, ready
+    cdef bint decided
 
     def __init__(self, Stream stream, relevant, TopicRidge model, double tau):
         self.take_rows(stream.rows, 1, False)

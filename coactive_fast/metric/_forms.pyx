@@ -1,0 +1,3488 @@
+"""Ridge regressions in every form, behind one protocol: k answers over d features.
+
+The k forms (`Ridges`) serve the classifiers, those of one answer (`Single`) filters and rewards;
+`FullForm` and `DiagonalForm` read many candidate rows at once and say what a `Catalogue` bounds.
+"""
+
+import numpy
+
+from libc.float cimport DBL_MAX, DBL_MIN
+from libc.math cimport INFINITY, fabs, sqrt
+from libc.stddef cimport ptrdiff_t, size_t
+from libc.string cimport memcpy, memset
+
+from coactive_fast._arrays cimport data_of, new_doubles, new_vector, refuse
+from coactive_fast._table cimport (
+    CF_ENOCONVERGE, CF_ENOMEM, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_EVALUE, CF_FULL_AUTO,
+    CF_FULL_NOTHING, CF_FULL_ROBUST, CF_OK, CF_STEP_PRINTED, CF_STEP_RESIDUAL, CF_STEP_VARIANCE,
+    cf_cholesky, cf_cholesky_at, cf_full_factor, cf_get_library, cf_get_table, cf_library,
+    cf_newton, cf_pad, cf_panels_size, cf_past, cf_table, cf_triangle, cf_triangle_row,
+)
+from coactive_fast.learner._state cimport opened, table_from, vector_of
+from coactive_fast.metric._base cimport code_of
+from coactive_fast.metric._dual cimport MOST_OWN, KEPT_SPARSE, Errors, Kept, refuse_own
+from coactive_fast.rows._rows cimport DOUBLES, SPARSE, place_of, write_out
+
+from coactive_fast._memory import refuse_beyond_limit
+
+np.import_array()
+
+cdef const cf_table *K = cf_get_table()
+cdef const cf_library *L = cf_get_library()
+cdef double FAR = 1e150  # no single step moves a weight farther
+
+
+# Whether a step with this m and q stays in range: |v_j| / (1 + q) <= 1 / (2 sqrt ridge).
+cdef bint in_range(double m, double q, double ridge) noexcept nogil:
+    """Written so that NaN fails."""
+    return q >= 0.0 and q <= DBL_MAX and abs(m) + 1.0 <= FAR * sqrt(ridge)
+
+
+# Counts of a model as every state has them, and the way back: k, d and learned, checked.
+cdef dict told_counts(Model model):
+    return {"k": model.k, "d": model.d, "rounds": model.learned}
+
+
+cdef int restore_counts(Model model, State state) except -1:
+    """The table of weights, where there is one, vouches for k and d before memory is taken."""
+    cdef Py_ssize_t k = state.count("k", 1), d = state.count("d")
+    cdef int64_t learned = state.count("rounds")
+    if k < model.k:
+        state.refuse("k", f">= {model.k}", k)
+    if (d == 0) != (learned == 0):
+        raise ValueError("d and rounds of the state do not go together")
+    if state.has("classes") and not state.has("weights"):
+        state.parts("classes", k)
+    else:
+        state.table("weights", k, d)
+    if k > model.k:
+        model.widen(k)
+    if d:
+        model.know(d)
+    model.d, model.learned = d, learned
+    return 0
+
+
+cdef class Ridges(Model):
+    cdef int choose(self, Scratch s, double factor) noexcept nogil:
+        cdef int status = self.look(s)
+        if status != CF_OK:
+            return status
+        s.exploit = K.best_label(self.k, s.m)
+        s.label = K.bold_label(self.k, s.m, s.q, factor)
+        return CF_OK if s.exploit >= 0 and s.label >= 0 else CF_ENONFINITE
+
+    cdef int allows(self, Scratch s, Py_ssize_t i, bint looked) noexcept nogil:
+        return CF_OK if in_range(s.m[i], s.q[i], self.ridge) else CF_ENONFINITE
+
+    cdef double gained(self, Scratch s, Py_ssize_t i) noexcept nogil:
+        return K.log1p_one(s.q[i])
+
+    cdef void step(self, Scratch s, Py_ssize_t i, double y, bint move) noexcept nogil:
+        pass
+
+    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+        cdef int status = CF_OK if s.null else self.allows(s, i, False)
+        if status == CF_OK:
+            if not s.null:
+                self.step(s, i, y, False)
+            self.count(s.row.n)
+        return status
+
+
+cdef class Policy(Model):
+    cdef int begin(self, Ridges ridges) except -1:
+        self.ridges, self.k = ridges, ridges.k
+        return 0
+
+    cdef int fit(self, Scratch s) except -1:
+        return self.ridges.fit(s)
+
+    cdef int know(self, Py_ssize_t n) except -1:
+        self.ridges.most = self.most
+        return self.ridges.know(n)
+
+    cdef int widen(self, Py_ssize_t k) except -1:
+        self.ridges.widen(k)
+        self.k = k
+        return 0
+
+    cdef int adopt(self, Model other) except -1:
+        self.ridges.adopt((<Policy?>other).ridges)
+        return Model.adopt(self, other)
+
+    cdef int make_room(self, Scratch s) except -1:
+        return self.ridges.make_room(s)
+
+    cdef int raise_error(self, int status) except -1:
+        return self.ridges.raise_error(status)
+
+    cdef dict told(self):
+        return self.ridges.told()
+
+    cdef int restore(self, State state) except -1:
+        self.ridges.restore(state)
+        self.k, self.d, self.learned = self.ridges.k, self.ridges.d, self.ridges.learned
+        return 0
+
+    cdef np_weights(self):
+        return self.ridges.np_weights()
+
+    cdef np_inverse(self, Py_ssize_t i):
+        return self.ridges.np_inverse(i)
+
+    cdef np_information(self):
+        return self.ridges.np_information()
+
+    cdef dict health(self):
+        return self.ridges.health()
+
+    cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
+        return self.ridges.cost(nnz)
+
+    cdef void prepare(self, Scratch s) noexcept nogil:
+        self.ridges.prepare(s)
+
+    cdef int read_scores(self, Scratch s) noexcept nogil:
+        return self.ridges.read_scores(s)
+
+    cdef int look_at(self, Scratch s, Py_ssize_t i) noexcept nogil:
+        return CF_OK if s.null else self.ridges.look_at(s, i)
+
+    cdef int repair(self, Scratch s) noexcept nogil:
+        return self.ridges.repair(s)
+
+    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+        cdef int status = self.ridges.take(s, i, y)
+        if status == CF_OK:
+            self.count(s.row.n)
+        return status
+
+    cdef bint has_room(self, Scratch s) noexcept nogil:
+        return self.ridges.has_room(s)
+
+    cdef void settle(self) noexcept nogil:
+        self.ridges.settle()
+
+
+# --- one line a feature -----------------------------------------------------------------------
+
+
+cdef class Lines(Ridges):
+    def __dealloc__(self):
+        L.free(self.core.data)
+
+    cdef int begin(self, Py_ssize_t k, double fresh) except -1:
+        self.fresh = fresh
+        return self.lay_out(0, k)
+
+    cdef int lay_out(self, Py_ssize_t room, Py_ssize_t k) except -1:
+        """New memory for so many features and answers with what is there already."""
+        cdef Py_ssize_t values = 2 * k if self.fresh != 0.0 else k, f, i
+        cdef cf_lines core
+        core.k, core.stride = k, cf_pad(values)
+        core.second = k if self.fresh != 0.0 else 0
+        # a fresh line behind the last, and one that a whole vector may read
+        core.data = new_doubles(room + 2, core.stride, f"{room} features of {k} classes")
+        if core.second:
+            for f in range(room + 1):
+                for i in range(k):
+                    core.data[f * core.stride + core.second + i] = self.fresh
+        for f in range(min(self.d, room)):
+            copy_line(&self.core, f, &core)
+        L.free(self.core.data)
+        self.core, self.room, self.k = core, room, k
+        return 0
+
+    cdef int know(self, Py_ssize_t n) except -1:
+        cdef Py_ssize_t room = n
+        if n <= self.room:
+            return 0
+        if self.most:
+            room = max(n, min(self.most, self.room + self.room // 2))
+        return self.lay_out(room, self.k)
+
+    cdef int widen(self, Py_ssize_t k) except -1:
+        return self.lay_out(self.room, k)
+
+    # --- reading ------------------------------------------------------------------------------
+
+    cdef int fit(self, Scratch s) except -1:
+        if s.row.n > self.room:
+            s.view.fit(s.row.nnz)
+        return s.fit(self.k, 0)
+
+    cdef void prepare(self, Scratch s) noexcept nogil:
+        """Features without a line are read from the fresh one."""
+        cdef Py_ssize_t e, nnz = s.row.nnz
+        if s.row.n <= self.room or (nnz and place_of(&s.row, nnz - 1) < self.room):
+            return
+        for e in range(nnz):
+            s.view.place[e] = min(place_of(&s.row, e), self.room)
+        s.row.i32, s.row.i64 = NULL, s.view.place
+
+    cdef int read_scores(self, Scratch s) noexcept nogil:
+        K.lines_scores(&self.core, &s.row, s.next, s.m)
+        return CF_OK
+
+    # --- arrays and states --------------------------------------------------------------------
+
+    cdef void column(self, Py_ssize_t i, bint second, double *out) noexcept:
+        """What answer i has of each feature."""
+        cdef Py_ssize_t f
+        cdef const double *at = self.core.data + i + (self.core.second if second else 0)
+        for f in range(self.d):
+            out[f] = at[f * self.core.stride]
+
+    cdef np_table(self, bint second):
+        cdef np.ndarray out = <np.ndarray>numpy.empty((self.k, self.d))
+        cdef Py_ssize_t i
+        for i in range(self.k):
+            self.column(i, second, data_of(out) + i * self.d)
+        return out
+
+    cdef np_weights(self):
+        return self.np_table(False)
+
+    cdef double first_inverse(self) noexcept:
+        return self.fresh
+
+    cdef void to_inverse(self, Py_ssize_t n, double *second) noexcept:
+        """Second values to inverse variances, in place."""
+        pass
+
+    cdef np_inverse(self, Py_ssize_t i):
+        cdef np.ndarray out = new_vector(self.d)
+        self.column(i, True, data_of(out))
+        self.to_inverse(self.d, data_of(out))
+        return out
+
+    cdef np_information(self):
+        """-sum log(inverse / its first value)."""
+        cdef np.ndarray out = <np.ndarray>numpy.zeros(self.k), one
+        cdef Py_ssize_t i, f
+        for i in range(self.k):
+            one = <np.ndarray>self.np_inverse(i)
+            for f in range(self.d):
+                data_of(one)[f] /= self.first_inverse()
+            K.log_many(self.d, data_of(one), data_of(one))
+            data_of(out)[i] = 0.0 - float(one.sum())
+        return out
+
+    cdef dict told(self):
+        cdef dict found = {**told_counts(self), "weights": self.np_weights()}
+        if self.core.second:
+            found["second"] = self.np_table(True)
+        return found
+
+    cdef int restore(self, State state) except -1:
+        restore_counts(self, state)
+        self.load_table(state, "weights", False)
+        if self.core.second:
+            self.load_table(state, "second", True)
+        return 0
+
+    cdef int load_table(self, State state, str name, bint second) except -1:
+        cdef np.ndarray table = state.table(name, self.k, self.d)
+        cdef Py_ssize_t f, i
+        cdef double *at = self.core.data + (self.core.second if second else 0)
+        if second and self.d and not (<object>table).min() > 0.0:
+            state.refuse(name, "> 0")
+        for f in range(self.d):
+            for i in range(self.k):
+                at[f * self.core.stride + i] = data_of(table)[i * self.d + f]
+        return 0
+
+
+cdef void copy_line(const cf_lines *old, Py_ssize_t f, const cf_lines *new) noexcept nogil:
+    cdef size_t size = <size_t>min(old.k, new.k) * sizeof(double)
+    cdef const double *source = old.data + f * old.stride
+    cdef double *target = new.data + f * new.stride
+    memcpy(target, source, size)
+    if new.second:
+        memcpy(target + new.second, source + old.second, size)
+
+
+cdef class DiagonalRidges(Lines):
+    """k ridge regressions that keep the diagonals only.
+
+    Parameters
+    ----------
+    k : int
+    ridge : float
+    printed : bool
+        The step of the paper's print, each feature by itself; else that of the full matrix taken
+        from its diagonal.
+    """
+
+    # Only the diagonals of the A_i; the second value is that of A_i^-1.
+    cdef bint printed              # the step as the paper prints it
+
+    def __init__(self, Py_ssize_t k, double ridge, bint printed=False):
+        self.ridge, self.printed = ridge, printed
+        self.begin(k, 1.0 / ridge)
+
+    cdef int adopt(self, Model other) except -1:
+        self.printed = (<DiagonalRidges?>other).printed
+        return Lines.adopt(self, other)
+
+    cdef int read(self, Scratch s) noexcept nogil:
+        K.lines_read(&self.core, &s.row, s.next, s.m, s.q)
+        return CF_OK
+
+    cdef int look_at(self, Scratch s, Py_ssize_t i) noexcept nogil:
+        K.lines_read_one(&self.core, &s.row, i, s.m + i, s.q + i)
+        return CF_OK
+
+    cdef double gained(self, Scratch s, Py_ssize_t i) noexcept nogil:
+        """sum log(1 + x_r^2 / a_r), products of whose terms spare logarithms."""
+        cdef const double *inverse = self.core.data + self.core.second + i
+        cdef double product = 1.0, sum = 0.0, x
+        cdef Py_ssize_t e
+        for e in range(s.row.nnz):
+            x = s.row.value[e]
+            product *= 1.0 + x * x * inverse[place_of(&s.row, e) * self.core.stride]
+            if product > 1e100:
+                sum += K.log_one(product)
+                product = 1.0
+        return sum + K.log_one(product)
+
+    cdef void step(self, Scratch s, Py_ssize_t i, double y, bint move) noexcept nogil:
+        cdef double gain = y if self.printed else (y - s.m[i]) / (1.0 + s.q[i])
+        cdef int mode = CF_STEP_PRINTED if self.printed else CF_STEP_RESIDUAL
+        if not move:
+            K.lines_step(&self.core, &s.row, i, gain, mode)
+            return
+        if not self.printed:  # one pass for both moves
+            s.c[i] += gain
+            mode = CF_STEP_VARIANCE
+        K.lines_move(&self.core, &s.row, s.c, i, gain, mode)
+
+# --- k whole matrices -------------------------------------------------------------------------
+
+#
+# Small matrices stand eight abreast: one pass computes the products of eight classes, and no sum
+# runs across lanes. Larger ones are triangles of their own (cf_inverse.h): a class that cannot
+# win is then not looked at, and in a run the update of one round goes in while the next one reads
+# the triangle.
+cdef enum:
+    ABREAST = 32    # features up to which classes stand eight abreast: 33 KB a group, the L1
+
+# A bound on a width must hold for what is computed, with its rounding and the drift that the
+# watch lets pass between two probes (1e-4 was seen), not only for what it stands for.
+cdef double SAFE = 1.0 + 1e-3  # a bound must hold for what is computed, with rounding and drift
+COUNTS = ("updates", "probes", "renewals", "repairs", "failed")
+RESIDUALS = ("last_residual", "worst_residual")
+
+
+cdef class FullRidges(Ridges):
+    """k ridge regressions with whole matrices.
+
+    Parameters
+    ----------
+    k : int
+    ridge : float
+    precision : {"auto", "fast", "robust"}
+        That of each matrix: each converts by itself.
+    """
+
+    def __init__(self, Py_ssize_t k, double ridge, str precision):
+        self.k, self.ridge, self.precision = k, ridge, precision
+        self.bounded = True
+        self.fulls = []
+
+    def __dealloc__(self):
+        self.give_back()
+
+    cdef void give_back(self) noexcept:
+        L.free(self.core)
+        L.free(self.waiting)
+        L.free(self.w)
+        L.free(self.b)
+        L.free(self.grown)
+
+    cdef int allot(self, Py_ssize_t k, Py_ssize_t d, list fulls) except -1:
+        """Memory for k classes of d features, with nothing learned; the cores are given."""
+        cdef Py_ssize_t groups = cf_pad(k) // 8, pairs = d * (d + 1) // 2, i, g, l
+        cdef bint abreast = d <= ABREAST
+        cdef Py_ssize_t w_step = 8 * d if abreast else cf_pad(d)
+        core = <cf_full **>L.alloc_zero(<size_t>k, sizeof(cf_full *))
+        waiting = <char *>L.alloc_zero(<size_t>k, 1)
+        w = <double *>L.alloc_zero(<size_t>((groups if abreast else k) * w_step), sizeof(double))
+        b = <double *>L.alloc_zero(<size_t>(8 * groups * pairs if abreast else 0), sizeof(double))
+        grown = <double *>L.alloc(<size_t>k, sizeof(double))
+        if core == NULL or waiting == NULL or w == NULL or b == NULL or grown == NULL:
+            for block in (<size_t>core, <size_t>waiting, <size_t>w, <size_t>b, <size_t>grown):
+                L.free(<void *><size_t>block)
+            raise MemoryError(f"{k} classes of {d} features")
+        for i in range(k):
+            core[i] = &(<Full>fulls[i]).core
+            grown[i] = 1.0
+        for g in range(groups if abreast else 0):
+            for i in range(d):
+                for l in range(8):
+                    b[8 * (g * pairs + i * (i + 3) // 2) + l] = 1.0 / self.ridge
+        self.give_back()
+        self.core, self.waiting, self.w, self.b, self.grown = core, waiting, w, b, grown
+        self.w_step, self.b_step, self.abreast = w_step, 8 * pairs, abreast
+        self.fulls, self.k, self.held = fulls, k, d
+        self.converted = False
+        for i in range(k):
+            self.converted |= core[i].robust != 0
+        self.scratch = (<Full>fulls[0]).scratch
+        return 0
+
+    cdef list fresh(self, Py_ssize_t k, Py_ssize_t n):
+        """k metrics of order n that know nothing."""
+        refuse_beyond_limit(14.0 * k * n * n, f"{k} full matrices of {n} features",
+                            'covariance="diagonal" takes less')
+        return [Full(n, ridge=self.ridge, precision=self.precision) for _ in range(k)]
+
+    cdef int know(self, Py_ssize_t n) except -1:
+        if n != self.held:  # only before the first round
+            self.allot(self.k, n, self.fresh(self.k, n))
+        return 0
+
+    cdef int widen(self, Py_ssize_t k) except -1:
+        cdef Py_ssize_t i, more = k - self.k
+        if self.held == 0:
+            self.k = k
+            return 0
+        weights, grown = self.np_weights(), self.np_grown()
+        for i in range(self.k):
+            self.load_lane(i)
+        self.allot(k, self.held, [*self.fulls, *self.fresh(more, self.held)])
+        self.put_back(numpy.vstack((weights, numpy.zeros((more, weights.shape[1])))),
+                      numpy.append(grown, numpy.ones(more)))
+        return 0
+
+    cdef int put_back(self, np.ndarray table, np.ndarray grown) except -1:
+        """Weights of shape (k, d), and the inverses of the cores, where they belong."""
+        cdef Py_ssize_t i, f, d = np.PyArray_DIM(table, 1)
+        for i in range(self.k):
+            for f in range(d):
+                self.weight_at(i, f)[0] = data_of(table)[i * d + f]
+            self.store_lane(i)
+            self.grown[i] = data_of(grown)[i]
+        return 0
+
+    cdef np_grown(self):
+        cdef Py_ssize_t i
+        out = numpy.ones(self.k)
+        for i in range(self.k if self.held else 0):
+            out[i] = self.grown[i]
+        return out
+
+    cdef double *weight_at(self, Py_ssize_t i, Py_ssize_t f) noexcept nogil:
+        if self.abreast:
+            return self.w + i // 8 * self.w_step + 8 * f + i % 8
+        return self.w + i * self.w_step + f
+
+    cdef void load_lane(self, Py_ssize_t i) noexcept nogil:
+        """A class's inverse into its core."""
+        self.copy_lane(i, True)
+
+    cdef void store_lane(self, Py_ssize_t i) noexcept nogil:
+        self.copy_lane(i, False)
+
+    cdef void copy_lane(self, Py_ssize_t i, bint load) noexcept nogil:
+        cdef double *at
+        cdef double *row
+        cdef Py_ssize_t r, c
+        if not self.abreast or self.core[i].robust:
+            return
+        at = self.b + i // 8 * self.b_step + i % 8
+        for r in range(self.held):
+            row = cf_triangle_row(&self.core[i].b, r)
+            for c in range(r + 1):
+                if load:
+                    row[c] = at[0]
+                else:
+                    at[0] = row[c]
+                at += 8
+
+    # --- reading ------------------------------------------------------------------------------
+
+    cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
+        return 0.125 * self.k * self.held * self.held
+
+    cdef int fit(self, Scratch s) except -1:
+        cdef Py_ssize_t n = s.row.n
+        s.view.fit(n)
+        if n <= ABREAST:
+            return s.fit(self.k, (cf_pad(self.k) + 8) * n + 3 * cf_pad(n))
+        return s.fit(self.k, (self.k + 2) * cf_pad(n))
+
+    cdef void prepare(self, Scratch s) noexcept nogil:
+        write_out(&s.row, s.view)
+
+    cdef double *row_of(self, Scratch s, Py_ssize_t i) noexcept nogil:
+        """Where v_i stands; eight abreast: that of its group."""
+        return s.v + (i // 8 if self.abreast else i) * self.w_step
+
+    cdef void look_at_group(self, Scratch s, Py_ssize_t g) noexcept nogil:
+        cdef Py_ssize_t i
+        K.octet_read(self.held, self.b + g * self.b_step, self.w + g * self.w_step, s.row.value,
+                     s.v + g * self.w_step, s.m + 8 * g, s.q + 8 * g)
+        if self.converted:
+            for i in range(8 * g, min(8 * g + 8, self.k)):
+                if self.core[i].robust:
+                    self.look_at_robust(s, i)
+
+    cdef void look_at_robust(self, Scratch s, Py_ssize_t i) noexcept nogil:
+        """v_i and q_i of a robust core."""
+        cdef double *row = self.row_of(s, i)
+        cdef double *v = row
+        cdef double *rest = s.v + self.k * self.w_step
+        cdef Py_ssize_t f
+        if self.abreast:
+            v = s.v + cf_pad(self.k) * self.held
+            rest = v + cf_pad(self.held)
+        L.full_look(self.core[i], K, s.row.value, rest, v, s.q + i)
+        for f in range(self.held if self.abreast else 0):
+            row[8 * f + i % 8] = v[f]
+
+    cdef void product(self, Scratch s, Py_ssize_t i) noexcept nogil:
+        """v_i and q_i; a term that waits goes in on the way."""
+        cdef cf_full *core = self.core[i]
+        cdef double *v = self.row_of(s, i)
+        if core.robust:
+            self.look_at_robust(s, i)
+            return
+        if self.waiting[i]:
+            K.rank_one_symv(&core.b, core.w, s.row.value, v)
+            memset(core.w, 0, <size_t>self.w_step * sizeof(double))
+            self.waiting[i] = 0
+        else:
+            K.symv(&core.b, s.row.value, v)
+        s.q[i] = K.dot(self.held, s.row.value, v)
+
+    cdef int verdict(self, Scratch s, double q) noexcept nogil:
+        """What a q that is not > 0 means."""
+        cdef double size = K.dot(self.held, s.row.value, s.row.value)
+        if not size / self.ridge <= DBL_MAX:
+            return CF_ENONFINITE
+        return CF_ENOTPOSITIVE if size / self.ridge >= DBL_MIN or q < 0.0 else CF_OK
+
+    cdef int read_scores(self, Scratch s) noexcept nogil:
+        cdef cf_lines lines
+        cdef Py_ssize_t i
+        if self.held != s.row.n:
+            memset(s.m, 0, <size_t>self.k * sizeof(double))
+        elif self.abreast:
+            lines.stride, lines.second, lines.k = 8, 0, 8
+            for i in range(cf_pad(self.k) // 8):
+                lines.data = self.w + i * self.w_step
+                K.lines_scores(&lines, &s.row, NULL, s.m + 8 * i)
+        else:
+            for i in range(self.k):
+                s.m[i] = K.dot(self.held, s.row.value, self.w + i * self.w_step)
+        return CF_OK
+
+    cdef int read(self, Scratch s) noexcept nogil:
+        cdef Py_ssize_t i
+        cdef int status
+        if self.held != s.row.n:  # nothing is known: every answer is as good
+            s.null = True
+            return CF_OK
+        if not self.abreast:
+            self.read_scores(s)
+        for i in range(cf_pad(self.k) // 8 if self.abreast else self.k):
+            if self.abreast:
+                self.look_at_group(s, i)
+            else:
+                self.product(s, i)
+                s.c[i] = 1.0
+        for i in range(self.k):
+            if not s.q[i] > 0.0:
+                status = self.verdict(s, s.q[i])
+                if status != CF_OK:
+                    return status
+        return CF_OK
+
+    cdef int choose(self, Scratch s, double factor) noexcept nogil:
+        if self.abreast or not self.bounded or self.held != s.row.n:
+            return Ridges.choose(self, s, factor)
+        return self.choose_bounded(s, factor)
+
+    cdef int choose_bounded(self, Scratch s, double factor) noexcept nogil:
+        """The choice without all the products: q_i <= x.x / ridge bounds an answer's score, and
+        only those that can still win are looked at, the best bound first. c tells which."""
+        cdef double score, best = -DBL_MAX, width
+        cdef Py_ssize_t i, k = self.k
+        cdef int status
+        self.read_scores(s)
+        s.exploit = K.best_label(k, s.m)
+        width = K.dot(self.held, s.row.value, s.row.value) / self.ridge
+        width = SAFE * sqrt(factor * width)
+        if s.exploit < 0 or not width <= DBL_MAX:
+            return CF_ENONFINITE
+        s.label = 0
+        for i in range(k):
+            s.z[i] = s.m[i] + width
+            s.c[i] = 0.0
+        while True:
+            i = K.best_label(k, s.z)
+            if s.z[i] < best or s.z[i] == -DBL_MAX:
+                return CF_OK
+            self.product(s, i)
+            s.z[i], s.c[i] = -DBL_MAX, 1.0
+            if not s.q[i] > 0.0:
+                status = self.verdict(s, s.q[i])
+                if status != CF_OK:
+                    return status
+            score = s.m[i] + sqrt(factor * s.q[i])
+            if not score <= DBL_MAX:
+                return CF_ENONFINITE
+            if score > best or (score == best and i < s.label):
+                best, s.label = score, i
+
+    cdef int look_at(self, Scratch s, Py_ssize_t i) noexcept nogil:
+        if self.abreast:
+            self.look_at_group(s, i // 8)
+            return CF_OK if s.q[i] > 0.0 else self.verdict(s, s.q[i])
+        s.m[i] = K.dot(self.held, s.row.value, self.w + i * self.w_step)
+        s.c[i] = 0.0
+        return CF_OK  # `allows` makes the product
+
+    cdef int repair(self, Scratch s) noexcept nogil:
+        """The inverses that gave a q <= 0 anew from their A."""
+        cdef Py_ssize_t i
+        cdef int status = CF_ENOTPOSITIVE
+        for i in range(self.k):
+            if not s.q[i] > 0.0 and (self.abreast or s.c[i] != 0.0):
+                self.load_lane(i)
+                if L.full_repair(self.core[i], K, self.scratch):
+                    self.waiting[i], self.grown[i] = 0, 1.0
+                    self.converted |= self.core[i].robust != 0
+                    self.store_lane(i)
+                    status = CF_OK
+        return status
+
+    # --- changing -----------------------------------------------------------------------------
+
+    cdef int allows(self, Scratch s, Py_ssize_t i, bint looked) noexcept nogil:
+        cdef int status
+        if not (self.abreast or looked or s.c[i] != 0.0):
+            self.product(s, i)
+            s.c[i] = 1.0
+            if not s.q[i] > 0.0:
+                status = self.look_again(s, i)
+                if status != CF_OK:
+                    return status
+        self.size = K.dot(self.held, s.row.value, s.row.value)
+        self.kind = L.full_judge(self.core[i], s.row.value, 1.0, self.size)
+        return CF_OK if self.kind >= 0 and in_range(s.m[i], s.q[i], self.ridge) else CF_ENONFINITE
+
+    cdef void step(self, Scratch s, Py_ssize_t i, double y, bint move) noexcept nogil:
+        cdef double q = s.q[i]
+        self.move(s, i, (y - s.m[i]) / (1.0 + q), move)
+        if self.kind != CF_FULL_NOTHING:
+            self.update(s, i, q)
+
+    cdef int look_again(self, Scratch s, Py_ssize_t i) noexcept nogil:
+        """After a q that is not > 0, one repair."""
+        cdef int status = self.verdict(s, s.q[i])
+        if status == CF_ENOTPOSITIVE and L.full_repair(self.core[i], K, self.scratch):
+            self.waiting[i] = 0
+            self.converted |= self.core[i].robust != 0
+            self.product(s, i)
+            status = CF_OK if s.q[i] > 0.0 else CF_ENOTPOSITIVE
+        return status
+
+    cdef void move(self, Scratch s, Py_ssize_t label, double step, bint all) noexcept nogil:
+        """w_i += c_i v_i for all, and w += step v for the label; or the latter alone."""
+        cdef Py_ssize_t i, first = 0, groups = cf_pad(self.k) // 8
+        if all:
+            s.c[label] += step
+        elif self.abreast:
+            first, groups = label // 8, label // 8 + 1
+            memset(s.c + 8 * first, 0, 8 * sizeof(double))
+            s.c[label] = step
+        if self.abreast:
+            for i in range(first, groups):
+                K.octet_move(self.held, s.v + i * self.w_step, s.c + 8 * i,
+                             self.w + i * self.w_step)
+        elif all:
+            for i in range(self.k):
+                K.axpy(self.held, s.c[i], self.row_of(s, i), self.w + i * self.w_step)
+        else:
+            K.axpy(self.held, step, self.row_of(s, label), self.w + label * self.w_step)
+
+    cdef void update(self, Scratch s, Py_ssize_t i, double q) noexcept nogil:
+        """A_i += x x^T."""
+        cdef cf_full *core = self.core[i]
+        cdef Py_ssize_t g = i // 8
+        cdef bint due
+        cdef long long renewals
+        if self.size > core.steepest:
+            self.convert(i)
+        if core.robust or not self.abreast:
+            L.full_accept(core, K, s.row.value, 1.0, self.row_of(s, i), q, self.scratch)
+            self.waiting[i] = not core.robust
+            self.converted |= core.robust != 0
+            return
+        K.octet_update(self.held, self.row_of(s, i), <int>(i % 8), sqrt(1.0 / (1.0 + q)),
+                       self.b + g * self.b_step, s.v + cf_pad(self.k) * self.held)
+        due = core.health.updates + 1 >= core.next_look
+        renewals = core.health.renewals
+        if q > 1e100 or self.grown[i] > 1e100:  # else a product: a logarithm takes 13 ns
+            core.logdet += K.log_one(self.grown[i]) + K.log1p_one(q)
+            self.grown[i] = 1.0
+        else:
+            self.grown[i] *= 1.0 + q
+        if due:
+            self.load_lane(i)
+        L.full_gather(core, K, s.row.value, 1.0, self.scratch)
+        if core.health.renewals != renewals:
+            self.converted |= core.robust != 0
+            self.store_lane(i)
+            self.grown[i] = 1.0
+
+    cdef bint convert(self, Py_ssize_t i) noexcept nogil:
+        """A_i's inverse in the robust form, which its core keeps."""
+        if L.full_convert(self.core[i], K, self.scratch):
+            self.waiting[i], self.grown[i], self.converted = 0, 1.0, True
+        return self.core[i].robust != 0
+
+    cdef void settle(self) noexcept nogil:
+        cdef Py_ssize_t i
+        if self.abreast:
+            return
+        for i in range(self.k if self.held else 0):
+            if self.waiting[i] and not self.core[i].robust:
+                K.rank_one(&self.core[i].b, self.core[i].w)
+                memset(self.core[i].w, 0, <size_t>self.w_step * sizeof(double))
+                self.waiting[i] = 0
+
+    # --- arrays and states --------------------------------------------------------------------
+
+    cdef np_weights(self):
+        cdef np.ndarray out = <np.ndarray>numpy.empty((self.k, self.held))
+        cdef Py_ssize_t i, f
+        for i in range(self.k):
+            for f in range(self.held):
+                data_of(out)[i * self.held + f] = self.weight_at(i, f)[0]
+        return out if self.d else numpy.empty((self.k, 0))
+
+    cdef np_inverse(self, Py_ssize_t i):
+        if self.d == 0:
+            return numpy.empty((0, 0))
+        self.load_lane(i)
+        return (<Full>self.fulls[i]).inverse()
+
+    cdef np_information(self):
+        cdef Py_ssize_t i
+        out = numpy.zeros(self.k)
+        for i in range(self.k if self.d else 0):
+            out[i] = self.core[i].logdet - self.held * K.log_one(self.ridge)
+            out[i] += K.log_one(self.grown[i])
+        return out
+
+    cdef dict health(self):
+        cdef Py_ssize_t i
+        found = {"precision": numpy.full(self.k, "robust" if self.precision == "robust" else "fast",
+                                         dtype="U6")}
+        for i in range(self.k if self.d else 0):
+            found["precision"][i] = (<Full>self.fulls[i])._form()
+        found.update({name: numpy.zeros(self.k, dtype=numpy.int64) for name in COUNTS})
+        found.update({name: numpy.zeros(self.k) for name in RESIDUALS})
+        for i in range(self.k if self.d else 0):
+            one = dict(self.core[i].health)
+            for name in one:
+                found[name][i] = one[name]
+        return found
+
+    cdef dict told(self):
+        cdef Py_ssize_t i
+        for i in range(self.k if self.d else 0):
+            self.load_lane(i)
+        return {**told_counts(self), "weights": self.np_weights(), "grown": self.np_grown(),
+                "classes": [one.state() for one in self.fulls] if self.d else []}
+
+    cdef int restore(self, State state) except -1:
+        cdef np.ndarray weights, grown
+        cdef State one
+        restore_counts(self, state)
+        weights, grown = state.table("weights", self.k, self.d), state.vector("grown", self.k)
+        if not (<object>grown).min() >= 1.0:
+            state.refuse("grown", ">= 1")
+        fulls = []
+        for one in state.parts("classes", self.k if self.d else 0):
+            full = Full.from_state(one.given)
+            if (full.n, full.ridge) != (self.d, self.ridge):
+                raise ValueError("a metric of the state does not fit its learner")
+            (<Full>full)._ask_for(code_of(self.precision))
+            fulls.append(full)
+        if self.d:
+            self.allot(self.k, self.d, fulls)
+            self.put_back(weights, grown)
+        return 0
+
+# --- k regressions in dual form ---------------------------------------------------------------
+
+#
+# A round asks every answer for ``u = L^-1 k``, one triangular solve: ``m = u.c`` and
+# ``q = (k(x, x) - u.u) / ridge``. The row then joins the factor of its answer for nothing. What
+# runs without the GIL are the solves of large factors; a user's kernel needs it anyway.
+#
+# Where a projection moves every w, ``w_i += c_i A_i^-1 phi(x)`` with ``A_i^-1 phi(x) = (phi(x) -
+# sum_s a_s phi(x_s)) / ridge`` over the rows of answer i, ``a = L^-T u``: one more solve an answer.
+cdef enum:
+    LARGE_SOLVE = 128       # rows of an answer from which its solve lets the GIL go
+    EMPTY = 2000     # bytes that an answer without rows takes, about
+
+
+cdef class DualRidges(Ridges):
+    """k ridge regressions in the space of a kernel.
+
+    Parameters
+    ----------
+    k : int
+    ridge : float
+    kernel, kernel_params
+        See `metric.Dual`.
+    moving : bool
+        Whether the w are moved by more than the rows they were taught.
+    """
+
+    # Invariants. grams[i] has the rows that answer i was taught, coefficients[i] the c = L^-1 y
+    # that goes with its factor, in an array with room for as many: w_i.x = u.c with u = L^-1 k.
+    # Where the w are moved by more than their own rows (`moving`), they are kept otherwise: `all`
+    # has the rows of all answers, so that their kernel values are computed once, row i of `spread`
+    # w_i's coefficients over them, and owned[i] where those taught to answer i stand among them;
+    # grams[i] has their factor but no rows, and the coefficients are not used then.
+    cdef object kernel, kernel_params
+    cdef list grams
+    cdef list coefficients
+    cdef list sums             # log det A_i - log det(ridge I)
+    cdef Errors errors         # of a user's kernel, and of memory
+    cdef readonly bint moving
+    cdef Kept all
+    cdef np.ndarray spread     # (k, room), room at least that of `all`
+    cdef list owned            # int64, with room for more
+
+    def __init__(self, Py_ssize_t k, double ridge, kernel, kernel_params, bint moving=False):
+        self.ridge, self.kernel, self.kernel_params = ridge, kernel, kernel_params
+        self.moving = moving
+        self.grams, self.coefficients, self.sums, self.owned = [], [], [], []
+        self.errors = Errors()
+        self.all = Kept(kernel, kernel_params)
+        self.spread = <np.ndarray>numpy.zeros((0, 0))
+        self.widen(k)
+
+    cdef Gram new_gram(self):
+        return Gram(self.kernel, self.kernel_params, self.ridge)
+
+    cdef int widen(self, Py_ssize_t k) except -1:
+        cdef np.ndarray spread
+        refuse_beyond_limit(<double>EMPTY * k, f"{k} classes of a kernel form", "fewer take less")
+        spread = <np.ndarray>numpy.zeros((k, self.spread.shape[1]))
+        spread[:self.k] = self.spread
+        for _ in range(k - self.k):
+            self.grams.append(self.new_gram())
+            self.coefficients.append(numpy.zeros(16))
+            self.sums.append(0.0)
+            self.owned.append(numpy.zeros(16, dtype=numpy.int64))
+        self.spread, self.k = spread, k
+        return 0
+
+    cdef int adopt(self, Model other) except -1:
+        if (<DualRidges?>other).moving != self.moving:
+            raise ValueError('projection shapes what is kept with covariance="kernel": call '
+                             "reset() before changing it")
+        return Ridges.adopt(self, other)
+
+    cdef int raise_error(self, int status) except -1:
+        return self.errors.raise_own()
+
+    # --- reading ------------------------------------------------------------------------------
+
+    cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
+        """What lets the GIL go here is the solve itself: the object must be locked for it."""
+        return 1e9
+
+    cdef int fit(self, Scratch s) except -1:
+        cdef Py_ssize_t i, most = 0
+        s.fit(self.k, 0)
+        for i in range(self.k):
+            most = max(most, (<Gram>self.grams[i]).length())
+        if (self.k + 1) * most > s.v_room:  # a run needs more with every row
+            s.fit(self.k, 2 * (self.k + 1) * most)
+        return 0
+
+    cdef void prepare(self, Scratch s) noexcept nogil:
+        s.null = False  # a row of zeros may not be null in the space of the kernel
+
+    cdef int64_t *places_of(self, Py_ssize_t i) noexcept:
+        """Where the rows of answer i stand among all."""
+        return <int64_t *>np.PyArray_DATA(<np.ndarray>self.owned[i])
+
+    cdef double *spread_of(self, Py_ssize_t i) noexcept:
+        return data_of(self.spread) + i * np.PyArray_DIM(self.spread, 1)
+
+    cdef double *solved(self, Scratch s, Py_ssize_t i) noexcept:
+        """Where u of answer i stands."""
+        return s.v + i * (s.v_room // (self.k + 1))
+
+    cdef int solve(self, Scratch s, Py_ssize_t i) except -1:
+        """m and q of answer i, u in its place of v."""
+        cdef Gram gram = <Gram>self.grams[i]
+        cdef Py_ssize_t n = gram.factor.n
+        cdef double *u = self.solved(s, i)
+        cdef const int64_t *places = self.places_of(i) if self.moving else NULL
+        cdef int status
+        if not self.moving:
+            gram.fit(&s.row, s.forms)
+        if n >= LARGE_SOLVE:
+            with nogil:
+                status = self.solve_now(s, gram, places, u)
+        else:
+            status = self.solve_now(s, gram, places, u)
+        if status != CF_OK:
+            gram.kept.raise_error()
+            raise ValueError("x is too large: its kernel with itself or a stored row is not "
+                             "finite")
+        if self.moving:
+            s.m[i] = K.dot(self.all.n, s.view.value, self.spread_of(i))
+        else:
+            s.m[i] = K.dot(n, u, data_of(<np.ndarray>self.coefficients[i]))
+        s.q[i] = max(s.own - K.dot(n, u, u), 0.0) / self.ridge
+        return 0
+
+    cdef int solve_now(self, Scratch s, Gram gram, const int64_t *places,
+                       double *u) noexcept nogil:
+        """u, from the kernel values of `all_values` where there are places."""
+        cdef Py_ssize_t e
+        if places == NULL:
+            gram.gather(&s.row, s.forms)
+            return gram.solve(&s.row, s.forms, u, &s.own)
+        for e in range(gram.factor.n):
+            u[e] = s.view.value[places[e]]
+        gram.solve_values(u)
+        return CF_OK
+
+    cdef int all_values(self, Scratch s) except -1:
+        """k(x, x), and k(x, .) of all rows, once for all answers, in the view."""
+        cdef int status
+        s.view.fit(self.all.n)
+        s.forms.fit(&s.row, self.all.wants_dense(&s.row))
+        if self.all.form == KEPT_SPARSE:
+            s.forms.gather(&s.row)
+        status = self.all.own(&s.row, &s.own)
+        if status == CF_OK:
+            status = self.all.values(&s.row, s.forms, 0, s.view.value)
+        if status != CF_OK:
+            self.all.raise_error()
+            raise ValueError("x is too large: its kernel with itself or a stored row is not "
+                             "finite")
+        return 0
+
+    cdef int look_under_lock(self, Scratch s, Py_ssize_t first, Py_ssize_t last) noexcept:
+        """Answers first ... last - 1."""
+        cdef Py_ssize_t i
+        try:
+            self.fit(s)
+            if self.moving:
+                self.all_values(s)
+            for i in range(first, last):
+                self.solve(s, i)
+        except BaseException as error:
+            self.errors.keep(error)
+            return CF_EVALUE
+        s.null = s.own == 0.0
+        return CF_OK
+
+    cdef int scores_under_lock(self, Scratch s) noexcept:
+        """m of all answers where the w are moved: no system is solved."""
+        cdef Py_ssize_t i
+        try:
+            self.all_values(s)
+        except BaseException as error:
+            self.errors.keep(error)
+            return CF_EVALUE
+        for i in range(self.k):
+            s.m[i] = K.dot(self.all.n, s.view.value, self.spread_of(i))
+        return CF_OK
+
+    cdef int read_scores(self, Scratch s) noexcept nogil:
+        with gil:
+            return self.scores_under_lock(s) if self.moving else \
+                self.look_under_lock(s, 0, self.k)
+
+    cdef int read(self, Scratch s) noexcept nogil:
+        with gil:
+            return self.look_under_lock(s, 0, self.k)
+
+    cdef int look_at(self, Scratch s, Py_ssize_t i) noexcept nogil:
+        with gil:
+            return self.look_under_lock(s, i, i + 1)
+
+    # --- changing -----------------------------------------------------------------------------
+
+    cdef int allows(self, Scratch s, Py_ssize_t i, bint looked) noexcept nogil:
+        if not (in_range(s.m[i], s.q[i], self.ridge) and s.own / self.ridge <= 1e300):
+            return CF_ENONFINITE
+        with gil:
+            try:
+                refuse_own(s.own, self.ridge)
+                self.make_place(s, i)
+            except BaseException as error:
+                self.errors.keep(error)
+                return CF_EVALUE
+        return CF_OK
+
+    cdef int make_place(self, Scratch s, Py_ssize_t i) except -1:
+        """Memory for one row more of answer i."""
+        cdef Gram gram = <Gram>self.grams[i]
+        cdef Py_ssize_t n = gram.factor.n
+        if self.moving:
+            return self.make_place_among_all(s, gram, i)
+        if n >= len(self.coefficients[i]):
+            self.coefficients[i] = numpy.concatenate((self.coefficients[i], numpy.zeros(n)))
+        gram.fit(&s.row, s.forms)
+        if not gram.has_room(&s.row, s.forms):
+            gram.make_room(&s.row, s.forms)
+        return 0
+
+    cdef int make_place_among_all(self, Scratch s, Gram gram, Py_ssize_t i) except -1:
+        cdef Py_ssize_t n = gram.factor.n, total = self.all.n
+        if n >= len(self.owned[i]):
+            self.owned[i] = numpy.concatenate((self.owned[i], numpy.zeros(n, dtype=numpy.int64)))
+        if total >= np.PyArray_DIM(self.spread, 1):
+            self.spread = <np.ndarray>numpy.hstack(
+                (self.spread, numpy.zeros((self.k, total // 2 + 64))))
+        gram.grow()
+        s.forms.fit(&s.row, self.all.wants_dense(&s.row))
+        if self.all.form == KEPT_SPARSE:
+            s.forms.gather(&s.row)
+        if not self.all.has_room(&s.row, s.forms):
+            self.all.make_room(&s.row, s.forms)
+        return 0
+
+    cdef void step(self, Scratch s, Py_ssize_t i, double y, bint move) noexcept nogil:
+        with gil:
+            self.append(s, i, y, move)
+
+    cdef void append(self, Scratch s, Py_ssize_t i, double y, bint move) noexcept:
+        """The row joins the rows of answer i; with `move` all w go by c first."""
+        cdef Gram gram = <Gram>self.grams[i]
+        cdef Py_ssize_t n = gram.factor.n, j
+        cdef double q = s.q[i], pivot = sqrt(self.ridge * (1.0 + q)), miss = y - s.m[i]
+        cdef double *u = self.solved(s, i)
+        if self.moving:
+            if not move:
+                for j in range(self.k):
+                    s.c[j] = 0.0
+            s.c[i] += miss / (1.0 + q)
+            for j in range(self.k):
+                if s.c[j] != 0.0:
+                    self.spread_out(s, j, s.c[j])
+            if self.all.form == KEPT_SPARSE:
+                s.forms.gather(&s.row)
+            self.places_of(i)[n] = self.all.n
+            self.all.append(&s.row, s.forms)
+            K.cholesky_append(&gram.factor, u, pivot)
+        else:
+            data_of(<np.ndarray>self.coefficients[i])[n] = miss / pivot
+            gram.gather(&s.row, s.forms)
+            gram.append(&s.row, s.forms, u, pivot)
+        self.sums[i] = <double>self.sums[i] + K.log1p_one(q)
+
+    cdef void spread_out(self, Scratch s, Py_ssize_t i, double c) noexcept:
+        """w_i += c A_i^-1 phi(x), the row standing behind all others."""
+        cdef Gram gram = <Gram>self.grams[i]
+        cdef const int64_t *places = self.places_of(i)
+        cdef Py_ssize_t n = gram.factor.n, e
+        cdef double *spread = self.spread_of(i)
+        cdef double *a = s.v + s.v_room - gram.length()
+        spread[self.all.n] += c / self.ridge
+        if n == 0:
+            return
+        memcpy(a, self.solved(s, i), <size_t>gram.length() * sizeof(double))
+        K.cholesky_backward(&gram.factor, a, a)
+        for e in range(n):
+            spread[places[e]] -= c / self.ridge * a[e]
+
+    # --- arrays and states --------------------------------------------------------------------
+
+    cdef np_weights(self):
+        raise AttributeError('there are no weights with covariance="kernel"')
+
+    cdef np_inverse(self, Py_ssize_t i):
+        raise ValueError('there is no inverse with covariance="kernel"')
+
+    cdef np_information(self):
+        return numpy.array(self.sums)
+
+    cdef dict told(self):
+        cdef Gram gram
+        cdef Py_ssize_t i
+        classes = []
+        for i in range(self.k):
+            gram = <Gram>self.grams[i]
+            if self.moving:
+                one = {"factor": gram.factor_told(), "n": gram.factor.n,
+                       "owned": self.owned[i][:gram.factor.n].copy()}
+            else:
+                one = {"gram": gram.state(), "c": self.coefficients[i][:gram.factor.n].copy()}
+            classes.append({**one, "information": self.sums[i]})
+        found = {**told_counts(self), "classes": classes}
+        if self.moving:
+            found["all"] = self.all.state()
+            found["spread"] = self.spread[:, :self.all.n].copy()
+        return found
+
+    cdef int restore(self, State state) except -1:
+        cdef State one
+        cdef Gram gram
+        cdef Py_ssize_t i
+        restore_counts(self, state)
+        for i, one in enumerate(state.parts("classes", self.k)):
+            self.sums[i] = one.number("information", 0.0)
+            if self.moving:
+                self.restore_owned(one, i)
+                continue
+            gram = <Gram>self.grams[i]
+            gram.restore(one.part("gram"))
+            if gram.factor.n and gram.kept.d != self.d:
+                raise ValueError("the rows of the state do not fit its d")
+            self.coefficients[i] = numpy.concatenate((one.vector("c", gram.factor.n),
+                                                      numpy.zeros(16)))
+        if self.moving:
+            self.restore_spread(state)
+        return 0
+
+    cdef int restore_owned(self, State one, Py_ssize_t i) except -1:
+        cdef Py_ssize_t n = one.count("n")
+        places = one.counts("owned", n)  # which vouches for n before memory is taken
+        (<Gram>self.grams[i]).restore_factor(one, n)
+        self.owned[i] = numpy.concatenate((places, numpy.zeros(16, dtype=numpy.int64)))
+        return 0
+
+    cdef int restore_spread(self, State state) except -1:
+        cdef Py_ssize_t i
+        self.all.restore(state.part("all"))
+        places = numpy.sort(numpy.concatenate(
+            [self.owned[i][:(<Gram>self.grams[i]).factor.n] for i in range(self.k)]))
+        if not numpy.array_equal(places, numpy.arange(self.all.n)):
+            raise ValueError("owned of the state must name every row once")
+        if self.all.n and self.all.d != self.d:
+            raise ValueError("the rows of the state do not fit its d")
+        self.spread = state.table("spread", self.k, self.all.n)
+        return 0
+
+cdef Py_ssize_t PERIOD = 64    # losses between two rebuilds, at least
+cdef double COSTLY = 1e-3      # a loss with 1 - q below this is made by a rebuild
+cdef double LARGE = 1e150      # of x.x, where nothing may overflow half-way
+cdef double AT_ONCE = 1 << 24  # elements touched, some 10 ms: a signal must not wait for long
+cdef double RESCALED = 2.0 ** -15  # a scale that is still above this has not gone into the metric
+cdef double LEAST = 2.0 ** -64  # a smaller scale goes into the diagonal
+cdef double FLATTEST = 1e-6    # the least slope of sigma that a step goes by
+
+
+cdef int linear(const cf_row *x, const double *w, double *m) noexcept nogil:
+    cdef double square = K.ridge_square(x)
+    m[0] = K.ridge_dot(x, w)
+    return CF_OK if square - square == 0.0 and m[0] - m[0] == 0.0 else CF_ENONFINITE
+
+
+cdef double sigmoid(double m) noexcept nogil:
+    cdef double e = K.exp_one(-fabs(m))
+    return 1.0 / (1.0 + e) if m >= 0.0 else e / (1.0 + e)
+
+
+cdef double half_tanh(double m) noexcept nogil:
+    """tanh(m / 2) / (2 m), in (0, 1 / 4]."""
+    cdef double e, s = m * m
+    if s < 4e-4:  # 1 - e would lose digits
+        return 0.25 - s * (1.0 / 48.0 - s * (1.0 / 480.0 - s * (17.0 / 80640.0)))
+    e = K.exp_one(-fabs(m))
+    return (1.0 - e) / ((1.0 + e) * 2.0 * fabs(m))
+
+
+cdef class Single(Ridges):
+    def __cinit__(self):
+        self.k, self.forget, self.weight = 1, 1.0, 1.0
+
+    cdef int know(self, Py_ssize_t n) except -1:
+        if self.d == 0:
+            self.start(n)
+            self.d = n
+        return 0
+
+    cdef int start(self, Py_ssize_t n) except -1:
+        return 0
+
+    cdef int fit_many(self, Scratch s) except -1:
+        return 0
+
+    cdef Py_ssize_t read_many(self, Rows X, Py_ssize_t t, Scratch s, double *out,
+                              int *status) noexcept nogil:
+        """One by one."""
+        cdef double cost = self.cost(X.most) + X.most + 16
+        cdef Py_ssize_t count = min(X.n - t, 1 + <Py_ssize_t>(AT_ONCE / cost)), i
+        for i in range(count):
+            status[0] = CF_OK if X.at(t + i, s.buffer, &s.row) else CF_ENOMEM
+            if status[0] == CF_OK:
+                status[0] = self.read(s)
+            if status[0] != CF_OK:
+                return i
+            out[i] = s.m[0] / (1.0 + s.q[0])
+        return count
+
+    cdef double aim(self, double m, double y, double *miss) noexcept nogil:
+        cdef double sigma, s
+        miss[0] = y - m
+        if not self.logistic:
+            return self.weight
+        # a Newton step on the log loss; where sigma is far off by the curvature of the quadratic
+        # that bounds it, tanh(m / 2) / (2 m), since the slope would carry too far
+        sigma = sigmoid(m)
+        s = half_tanh(m) if fabs(y - sigma) > 0.5 else max(sigma * sigmoid(-m), FLATTEST)
+        miss[0] = (y - sigma) / s
+        return self.weight * s
+
+    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
+        return CF_EVALUE
+
+    cdef double widest(self, double square) noexcept nogil:
+        return INFINITY
+
+    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
+        raise NotImplementedError
+
+    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
+        return CF_EVALUE
+
+    cdef int read_upper(self, Rows X, Crossed by, Scratch s, double width, const char *left,
+                        double *m, double *q, double *z) noexcept nogil:
+        """With all q: where they cost no more than m."""
+        cdef int status = self.read_rows(X, by, s, m, q)
+        cdef Py_ssize_t t
+        for t in range(X.n):
+            z[t] = m[t] + width * sqrt(q[t])
+        return status
+
+    cdef double reach(self) noexcept nogil:
+        return 0.0
+
+    cdef int fit_drawn(self, Scratch s) except -1:
+        return 0
+
+    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
+        return CF_EVALUE
+
+    cdef bint steady(self) noexcept nogil:
+        return False
+
+    cdef double drift(self, Scratch s) noexcept nogil:
+        return 0.0
+
+    cdef double drift_to_come(self) noexcept nogil:
+        return 0.0
+
+    cdef double norm_of_inverse(self) noexcept nogil:
+        return 1.0 / self.ridge
+
+    cdef void tell_past(self, Past *out) noexcept nogil:
+        out.updates, out.renewals, out.failures = self.learned, 0, 0
+        out.term, out.scale = NULL, 1.0
+
+    cdef const double *means(self) noexcept nogil:
+        return NULL
+
+    cdef Py_ssize_t matrix_room(self) noexcept:
+        return self.d
+
+    cdef int fit_matrix(self, Scratch s) except -1:
+        return 0
+
+    cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil:
+        pass
+
+    cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil:
+        return 0.0
+
+    cdef int decay(self, double f) except -1:
+        raise NotImplementedError
+
+    cdef int merge(self, Single other) except -1:
+        raise NotImplementedError
+
+    cdef void shrink(self, Py_ssize_t d) noexcept:
+        pass
+
+    cdef double information(self) noexcept nogil:
+        return 0.0
+
+    cdef double left_out(self) noexcept nogil:
+        return 0.0
+
+    cdef dict extra(self):
+        raise NotImplementedError
+
+    cdef int take_extra(self, State state, Py_ssize_t d) except -1:
+        raise NotImplementedError
+
+    cdef dict told(self):
+        return {"d": self.d, "learned": self.learned, **(self.extra() if self.d else {})}
+
+    cdef int restore(self, State state) except -1:
+        cdef Py_ssize_t d = state.count("d"), learned = state.count("learned")
+        if d == 0 and learned:
+            state.refuse("d", "> 0 where something was learned", d)
+        self.learned = learned
+        return self.take_extra(state, d) if d else 0
+
+
+# --- all of A ---------------------------------------------------------------------------------
+
+
+cdef class Moving(Full):
+    """A metric that forgets or loses rows: it may have less than its ridge somewhere."""
+
+    cdef int _check_memory(self) except -1:
+        cdef Py_ssize_t i
+        cdef double least
+        cdef bint good = self._is_factor() == self.core.robust
+        for i in range(self.core.n):  # robust: a direction not seen for long may have left A's range
+            least = cf_triangle_row(&self.core.a, i)[i]
+            good &= least > 0.0 or (self.core.robust and least == 0.0)
+        if not good:
+            raise ValueError("memory of the metric must be that of a positive definite matrix")
+        return 0
+
+
+cdef dict settled(Full metric):
+    cdef Full other
+    cdef int turn
+    if metric.core.robust:  # it has no pending term
+        return metric.state()
+    other = <Full>Moving.from_state(metric.state())
+    for turn in range(2):  # the second one leaves zeros where a triangle may hold anything
+        K.rank_one(&other.core.b, other.core.w)
+        memset(other.core.w, 0, <size_t>cf_pad(other.core.n) * sizeof(double))
+    return other.state()
+
+
+cdef class FullRidge(Single):
+    """Ridge regression by the inverse of A, which begins as ridge I.
+
+    Parameters
+    ----------
+    ridge : float
+    forget : float
+        f of the block form (cf_past.h): at each example ``M <- f M`` and ``b <- f b``.
+    precision : {"auto", "fast", "robust"}
+        That of the metric.
+    """
+
+    # A = past.scale times what `metric` holds, w = A^-1 b. Forgetting multiplies A as a whole but
+    # for the examples at which the regulariser is filled up (cf_past.h).
+    # Reading and learning one x share one fused pass of the triangle: `look` leaves v = A^-1 x (of
+    # the metric) and `quad` for `take`.
+    # A refused row must leave the past as it was. Forgetting is undone by `past` and the metric's
+    # ridge alone, unless the metric itself changes: it is then copied to `saved` first, w behind it
+    # (NULL until an example is to be forgotten: nobody else needs that memory). `period`: of the
+    # renewals under the present f; 0: not known.
+    cdef cf_past past
+    cdef str precision
+    cdef Full metric
+    cdef double *memory        # owned; those that follow point into it
+    cdef double *w             # cf_pad(d); w and w_next change places
+    cdef double *w_next
+    cdef double *v
+    cdef double *unit          # zeros but for a moment
+    cdef double *work          # scratch of the metric
+    cdef double quad           # x^T (A / scale)^-1 x of the last look
+    cdef double *saved
+    cdef int64_t period
+
+    def __init__(self, double ridge, double forget, str precision):
+        self.ridge, self.forget, self.precision = ridge, forget, precision
+        L.past_init(&self.past, ridge)
+
+    cdef Full new_metric(self, Py_ssize_t n):
+        return Moving(n, ridge=self.ridge, precision=self.precision)
+
+    def __dealloc__(self):
+        L.free(self.memory)
+        L.free(self.saved)
+
+    cdef int start(self, Py_ssize_t n) except -1:
+        cdef Py_ssize_t padded
+        refuse_beyond_limit(14.0 * n * n, f"a full matrix of {n} features",
+                            'covariance="diagonal" or "kernel" takes less')
+        metric = self.new_metric(n)  # refuses an n of which a square overflows
+        padded = cf_pad(n)
+        block = new_doubles(1, 4 * padded + max(L.full_scratch(n), L.newton_scratch(n)),
+                            f"a ridge regression of {n} features")
+        L.free(self.memory)
+        self.memory = block
+        self.w, self.w_next, self.v = block, block + padded, block + 2 * padded
+        self.unit, self.work = block + 3 * padded, block + 4 * padded
+        self.metric = metric
+        return 0
+
+    cdef int fit(self, Scratch s) except -1:
+        s.fit(1, 3 * cf_pad(self.d))
+        return s.forms.fit(&s.row, True)
+
+    cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
+        return <double>self.d * self.d
+
+    # --- reading ------------------------------------------------------------------------------
+
+    cdef int read(self, Scratch s) noexcept nogil:
+        cdef const double *x
+        s.m[0] = s.q[0] = 0.0
+        if self.d == 0:
+            return CF_OK
+        x = s.forms.whole(&s.row)
+        s.m[0] = K.dot(self.d, self.w, x)
+        L.full_look(&self.metric.core, K, x, s.v + cf_pad(self.d), s.v, s.q)
+        s.q[0] /= self.past.scale
+        s.forms.clear(&s.row)
+        return CF_OK if s.m[0] - s.m[0] == 0.0 and s.q[0] - s.q[0] == 0.0 else CF_ENONFINITE
+
+    cdef int propose(self, const double *x) noexcept nogil:
+        """v and quad of x; the metric's pending term goes into its inverse on the way."""
+        return L.full_propose(&self.metric.core, K, x, self.weight / self.past.scale, self.work,
+                              self.v, &self.quad)
+
+    cdef int look(self, Scratch s) noexcept nogil:
+        cdef const double *x = s.forms.whole(&s.row)
+        cdef int status = self.propose(x)
+        s.m[0] = K.dot(self.d, self.w, x)
+        s.q[0] = self.quad / self.past.scale
+        s.forms.clear(&s.row)
+        if status == CF_OK and not (s.m[0] - s.m[0] == 0.0 and s.q[0] - s.q[0] == 0.0):
+            status = CF_ENONFINITE
+        return status
+
+    # --- learning -----------------------------------------------------------------------------
+
+    cdef bint has_room(self, Scratch s) noexcept nogil:
+        return self.forget == 1.0 or self.period != 0
+
+    cdef int make_room(self, Scratch s) except -1:
+        if self.forget == 1.0:
+            return 0
+        self.period = L.past_period(K, self.d, self.forget)
+        if self.saved == NULL:
+            self.saved = new_doubles(1, L.full_size(self.d) + cf_pad(self.d),
+                                     f"what {self.d} features forget")
+        return 0
+
+    cdef bint touches_metric(self) noexcept nogil:
+        """Whether to forget now changes the metric, not its scale alone."""
+        return (self.learned % self.period == 0
+                or self.forget * self.past.scale <= RESCALED)
+
+    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+        cdef const double *x = s.forms.whole(&s.row)
+        cdef cf_past before
+        cdef cf_full core
+        cdef size_t size = 0
+        cdef double m = s.m[0]
+        cdef int status = CF_OK
+        cdef bint fades = self.forget < 1.0 and self.learned, saves = False
+        if fades:
+            before, core = self.past, self.metric.core
+            size = <size_t>L.full_size(self.d) * sizeof(double)
+            self.past.count = self.learned
+            saves = self.touches_metric()
+            if saves:
+                memcpy(self.saved, self.metric.memory, size)
+                memcpy(self.saved + L.full_size(self.d), self.w,
+                       <size_t>self.d * sizeof(double))
+            status = self.fade(x, &m)
+        memcpy(self.w_next, self.w, <size_t>self.d * sizeof(double))
+        if status == CF_OK:
+            status = self.learn(x, y, m)
+        s.forms.clear(&s.row)
+        if status == CF_OK:
+            self.w, self.w_next = self.w_next, self.w
+            self.learned += 1
+        elif fades:
+            self.past, self.metric.core.ridge = before, core.ridge
+            if saves:
+                self.metric.core = core
+                memcpy(self.metric.memory, self.saved, size)
+                memcpy(self.w, self.saved + L.full_size(self.d), <size_t>self.d * sizeof(double))
+        return status
+
+    cdef int fade(self, const double *x, double *m) noexcept nogil:
+        """M <- f M, b <- f b and the regulariser, before the example x, which was looked at. Its
+        A^-1 x, of the metric, and w stay as they are unless the metric itself changes."""
+        cdef double added, scale = self.forget * self.past.scale
+        cdef int status
+        if not (K.dot(self.d, x, x) < LARGE and fabs(m[0]) < LARGE):
+            return CF_ENONFINITE  # nothing can fail half-way
+        status = L.past_forget(&self.past, &self.metric.core, K, self.forget, self.work, &added)
+        if status == CF_ENOTPOSITIVE:
+            self.fill_up(&added)
+        elif status != CF_OK:
+            return status
+        if added == 0.0 and self.past.scale == scale:
+            return CF_OK
+        L.past_weights(&self.past, &self.metric.core, K, added, self.w, self.work)
+        status = self.propose(x)
+        m[0] = K.dot(self.d, self.w, x)
+        return status
+
+    cdef void fill_up(self, double *added) noexcept nogil:
+        """The same by n updates, where long rows have left an A that allows no factorisation in
+        float64."""
+        cdef double q
+        cdef Py_ssize_t i
+        self.past.scale *= self.forget
+        while self.past.scale < LEAST:
+            L.full_scale(&self.metric.core, K, -16)
+            self.past.scale *= 2.0 ** 32
+        added[0] = (1.0 - self.forget * self.past.share) * self.ridge
+        self.metric.core.ridge = self.ridge / self.past.scale
+        for i in range(self.d):
+            self.unit[i] = 1.0
+            L.full_update(&self.metric.core, K, self.unit, added[0] / self.past.scale, self.work,
+                          &q)
+            self.unit[i] = 0.0
+        self.past.share = 1.0
+
+    cdef int learn(self, const double *x, double y, double m) noexcept nogil:
+        """w_next, which is w, and A by the example x, y, which was looked at."""
+        cdef double miss, weight = self.aim(m, y, &miss)
+        return self.accept(x, weight / self.past.scale, miss, self.w_next)
+
+    cdef int accept(self, const double *x, double weight, double miss, double *w) noexcept nogil:
+        """After `propose` of x: w by the step of an example that it misses by so much, A by
+        weight x x^T."""
+        K.axpy(self.d, weight * miss / (1.0 + weight * self.quad), self.v, w)
+        if not K.all_finite(self.d, w):
+            return CF_ENONFINITE
+        L.full_accept(&self.metric.core, K, x, weight, self.v, self.quad, self.work)
+        return CF_OK
+
+    cdef double information(self) noexcept nogil:
+        if self.d == 0:
+            return 0.0
+        return (L.past_logdet(&self.past, &self.metric.core, K)
+                - self.d * K.log_one(self.ridge))
+
+    # --- settings and state ---------------------------------------------------------------------
+
+    cdef int adopt(self, Model other) except -1:
+        self.forget, self.period = (<FullRidge?>other).forget, 0
+        return 0
+
+    cdef dict health(self):
+        cdef Full metric = self.metric if self.d else self.new_metric(1)
+        return {"precision": metric._form(), **metric.core.health}
+
+    cdef dict extra(self):
+        return {"w": vector_of(self.w, self.d), "scale": self.past.scale,
+                "share": self.past.share, "metric": settled(self.metric)}
+
+    cdef int take_extra(self, State state, Py_ssize_t d) except -1:
+        """States of version 1 have no share: what they keep beside ridge I was learned."""
+        cdef np.ndarray w = state.vector("w", d)  # vouches for d before memory is taken
+        cdef double scale = state.number("scale", 0.0, 2.0)
+        cdef double share = state.number("share", 0.0, 1.0) if state.has("share") else 1.0
+        state.part("metric").count("n", d, d)
+        cdef Full metric = <Full>Moving.from_state(state.get("metric"))
+        if not (scale > 0.0 and share > 0.0):
+            state.refuse("scale", "> 0, as share", scale)
+        self.know(d)
+        state.load("w", d, self.w)
+        metric._ask_for(self.metric.core.precision)
+        self.metric, self.past.scale, self.past.share = metric, scale, share
+        return 0
+
+
+# --- the other forms ---------------------------------------------------------------------------
+
+
+# --- one regression with a window, and on a ball ----------------------------------------------
+
+
+cdef class WindowRidge(FullRidge):
+    """Only the last `window` examples count. Memory: ``8 window d`` bytes more.
+
+    The oldest leaves by a downdate; every so many losses, and where one would cost digits, A, b
+    and w are summed up anew from the rows in the window: O(window d^2), amortised O(d^2). In the
+    robust form, from which nothing is taken away, that is at each example.
+    """
+
+    # The last `window` examples stand in a ring; b = sum of y x over them. Every `period` losses,
+    # and where a loss would cost digits, all is made anew from the ring.
+    cdef Py_ssize_t window
+    cdef double *ring          # window rows of cf_pad(d), owned
+    cdef double *label
+    cdef Py_ssize_t oldest, held
+    cdef Py_ssize_t losses     # since all was made anew
+
+    def __init__(self, double ridge, Py_ssize_t window, str precision):
+        FullRidge.__init__(self, ridge, 1.0, precision)
+        self.window = window
+
+    def __dealloc__(self):
+        L.free(self.ring)
+
+    cdef int start(self, Py_ssize_t n) except -1:
+        cdef double *ring = new_doubles(self.window, (n | 7) + 2,
+                                        f"a window of {self.window} rows of {n} features")
+        L.free(self.ring)
+        self.ring, self.label = ring, ring + self.window * cf_pad(n)
+        return FullRidge.start(self, n)
+
+    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+        cdef const double *x = s.forms.whole(&s.row)
+        cdef double size = K.dot(self.d, x, x)
+        cdef bint full
+        cdef int status
+        s.forms.clear(&s.row)
+        if not size < LARGE:
+            return CF_ENONFINITE
+        status = FullRidge.take(self, s, i, y)
+        if status != CF_OK:
+            return status
+        full = self.held == self.window
+        if full and self.metric.core.robust:
+            self.drop_oldest()
+        elif full:
+            self.lose_oldest()
+        x = s.forms.whole(&s.row)
+        self.keep(x, y)
+        s.forms.clear(&s.row)
+        if full and self.metric.core.robust:
+            self.learn_again()
+        elif self.losses >= max(PERIOD, max(self.d, self.window)):
+            self.rebuild()
+        return CF_OK
+
+    cdef void keep(self, const double *x, double y) noexcept nogil:
+        cdef Py_ssize_t at = (self.oldest + self.held) % self.window
+        memcpy(self.ring + at * cf_pad(self.d), x, <size_t>self.d * sizeof(double))
+        self.label[at] = y
+        self.held += 1
+
+    cdef void lose_oldest(self) noexcept nogil:
+        """w and A without the oldest example."""
+        cdef const double *x = self.ring + self.oldest * cf_pad(self.d)
+        cdef double y = self.label[self.oldest]
+        self.drop_oldest()
+        if self.propose(x) != CF_OK or not 1.0 - self.quad > COSTLY:
+            self.losses = PERIOD + self.d + self.window  # made anew when the new row is there
+            return
+        K.axpy(self.d, (K.dot(self.d, self.w, x) - y) / (1.0 - self.quad), self.v, self.w)
+        L.full_drop(&self.metric.core, K, x, self.v, self.quad, self.work)
+
+    cdef void drop_oldest(self) noexcept nogil:
+        self.oldest = (self.oldest + 1) % self.window
+        self.held -= 1
+        self.losses += 1
+
+    cdef void rebuild(self) noexcept nogil:
+        """All from the rows in the ring, the oldest first."""
+        cdef Py_ssize_t padded = cf_pad(self.d), i, at
+        cdef double one = 1.0
+        self.restart()
+        memset(self.w_next, 0, <size_t>self.d * sizeof(double))
+        for i in range(self.held):
+            at = (self.oldest + i) % self.window
+            K.rank_block(&self.metric.core.a, self.metric.core.low, 1, self.ring + at * padded,
+                         padded, &one)
+            K.axpy(self.d, self.label[at], self.ring + at * padded, self.w_next)
+        if L.full_renew(&self.metric.core, K, self.work):
+            L.full_solve(&self.metric.core, K, self.w_next, self.work, self.w)
+        else:
+            self.learn_again()
+        self.losses = 0
+
+    cdef void restart(self) noexcept nogil:
+        """The metric as it was made, but for its counts."""
+        cdef cf_full before = self.metric.core
+        L.full_init(&self.metric.core, self.d, self.ridge,
+                    CF_FULL_ROBUST if before.robust else before.precision, K, self.metric.memory)
+        core = &self.metric.core
+        core.precision = before.precision
+        core.health, core.next_look = before.health, before.next_look
+        core.next_probe, core.next_renewal = before.next_probe, before.next_renewal
+
+    cdef void learn_again(self) noexcept nogil:
+        """The rows in the ring as if they came now."""
+        cdef const double *x
+        cdef Py_ssize_t i, at
+        self.restart()
+        memset(self.w, 0, <size_t>self.d * sizeof(double))
+        for i in range(self.held):
+            at = (self.oldest + i) % self.window
+            x = self.ring + at * cf_pad(self.d)
+            if self.propose(x) == CF_OK:
+                self.accept(x, 1.0, self.label[at] - K.dot(self.d, self.w, x), self.w)
+        self.losses = 0
+
+    cdef dict extra(self):
+        rows = <object>table_from(self.ring, self.held, self.d, cf_pad(self.d))
+        labels = <object>vector_of(self.label, self.held)
+        return {**FullRidge.extra(self), "rows": numpy.roll(rows, -self.oldest, axis=0),
+                "labels": numpy.roll(labels, -self.oldest), "losses": self.losses}
+
+    cdef int take_extra(self, State state, Py_ssize_t d) except -1:
+        cdef Py_ssize_t n = min(self.learned, self.window), i
+        cdef np.ndarray rows = state.table("rows", n, d)
+        cdef Py_ssize_t losses = state.count("losses")
+        state.number("scale", 1.0, 1.0)
+        state.vector("labels", n)
+        FullRidge.take_extra(self, state, d)
+        state.load("labels", n, self.label)
+        for i in range(n):
+            memcpy(self.ring + i * cf_pad(d), <const double *>np.PyArray_DATA(rows) + i * d,
+                   <size_t>d * sizeof(double))
+        self.oldest, self.held, self.losses = 0, n, losses
+        return 0
+
+
+cdef class BallRidge(WindowRidge):
+    """The ridge step, then P2 on the unit ball in the norm of A, all or nothing.
+
+    With a window each example costs O(window d^2) once it is full: what a projection has taken
+    away cannot be told from what the oldest example brought, so the steps of those left are made
+    again, in a second metric of as much memory.
+
+    Parameters
+    ----------
+    ridge, forget
+        As for `FullRidge`.
+    window : int
+        0: none.
+    """
+
+    # w is projected onto the unit ball in the norm of A after each step. With a window (0: none) all
+    # is made anew from the ring once that is full, as if no other example had come: the metric
+    # changes places with `spare`, and again where the example is refused; w is copied to `w_spare`.
+    cdef double lam            # the last multiplier: where the next search begins
+    cdef Full spare
+    cdef double *w_spare
+
+    def __init__(self, double ridge, double forget, Py_ssize_t window, str precision):
+        FullRidge.__init__(self, ridge, forget, precision)
+        self.window = window
+
+    def __dealloc__(self):
+        L.free(self.w_spare)
+
+    cdef int start(self, Py_ssize_t n) except -1:
+        if not self.window:
+            return FullRidge.start(self, n)
+        refuse_beyond_limit(28.0 * n * n, f"a full matrix of {n} features, and a second one",
+                            'covariance="diagonal" or "kernel" takes less')
+        spare = self.new_metric(n)
+        w = new_doubles(1, cf_pad(n), f"the weights of {n} features")
+        L.free(self.w_spare)
+        self.spare, self.w_spare = spare, w
+        return WindowRidge.start(self, n)
+
+    cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
+        return FullRidge.cost(self, nnz) * (1.0 + <double>self.held)
+
+    cdef int read(self, Scratch s) noexcept nogil:
+        s.m[0] = s.q[0] = 0.0
+        return linear(&s.row, self.w, s.m) if self.d else CF_OK
+
+    cdef int look(self, Scratch s) noexcept nogil:
+        return self.read(s)
+
+    cdef int learn(self, const double *x, double y, double m) noexcept nogil:
+        cdef cf_newton move
+        cdef double lam = self.lam
+        cdef int status
+        move.c = 1.0 / self.past.scale
+        move.gain = (y - m) / self.past.scale
+        move.radius = move.limit = 1.0
+        status = L.newton_ball(&self.metric.core, K, &move, x, self.w, self.w_next, &lam, self.work)
+        self.lam = lam if status == CF_OK else self.lam
+        return status
+
+    # --- a window -----------------------------------------------------------------------------
+
+    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+        cdef const double *x
+        cdef int status
+        if self.held < self.window or not self.window:
+            status = FullRidge.take(self, s, i, y)
+            x = s.forms.whole(&s.row)
+        else:
+            x = s.forms.whole(&s.row)
+            status = self.replay(x, y)
+            if status == CF_OK:
+                self.oldest = (self.oldest + 1) % self.window
+                self.held -= 1
+                self.learned += 1
+        if status == CF_OK and self.window:
+            self.keep(x, y)
+        s.forms.clear(&s.row)
+        return status
+
+    cdef int replay(self, const double *x, double y) noexcept nogil:
+        """The steps of all examples in the ring but the oldest, then that of x."""
+        cdef double lam = self.lam
+        cdef Py_ssize_t i, at
+        cdef int status = CF_OK
+        memcpy(self.w_spare, self.w, <size_t>self.d * sizeof(double))
+        self.change_places()
+        L.full_init(&self.metric.core, self.d, self.ridge, self.metric.core.precision, K,
+                    self.metric.memory)
+        memset(self.w, 0, <size_t>self.d * sizeof(double))
+        self.lam = 0.0
+        for i in range(1, self.held):
+            at = (self.oldest + i) % self.window
+            if status == CF_OK:
+                status = self.again(self.ring + at * cf_pad(self.d), self.label[at])
+        if status == CF_OK:
+            status = self.again(x, y)
+        if status != CF_OK:
+            self.change_places()
+            memcpy(self.w, self.w_spare, <size_t>self.d * sizeof(double))
+            self.lam = lam
+        return status
+
+    cdef int again(self, const double *x, double y) noexcept nogil:
+        cdef int status = self.learn(x, y, K.dot(self.d, self.w, x))
+        if status == CF_OK:
+            self.w, self.w_next = self.w_next, self.w
+        return status
+
+    cdef void change_places(self) noexcept nogil:
+        cdef cf_full core = self.metric.core
+        cdef double *memory = self.metric.memory
+        self.metric.core, self.metric.memory = self.spare.core, self.spare.memory
+        self.spare.core, self.spare.memory = core, memory
+
+    cdef dict extra(self):
+        told = WindowRidge.extra(self) if self.window else FullRidge.extra(self)
+        return {**told, "lam": self.lam}
+
+    cdef int take_extra(self, State state, Py_ssize_t d) except -1:
+        self.lam = state.number("lam", 0.0)
+        if self.window:
+            return WindowRidge.take_extra(self, state, d)
+        return FullRidge.take_extra(self, state, d)
+
+# --- one regression with the diagonal of A ----------------------------------------------------
+
+
+cdef class DiagonalRidge(Single):
+    """Ridge regression on the diagonal of A: O(entries) a round, O(d) where it is projected.
+
+    Parameters
+    ----------
+    ridge : float
+    forget : float
+        f: ``a <- f a + (1 - f) ridge`` in all coordinates at each example, w as it is.
+    projected : bool
+        P2 on the unit ball after each step.
+    """
+
+    # Not lazy: a is the diagonal of A, sums = sum ln(a / ridge). Lazy, from the first time that it
+    # forgets: A = ridge I + scale diag(a), so that an example changes `scale` for all features and
+    # a for its own ones alone.
+    cdef bint projected, lazy
+    cdef double scale, sums
+    cdef double *a             # d, owned; those that follow are in the same block
+    cdef double *w
+    cdef double *a_next
+    cdef double *w_next
+    cdef double *room
+
+    def __init__(self, double ridge, double forget, bint projected):
+        self.ridge, self.forget, self.projected = ridge, forget, projected
+        self.scale = 1.0
+
+    def __dealloc__(self):
+        L.free(self.a)
+
+    cdef int start(self, Py_ssize_t n) except -1:
+        cdef double *a = new_doubles(5, n, f"a diagonal of {n} features")
+        cdef Py_ssize_t i
+        self.lazy = self.forget < 1.0
+        for i in range(n):
+            a[i] = 0.0 if self.lazy else self.ridge
+        L.free(self.a)
+        self.a, self.w, self.a_next, self.w_next = a, a + n, a + 2 * n, a + 3 * n
+        self.room = a + 4 * n
+        return 0
+
+    cdef int fit(self, Scratch s) except -1:
+        return s.fit(1, self.d if self.lazy else 0)
+
+    cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
+        return self.d if self.projected else nnz
+
+    cdef const double *now(self, const cf_row *x, double scale, double *room) noexcept nogil:
+        """The diagonal at the features of x, where it stands or in a room of d doubles."""
+        cdef Py_ssize_t e, i
+        if not self.lazy:
+            return self.a
+        for e in range(x.nnz):
+            i = place_of(x, e)
+            room[i] = self.ridge + scale * self.a[i]
+        return room
+
+    cdef int read(self, Scratch s) noexcept nogil:
+        s.m[0] = s.q[0] = 0.0
+        if self.d == 0:
+            return CF_OK
+        if self.projected:
+            return linear(&s.row, self.w, s.m)
+        s.m[0] = K.ridge_dot(&s.row, self.w)
+        s.q[0] = K.ridge_quad(&s.row, self.now(&s.row, self.scale, s.v))
+        return CF_OK if s.m[0] - s.m[0] == 0.0 and s.q[0] - s.q[0] == 0.0 else CF_ENONFINITE
+
+    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+        """w += (x / a) c (y - m) / (1 + c q), a += c x^2, by the a that has forgotten; then the
+        projection."""
+        cdef const cf_row *x = &s.row
+        cdef double scale = self.scale * self.forget, q = s.q[0], grown = 0.0, miss
+        cdef double c = self.aim(s.m[0], y, &miss)
+        cdef const double *a = self.now(x, scale, self.room)
+        cdef int status = CF_OK
+        if self.lazy or self.projected:
+            q = K.ridge_quad(x, a)
+        if not K.ridge_step(x, c * miss / (1.0 + c * q), c, a, self.w, self.a_next, self.w_next):
+            return CF_ENONFINITE
+        for i in range(self.d if self.projected else 0):  # all of the new diagonal
+            self.room[i] = self.ridge + scale * self.a[i] if self.lazy else self.a[i]
+        if self.projected:
+            K.ridge_place(x, self.a_next, self.room)
+        if not self.lazy:
+            grown = self.growth(x)
+        elif not self.to_excess(x, scale, c):
+            return CF_ENONFINITE
+        if self.projected:
+            status = self.project(x)
+        else:
+            K.ridge_place(x, self.w_next, self.w)
+        if status == CF_OK:
+            self.fade(scale)
+            K.ridge_place(x, self.a_next, self.a)
+            self.sums += grown
+            self.learned += 1
+        return status
+
+    cdef bint to_excess(self, const cf_row *x, double scale, double c) noexcept nogil:
+        """What is kept of the new diagonal at the features of x; whether that is finite."""
+        cdef double old = scale if scale < LEAST else 1.0, unit = 1.0 if scale < LEAST else scale
+        cdef Py_ssize_t e
+        for e in range(x.nnz):
+            self.a_next[e] = old * self.a[place_of(x, e)] + c * x.value[e] * x.value[e] / unit
+        return K.all_finite(x.nnz, self.a_next)
+
+    cdef void fade(self, double scale) noexcept nogil:
+        cdef Py_ssize_t i
+        if scale < LEAST:
+            for i in range(self.d):
+                self.a[i] *= scale
+            scale = 1.0
+        self.scale = scale
+
+    cdef int project(self, const cf_row *x) noexcept nogil:
+        """w of the step onto the ball, in the norm of the diagonal in the room."""
+        cdef Py_ssize_t e
+        cdef int status
+        for e in range(x.nnz):  # what is there and what comes change places
+            self.w[place_of(x, e)], self.w_next[e] = self.w_next[e], self.w[place_of(x, e)]
+        status = L.ridge_ball(K, self.d, self.room, self.w, 1.0, self.w)
+        if status != CF_OK:
+            K.ridge_place(x, self.w_next, self.w)
+        return status
+
+    cdef double growth(self, const cf_row *x) noexcept nogil:
+        """sum ln(a_next / a): products of the ratios, so that a logarithm is seldom needed."""
+        cdef double product = 1.0, sum = 0.0, old
+        cdef Py_ssize_t e
+        for e in range(x.nnz):
+            old = self.a[place_of(x, e)]
+            if self.a_next[e] > 1e100 * old:
+                sum += K.log_one(self.a_next[e]) - K.log_one(old)
+            else:
+                product *= self.a_next[e] / old
+            if product > 1e100:
+                sum += K.log_one(product)
+                product = 1.0
+        return sum + K.log_one(product)
+
+    cdef double information(self) noexcept nogil:
+        """O(d) where it has ever forgotten."""
+        cdef double product = 1.0, sum = 0.0, ratio
+        cdef Py_ssize_t i
+        if not self.lazy:
+            return self.sums
+        for i in range(self.d):
+            ratio = 1.0 + self.scale * self.a[i] / self.ridge
+            if 1e-100 < product * ratio < 1e100:
+                product *= ratio
+            else:
+                sum += K.log_one(product) + K.log_one(ratio)
+                product = 1.0
+        return sum + K.log_one(product)
+
+    # --- settings and state ---------------------------------------------------------------------
+
+    cdef int adopt(self, Model other) except -1:
+        cdef Py_ssize_t i
+        self.forget = (<DiagonalRidge?>other).forget
+        if self.forget < 1.0 and not self.lazy and self.d:
+            for i in range(self.d):
+                self.a[i] -= self.ridge
+            self.lazy = True
+        return 0
+
+    cdef dict extra(self):
+        return {"excess" if self.lazy else "a": vector_of(self.a, self.d),
+                "w": vector_of(self.w, self.d), "scale": self.scale, "sums": self.sums}
+
+    cdef int take_extra(self, State state, Py_ssize_t d) except -1:
+        """States of version 1 that forgot have ``A = scale diag(a)``."""
+        cdef double scale = state.number("scale", 0.0, 1.0), sums = state.number("sums")
+        cdef bint lazy = state.has("excess")
+        cdef np.ndarray a = state.vector("excess" if lazy else "a", d)
+        state.vector("w", d)
+        if not lazy and (self.forget < 1.0 or scale != 1.0):
+            lazy, a, scale = True, <np.ndarray>(scale * a - self.ridge), 1.0
+        if not (scale > 0.0 and ((self.ridge + scale * a if lazy else a) > 0.0).all()):
+            state.refuse("a", "that of a diagonal > 0")
+        self.know(d)
+        memcpy(self.a, np.PyArray_DATA(a), <size_t>d * sizeof(double))
+        state.load("w", d, self.w)
+        self.lazy, self.scale, self.sums = lazy, scale, 0.0 if lazy else sums
+        return 0
+
+# --- one regression in dual form --------------------------------------------------------------
+
+cdef enum:
+    AHEAD = 96       # examples kept from which rows are looked at in blocks
+    MANY = 96        # rows that are read at once
+    SIDES = 6        # rows of a block: a multiple of what the kernels take at once
+    WORK = 2000000000  # flops of a block, some 30 ms: a signal must not wait for long
+
+
+cdef class DualRidge(Single):
+    """All examples learned are kept, or the last `window` ones.
+
+    Parameters
+    ----------
+    kernel, kernel_params
+        See `metric.Dual`.
+    ridge : float
+    window : int
+        0: all.
+    """
+
+    def __init__(self, kernel, kernel_params, double ridge, Py_ssize_t window):
+        self.ridge, self.window = ridge, window
+        self.gram = Gram(kernel, kernel_params, ridge)
+
+    def __dealloc__(self):
+        self.give_back()
+        L.free(self.block)
+
+    cdef void give_back(self) noexcept:
+        L.free(self.y)
+
+    cdef int start(self, Py_ssize_t n) except -1:
+        return self.make_place(16)
+
+    cdef int make_place(self, Py_ssize_t room) except -1:
+        """Memory for so many examples, beside the factor's own: one block, of which y is the
+        beginning."""
+        cdef Py_ssize_t n = min(self.gram.factor.n, self.room), each = room + 16  # what to keep
+        cdef double *y = new_doubles(7, each, f"coefficients of {room} learned examples")
+        cdef double *c = y + each
+        cdef double *u = y + 2 * each
+        cdef int64_t *born = <int64_t *>(y + 3 * each)
+        if n:
+            memcpy(y, self.y, <size_t>n * sizeof(double))
+            memcpy(c, self.c, <size_t>n * sizeof(double))
+            memcpy(born, self.born, <size_t>n * sizeof(int64_t))
+        if self.own_u != NULL:
+            memcpy(u, self.u, <size_t>min(self.gram.length(), self.room + 16) * sizeof(double))
+        self.give_back()
+        self.y, self.c, self.own_u, self.born, self.drop = y, c, u, born, y + 4 * each
+        self.u = u
+        self.room = room
+        return 0
+
+    cdef int fit(self, Scratch s) except -1:
+        if self.gram.length() > s.v_room:
+            s.fit(1, 2 * self.gram.length())
+        return self.gram.fit(&s.row, s.forms)
+
+    cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
+        """A kernel that is Python may call anything: the object must be locked for it."""
+        if self.gram.kept.callable():
+            return 1e18
+        return <double>self.gram.factor.n * self.gram.factor.n + nnz
+
+    # --- reading ------------------------------------------------------------------------------
+
+    cdef int answer(self, Scratch s, const double *u, double own) noexcept nogil:
+        cdef Py_ssize_t n = self.gram.factor.n
+        s.m[0] = K.dot(n, u, self.c)
+        s.q[0] = max(own - K.dot(n, u, u), 0.0) / self.ridge
+        return CF_OK if s.m[0] - s.m[0] == 0.0 and s.q[0] - s.q[0] == 0.0 else CF_ENONFINITE
+
+    cdef int read(self, Scratch s) noexcept nogil:
+        cdef double own
+        cdef int status
+        s.m[0] = s.q[0] = 0.0
+        if self.d == 0:
+            return CF_OK
+        self.gram.gather(&s.row, s.forms)
+        status = self.gram.solve(&s.row, s.forms, s.v, &own)
+        return self.answer(s, s.v, own) if status == CF_OK else status
+
+    cdef int look(self, Scratch s) noexcept nogil:
+        cdef int status
+        self.u = self.own_u
+        self.gram.gather(&s.row, s.forms)
+        status = self.gram.solve(&s.row, s.forms, self.u, &self.own)
+        return self.answer(s, self.u, self.own) if status == CF_OK else status
+
+    # --- many rows ----------------------------------------------------------------------------
+
+    cdef int fit_many(self, Scratch s) except -1:
+        if self.d:
+            s.fit(1, MANY * (cf_pad(self.gram.factor.n) + 16))
+        return 0
+
+    cdef Py_ssize_t read_many(self, Rows X, Py_ssize_t t, Scratch s, double *out,
+                              int *status) noexcept nogil:
+        """The factor is read once for all of them; every row gets the bits that it gets alone."""
+        cdef Py_ssize_t n = self.gram.factor.n, stride = cf_pad(n) + 8, count, i, good
+        cdef double *own = s.v + MANY * stride
+        cdef double *u = s.v
+        cdef cf_row x
+        if n < AHEAD or self.gram.kept.callable():
+            return Single.read_many(self, X, t, s, out, status)
+        count = min(X.n - t, MANY)
+        for good in range(count):
+            u = s.v + good * stride
+            status[0] = CF_OK if X.at(t + good, s.buffer, &x) else CF_ENOMEM
+            if status[0] == CF_OK:
+                self.gram.gather(&x, s.forms)
+                status[0] = self.gram.kept.own(&x, own + good)
+            if status[0] == CF_OK:
+                status[0] = self.gram.kept.values(&x, s.forms, 0, u)
+            if status[0] != CF_OK:
+                break
+            memset(u + n, 0, <size_t>(stride - n) * sizeof(double))
+        else:
+            good = count
+        K.cholesky_forward_many(&self.gram.factor, good, s.v, stride)
+        for i in range(good):
+            if self.answer(s, s.v + i * stride, own[i]) != CF_OK:
+                status[0] = CF_ENONFINITE
+                return i
+            out[i] = s.m[0] / (1.0 + s.q[0])
+        return good
+
+    # --- reading ahead ------------------------------------------------------------------------
+
+    cdef Py_ssize_t ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count, Scratch s) noexcept nogil:
+        """The solves of the next rows by the present factor, which is then read once for all."""
+        cdef Py_ssize_t n = self.gram.factor.n, stride
+        cdef double *block
+        self.block_count = 0
+        if n < AHEAD or count < 2 or self.gram.kept.callable() or self.window:
+            return count
+        count = min(count, SIDES * max(1, WORK // (SIDES * n * n)))
+        stride = cf_pad(n + count) + 8
+        if count * (stride + 16) > self.block_room:
+            block = <double *>L.alloc(<size_t>(count * (stride + 16) * 5 // 4), sizeof(double))
+            if block == NULL:
+                return count  # row by row then
+            L.free(self.block)
+            self.block, self.block_room = block, count * (stride + 16) * 5 // 4
+        self.stride = stride
+        self.tails = self.block + count * stride
+        self.owns = self.tails + 8 * count
+        self.prepare_block(X, t, count, s)
+        return count
+
+    cdef void prepare_block(self, Rows X, Py_ssize_t t, Py_ssize_t count,
+                            Scratch s) noexcept nogil:
+        cdef Py_ssize_t n = self.gram.factor.n, i, at = n & ~<Py_ssize_t>7
+        cdef double *u
+        cdef cf_row x
+        for i in range(count):
+            u = self.block + i * self.stride
+            X.at(t + i, s.buffer, &x)
+            self.gram.gather(&x, s.forms)
+            if (self.gram.kept.own(&x, self.owns + i) != CF_OK
+                    or self.gram.kept.values(&x, s.forms, 0, u) != CF_OK):
+                break  # that row will be refused when it is looked at
+            memset(u + n, 0, <size_t>(self.stride - n) * sizeof(double))
+            memcpy(self.tails + 8 * i, u + at, 8 * sizeof(double))
+        else:
+            i = count
+        self.block_count, self.block_n = i, n
+        K.cholesky_forward_many(&self.gram.factor, i, self.block, self.stride)
+
+    cdef int look_ahead(self, Scratch s, Py_ssize_t i) noexcept nogil:
+        cdef int status = CF_OK
+        if i >= self.block_count:
+            return self.look(s)
+        self.u = self.block + i * self.stride
+        self.own = self.owns[i]
+        self.gram.gather(&s.row, s.forms)
+        if self.gram.factor.n > self.block_n:
+            status = self.finish(s, i)
+        return self.answer(s, self.u, self.own) if status == CF_OK else status
+
+    cdef int finish(self, Scratch s, Py_ssize_t i) noexcept nogil:
+        """The solve goes on through the examples that came after the block was prepared."""
+        cdef Py_ssize_t at = self.block_n & ~<Py_ssize_t>7
+        cdef int status = self.gram.kept.values(&s.row, s.forms, self.block_n,
+                                                self.u + self.block_n)
+        if status == CF_OK:
+            memcpy(self.u + at, self.tails + 8 * i,
+                   <size_t>(self.block_n - at) * sizeof(double))
+            K.cholesky_forward_from(&self.gram.factor, at, self.u, self.u)
+        return status
+
+    # --- learning -----------------------------------------------------------------------------
+
+    cdef bint has_room(self, Scratch s) noexcept nogil:
+        return self.gram.factor.n < self.room and self.gram.has_room(&s.row, s.forms)
+
+    cdef int make_room(self, Scratch s) except -1:
+        self.gram.make_room(&s.row, s.forms)
+        if self.gram.room > self.room:
+            self.make_place(self.gram.room)
+        return 0
+
+    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+        cdef int status = CF_OK
+        if self.own != 0.0:
+            if not self.own / self.ridge < MOST_OWN:
+                return CF_EVALUE
+            status = self.store(s, y)
+        if status == CF_OK:
+            self.learned += 1
+            self.expire()
+        return status
+
+    cdef int store(self, Scratch s, double y) noexcept nogil:
+        cdef Py_ssize_t n = self.gram.factor.n
+        cdef double pivot = sqrt(self.ridge * (1.0 + s.q[0]))
+        self.gram.append(&s.row, s.forms, self.u, pivot)
+        self.y[n], self.c[n], self.born[n] = y, (y - s.m[0]) / pivot, self.learned
+        self.info += K.log1p_one(s.q[0])
+        return CF_OK
+
+    cdef void expire(self) noexcept nogil:
+        """Examples that are older than the window leave."""
+        cdef Py_ssize_t n, s, gone = 0
+        while (self.window and self.gram.factor.n
+               and self.born[gone] <= self.learned - self.window - 1):
+            self.gram.drop_first(self.drop)
+            gone += 1
+        if gone == 0:
+            return
+        n = self.gram.factor.n
+        for s in range(n):
+            self.y[s], self.born[s] = self.y[s + gone], self.born[s + gone]
+        memcpy(self.c, self.y, <size_t>n * sizeof(double))
+        memset(self.c + n, 0, <size_t>(self.gram.length() - n) * sizeof(double))
+        K.cholesky_forward(&self.gram.factor, self.c, self.c)
+        self.info = self.gram.logdet()
+
+    cdef double information(self) noexcept nogil:
+        return self.info
+
+    cdef int raise_error(self, int status) except -1:
+        self.gram.kept.raise_error()
+        if status == CF_EVALUE:
+            refuse_own(self.own, self.ridge)
+        return 0
+
+    # --- state --------------------------------------------------------------------------------
+
+    cdef dict extra(self):
+        cdef Py_ssize_t n = self.gram.factor.n
+        cdef np.ndarray born = <np.ndarray>numpy.empty(n, dtype=numpy.int64)
+        if n:
+            memcpy(np.PyArray_DATA(born), self.born, <size_t>np.PyArray_NBYTES(born))
+        return {"gram": self.gram.state(), "y": vector_of(self.y, n), "c": vector_of(self.c, n),
+                "born": born, "info": self.info}
+
+    cdef int take_extra(self, State state, Py_ssize_t d) except -1:
+        cdef Py_ssize_t n
+        cdef np.ndarray born
+        cdef double info = state.number("info")
+        self.gram.restore(state.part("gram"))
+        n = self.gram.factor.n
+        if n and self.gram.kept.d != d:
+            state.refuse("d", f"that of the rows, {self.gram.kept.d}", d)
+        if n > self.learned or (self.window and n > self.window):
+            state.refuse("gram", "no more rows than were learned, and than the window holds", n)
+        born = state.counts("born", n, 0, self.learned - 1)
+        if n > 1 and not (numpy.diff(born) > 0).all():
+            state.refuse("born", "ascending")
+        self.make_place(max(n, 16))
+        state.load("y", n, self.y)
+        state.load("c", n, self.c)
+        memcpy(self.born, np.PyArray_DATA(born), <size_t>np.PyArray_NBYTES(born))
+        self.d, self.info = d, info
+        return 0
+
+
+cdef class BudgetRidge(DualRidge):
+    """At most `budget` examples are kept (approximate linear dependence: Engel, Mannor and Meir,
+    "The Kernel Recursive Least-Squares Algorithm", 2004).
+
+    Parameters
+    ----------
+    kernel, kernel_params, ridge
+        As above.
+    budget : int
+    tolerance : float
+        An example is kept where its squared distance from the span of those kept exceeds
+        ``tolerance * k(x, x)`` and there is room.
+    """
+
+    # At most `budget` examples are kept, as a dictionary; the others count through what the
+    # dictionary can say of them. `gram` has ridge 0; `inner` is A and `w` the weights in the
+    # coordinates of the dictionary, unused ones still at ridge and 0.
+    cdef Py_ssize_t budget
+    cdef double tolerance
+    cdef double missed         # sum of the squared distances of what was not kept
+    cdef Full inner
+    cdef double *memory        # owned; those that follow point into it
+    cdef double *w             # cf_pad(budget); w and w_next change places
+    cdef double *w_next
+    cdef double *v
+    cdef double *z             # u, zero beyond
+    cdef double *work
+
+    def __init__(self, kernel, kernel_params, double ridge, Py_ssize_t budget, double tolerance):
+        DualRidge.__init__(self, kernel, kernel_params, ridge, 0)
+        self.gram = Gram(kernel, kernel_params, 0.0)
+        self.budget, self.tolerance = budget, tolerance
+
+    def __dealloc__(self):
+        L.free(self.memory)
+
+    cdef int start(self, Py_ssize_t n) except -1:
+        cdef Py_ssize_t padded
+        cdef double *block
+        refuse_beyond_limit(18.0 * self.budget * self.budget, f"a budget of {self.budget} examples",
+                            "a smaller one takes less")
+        inner = Full(self.budget, ridge=self.ridge)  # refuses one of which a square overflows
+        padded = cf_pad(self.budget)
+        block = new_doubles(1, 4 * padded + L.full_scratch(self.budget), "a budget")
+        L.free(self.memory)
+        self.memory = block
+        self.w, self.w_next, self.v = block, block + padded, block + 2 * padded
+        self.z, self.work = block + 3 * padded, block + 4 * padded
+        self.inner = inner
+        return DualRidge.start(self, n)
+
+    cdef int fit(self, Scratch s) except -1:
+        cdef Py_ssize_t inner = 4 * cf_pad(self.budget) if self.d else 0
+        if self.gram.length() + inner > s.v_room:
+            s.fit(1, 2 * self.gram.length() + inner)
+        return self.gram.fit(&s.row, s.forms)
+
+    cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
+        return DualRidge.cost(self, nnz) + <double>self.budget * self.budget
+
+    cdef int answer(self, Scratch s, const double *u, double own) noexcept nogil:
+        """By what is kept: q without its part inside the dictionary's span."""
+        cdef Py_ssize_t n = self.gram.factor.n
+        s.m[0] = K.dot(n, u, self.w)
+        s.q[0] = max(own - K.dot(n, u, u), 0.0) / self.ridge
+        return CF_OK if s.m[0] - s.m[0] == 0.0 and s.q[0] - s.q[0] == 0.0 else CF_ENONFINITE
+
+    cdef void within(self, const double *u, double *z, double *v, double *rest,
+                     double *q) noexcept nogil:
+        """The part of q inside the dictionary's span; z and v have cf_pad(budget) doubles, `rest`
+        has twice as many."""
+        cdef double quad
+        memset(z, 0, <size_t>cf_pad(self.budget) * sizeof(double))
+        memcpy(z, u, <size_t>self.gram.factor.n * sizeof(double))
+        L.full_look(&self.inner.core, K, z, rest, v, &quad)
+        q[0] += quad
+
+    cdef int read(self, Scratch s) noexcept nogil:
+        cdef double *z = s.v + self.gram.length()
+        cdef int status = DualRidge.read(self, s)
+        if status == CF_OK and self.d:
+            self.within(s.v, z, z + cf_pad(self.budget), z + 2 * cf_pad(self.budget), s.q)
+        return status
+
+    cdef int look(self, Scratch s) noexcept nogil:
+        cdef int status = DualRidge.look(self, s)
+        if status == CF_OK:
+            self.within(self.u, self.z, self.v, self.work, s.q)
+        return status
+
+    cdef int look_ahead(self, Scratch s, Py_ssize_t i) noexcept nogil:
+        cdef int status
+        if i >= self.block_count:
+            return self.look(s)
+        status = DualRidge.look_ahead(self, s, i)
+        if status == CF_OK:
+            self.within(self.u, self.z, self.v, self.work, s.q)
+        return status
+
+    cdef Py_ssize_t read_many(self, Rows X, Py_ssize_t t, Scratch s, double *out,
+                              int *status) noexcept nogil:
+        return Single.read_many(self, X, t, s, out, status)
+
+    cdef bint has_room(self, Scratch s) noexcept nogil:
+        return self.gram.factor.n >= self.budget or DualRidge.has_room(self, s)
+
+    cdef int store(self, Scratch s, double y) noexcept nogil:
+        cdef Py_ssize_t n = self.gram.factor.n
+        cdef double rest = max(self.own - K.dot(n, self.u, self.u), 0.0), quad
+        cdef bint joins = rest > self.tolerance * self.own and n < self.budget
+        cdef int status
+        if joins:  # one coordinate more: that of the new one
+            self.z[n] = sqrt(rest)
+        status = L.full_propose(&self.inner.core, K, self.z, 1.0, self.work, self.v, &quad)
+        if status != CF_OK:
+            return status
+        memcpy(self.w_next, self.w, <size_t>self.budget * sizeof(double))
+        K.axpy(self.budget, (y - s.m[0]) / (1.0 + quad), self.v, self.w_next)
+        if not K.all_finite(self.budget, self.w_next):
+            return CF_ENONFINITE
+        L.full_accept(&self.inner.core, K, self.z, 1.0, self.v, quad, self.work)
+        self.w, self.w_next = self.w_next, self.w
+        if joins:
+            self.gram.append(&s.row, s.forms, self.u, self.z[n])
+            self.y[n], self.c[n], self.born[n] = y, 0.0, self.learned
+        else:
+            self.missed += rest
+        return CF_OK
+
+    cdef double information(self) noexcept nogil:
+        if self.d == 0:
+            return 0.0
+        return self.inner.core.logdet - self.budget * K.log_one(self.ridge)
+
+    cdef double left_out(self) noexcept nogil:
+        return self.missed
+
+    cdef dict extra(self):
+        return {**DualRidge.extra(self), "w": vector_of(self.w, self.budget),
+                "inner": settled(self.inner), "missed": self.missed}
+
+    cdef int take_extra(self, State state, Py_ssize_t d) except -1:
+        cdef double missed = state.number("missed", 0.0)
+        state.part("inner").count("n", self.budget, self.budget)
+        inner = Full.from_state(state.get("inner"))
+        (<Full>inner)._ask_for(CF_FULL_AUTO)
+        state.vector("w", self.budget)
+        self.know(d)
+        DualRidge.take_extra(self, state, d)
+        if self.gram.factor.n > self.budget:
+            state.refuse("gram", f"at most {self.budget} rows", self.gram.factor.n)
+        state.load("w", self.budget, self.w)
+        self.inner, self.missed = inner, missed
+        return 0
+
+
+cdef class TopicRidge(DualRidge):
+    """The dual ridge regressions of many topics that learn the same rows.
+
+    Parameters
+    ----------
+    kernel, kernel_params, ridge
+        As for `DualRidge`.
+    topics : int
+    """
+
+    def __init__(self, kernel, kernel_params, double ridge, Py_ssize_t topics):
+        DualRidge.__init__(self, kernel, kernel_params, ridge, 0)
+        self.topics = topics
+        self.products = new_doubles(max(topics, 1), 1, f"{topics} topics")
+
+    def __dealloc__(self):
+        L.free(self.all_c)
+        L.free(self.products)
+
+    cdef int make_place(self, Py_ssize_t room) except -1:
+        cdef Py_ssize_t n = self.gram.factor.n, k
+        cdef double *all_c = new_doubles(max(self.topics, 1), room,
+                                         f"the coefficients of {self.topics} topics")
+        for k in range(self.topics if n else 0):
+            memcpy(all_c + k * room, self.all_c + k * self.row, <size_t>n * sizeof(double))
+        L.free(self.all_c)
+        self.all_c, self.row = all_c, room
+        return DualRidge.make_place(self, room)
+
+    cdef int margins(self, double q, double *out) noexcept nogil:
+        """The margins of all topics for the row looked at last: the bits of one topic alone."""
+        cdef Py_ssize_t k
+        K.scores(self.topics, self.gram.factor.n, self.all_c, self.row, self.u, self.products)
+        for k in range(self.topics):
+            out[k] = self.products[k] / (1.0 + q)
+        return CF_OK if K.all_finite(self.topics, self.products) else CF_ENONFINITE
+
+    cdef int take_all(self, Scratch s, const uint8_t *y) noexcept nogil:
+        """The labels of that row, one of each topic."""
+        cdef Py_ssize_t n = self.gram.factor.n, k
+        cdef double pivot = sqrt(self.ridge * (1.0 + s.q[0]))
+        cdef int status = self.take(s, 0, 0.0)
+        if status == CF_OK and self.gram.factor.n > n:
+            for k in range(self.topics):
+                self.all_c[k * self.row + n] = (
+                    (1.0 if y[k] else -1.0) - self.products[k]) / pivot
+        return status
+
+# --- one regression in dual form, w in the unit ball ------------------------------------------
+
+#
+# With M = ridge I + G = L L^T and w = sum beta_s phi(x_s), what is kept is e = L^T beta, in the
+# place of c: w.x = u.e, a step appends (y - w.x) / pivot to e whatever e was, and
+# ||w||^2 = ||e||^2 - ridge ||beta||^2. P2 takes beta to (I + lam M^-1)^-1 beta, so
+#     e <- (I + lam B)^-1 e,  B = (L^T L)^-1:  one backward and one forward solve a product.
+# Lanczos on B from e, as in cf_ball.h; there ||w||^2 = y^T (I - ridge T) y for the vector V y of the
+# Krylov space, T the tridiagonal form of B, exactly: the secular equation is solved on that.
+cdef enum:
+    KRYLOV = 256     # products for which there is always memory
+
+
+cdef class DualBall(DualRidge):
+    """The step of `DualRidge`, then P2 on the unit ball of the span of the rows, all or nothing.
+
+    A step costs O(N^2) for N rows, with some 5 to 30 solves more where the projection is active.
+    With a window each example costs O(window^3) once it is full, because the steps of those left
+    are made again (see `BallRidge`), and its memory is that of two more matrices.
+    """
+
+    # w is projected onto the unit ball of the span of the rows kept after each step. c is L^T beta,
+    # w = sum beta_s phi(x_s): what a reading needs, and what the step appends to, projected or not.
+    cdef double *next          # c to be; owned, with what follows in the same block
+    cdef double *turn          # scratch of a product
+    cdef double *row           # a row of L
+    cdef double *krylov        # `steps` + 1 vectors of `stride` doubles, and 6 steps more
+    cdef Py_ssize_t steps
+
+    def __dealloc__(self):
+        L.free(self.next)
+
+    cdef Py_ssize_t krylov_size(self, Py_ssize_t n, Py_ssize_t steps) noexcept nogil:
+        return (steps + 1) * (cf_pad(n + 1) + 8) + 6 * cf_pad(steps)
+
+    cdef int make_place(self, Py_ssize_t room) except -1:
+        cdef Py_ssize_t n = room + 16, steps = n if self.window else min(n, <Py_ssize_t>KRYLOV)
+        cdef Py_ssize_t each = cf_pad(n + 1) + 8
+        cdef double *block = new_doubles(1, 3 * each + self.krylov_size(n, steps),
+                                         f"the projection of {room} learned examples")
+        L.free(self.next)
+        self.next, self.turn, self.row = block, block + each, block + 2 * each
+        self.krylov, self.steps = block + 3 * each, steps
+        return DualRidge.make_place(self, room)
+
+    cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
+        cdef double n = self.gram.factor.n
+        return DualRidge.cost(self, nnz) + (n * n * n if self.window else n * n)
+
+    cdef int answer(self, Scratch s, const double *u, double own) noexcept nogil:
+        s.m[0], s.q[0] = K.dot(self.gram.factor.n, u, self.c), 0.0
+        return CF_OK if s.m[0] - s.m[0] == 0.0 else CF_ENONFINITE
+
+    # --- learning -----------------------------------------------------------------------------
+
+    cdef int store(self, Scratch s, double y) noexcept nogil:
+        cdef Py_ssize_t n = self.gram.factor.n
+        cdef double q = max(self.own - K.dot(n, self.u, self.u), 0.0) / self.ridge
+        cdef double pivot = sqrt(self.ridge * (1.0 + q))
+        cdef int status
+        memcpy(self.next, self.c, <size_t>n * sizeof(double))
+        self.next[n] = (y - s.m[0]) / pivot
+        status = self.into_ball(&self.gram.factor, self.u, pivot, self.next)
+        if status != CF_OK:
+            return status
+        self.gram.append(&s.row, s.forms, self.u, pivot)
+        memcpy(self.c, self.next, <size_t>(n + 1) * sizeof(double))
+        self.y[n], self.born[n] = y, self.learned
+        self.info += K.log1p_one(q)
+        return CF_OK
+
+    cdef void expire(self) noexcept nogil:
+        """All steps of the rows that are left, by the leading parts of their factor. The Krylov
+        space may be as large as the window, so that memory is no matter; a step that leaves the
+        range of float64, although it did not in the place that it had, is left out."""
+        cdef Py_ssize_t before = self.gram.factor.n, n, j
+        cdef cf_cholesky lead = self.gram.factor
+        cdef double pivot
+        DualRidge.expire(self)
+        if self.gram.factor.n == before:
+            return
+        for n in range(self.gram.factor.n):
+            lead.n = n
+            for j in range(n):
+                self.row[j] = cf_cholesky_at(&self.gram.factor, n, j)[0]
+            pivot = cf_cholesky_at(&self.gram.factor, n, n)[0]
+            self.c[n] = (self.y[n] - K.dot(n, self.row, self.c)) / pivot
+            if self.into_ball(&lead, self.row, pivot, self.c) != CF_OK:
+                self.c[n] = 0.0  # w as it was
+
+    cdef int raise_error(self, int status) except -1:
+        cdef Py_ssize_t n = self.gram.factor.n
+        if status == CF_ENOMEM:
+            raise MemoryError(f"{8 * self.krylov_size(n, n + 1)} bytes for a projection over {n} "
+                              "learned examples; a window keeps fewer")
+        return DualRidge.raise_error(self, status)
+
+    # --- the projection -----------------------------------------------------------------------
+    # The factor is l, of n rows, with the row (u, pivot) below it; vectors have n + 1 entries.
+
+    cdef int into_ball(self, const cf_cholesky *l, const double *u, double pivot,
+                       double *e) noexcept nogil:
+        cdef Py_ssize_t n = l.n
+        cdef double *more
+        cdef int status
+        if K.dot(n + 1, e, e) <= 1.0 or self.square(l, u, pivot, e) <= 1.0:
+            return CF_OK
+        status = self.project(l, u, pivot, e, self.krylov, min(n + 1, self.steps))
+        if status != CF_ENOCONVERGE:
+            return status
+        more = <double *>L.alloc(<size_t>self.krylov_size(n, n + 1), sizeof(double))
+        if more == NULL:
+            return CF_ENOMEM
+        status = self.project(l, u, pivot, e, more, n + 1)
+        L.free(more)
+        return status
+
+    cdef double square(self, const cf_cholesky *l, const double *u, double pivot,
+                       const double *e) noexcept nogil:
+        """||w||^2."""
+        cdef Py_ssize_t n = l.n
+        cdef double *beta = self.turn
+        cdef double last = e[n] / pivot
+        memcpy(beta, e, <size_t>n * sizeof(double))
+        memset(beta + n, 0, <size_t>(cf_pad(n) - n) * sizeof(double))
+        K.axpy(n, -last, u, beta)
+        K.cholesky_backward(l, beta, beta)
+        return K.dot(n + 1, e, e) - self.ridge * (K.dot(n, beta, beta) + last * last)
+
+    cdef void product(self, const cf_cholesky *l, const double *u, double pivot, const double *v,
+                      double *out) noexcept nogil:
+        """out = B v. Rows of the factor beyond n may be there: they see zeros, and what they make
+        is taken away."""
+        cdef Py_ssize_t n = l.n, i
+        cdef double last = v[n] / pivot
+        memcpy(self.turn, v, <size_t>n * sizeof(double))
+        memset(self.turn + n, 0, <size_t>(cf_pad(n) - n) * sizeof(double))
+        K.axpy(n, -last, u, self.turn)
+        K.cholesky_backward(l, self.turn, self.turn)
+        K.cholesky_forward(l, self.turn, out)
+        out[n] = (last - K.dot(n, u, out)) / pivot
+        for i in range(n + 1, cf_pad(n + 1)):
+            out[i] = 0.0
+
+    cdef int project(self, const cf_cholesky *l, const double *u, double pivot, double *e,
+                     double *krylov, Py_ssize_t steps) noexcept nogil:
+        """e <- (I + lam B)^-1 e with ||w|| = 1. CF_ENOCONVERGE: not in so many steps; e is as it
+        was unless the answer is CF_OK."""
+        cdef Py_ssize_t order = l.n + 1, stride = cf_pad(order) + 8, step, j
+        cdef double *a = krylov + (steps + 1) * stride   # T: diagonal, beside it, y, room for three
+        cdef double *b = a + cf_pad(steps)
+        cdef double *y = b + cf_pad(steps)
+        cdef double *q = krylov
+        cdef double *next
+        cdef double norm = sqrt(K.dot(order, e, e)), largest = 0.0, lam = 0.0, before
+        for j in range(order):
+            q[j] = e[j] / norm
+        for step in range(steps):
+            next = q + stride
+            self.product(l, u, pivot, q, next)
+            a[step] = K.dot(order, q, next)
+            if not (a[step] > 0.0 and a[step] - a[step] == 0.0):
+                return CF_ENONFINITE
+            K.axpy(order, -a[step], q, next)
+            if step:
+                K.axpy(order, -b[step - 1], q - stride, next)
+            before = sqrt(K.dot(order, next, next))
+            orthogonalise(order, step + 1, stride, krylov, next)
+            b[step] = sqrt(K.dot(order, next, next))
+            if b[step] < 0.7 * before:  # much was taken away: once more, and that is enough
+                orthogonalise(order, step + 1, stride, krylov, next)
+                b[step] = sqrt(K.dot(order, next, next))
+            largest = max(largest, a[step] + b[step])
+            if not secular(step + 1, a, b, norm, self.ridge, &lam, y, y + cf_pad(steps)):
+                return CF_ENONFINITE
+            if (step + 1 == order or b[step] <= SMALL * largest
+                    or lam * b[step] * fabs(y[step]) <= NEAR):
+                memset(e, 0, <size_t>order * sizeof(double))
+                for j in range(step + 1):
+                    K.axpy(order, y[j], krylov + j * stride, e)
+                return CF_OK
+            for j in range(order):
+                next[j] /= b[step]
+            q = next
+        return CF_ENOCONVERGE
+
+cdef double SMALL = 2.0 ** -50  # of B: the end of its Krylov space
+cdef double NEAR = 1e-13        # of a residual, where w has length 1
+
+
+cdef void orthogonalise(Py_ssize_t n, Py_ssize_t rows, Py_ssize_t stride, const double *basis,
+                        double *v) noexcept nogil:
+    """v without its parts along the rows of the basis."""
+    cdef Py_ssize_t i
+    for i in range(rows):
+        K.axpy(n, -K.dot(n, basis + i * stride, v), basis + i * stride, v)
+
+
+cdef void divide(Py_ssize_t k, const double *a, const double *b, double lam, const double *right,
+                 double *pivot, double *out) noexcept nogil:
+    """out = (I + lam T)^-1 right; out may be right."""
+    cdef Py_ssize_t i
+    cdef double part
+    pivot[0] = 1.0 + lam * a[0]
+    out[0] = right[0]
+    for i in range(1, k):
+        part = lam * b[i - 1] / pivot[i - 1]
+        pivot[i] = 1.0 + lam * a[i] - part * lam * b[i - 1]
+        out[i] = right[i] - part * out[i - 1]
+    out[k - 1] /= pivot[k - 1]
+    for i in range(k - 2, -1, -1):
+        out[i] = (out[i] - lam * b[i] * out[i + 1]) / pivot[i]
+
+
+cdef bint secular(Py_ssize_t k, const double *a, const double *b, double norm, double ridge,
+                  double *lam, double *y, double *work) noexcept nogil:
+    """y = norm (I + lam T)^-1 e1 with y^T (I - ridge T) y = 1, lam >= 0, by Newton on one over the
+    root of that, which is concave and increasing: from the left it never overshoots, from the
+    right it comes to the left in one step. `work` has room for three vectors. False: no number."""
+    cdef double *less = work             # (I - ridge T) y
+    cdef double *slope = work + cf_pad(k)    # (I + lam T)^-1 T y
+    cdef double *pivot = work + 2 * cf_pad(k)
+    cdef double square, fall, step
+    cdef Py_ssize_t i, turn
+    for turn in range(100):
+        for i in range(k):
+            y[i] = norm if i == 0 else 0.0
+        divide(k, a, b, lam[0], y, pivot, y)
+        square = fall = 0.0
+        for i in range(k):
+            slope[i] = a[i] * y[i]
+            slope[i] += b[i - 1] * y[i - 1] if i > 0 else 0.0
+            slope[i] += b[i] * y[i + 1] if i + 1 < k else 0.0
+            less[i] = y[i] - ridge * slope[i]
+            square += y[i] * less[i]
+        divide(k, a, b, lam[0], slope, pivot, slope)
+        for i in range(k):
+            fall += less[i] * slope[i]   # -1/2 of the derivative of `square`
+        if not (square > 0.0 and fall > 0.0):
+            return square - square == 0.0 and square > 0.0
+        step = (sqrt(square) - 1.0) * square / fall
+        if not fabs(step) < LARGE:
+            return False
+        if fabs(step) <= SMALL * lam[0] or fabs(square - 1.0) <= SMALL:
+            return True
+        lam[0] = max(lam[0] + step, 0.0)
+    return True
+
+cdef enum:
+    BLOCK = 8        # rows that share one reading of the matrix
+    FEW = 16         # actions up to which all widths are worked out
+
+cdef double MOST = 1e290   # of |m|, where nothing else tells that a row is beyond the range
+cdef double UNIT = 2.0 ** -53
+cdef double TINY = 1e-300      # so much of x.x may be lost to underflow
+
+
+cdef Py_ssize_t contraction(Crossed by, Py_ssize_t n) noexcept nogil:
+    """Doubles that `contract` takes."""
+    if by.p == 0:
+        return 0
+    return cf_panels_size(n) + (n + 2) * cf_pad(n) + cf_pad((by.p + 1) * n)
+
+
+cdef int read_means(Rows X, const double *w, Scratch s, double *m) noexcept nogil:
+    cdef bint whole = X.kind == DOUBLES and X.row_step % 8 == 0
+    cdef Py_ssize_t t
+    if whole:
+        K.scores(X.n, X.d, <const double *>X.value, X.row_step // 8, w, m)
+    for t in range(X.n):
+        if not (whole or X.at(t, s.buffer, &s.row)):
+            return CF_ENOMEM
+        if not whole:
+            m[t] = K.ridge_dot(&s.row, w)
+        if not fabs(m[t]) <= MOST:
+            return CF_ENONFINITE
+    return CF_OK
+
+
+cdef int read_squares(Rows X, Scratch s, double *square) noexcept nogil:
+    cdef Py_ssize_t t
+    cdef const double *x
+    for t in range(X.n):
+        if X.kind == DOUBLES:
+            x = <const double *>(X.value + t * X.row_step)
+            square[t] = K.dot(X.d, x, x)
+        elif X.at(t, s.buffer, &s.row):
+            square[t] = K.ridge_square(&s.row)
+        else:
+            return CF_ENOMEM
+    return CF_OK
+
+
+cdef void lay_out(Rows X, Py_ssize_t t, Scratch s, double *to) noexcept nogil:
+    """Row t, written out; it was read before."""
+    cdef Py_ssize_t e
+    X.at(t, s.buffer, &s.row)
+    if s.row.i32 == NULL and s.row.i64 == NULL:
+        memcpy(to, s.row.value, <size_t>X.d * sizeof(double))
+        return
+    memset(to, 0, <size_t>X.d * sizeof(double))
+    for e in range(s.row.nnz):
+        to[place_of(&s.row, e)] = s.row.value[e]
+
+
+cdef double frobenius(const cf_triangle *b) noexcept nogil:
+    """A bound on the largest eigenvalue of B, and of B - u u^T."""
+    cdef double sum = 0.0
+    cdef const double *row
+    cdef Py_ssize_t i
+    for i in range(b.n):
+        row = cf_triangle_row(b, i)
+        sum += 2.0 * K.dot(i, row, row) + row[i] * row[i]
+    return sqrt(sum)
+
+
+cdef double largest(Py_ssize_t n, const double *w) noexcept nogil:
+    cdef double most = 0.0
+    cdef Py_ssize_t i
+    for i in range(n):
+        most = max(most, fabs(w[i]))
+    return most
+
+
+cdef void add_to(Py_ssize_t n, double width, const double *w, Py_ssize_t known,
+                 double *z) noexcept nogil:
+    """z <- w + width z, w = 0 beyond what is known."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        z[i] = (w[i] if i < known else 0.0) + width * z[i]
+
+
+# --- all of A ---------------------------------------------------------------------------------
+
+
+cdef class FullForm(FullRidge):
+    """With all of A. Many rows cost n d^2 / 2, one reading of the triangle for eight of them; a
+    context is contracted out of A^-1 first, (p + 1)^2 d^2 / 2, and each row costs its own square.
+
+    Parameters
+    ----------
+    ridge, forget, precision
+        As for `FullRidge`.
+    logistic : bool
+        The link.
+    """
+
+    # `kept`: the factor that draws go by, a cache outside the state in memory of its own. Without
+    # forgetting it is kept up with what is learned; what else changes A drops it.
+    cdef cf_full_factor kept
+    cdef double *factor
+
+    def __init__(self, double ridge, double forget, bint logistic, str precision):
+        FullRidge.__init__(self, ridge, forget, precision)
+        self.logistic = logistic
+        self.kept.updates = -1
+
+    def __dealloc__(self):
+        L.free(self.factor)
+
+    cdef int adopt(self, Model other) except -1:
+        self.kept.updates = -1  # what was forgotten is not in it
+        return FullRidge.adopt(self, other)
+
+    # --- reading ------------------------------------------------------------------------------
+
+    cdef int verdict(self, Py_ssize_t n, const double *x, double q) noexcept nogil:
+        """What a q that is not > 0 and finite means."""
+        cdef double size = K.dot(n, x, x) / self.ridge
+        if not (size <= DBL_MAX and q - q == 0.0):
+            return CF_ENONFINITE
+        return CF_ENOTPOSITIVE if size >= DBL_MIN or q < 0.0 else CF_OK
+
+    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
+        """Half the work of `read`, which also leaves A^-1 x."""
+        cdef const double *x = s.forms.whole(&s.row)
+        cdef int status = CF_OK
+        m[0] = K.dot(self.d, self.w, x)
+        if q == NULL:
+            s.forms.clear(&s.row)
+            return CF_OK if fabs(m[0]) <= MOST else CF_ENONFINITE
+        q[0] = L.full_quad(&self.metric.core, K, x, s.v) / self.past.scale
+        if not (q[0] > 0.0 and q[0] <= DBL_MAX):
+            status = self.verdict(self.d, x, q[0])
+        s.forms.clear(&s.row)
+        return status if m[0] - m[0] == 0.0 else CF_ENONFINITE
+
+    cdef double widest(self, double square) noexcept nogil:
+        return SAFE * sqrt((square + TINY) / self.metric.core.ridge / self.past.scale)
+
+    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
+        cdef Py_ssize_t n = X.d, padded = cf_pad(n)
+        s.buffer.fit(X.most)
+        return s.fit(1, contraction(by, n) + 3 * BLOCK * padded + 2 * cf_pad((by.p + 1) * n))
+
+    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
+        cdef cf_full core = self.metric.core
+        cdef const double *w = self.w
+        cdef double *edges = s.v
+        cdef double *block
+        cdef Py_ssize_t n = X.d, t = 0, count, l
+        cdef int status = CF_OK
+        if by.p and core.robust:
+            return self.read_crossed(X, by, s, m, q)
+        if by.p:
+            w = self.contract(by, n, s.v, &core)
+            edges += contraction(by, n)
+        status = read_means(X, w, s, m)
+        if status != CF_OK or q == NULL:
+            return status
+        block = edges + BLOCK * cf_pad(n)
+        K.quad_edges(&core.b, edges)
+        while t < X.n and status == CF_OK:
+            count = min(<Py_ssize_t>BLOCK, X.n - t)
+            if X.kind == DOUBLES and X.row_step % 8 == 0:
+                status = self.read_block(&core, edges, <const double *>(X.value + t * X.row_step),
+                                         X.row_step // 8, count, block, q + t)
+            else:
+                for l in range(count):
+                    lay_out(X, t + l, s, block + l * cf_pad(n))
+                status = self.read_block(&core, edges, block, cf_pad(n), count,
+                                         block + BLOCK * cf_pad(n), q + t)
+            t += count
+        return status
+
+    cdef int read_crossed(self, Rows X, Crossed by, Scratch s, double *m,
+                          double *q) noexcept nogil:
+        """The rows crossed with a context, one by one: the blocks of the robust form cannot be
+        contracted without a loss of digits."""
+        cdef double *x = s.v
+        cdef double *z = x + cf_pad(X.d)
+        cdef double *rest = z + cf_pad((by.p + 1) * X.d)
+        cdef Py_ssize_t t, i, j
+        cdef int status
+        for t in range(X.n):
+            lay_out(X, t, s, x)
+            for j in range(by.p + 1):
+                for i in range(X.d):
+                    z[j * X.d + i] = x[i] if j == 0 else by.c[j - 1] * x[i]
+            m[t] = K.dot(self.d, self.w, z)
+            if not fabs(m[t]) <= MOST:
+                return CF_ENONFINITE
+            if q != NULL:
+                q[t] = L.full_quad(&self.metric.core, K, z, rest) / self.past.scale
+                status = CF_OK if 0.0 < q[t] <= DBL_MAX else self.verdict(self.d, z, q[t])
+                if status != CF_OK:
+                    return status
+        return CF_OK
+
+    cdef int read_block(self, const cf_full *core, const double *edges, const double *x,
+                        Py_ssize_t stride, Py_ssize_t count, double *rest,
+                        double *q) noexcept nogil:
+        """q of up to BLOCK rows, each with the bits that it gets alone."""
+        cdef Py_ssize_t l
+        cdef int status
+        if core.robust:
+            K.ud_quad_rows(&core.b, core.w, count, x, stride, rest, q)
+        else:
+            K.quad_rows(&core.b, edges, core.w, count, x, stride, q, rest)
+        for l in range(count):
+            q[l] /= self.past.scale
+            if not (q[l] > 0.0 and q[l] <= DBL_MAX):
+                status = self.verdict(core.n, x + l * stride, q[l])
+                if status != CF_OK:
+                    return status
+        return CF_OK
+
+    cdef int read_upper(self, Rows X, Crossed by, Scratch s, double width, const char *left,
+                        double *m, double *q, double *z) noexcept nogil:
+        """The widths only of rows that can still win: q <= x.x ||A^-1|| bounds the score. Those of
+        the eight highest bounds are looked at first, then, in order, all others whose bound
+        reaches the best so far. q holds the bounds, and z is -inf where no width was needed."""
+        cdef cf_full core = self.metric.core
+        cdef const double *w = self.w
+        cdef double *edges = s.v
+        cdef Py_ssize_t n = X.d, i = 0, t, count = BLOCK
+        cdef ptrdiff_t some[BLOCK]
+        cdef double norm, best = -INFINITY
+        cdef int status
+        if X.n <= FEW or (by.p and core.robust):
+            return Single.read_upper(self, X, by, s, width, left, m, q, z)
+        norm = 1.0 / core.ridge
+        if by.p:
+            w = self.contract(by, n, s.v, &core)
+            edges += contraction(by, n)
+            norm = INFINITY
+        status = read_means(X, w, s, m)
+        if status == CF_OK:
+            status = read_squares(X, s, q)
+        if status != CF_OK:
+            return status
+        if not core.robust:
+            norm = min(norm, frobenius(&core.b))
+        norm = SAFE * width * sqrt(norm / self.past.scale)
+        for t in range(X.n):
+            q[t] = m[t] + norm * sqrt(q[t] + TINY) if left[t] else -INFINITY
+            z[t] = -INFINITY
+            if not q[t] < INFINITY:
+                return Single.read_upper(self, X, by, s, width, left, m, q, z)
+        K.quad_edges(&core.b, edges)
+        K.top_k(X.n, q, count, some, NULL)
+        while count and status == CF_OK:
+            status = self.read_some(&core, edges, X, some, count, s, width, m, q, z)
+            for t in range(count):
+                if left[some[t]]:
+                    best = max(best, z[some[t]])
+            count = 0
+            while i < X.n and count < BLOCK:
+                if q[i] >= best and z[i] == -INFINITY:
+                    some[count] = i
+                    count += 1
+                i += 1
+        return status
+
+    cdef int read_some(self, const cf_full *core, const double *edges, Rows X,
+                       const ptrdiff_t *some, Py_ssize_t count, Scratch s, double width,
+                       const double *m, const double *bound, double *z) noexcept nogil:
+        """The scores of some rows."""
+        cdef double *block = s.v + (edges - s.v) + BLOCK * cf_pad(core.n)
+        cdef double q[BLOCK]
+        cdef Py_ssize_t l
+        cdef int status
+        for l in range(count):
+            lay_out(X, some[l], s, block + l * cf_pad(core.n))
+        status = self.read_block(core, edges, block, cf_pad(core.n), count,
+                                 block + BLOCK * cf_pad(core.n), q)
+        for l in range(count):
+            z[some[l]] = m[some[l]] + width * sqrt(q[l])
+        return status
+
+    cdef const double *contract(self, Crossed by, Py_ssize_t n, double *room,
+                                cf_full *out) noexcept nogil:
+        """The metric of rows of n features under this context, in the room; the weights.
+
+        Of A^-1, with its pending term applied row by row, the blocks on the diagonal go into the
+        triangle of `out`, the others, which are there once, into a square whose two halves are then
+        added to it; w is contracted likewise, and `out` has no pending term.
+        """
+        cdef Py_ssize_t padded = cf_pad(n), i, j, row, at
+        cdef double *u = room + cf_panels_size(n)
+        cdef double *w = u + padded
+        cdef double *square = w + padded
+        cdef double *line = square + n * padded
+        cdef const double *term = self.metric.core.w
+        cdef double *to
+        cdef double ci, cj
+        out.n, out.b.n, out.b.ld, out.b.data, out.w, out.robust = n, n, 0, room, u, 0
+        memset(room, 0, <size_t>contraction(by, n) * sizeof(double))
+        for i in range(by.p + 1):
+            ci = 1.0 if i == 0 else by.c[i - 1]
+            K.axpy(n, ci, self.w + i * n, w)
+            for row in range(n):
+                at = i * n + row
+                memcpy(line, cf_triangle_row(&self.metric.core.b, at),
+                       <size_t>(at + 1) * sizeof(double))
+                K.axpy(at + 1, -term[at], term, line)
+                K.axpy(row + 1, ci * ci, line + i * n, cf_triangle_row(&out.b, row))
+                for j in range(i):
+                    cj = 1.0 if j == 0 else by.c[j - 1]
+                    K.axpy(n, ci * cj, line + j * n, square + row * padded)
+        for row in range(n):
+            to = cf_triangle_row(&out.b, row)
+            for j in range(row + 1):
+                to[j] += square[row * padded + j] + square[j * padded + row]
+        return w
+
+    # --- bounds that outlive a round -----------------------------------------------------------
+
+    cdef bint steady(self) noexcept nogil:
+        return self.forget == 1.0 and not self.metric.core.robust
+
+    cdef double drift_to_come(self) noexcept nogil:
+        """Of A^1/2 B A^1/2: B is rounded once, and the term w w^T comes from a product."""
+        cdef double n = self.d, trace = 0.0, entry
+        cdef const double *x
+        cdef Py_ssize_t i, p
+        for i in range(self.d):
+            trace += cf_triangle_row(&self.metric.core.a, i)[i]
+        for p in range(self.metric.core.pending):
+            x = self.metric.core.block + p * cf_pad(self.d)
+            trace += self.metric.core.weight[p] * K.dot(self.d, x, x)
+        return 3.0 * (n + 16.0) * sqrt(n) * UNIT * trace / self.metric.core.ridge
+
+    cdef double drift(self, Scratch s) noexcept nogil:
+        """||A B - I||_F, no eigenvalue of A B - I is larger; and what its own sums may lose."""
+        cdef double *v = s.v
+        cdef double *square = v + cf_pad(self.d)
+        cdef double sum = 0.0
+        cdef Py_ssize_t i
+        L.full_matrix(&self.metric.core, K, v, square)
+        for i in range(self.d):
+            K.symv_less(&self.metric.core.b, self.metric.core.w, square + i * self.d, v)
+            v[i] -= 1.0
+            sum += K.dot(self.d, v, v)
+        return sqrt(sum) + self.drift_to_come()
+
+    cdef double norm_of_inverse(self) noexcept nogil:
+        return 1.0 / (self.metric.core.ridge * self.past.scale)
+
+    cdef void tell_past(self, Past *out) noexcept nogil:
+        cdef const cf_full *core = &self.metric.core
+        out.updates, out.renewals = core.health.updates, core.health.renewals
+        out.failures = core.health.repairs + core.health.failed
+        out.term, out.scale = NULL if core.robust else core.w, self.past.scale
+
+    cdef const double *means(self) noexcept nogil:
+        return self.w
+
+    cdef Py_ssize_t matrix_room(self) noexcept:
+        return cf_panels_size(self.d) + 8
+
+    cdef int fit_matrix(self, Scratch s) except -1:
+        return s.fit(1, self.d * self.d + cf_panels_size(self.d) + 2 * cf_pad(self.d))
+
+    cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil:
+        """The triangle, with the examples that are not in it yet; behind it what its sums and
+        products may have lost of u^T A u, for |u| = 1: a share of the trace."""
+        cdef const cf_full *core = &self.metric.core
+        cdef cf_triangle a = core.a
+        cdef Py_ssize_t size = cf_panels_size(self.d), i
+        cdef double trace = 0.0
+        a.data = to
+        memcpy(to, core.a.data, <size_t>size * sizeof(double))
+        if core.pending:
+            memset(s.v, 0, <size_t>size * sizeof(float))
+            K.rank_block(&a, <float *>s.v, core.pending, core.block, cf_pad(self.d), core.weight)
+        for i in range(self.d):
+            trace += cf_triangle_row(&a, i)[i]
+        to[size] = 1e-14 * self.d * trace
+
+    cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil:
+        cdef cf_triangle a = self.metric.core.a
+        cdef double *nothing = s.v
+        cdef double out
+        a.data = <double *>matrix
+        memset(nothing, 0, <size_t>cf_pad(self.d) * sizeof(double))
+        out = K.quad_row(&a, nothing, u, s.v + cf_pad(self.d))
+        out += matrix[cf_panels_size(self.d)] * K.dot(self.d, u, u)
+        return (1.0 + 1e-9) * self.past.scale * out
+
+    cdef double reach(self) noexcept nogil:
+        return largest(self.d, self.w)
+
+    cdef int fit_drawn(self, Scratch s) except -1:
+        cdef Py_ssize_t size = cf_panels_size(self.d)
+        if self.forget < 1.0:
+            return s.fit(1, L.full_sample_scratch(self.d))
+        if self.factor == NULL:
+            self.factor = new_doubles(1, size + cf_pad(self.d), f"a factor of {self.d} features")
+            self.kept.l.data, self.kept.l.inv = self.factor, self.factor + size
+        return s.fit(1, 3 * cf_pad(self.d))
+
+    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
+        cdef double scale = self.past.scale
+        cdef int status
+        if self.forget < 1.0 or self.metric.core.robust:
+            status = L.full_sample(&self.metric.core, K, scale, 1, z, s.v)
+        else:
+            status = L.full_draw(&self.metric.core, K, &self.kept, scale, z, s.v)
+        add_to(n, width, self.w, n, z)
+        return status
+
+    cdef int repair(self, Scratch s) noexcept nogil:
+        if L.full_repair(&self.metric.core, K, self.work):
+            return CF_OK
+        return CF_ENOTPOSITIVE
+
+    # --- the past -----------------------------------------------------------------------------
+
+    cdef int decay(self, double f) except -1:
+        cdef double added
+        cdef int status
+        self.kept.updates = -1
+        status = L.past_decay(&self.past, &self.metric.core, K, f, self.work, &added)
+        if status != CF_OK:
+            refuse(status, "A after the decay")
+        L.past_weights(&self.past, &self.metric.core, K, added, self.w, self.work)
+        return 0
+
+    cdef int merge(self, Single other) except -1:
+        """A_1 + A_2 - ridge I, and w from A_1 w_1 + A_2 w_2; O(d^3)."""
+        cdef FullForm o = <FullForm?>other
+        cdef np.ndarray A = self.whole(), theirs = o.whole(), target = numpy.zeros(self.d)
+        cdef Py_ssize_t i
+        cdef int status
+        cdef FullForm sum = FullForm(self.ridge, self.forget, self.logistic, self.precision)
+        if self.metric.core.robust or o.metric.core.robust:
+            return self.merge_rows(o)
+        for i in range(self.d):
+            data_of(target)[i] = (K.dot(self.d, data_of(A) + i * self.d, self.w)
+                                  + K.dot(self.d, data_of(theirs) + i * self.d, o.w))
+        A = A + theirs
+        (<object>A)[numpy.diag_indices(self.d)] -= self.ridge
+        sum.know(self.d)
+        status = L.past_place(&sum.past, &sum.metric.core, K, data_of(A), self.d, self.ridge,
+                              sum.work)
+        if status != CF_OK:
+            refuse(status, "the sum of both A")
+        sum.metric.core.ridge, sum.past.lowered = self.ridge, 0
+        memcpy(sum.w_next, data_of(target), <size_t>self.d * sizeof(double))
+        L.full_solve(&sum.metric.core, K, sum.w_next, sum.work, sum.w)
+        return self.become(sum, o)
+
+    cdef int merge_rows(self, FullForm o) except -1:
+        """The same where one is robust, and their sum would not hold the digits of A: the rows of a
+        square root of A_2 are learned towards ``w_2.x``, and then one regulariser is unlearned,
+        ``x = e_i`` towards 0 with the weight ``-ridge``. O(d^3)."""
+        cdef FullForm sum = FullForm(self.ridge, self.forget, self.logistic, self.precision)
+        cdef np.ndarray rows = o.metric._rows() * sqrt(o.past.scale)
+        cdef double scale = self.past.scale, c = -self.ridge / self.past.scale, q
+        cdef double *x
+        cdef Py_ssize_t i
+        cdef int status = CF_OK
+        sum.take_extra(opened(self.extra()), self.d)
+        sum.d = self.d
+        if not sum.metric.core.robust:
+            L.full_convert(&sum.metric.core, K, sum.work)
+        for i in range(self.d):
+            x = data_of(rows) + i * self.d
+            if status == CF_OK:
+                status = sum.propose(x)
+            if status == CF_OK:
+                status = sum.accept(x, 1.0 / scale, K.dot(self.d, x, o.w) - K.dot(self.d, x, sum.w),
+                                    sum.w)
+        for i in range(self.d):
+            if status != CF_OK:
+                break
+            sum.unit[i] = 1.0
+            L.full_look(&sum.metric.core, K, sum.unit, sum.work, sum.v, &q)
+            K.axpy(self.d, -c / (1.0 + c * q) * sum.w[i], sum.v, sum.w)
+            status = L.full_update(&sum.metric.core, K, sum.unit, c, sum.work, &q)
+            sum.unit[i] = 0.0
+        if status != CF_OK:
+            refuse(status, "the sum of both A")
+        return self.become(sum, o)
+
+    cdef int become(self, FullForm sum, FullForm o) except -1:
+        """The sum of this and o."""
+        if not K.all_finite(self.d, sum.w):
+            raise ValueError("other is too far off: the weights of both together are not finite")
+        self.memory, sum.memory = sum.memory, self.memory
+        self.w, self.w_next, self.v, self.unit, self.work = (
+            sum.w, sum.w_next, sum.v, sum.unit, sum.work)
+        self.metric, self.past, self.kept.updates = sum.metric, sum.past, -1
+        self.learned += o.learned
+        return 0
+
+    cdef np.ndarray whole(self):
+        """A."""
+        cdef np.ndarray out = self.metric.matrix()
+        return out * self.past.scale
+
+    # --- what users may see -------------------------------------------------------------------
+
+    cdef np_weights(self):
+        return vector_of(self.w, self.d)
+
+    cdef np_inverse(self, Py_ssize_t i):
+        return self.metric.inverse() / self.past.scale
+
+# --- many candidate rows: the diagonal of A ---------------------------------------------------
+
+
+cdef class DiagonalForm(DiagonalRidge):
+    """With the diagonal of A: O(entries) a row, times p + 1 with a context. Rows may become wider.
+
+    Parameters
+    ----------
+    ridge, forget
+        As for `DiagonalRidge`.
+    logistic : bool
+        The link.
+    """
+
+    # Invariant: the features d ... held are as all were at the start; there is memory for them.
+    cdef Py_ssize_t held
+
+    def __init__(self, double ridge, double forget, bint logistic):
+        DiagonalRidge.__init__(self, ridge, forget, False)
+        self.logistic = logistic
+        self.lazy = forget < 1.0
+
+    cdef int know(self, Py_ssize_t n) except -1:
+        cdef Py_ssize_t room = n, i
+        cdef double *a
+        if n > self.held:
+            if self.d and self.most:
+                room = max(n, min(self.most, self.held + self.held // 2))
+            a = new_doubles(5, room, f"a diagonal of {room} features")
+            for i in range(self.d, room):
+                a[i] = 0.0 if self.lazy else self.ridge
+            if self.d:
+                memcpy(a, self.a, <size_t>self.d * sizeof(double))
+                memcpy(a + room, self.w, <size_t>self.d * sizeof(double))
+            L.free(self.a)
+            self.a, self.w, self.a_next, self.w_next = a, a + room, a + 2 * room, a + 3 * room
+            self.room, self.held = a + 4 * room, room
+        self.d = max(self.d, n)
+        return 0
+
+    cdef void shrink(self, Py_ssize_t d) noexcept:
+        self.d = d
+
+    cdef int adopt(self, Model other) except -1:
+        cdef Py_ssize_t i
+        DiagonalRidge.adopt(self, other)
+        for i in range(self.d, self.held):  # what is fresh depends on how it is kept
+            self.a[i] = 0.0 if self.lazy else self.ridge
+        return 0
+
+    # --- reading ------------------------------------------------------------------------------
+
+    cdef int read_row(self, const cf_row *x, double *room, double *m, double *q) noexcept nogil:
+        """Features beyond those known are as all were at the start: weight 0, a = ridge."""
+        cdef cf_row known = x[0]
+        cdef Py_ssize_t e
+        cdef double beyond = 0.0
+        if x.n > self.d:
+            while known.nnz and place_of(x, known.nnz - 1) >= self.d:
+                known.nnz -= 1
+            known.n = self.d
+            for e in range(known.nnz, x.nnz):
+                beyond += x.value[e] * x.value[e] / self.ridge
+        m[0] = K.ridge_dot(&known, self.w)
+        if q == NULL:
+            return CF_OK if fabs(m[0]) <= MOST else CF_ENONFINITE
+        q[0] = K.ridge_quad(&known, self.now(&known, self.scale, room)) + beyond
+        return CF_OK if m[0] - m[0] == 0.0 and q[0] - q[0] == 0.0 else CF_ENONFINITE
+
+    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
+        return self.read_row(&s.row, s.v, m, q)
+
+    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
+        cdef Py_ssize_t size = cf_pad(self.d) if self.lazy else 0
+        s.buffer.fit(X.most)
+        return s.fit(1, size + (2 * cf_pad(X.d) if by.p and X.kind != SPARSE else 0))
+
+    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
+        cdef double *a = s.v + (cf_pad(self.d) if self.lazy else 0)
+        cdef double *w = a + cf_pad(X.d)
+        cdef bint dense = X.kind != SPARSE
+        cdef Py_ssize_t t
+        cdef int status = CF_OK
+        if by.p and dense:
+            self.contract(by, X.d, a, w)
+        for t in range(X.n):
+            if not X.at(t, s.buffer, &s.row):
+                return CF_ENOMEM
+            if by.p == 0:
+                status = self.read_row(&s.row, s.v, m + t, NULL if q == NULL else q + t)
+            elif dense:
+                m[t] = K.ridge_dot(&s.row, w)
+                if q != NULL:
+                    q[t] = K.ridge_quad(&s.row, a)
+            else:
+                self.read_crossed(&s.row, by, m + t, NULL if q == NULL else q + t)
+            if not (status == CF_OK and m[t] - m[t] == 0.0
+                    and (q == NULL or q[t] - q[t] == 0.0)):
+                return CF_ENONFINITE
+        return CF_OK
+
+    cdef void contract(self, Crossed by, Py_ssize_t n, double *a, double *w) noexcept nogil:
+        """The diagonal and the weights of rows of n features under this context."""
+        cdef Py_ssize_t i, j
+        cdef double sum, c
+        memset(w, 0, <size_t>n * sizeof(double))
+        for i in range(by.p + 1):
+            K.axpy(n, 1.0 if i == 0 else by.c[i - 1], self.w + i * n, w)
+        for j in range(n):
+            sum = 1.0 / self.entry(j)
+            for i in range(by.p):
+                c = by.c[i]
+                sum += c * c / self.entry((i + 1) * n + j)
+            a[j] = 1.0 / sum
+
+    cdef double entry(self, Py_ssize_t i) noexcept nogil:
+        """a_i."""
+        return self.ridge + self.scale * self.a[i] if self.lazy else self.a[i]
+
+    cdef void read_crossed(self, const cf_row *x, Crossed by, double *m,
+                           double *q) noexcept nogil:
+        cdef Py_ssize_t e, i, place
+        cdef double v, mean = 0.0, square = 0.0
+        for i in range(by.p + 1):
+            for e in range(x.nnz):
+                place = i * x.n + place_of(x, e)
+                v = x.value[e] if i == 0 else x.value[e] * by.c[i - 1]
+                mean += v * self.w[place]
+                square += v * v / self.entry(place)
+        m[0] = mean
+        if q != NULL:
+            q[0] = square
+
+    cdef bint steady(self) noexcept nogil:
+        return self.forget == 1.0
+
+    cdef const double *means(self) noexcept nogil:
+        return self.w
+
+    cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(self.d):
+            to[i] = self.entry(i)
+
+    cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil:
+        cdef double out = 0.0
+        cdef Py_ssize_t i
+        for i in range(self.d):
+            out += matrix[i] * u[i] * u[i]
+        return (1.0 + 1e-9) * out
+
+    cdef double reach(self) noexcept nogil:
+        return largest(self.d, self.w)
+
+    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(n):
+            z[i] /= sqrt(self.entry(i) if i < self.d else self.ridge)
+        add_to(n, width, self.w, self.d, z)
+        return CF_OK
+
+    # --- the past -----------------------------------------------------------------------------
+
+    cdef int decay(self, double f) except -1:
+        cdef Py_ssize_t i
+        if self.lazy:
+            self.fade(f * self.scale)
+            return 0
+        for i in range(self.d):
+            self.a[i] = f * self.a[i] + (1.0 - f) * self.ridge
+        return 0
+
+    # --- what users may see -------------------------------------------------------------------
+
+    cdef np_weights(self):
+        return vector_of(self.w, self.d)
+
+    cdef np_inverse(self, Py_ssize_t i):
+        cdef np.ndarray out = vector_of(self.a, self.d)
+        cdef Py_ssize_t f
+        for f in range(self.d):
+            data_of(out)[f] = 1.0 / self.entry(f)
+        return out
