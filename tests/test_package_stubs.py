@@ -84,7 +84,7 @@ SOURCE = '''
 include "part.pxi"
 
 def first(a, b=f(g(1)), *, c="):"):  # a comment
-    r"""First, \\\\alpha.
+    r"""First, \\alpha.
 
     More.
     """
@@ -147,7 +147,7 @@ def test_sources_of_many_forms(tmp_path):
     (tmp_path / "part.pxi").write_text('def part():\n    """Of a part."""\n', encoding="utf-8")
     (tmp_path / "a.pyx").write_text(SOURCE, encoding="utf-8")
     assert docstrings(tmp_path / "a.pyx") == {
-        "part": "Of a part.", "first": "First, \\\\alpha.\n\nMore.", "first.inner": "Inner.",
+        "part": "Of a part.", "first": "First, \\alpha.\n\nMore.", "first.inner": "Inner.",
         "One": "A class of things:\n    def or other.\n\nMore.", "One.first": "Another."}
     (tmp_path / "a.pyi").write_text(
         "def part(): ...\ndef first(\n    a: int,\n) -> int: ...\nclass One:\n    x: int\n"
