@@ -18,6 +18,7 @@ import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 from setuptools.command.editable_wheel import editable_wheel
 
 DEBUG = os.environ.get("COACTIVE_DEBUG", "") not in ("", "0")
@@ -121,6 +122,16 @@ class Build(build_ext):
         super().build_extensions()
 
 
+class Python(build_py):
+    """The stubs of a wheel have the docstrings of their modules; those of this tree stay bare."""
+
+    def build_package_data(self):
+        super().build_package_data()
+        documented = runpy.run_path("stub_docstrings.py")["documented"]
+        for stub in Path("coactive_fast").rglob("*.pyi"):
+            Path(self.build_lib, stub).write_text(documented(stub), encoding="utf-8")
+
+
 class Editable(editable_wheel):
     """Puts this folder on the path, instead of a finder that nobody but Python's import asks:
     Cython looks for .pxd in folders, type checkers for .pyi. Pages and headers, which a wheel has
@@ -166,6 +177,6 @@ setup(
             "cdivision": not DEBUG,
         },
     ),
-    cmdclass={"build_ext": Build, "editable_wheel": Editable},
+    cmdclass={"build_ext": Build, "build_py": Python, "editable_wheel": Editable},
     options={"build_ext": {"parallel": JOBS}},
 )

@@ -14,7 +14,5 @@ class _Build(TypedDict):
     optimized: bool
     abi: int
 
-def isa() -> _Isa:
-    """The instruction sets: chosen, runnable on this CPU, built in."""
-def build() -> _Build:
-    """How the C library was compiled."""
+def isa() -> _Isa: ...
+def build() -> _Build: ...

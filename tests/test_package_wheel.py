@@ -1,6 +1,8 @@
 """What is given away: wheels, the interpreters they are for, installations to be edited."""
 
+import ast
 import importlib.util
+import inspect
 import os
 import re
 import shutil
@@ -133,30 +135,69 @@ def test_addresses():
 
 # --- installations to be edited -----------------------------------------------------------------
 
-EDITABLE = """
+NOT_COMPILED = """
 import sys
 import Cython.Build
 Cython.Build.cythonize = lambda *arguments, **options: []
 from setuptools import build_meta
-print(build_meta.build_editable(sys.argv[1]))
 """
+EDITABLE = "build_meta.build_editable(sys.argv[1])"
+WHEEL = "build_meta.build_wheel(sys.argv[1])"
 
 
-def test_an_editable_installation_is_a_folder_on_the_path(tmp_path):
-    """What Cython and type checkers look into; a finder serves nobody but Python's imports."""
-    pytest.importorskip("Cython", reason="setup.py takes it")
-    pytest.importorskip("setuptools", reason="setup.py takes it")
+def built(tmp_path, code):
+    """(tree, out): a copy of the sources, and the folder that this code has filled there."""
+    pytest.importorskip("Cython", reason="setup.py needs it")
+    pytest.importorskip("setuptools", reason="setup.py needs it")
     tree, out = tmp_path / "tree", tmp_path / "out"
     out.mkdir()
     for name in ("coactive_fast", "csrc", "docs"):
         shutil.copytree(ROOT / name, tree / name,
                         ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__", "_build"))
-    for name in ("LICENSE", "README.md", "pyproject.toml", "setup.py"):
+    for name in ("LICENSE", "README.md", "pyproject.toml", "pytest_coactive_fast.py", "setup.py",
+                 "stub_docstrings.py"):
         shutil.copy(ROOT / name, tree)
-    done = subprocess.run([sys.executable, "-c", EDITABLE, str(out)], cwd=tree, timeout=300,
-                          capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", NOT_COMPILED + code, str(out)], cwd=tree,
+                          timeout=300, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+    return tree, out
+
+
+def test_an_editable_installation_is_a_folder_on_the_path(tmp_path):
+    """What Cython and type checkers look into; a finder serves nobody but Python's imports."""
+    tree, out = built(tmp_path, EDITABLE)
     made = zipfile.ZipFile(next(out.glob("*.whl")))
     (path,) = [name for name in made.namelist() if ".dist-info/" not in name]
     assert path.endswith(".pth")
     assert [Path(line).resolve() for line in made.read(path).decode().splitlines()] == [tree]
+    assert texts(tree) == texts(ROOT)
+
+
+# --- stubs --------------------------------------------------------------------------------------
+
+
+def texts(tree):
+    """The stubs of a folder: {path inside: text}."""
+    return {path.relative_to(tree).as_posix(): path.read_text(encoding="utf-8")
+            for path in (tree / "coactive_fast").rglob("*.pyi")}
+
+
+def test_the_stubs_of_a_wheel_have_docstrings(tmp_path):
+    """Those of the compiled objects; the sources stay bare."""
+    tree, out = built(tmp_path, WHEEL)
+    made = zipfile.ZipFile(next(out.glob("*.whl")))
+    assert texts(tree) == texts(ROOT)
+    assert {name for name in made.namelist() if name.endswith(".pyi")} == set(texts(ROOT))
+
+    def docstring(file, *names):
+        node = ast.parse(made.read(file))
+        for name in names:
+            node = next(one for one in node.body if getattr(one, "name", "") == name)
+        return ast.get_docstring(node)
+
+    for file, *names, compiled in [
+            ("kernels.pyi", "top_k", cf.kernels.top_k),
+            ("metric/_full.pyi", "Full", cf.metric.Full),
+            ("metric/_full.pyi", "Full", "update", cf.metric.Full.update),
+            ("metric/_full.pyi", "Full", "logdet", cf.metric.Full.logdet)]:
+        assert docstring(f"coactive_fast/{file}", *names) == inspect.getdoc(compiled)

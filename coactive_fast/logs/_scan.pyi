@@ -4,27 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 class Names:
-    """All names of a log, by number in the order first seen; one table for several files."""
-
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
     def __len__(self) -> int: ...
-    def told(self, begin: int) -> list[tuple[str | bytes, int] | None]:
-        """``(name, line)`` of those from number `begin` on, as text; of namespaces None, and of
-        what is no text, its bytes.
-
-        A name is ``key``, ``key^word`` or ``[place]``, behind ``namespace^`` where there is one.
-        """
-    def columns(self, begin: int, bits: int, chain: bool) -> NDArray[np.int64]:
-        """Columns of 2^bits by VW's hash, of the names from number `begin` on."""
+    def told(self, begin: int) -> list[tuple[str | bytes, int] | None]: ...
+    def columns(self, begin: int, bits: int, chain: bool) -> NDArray[np.int64]: ...
 
 class Rounds:
-    """The rounds of a file. The arrays of a piece: actions and shared (numbers of names) with
-    action_values and shared_values, row_ends (pairs), round_ends (rows), shared_ends (pairs),
-    chosen, costs, probabilities.
-
-    `text`: whether the file is cb_adf text; None: it is unless it begins with a brace.
-    """
-
     def __init__(
         self,
         file: Any,
@@ -35,8 +20,7 @@ class Rounds:
         before: Rounds | None = ...,
         piece: int = ...,
     ) -> None: ...
-    def advance(self) -> bool:
-        """Reads the next piece; False where there is none. A bad line is a `ValueError`."""
+    def advance(self) -> bool: ...
     text: bool | None
     actions: NDArray[np.int32]
     action_values: NDArray[np.float64]
@@ -49,23 +33,14 @@ class Rounds:
     costs: NDArray[np.float64]
     probabilities: NDArray[np.float64]
     @property
-    def left_out(self) -> dict[str, int]:
-        """How many rounds had no decision, were not to be learned from, had no label."""
+    def left_out(self) -> dict[str, int]: ...
 
 class Lines:
-    """Rows of a file, a line each: features by name, and what stands in front of them. The arrays
-    of a piece: names (numbers), values, row_ends (pairs), lines (numbers of lines).
-
-    `bare`: a line is ``label name:value ...``; else VW's ``... |namespace name:value ...``.
-    """
-
     def __init__(
         self, file: Any, name: str, names: Names, bare: bool, piece: int = ...
     ) -> None: ...
-    def advance(self) -> bool:
-        """Reads the next piece; False where there is none. A bad line is a `ValueError`."""
-    def heads(self) -> list[tuple[bytes, bool]]:
-        """``(text, touches)`` of each row: its head as bytes, and whether a | touches it."""
+    def advance(self) -> bool: ...
+    def heads(self) -> list[tuple[bytes, bool]]: ...
     names: NDArray[np.int32]
     values: NDArray[np.float64]
     row_ends: NDArray[np.int64]
@@ -73,7 +48,4 @@ class Lines:
 
 def number_columns(
     names: NDArray[np.int32], alias: NDArray[np.int32], column: NDArray[np.int32], order: list[int]
-) -> None:
-    """Turns numbers of names into columns, in place: those of ``column``, where a name has none
-    yet (-1) the next one. `order` gets the names that were given one.
-    """
+) -> None: ...
