@@ -111,20 +111,12 @@ cdef class Rule:
         return y - (m - copysign(1.0, m)) / q
 
     cdef dict told(self, Tally *tally):
-        """What only some rules go by is told by those, and where there is any of it."""
-        cdef dict found = {"rounds": tally.rounds}
-        if tally.relevant or self.floor > 0.0:
-            found["relevant"] = tally.relevant
-        if tally.known or self.kind == TEACHER:
-            found["known"] = tally.known
-        return found
+        return {"rounds": tally.rounds, "relevant": tally.relevant, "known": tally.known}
 
     cdef int read(self, State state, int64_t learned, Tally *tally) except -1:
-        tally.rounds, tally.relevant, tally.known = state.count("rounds"), 0, 0.0
-        if self.floor > 0.0 or state.has("relevant"):
-            tally.relevant = state.count("relevant", 0, learned)
-        if self.kind == TEACHER or state.has("known"):
-            tally.known = state.number("known", 0.0, learned)
+        tally.rounds = state.count("rounds")
+        tally.relevant = state.count("relevant", 0, learned)
+        tally.known = state.number("known", 0.0, learned)
         return 0
 
 

@@ -173,8 +173,8 @@ class Filters(Regressions):
 
     def content(self, learner, weight):
         state = learner._engine.state()
-        return {"rounds": state["rounds"], "relevant": state.get("relevant", 0),
-                "known": state.get("known", 0.0),
+        return {"rounds": state["rounds"], "relevant": state["relevant"],
+                "known": state["known"],
                 "regressions": self.weighed([regression_of(state["model"])], weight)}
 
     def write_extra(self, words, content):
@@ -191,7 +191,7 @@ class Filters(Regressions):
         regression, = content["regressions"]
         state.update(rounds=content["rounds"], model=regression.told(
             self.ridge, self.parameters["precision"]))
-        state.update({name: content[name] for name in ("relevant", "known") if name in state})
+        state.update({name: content[name] for name in ("relevant", "known") if name in content})
         learner._engine.restore(state)
         return learner
 

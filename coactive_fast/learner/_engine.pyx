@@ -11,7 +11,7 @@ from coactive_fast._guard cimport Guard
 from coactive_fast._table cimport (
     CF_ENOMEM, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_EVALUE, CF_OK, cf_get_table, cf_table,
 )
-from coactive_fast.learner._state cimport VERSION, opened
+from coactive_fast.learner._state cimport VERSION, versioned
 
 from coactive_fast._initialized import not_initialized
 
@@ -40,7 +40,7 @@ cdef class Engine:
 
     def restore(self, state):
         """The reverse of `state`; checked before anything is changed."""
-        self.take_state(opened(state))
+        self.take_state(versioned(state))
 
 
 cdef class Calls:

@@ -3,9 +3,9 @@
 
 cimport numpy as np
 
-# What every engine's state says of its own form; states without it are of form 1.
+# The version of every state, of a learner and of a metric; others are refused.
 cdef enum:
-    VERSION = 2
+    VERSION = 3
 
 
 cdef class State:
@@ -33,7 +33,9 @@ cdef class State:
     cdef list parts(self, str name, Py_ssize_t n)
 
 
-# A state to be read; `what` names it in errors ("" for the learner's own).
+# The state of a learner or a metric; one of another version is refused.
+cdef State versioned(object given)
+# A part of a state; `what` names it in errors.
 cdef State opened(object given, str what=*)
 
 # What is told: copies.

@@ -23,11 +23,19 @@ cdef State opened(object given, str what=""):
         raise TypeError(f"{what + ' of the state' if what else 'state'} must be a dict, got "
                         f"{type(given).__name__}")
     state.given = given
+    return state
+
+
+cdef State versioned(object given):
+    """States of 0.1 have no version; those of metrics had a format of their own in 0.2."""
+    cdef State state = opened(given)
+    cdef Py_ssize_t version = 2 if state.has("format") else 1
     if state.has("version"):
-        if state.count("version", 1) > VERSION:
-            raise ValueError(f"state has version {given['version']}, and this version of "
-                             f"coactive_fast reads versions up to {VERSION}: it was saved by a "
-                             "newer one, or is damaged")
+        version = state.count("version", 1)
+    if version != VERSION:
+        writer = f"0.{version}" if version < VERSION else "later than this one"
+        raise ValueError(f"state has version {version}, which coactive_fast {writer} writes; this "
+                         f"version reads version {VERSION} only")
     return state
 
 

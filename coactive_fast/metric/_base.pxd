@@ -82,8 +82,7 @@ cdef double as_ridge(object ridge) except -1.0
 cdef int code_of(object precision) except -1
 cdef Py_ssize_t as_order(object n, str name) except -1
 
-# A state of a form up to `newest`, which is told in `form`; and one of its numbers > 0.
-cdef State form_of(object given, Py_ssize_t newest, Py_ssize_t *form)
+# One of the numbers of a state, > 0.
 cdef double positive(State state, str name) except -1.0
 
 

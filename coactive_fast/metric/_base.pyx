@@ -21,7 +21,7 @@ from coactive_fast._table cimport (
     cf_full_health, cf_get_library, cf_get_table, cf_library, cf_pad,
     cf_past, cf_table, cf_triangle_row,
 )
-from coactive_fast.learner._state cimport State, opened
+from coactive_fast.learner._state cimport VERSION, State, versioned
 from coactive_fast.rows._rows cimport row_of, rows_of, write_out
 
 from coactive_fast._initialized import not_initialized
@@ -326,13 +326,6 @@ cdef np.ndarray normals(object size, Py_ssize_t n, object rng):
 # --- states ----------------------------------------------------------------------------------
 
 
-cdef State form_of(object given, Py_ssize_t newest, Py_ssize_t *form):
-    """A metric's state, of a form that this version reads."""
-    cdef State state = opened(given)
-    form[0] = state.count("format", 1, newest)
-    return state
-
-
 cdef double positive(State state, str name) except -1.0:
     cdef double value = state.number(name, 0.0)
     if value == 0.0:
@@ -341,7 +334,6 @@ cdef double positive(State state, str name) except -1.0:
 
 
 cdef enum:
-    FORMAT = 3       # of state(); 1 had no forgetting, 2 no precision "auto"
     PROBE_EVERY = 64 # updates, or n, whatever is more, as in the C library
 
 cdef Py_ssize_t MOST = <Py_ssize_t>1 << 60  # of what is counted: some may be doubled
@@ -529,7 +521,7 @@ cdef class Stored(Entries):
         core.health.last_residual = finite(core.health.last_residual)
         core.health.worst_residual = finite(core.health.worst_residual)
         return {
-            "format": FORMAT, "n": core.n, "ridge": past.ridge, "precision": self.precision,
+            "version": VERSION, "n": core.n, "ridge": past.ridge, "precision": self.precision,
             "robust": bool(core.robust), "steepest": core.steepest,
             "memory": memory, "pending": core.pending, "logdet": core.logdet,
             "next_look": core.next_look, "next_probe": core.next_probe,
@@ -544,8 +536,7 @@ cdef class Stored(Entries):
         return memory
 
     cdef int fill(self, dict given) except -1:
-        cdef Py_ssize_t form
-        cdef State state = form_of(given, FORMAT, &form)
+        cdef State state = versioned(given)
         self._make(state.get("n"), state.get("ridge"), state.get("precision"))
         state.load("memory", L.full_size(self.core.n), self.memory)
         self.core.pending = state.count("pending", 0, CF_BLOCK - 1)
@@ -557,15 +548,13 @@ cdef class Stored(Entries):
         health = {name: state.count(name, 0, MOST) for name in COUNTS}
         health.update({name: state.number(name, 0.0) for name in RESIDUALS})
         self.core.health = health
-        if form > 2:
-            self.core.robust = state.flag("robust")
-            self.core.steepest = positive(state, "steepest")
-        if form > 1:
-            self.core.ridge = positive(state, "least")
-            self.past.share, self.past.scale = positive(state, "share"), positive(state, "scale")
-            self.past.count, self.past.lowered = state.count("forgets"), state.flag("lowered")
-            if self.past.share > 1.0 or self.past.scale > 2.0:
-                raise ValueError("share must be at most 1 and scale at most 2")
+        self.core.robust = state.flag("robust")
+        self.core.steepest = positive(state, "steepest")
+        self.core.ridge = positive(state, "least")
+        self.past.share, self.past.scale = positive(state, "share"), positive(state, "scale")
+        self.past.count, self.past.lowered = state.count("forgets"), state.flag("lowered")
+        if self.past.share > 1.0 or self.past.scale > 2.0:
+            raise ValueError("share must be at most 1 and scale at most 2")
         return self._check_memory()
 
     cdef int _check_memory(self) except -1:

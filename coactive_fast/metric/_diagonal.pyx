@@ -13,9 +13,9 @@ from coactive_fast._arrays cimport (
 from coactive_fast._table cimport (
     CF_EVALUE, CF_OK, cf_diag, cf_get_library, cf_get_table, cf_library, cf_row, cf_table,
 )
-from coactive_fast.learner._state cimport State
+from coactive_fast.learner._state cimport VERSION, State, versioned
 from coactive_fast.metric._base cimport (
-    Entries, as_change, as_factor, as_order, as_ridge, as_weights, form_of, positive, row_in,
+    Entries, as_change, as_factor, as_order, as_ridge, as_weights, positive, row_in,
     row_like, rows_in, table_like,
 )
 from coactive_fast.rows._rows cimport SPARSE, RowBuffer, Rows, place_of
@@ -28,7 +28,6 @@ cdef const cf_table *K = cf_get_table()
 cdef const cf_library *L = cf_get_library()
 
 cdef enum:
-    FORMAT = 2       # of state(); 1 knew no forgetting
     PAUSE = 1 << 23  # elements of work, some 10 ms, after which signals are looked at
 
 
@@ -509,20 +508,18 @@ cdef class Diagonal(Entries):
         """
         self.guard.begin_read()
         try:
-            return {"format": FORMAT, "ridge": self.core.ridge, "diagonal": self.a.copy(),
+            return {"version": VERSION, "ridge": self.core.ridge, "diagonal": self.a.copy(),
                     "updates": self.count, "now": self.core.now, "lowered": bool(self.lowered),
                     "marks": numpy.empty(0) if self.mark is None else self.mark.copy()}
         finally:
             self.guard.end_read()
 
     cdef int fill(self, dict given) except -1:
-        cdef Py_ssize_t form
-        cdef State state = form_of(given, FORMAT, &form)
+        cdef State state = versioned(given)
         cdef np.ndarray a = state.vector("diagonal", numpy.size(state.get("diagonal")))
         self._begin(as_ridge(state.get("ridge")), a)
         self.count = state.count("updates")
-        if form > 1:
-            self._fill_past(state)
+        self._fill_past(state)
         least = 0.0 if self.lowered else self.core.ridge * (1.0 - (self.mark is not None) * 1e-9)
         if not (np.PyArray_DIM(a, 0) and (a > 0.0).all() and (a >= least).all()):
             raise ValueError("diagonal must not be empty, and nowhere below ridge")

@@ -14,8 +14,8 @@ from coactive_fast._table cimport (
     CF_ENONFINITE, CF_EVALUE, CF_FULL_AUTO, CF_OK, cf_cholesky_at, cf_get_library, cf_get_table,
     cf_library, cf_pad, cf_panels_size, cf_posting, cf_posting_list, cf_table, cf_triangle,
 )
-from coactive_fast.learner._state cimport opened, table_from, vector_of
-from coactive_fast.metric._base cimport ANY, Metric, as_order, as_ridge, as_weight, form_of, row_in
+from coactive_fast.learner._state cimport VERSION, opened, table_from, vector_of, versioned
+from coactive_fast.metric._base cimport ANY, Metric, as_order, as_ridge, as_weight, row_in
 from coactive_fast.metric._full cimport Full
 from coactive_fast.rows._rows cimport RowBuffer
 
@@ -587,7 +587,6 @@ cdef class Gram:
         return 0
 
 cdef enum:
-    FORMAT = 1
     BUSY = 64         # rows from which the GIL is let go
 
 
@@ -998,7 +997,7 @@ tolerance=0.01)\n--\n
         try:
             n = self.gram.factor.n
             told = {
-                "format": FORMAT, "kernel": self.kernel, "kernel_params": self.kernel_params,
+                "version": VERSION, "kernel": self.kernel, "kernel_params": self.kernel_params,
                 "ridge": self.ridge, "window": self.window, "budget": self.budget,
                 "tolerance": self.tolerance, "count": self.count, "logdet": self._logdet,
                 "missed": self.missed, "inner": None, "rows": None,
@@ -1017,8 +1016,7 @@ tolerance=0.01)\n--\n
             self.guard.end_read()
 
     cdef int fill(self, dict given) except -1:
-        cdef Py_ssize_t form
-        cdef State state = form_of(given, FORMAT, &form)
+        cdef State state = versioned(given)
         self._make(state.get("kernel"), state.get("kernel_params"), state.get("ridge"),
                    state.get("window"), state.get("budget"), state.get("tolerance"))
         self.count, self._logdet = state.count("count"), state.number("logdet")

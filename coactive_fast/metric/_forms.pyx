@@ -1585,10 +1585,9 @@ cdef class FullRidge(Single):
                 "share": self.past.share, "metric": settled(self.metric)}
 
     cdef int take_extra(self, State state, Py_ssize_t d) except -1:
-        """States of version 1 have no share: what they keep beside ridge I was learned."""
         cdef np.ndarray w = state.vector("w", d)  # vouches for d before memory is taken
         cdef double scale = state.number("scale", 0.0, 2.0)
-        cdef double share = state.number("share", 0.0, 1.0) if state.has("share") else 1.0
+        cdef double share = state.number("share", 0.0, 1.0)
         state.part("metric").count("n", d, d)
         cdef Full metric = <Full>Moving.from_state(state.get("metric"))
         if not (scale > 0.0 and share > 0.0):
@@ -2044,7 +2043,6 @@ cdef class DiagonalRidge(Single):
                 "w": vector_of(self.w, self.d), "scale": self.scale, "sums": self.sums}
 
     cdef int take_extra(self, State state, Py_ssize_t d) except -1:
-        """States of version 1 that forgot have ``A = scale diag(a)``."""
         cdef double scale = state.number("scale", 0.0, 1.0), sums = state.number("sums")
         cdef bint lazy = state.has("excess")
         cdef np.ndarray a = state.vector("excess" if lazy else "a", d)

@@ -361,16 +361,15 @@ cdef class Confidit(Policy):
     # --- states ---------------------------------------------------------------------------------
 
     cdef dict told(self):
-        found = {**Policy.told(self), "explained": self.explained}
-        if self.erred != 0.0:  # which stays where another error takes a function's place
-            found["erred"] = self.erred
+        # erred stays where another error replaces a function
+        found = {**Policy.told(self), "explained": self.explained, "erred": self.erred}
         if self.width == SELF_NORMALIZED:
             found["logdets"] = self.logdets.copy()
         return found
 
     cdef int restore(self, State state) except -1:
         cdef double explained = state.number("explained", 0.0)
-        self.erred = state.number("erred", 0.0) if state.has("erred") else 0.0
+        self.erred = state.number("erred", 0.0)
         Policy.restore(self, state)
         self.explained = explained
         if self.width == SELF_NORMALIZED:
