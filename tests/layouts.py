@@ -1,9 +1,7 @@
 """Every learner in every form that keeps its state in a layout of its own.
 
 What a layout learns from is worked out from whole numbers alone, so that it is the same on every
-machine and under every version of NumPy: files made by an older version of the package (folder
-``states``) can be gone on with, and the outcome compared bit for bit. Names are those of the files:
-add layouts, never change one.
+machine and under every version of NumPy: what a file goes on with can be compared bit for bit.
 """
 
 import dataclasses
@@ -28,7 +26,6 @@ class Layout:
     read: Callable  # learner -> {name: numbers}; changes nothing
     run: Callable  # (learner, n) -> numbers of a run over n rounds
     probe: object = None  # what its reading methods may be asked about
-    forgets: bool = False  # the mathematics are others since the files were made
     solver: bool = False  # the weights are those of a solver from elsewhere
     own: bool = False  # holds code of the user's, which no file can hold
 
@@ -202,8 +199,7 @@ def filtering(name, make, row=dense, **marks):
 
 
 def ridge(name, row=dense, **arguments):
-    return filtering(f"ridge-filter-{name}", lambda: cf.RidgeFilter(**arguments), row,
-                     forgets=arguments.get("forget", 1.0) < 1.0)
+    return filtering(f"ridge-filter-{name}", lambda: cf.RidgeFilter(**arguments), row)
 
 
 KERNEL = {"covariance": "kernel"}

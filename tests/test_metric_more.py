@@ -365,26 +365,6 @@ def test_a_copy_of_all_this_goes_on_bit_for_bit(form, rng):
     assert nasty.frozen(other) == nasty.frozen(m)
 
 
-FORMAT_1 = {"full": ("n", "ridge", "precision", "memory", "pending", "logdet", "next_look",
-                     "next_probe", "next_renewal", "last_renewal", "updates", "probes",
-                     "renewals", "repairs", "failed", "last_residual", "worst_residual"),
-            "diagonal": ("ridge", "diagonal", "updates")}
-FORMAT_1["robust"] = FORMAT_1["full"]
-
-
-@forms
-def test_states_of_format_1_load_and_go_on(form, rng):
-    given = {"precision": "fast"} if form == "full" else {}  # "auto" is younger
-    m = fed(made(form, 9, ridge=0.4, **given), rng)
-    state = m.state()
-    old = {"format": 1, **{name: state[name] for name in FORMAT_1[form]}}
-    other = type(m).from_state(old)
-    assert nasty.frozen(other) == nasty.frozen(m)
-    X = rng.standard_normal((40, 9))
-    assert m.update_many(X).tolist() == other.update_many(X).tolist()
-    assert nasty.frozen(other) == nasty.frozen(m)
-
-
 @forms
 def test_states_go_through_json_and_back(form, rng):
     m = fed(made(form, 3), rng)

@@ -128,13 +128,13 @@ DAMAGE = {
         "next_look": [-5, 2**62], "next_probe": [None], "worst_residual": [-1.0],
         "memory": [None, np.zeros(3)],
         "least": [0.0, 0.5, 2.0, None], "share": [0.0, 0.5, 1.5, "x"], "scale": [-1.0, 0.5, 3.0],
-        "forgets": [-1, 0.5], "lowered": [2, None, "x"], "format": [0, 4, True, "2"],
+        "forgets": [-1, 0.5], "lowered": [2, None, "x"], "version": [0, 1, 2, 4, True, "2"],
     },
     "Diagonal": {
         "updates": [-1, 2.5, "x"], "ridge": [0.0, "a", 1e6],
         "diagonal": [[], [1.0, 0.0], None, [[1.0]], [np.inf]],
         "marks": [np.ones(2), np.zeros(3), np.full(3, 2.0), None], "now": [0.0, 0.5, 2.0, None],
-        "lowered": [1, None], "format": [0, 3, True],
+        "lowered": [1, None], "version": [0, 2, True],
     },
     "Dual": {
         "count": [-3, 5, "x"], "logdet": [np.nan, "x"], "missed": [None, -1.0],

@@ -33,9 +33,9 @@ cdef State versioned(object given):
     if state.has("version"):
         version = state.count("version", 1)
     if version != VERSION:
-        writer = f"0.{version}" if version < VERSION else "later than this one"
-        raise ValueError(f"state has version {version}, which coactive_fast {writer} writes; this "
-                         f"version reads version {VERSION} only")
+        writer = f"coactive_fast 0.{version}" if version < VERSION else "a later coactive_fast"
+        raise ValueError(f"state has version {version}, written by {writer}, and this coactive_fast "
+                         f"reads version {VERSION} only")
     return state
 
 
