@@ -31,7 +31,7 @@ def section(page, title):
     return found[2]
 
 
-def rooms():
+def folders():
     """The folders of the package that hold sources."""
     return sorted(path.name for path in PACKAGE.iterdir()
                   if path.is_dir() and any(path.glob("*.py*")) and path.name != "__pycache__")
@@ -140,20 +140,20 @@ def test_papers_and_corrections_that_are_pointed_to():
     assert set(re.findall(r"\bC\d+\b", body)) == fixes
 
 
-# --- the rooms ------------------------------------------------------------------------------
+# --- the folders ----------------------------------------------------------------------------
 
 
-def test_every_room_is_on_the_map():
+def test_every_folder_is_on_the_map():
     table = section(ROOT / "README.md", "Working on it")
     assert "docs/map.md" in LINK.findall(table)
-    for page in (table, section(DOCS / "map.md", "The rooms"),
+    for page in (table, section(DOCS / "map.md", "Folders"),
                  section(DOCS / "map.md", "Who may import whom")):
         named = re.findall(r"`(?:coactive_fast/)?([a-z]+)/`", page)
-        assert set(rooms()) <= set(named), set(rooms()) - set(named)
+        assert set(folders()) <= set(named), set(folders()) - set(named)
 
 
 def ranks():
-    """The map's order of imports: {room or module: its line}, and which names go together."""
+    """The map's order of imports: {folder or module: its line}, and which names go together."""
     lines = re.findall(r"^(\d+)\. (.+)$", section(DOCS / "map.md", "Who may import whom"), re.M)
     rank, together = {}, {}
     for number, line in lines:
@@ -165,7 +165,7 @@ def ranks():
 
 
 def imported(path):
-    """The rooms and modules of the package that a source imports when it runs, by their first
+    """The folders and modules of the package that a source imports when it runs, by their first
     name; not `_typing`, which is names of types."""
     outer = ".." if path.parent != PACKAGE else "."
     code = re.sub(r'"""(?:.*?)"""', "", text(path), flags=re.DOTALL)
@@ -180,7 +180,7 @@ def imported(path):
             yield from [inner.split(".")[0]] if inner else re.findall(r"\w+", names)
 
 
-def test_rooms_import_what_stands_above_them():
+def test_folders_import_what_stands_above_them():
     rank, together = ranks()
     wrong = []
     for path in chain.from_iterable(PACKAGE.rglob(f"*.{kind}") for kind in ("py", "pyx", "pxd")):
@@ -196,7 +196,7 @@ def test_rooms_import_what_stands_above_them():
 
 def test_twins_stand_alone():
     for path in PACKAGE.rglob("*.p*"):
-        if path.suffix in (".py", ".pyx", ".pxd", ".pxi"):
+        if path.suffix in (".py", ".pyx", ".pxd"):
             twin = path.relative_to(PACKAGE).parts[0] == "reference"
             found = set(imported(path))
             assert not found if twin else "reference" not in found, path

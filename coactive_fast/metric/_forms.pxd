@@ -31,20 +31,6 @@ cdef class Ridges(Model):
     cdef void step(self, Scratch s, Py_ssize_t i, double y, bint move) noexcept nogil
 
 
-cdef class Policy(Model):
-    # Decides over ridge regressions and says what they learn towards; hands on all the rest. k, d
-    # and learned are those of the ridges. A family overrides `read`, and `take` (which then ends
-    # with `took`) where it learns towards anything but y.
-    cdef readonly Ridges ridges
-
-    cdef int begin(self, Ridges ridges) except -1
-
-    cdef inline void took(self, Py_ssize_t n) noexcept nogil:
-        """One example of n features more."""
-        self.ridges.count(n)
-        self.count(n)
-
-
 cdef class Lines(Ridges):
     # One line of memory a feature (cf_lines.h), for rows of any width. Invariants: the lines
     # d ... room are fresh, so that a feature not yet seen is read from line `room`; answers from k

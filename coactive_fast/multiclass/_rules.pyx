@@ -12,7 +12,7 @@ from coactive_fast.learner._chance cimport Chance
 from coactive_fast.learner._engine cimport Calls, Engine, Model, look
 from coactive_fast.learner._run cimport RowRun
 from coactive_fast.learner._state cimport State
-from coactive_fast.metric._forms cimport FullRidges, Lines, Policy, Ridges
+from coactive_fast.metric._forms cimport FullRidges, Lines, Ridges
 from coactive_fast.rows._rows cimport Rows, Scratch, rows_of
 
 from coactive_fast.multiclass._history import MulticlassHistory, regret_of
@@ -165,7 +165,7 @@ cdef class Arow(Lines):
 
 
 @cython.final
-cdef class Confidit(Policy):
+cdef class Confidit(Model):
     """Upper confidence bounds over k ridge regressions, told right or wrong.
 
     Parameters
@@ -182,6 +182,8 @@ cdef class Confidit(Policy):
     # Theory: q / (1 + q) of the labels learned, and the errors of the rounds so far. These are
     # numbers (`error` times the rounds), sums of an array (`errors`), or what a function has
     # answered. Self-normalised: in `logdets` log det A_i of each class, less its first value.
+    # k, d and learned are those of the ridges.
+    cdef readonly Ridges ridges
     cdef double alpha, eta, norm_bound
     cdef double doubt          # -log delta
     cdef Width width
@@ -196,7 +198,7 @@ cdef class Confidit(Policy):
 
     def __init__(self, Ridges ridges, *, double alpha, double eta, str confidence,
                  bint projection, double norm_bound, double delta, error, bint normalize):
-        self.begin(ridges)
+        self.ridges, self.k = ridges, ridges.k
         self.logdets = <np.ndarray>numpy.zeros(self.k)
         self.alpha, self.eta, self.projection = alpha, eta, projection
         self.width = WIDTHS[confidence]
@@ -214,7 +216,8 @@ cdef class Confidit(Policy):
         cdef np.ndarray logdets = self.logdets
         if o.width == SELF_NORMALIZED and self.width != SELF_NORMALIZED:
             logdets = <np.ndarray>self.ridges.np_information()
-        Policy.adopt(self, other)
+        self.ridges.adopt(o.ridges)
+        self.most = o.most
         self.logdets = logdets
         self.eta, self.width, self.projection = o.eta, o.width, o.projection
         self.norm_bound, self.doubt, self.normalize = o.norm_bound, o.doubt, o.normalize
@@ -223,15 +226,31 @@ cdef class Confidit(Policy):
 
     cdef int widen(self, Py_ssize_t k) except -1:
         logdets = numpy.append(self.logdets, numpy.zeros(k - self.k))
-        Policy.widen(self, k)
-        self.logdets = <np.ndarray>logdets
+        self.ridges.widen(k)
+        self.k, self.logdets = k, <np.ndarray>logdets
         return 0
+
+    cdef int know(self, Py_ssize_t n) except -1:
+        self.ridges.most = self.most
+        return self.ridges.know(n)
+
+    cdef int make_room(self, Scratch s) except -1:
+        return self.ridges.make_room(s)
+
+    cdef bint has_room(self, Scratch s) noexcept nogil:
+        return self.ridges.has_room(s)
+
+    cdef void settle(self) noexcept nogil:
+        self.ridges.settle()
+
+    cdef int repair(self, Scratch s) noexcept nogil:
+        return self.ridges.repair(s)
 
     cdef int raise_error(self, int status) except -1:
         error, self.raised = self.raised, None
         if error is not None:
             raise error
-        return Policy.raise_error(self, status)
+        return self.ridges.raise_error(status)
 
     # --- reading ------------------------------------------------------------------------------
 
@@ -317,6 +336,9 @@ cdef class Confidit(Policy):
             return self.read(s)
         return self.ridges.look_at(s, i)
 
+    cdef int read_scores(self, Scratch s) noexcept nogil:
+        return self.ridges.read_scores(s)
+
     # --- learning -----------------------------------------------------------------------------
 
     cdef double sign(self, Scratch s, bint correct) noexcept nogil:
@@ -344,7 +366,8 @@ cdef class Confidit(Policy):
             self.ridges.step(s, i, self.sign(s, y > 0.0), self.projection)
             self.explained += q / (1.0 + q)
         self.erred += error
-        self.took(s.row.n)
+        self.ridges.count(s.row.n)
+        self.count(s.row.n)
         return CF_OK
 
     cdef int ask_error(self, double *error) noexcept:
@@ -360,9 +383,21 @@ cdef class Confidit(Policy):
 
     # --- states ---------------------------------------------------------------------------------
 
+    cdef np_weights(self):
+        return self.ridges.np_weights()
+
+    cdef np_inverse(self, Py_ssize_t i):
+        return self.ridges.np_inverse(i)
+
+    cdef np_information(self):
+        return self.ridges.np_information()
+
+    cdef dict health(self):
+        return self.ridges.health()
+
     cdef dict told(self):
         # erred stays where another error replaces a function
-        found = {**Policy.told(self), "explained": self.explained, "erred": self.erred}
+        found = {**self.ridges.told(), "explained": self.explained, "erred": self.erred}
         if self.width == SELF_NORMALIZED:
             found["logdets"] = self.logdets.copy()
         return found
@@ -370,7 +405,8 @@ cdef class Confidit(Policy):
     cdef int restore(self, State state) except -1:
         cdef double explained = state.number("explained", 0.0)
         self.erred = state.number("erred", 0.0)
-        Policy.restore(self, state)
+        self.ridges.restore(state)
+        self.k, self.d, self.learned = self.ridges.k, self.ridges.d, self.ridges.learned
         self.explained = explained
         if self.width == SELF_NORMALIZED:
             self.logdets = state.vector("logdets", self.k)
