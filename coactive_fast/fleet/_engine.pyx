@@ -712,6 +712,7 @@ cdef int refuse_words(tuple names, tuple values, str kind) except -1:
 
 # --- runs of a fleet --------------------------------------------------------------------------
 
+
 cdef class StreamingFleet(FleetEngine):
     """Runs.
 
@@ -1394,6 +1395,7 @@ cdef class FilterFleet(StreamingFleet):
 
 # --- fleets of perceptrons over rankings ------------------------------------------------------
 
+
 @cython.final
 cdef class VectorFleet(StreamingFleet):
     """Preference perceptrons by key: w and the mean of the weights, with a batch also the sum of
@@ -1500,6 +1502,7 @@ cdef class VectorFleet(StreamingFleet):
 
 
 # --- the calls of one key ---------------------------------------------------------------------
+
 
 cdef class FleetCalls(Calls):
     """`choose` and `learn` of one key, inherited by the thin class: a method of Python's on the way

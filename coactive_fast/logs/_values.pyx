@@ -136,7 +136,6 @@ def take_law(np.ndarray law, np.ndarray offsets, Py_ssize_t first, np.ndarray ch
 
 # --- at all times -----------------------------------------------------------------------------
 
-
 cdef double DOUBT = log(40.0)  # ln(2 / 0.05): both ends together fail with 0.05 at the most
 
 

@@ -283,9 +283,9 @@ cdef class DiagonalRidges(Lines):
             mode = CF_STEP_VARIANCE
         K.lines_move(&self.core, &s.row, s.c, i, gain, mode)
 
+
 # --- k whole matrices -------------------------------------------------------------------------
 
-#
 # Small matrices stand eight abreast: one pass computes the products of eight classes, and no sum
 # runs across lanes. Larger ones are triangles of their own (cf_inverse.h): a class that cannot
 # win is then not looked at, and in a run the update of one round goes in while the next one reads
@@ -744,9 +744,9 @@ cdef class FullRidges(Ridges):
             self.put_back(weights, grown)
         return 0
 
+
 # --- k regressions in dual form ---------------------------------------------------------------
 
-#
 # A round asks every answer for ``u = L^-1 k``, one triangular solve: ``m = u.c`` and
 # ``q = (k(x, x) - u.u) / ridge``. The row then joins the factor of its answer for nothing. What
 # runs without the GIL are the solves of large factors; a user's kernel needs it anyway.
@@ -1526,7 +1526,6 @@ cdef class FullRidge(Single):
 
 # --- the other forms ---------------------------------------------------------------------------
 
-
 # --- one regression with a window, and on a ball ----------------------------------------------
 
 
@@ -1794,6 +1793,7 @@ cdef class BallRidge(WindowRidge):
             return WindowRidge.take_extra(self, state, d)
         return FullRidge.take_extra(self, state, d)
 
+
 # --- one regression with the diagonal of A ----------------------------------------------------
 
 
@@ -1981,6 +1981,7 @@ cdef class DiagonalRidge(Single):
         state.load("w", d, self.w)
         self.lazy, self.scale, self.sums = lazy, scale, 0.0 if lazy else sums
         return 0
+
 
 # --- one regression in dual form --------------------------------------------------------------
 
@@ -2466,9 +2467,9 @@ cdef class TopicRidge(DualRidge):
                     (1.0 if y[k] else -1.0) - self.products[k]) / pivot
         return status
 
+
 # --- one regression in dual form, w in the unit ball ------------------------------------------
 
-#
 # With M = ridge I + G = L L^T and w = sum beta_s phi(x_s), what is kept is e = L^T beta, in the
 # place of c: w.x = u.e, a step appends (y - w.x) / pivot to e whatever e was, and
 # ||w||^2 = ||e||^2 - ridge ||beta||^2. P2 takes beta to (I + lam M^-1)^-1 beta, so
@@ -3225,6 +3226,7 @@ cdef class FullForm(FullRidge):
 
     cdef np_inverse(self, Py_ssize_t i):
         return self.metric.inverse() / self.past.scale
+
 
 # --- many candidate rows: the diagonal of A ---------------------------------------------------
 

@@ -567,7 +567,6 @@ cdef class MulticlassRun(RowRun):
 
 # --- the calls of a single round --------------------------------------------------------------
 
-
 # A Python method that hands on to the engine costs about as much as a small round itself, so the
 # thin classes inherit these instead. `_engine` is the learner's engine, set by the shell.
 

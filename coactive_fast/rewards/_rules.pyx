@@ -302,6 +302,7 @@ cdef bint crossed(cf_row *row, Crossed by, RowBuffer buffer) noexcept nogil:
     row.i32, row.i64 = NULL, buffer.place if sparse else NULL
     return K.all_finite(row.nnz, row.value)
 
+
 # --- the regressions bandits learn by ---------------------------------------------------------
 
 
@@ -843,6 +844,7 @@ cdef class RidgeRun(RowRun):
             data_of(self.predictions)[t] = m
             data_of(self.loss)[t] = (y - m) * (y - m)
         return CF_OK
+
 
 # --- the bandits' engines ---------------------------------------------------------------------
 
@@ -1426,9 +1428,9 @@ cdef class ArmEngine(BanditEngine):
         cdef double y = self.target_of(reward, "reward"), c = self.weight_of(weight)
         return self.learn_weighted(x, i, y, c, "arm")
 
+
 # --- choices among the rows of a catalogue ----------------------------------------------------
 
-#
 # ucb and greedy go by the catalogue's bounds where they can; thompson is one pass over the rows;
 # all else has m and q of all rows, as `choose(X)` has. The catalogue's lock is taken after the
 # engine's; the generator's, where one draws, after both.
@@ -1477,7 +1479,6 @@ cdef int refuse_mask(Catalogue items, np.ndarray mask) except -1:
 
 # --- by the bounds ----------------------------------------------------------------------------
 
-
 cdef object pick_items(LinearEngine engine, Catalogue items, Scratch s, Choice at, int what,
                        Py_ssize_t k, int *status):
     """ucb and greedy; None: not this way, or a status."""
@@ -1525,7 +1526,6 @@ cdef np.ndarray places_of(LinearEngine engine, Catalogue items, Py_ssize_t wante
 
 
 # --- by one pass ------------------------------------------------------------------------------
-
 
 cdef object draw_items(LinearEngine engine, Catalogue items, Scratch s, Choice at, int what,
                        Py_ssize_t k, Py_ssize_t samples, int *status):
@@ -1654,6 +1654,7 @@ cdef object read_items(LinearEngine engine, Catalogue items, Scratch s, Choice a
         if status[0] != CF_OK:
             return None
     return engine.act(s, at, what, k, samples)
+
 
 # --- runs -------------------------------------------------------------------------------------
 
@@ -1849,9 +1850,9 @@ cdef class BanditRun(BanditRounds):
             data_of(self.probability)[self.done] = rule.probability(at, model.learned, i)
         return CF_OK
 
+
 # --- single calls -----------------------------------------------------------------------------
 
-#
 # A Python method that hands on to the engine costs a part of what a small round itself does, so the
 # thin classes inherit these instead. `_engine` is the learner's engine, set by the shell; an
 # argument's own code may have another put in its place.

@@ -191,7 +191,6 @@ cdef bint is_pair(object x):
 
 # --- one row ----------------------------------------------------------------------------------
 
-
 cdef int row_of(object x, str name, RowBuffer buffer, cf_row *row, Py_ssize_t width=0,
                 bint open_end=False) except -1:
     cdef int answer
@@ -596,6 +595,7 @@ def table(X, str name):
 
 
 # --- the workspace of a round -----------------------------------------------------------------
+
 
 cdef void *larger(Py_ssize_t count, size_t size) except NULL:
     refuse_beyond_limit(<double>count * size, "a row", "sparse rows take less")
