@@ -257,7 +257,7 @@ def test_exported_c_functions():
 
 
 def test_declarations_are_shipped():
-    for name in ("__init__.pxd", "_table.pxd", "metric/__init__.pxd", "metric/_full.pxd",
+    for name in ("__init__.pxd", "_table.pxd", "metric/__init__.pxd", "metric/_metrics.pxd",
                  "py.typed"):
         assert (PACKAGE / name).is_file(), name
 

@@ -197,7 +197,7 @@ def test_the_stubs_of_a_wheel_have_docstrings(tmp_path):
 
     for file, *names, compiled in [
             ("kernels.pyi", "top_k", cf.kernels.top_k),
-            ("metric/_full.pyi", "Full", cf.metric.Full),
-            ("metric/_full.pyi", "Full", "update", cf.metric.Full.update),
-            ("metric/_full.pyi", "Full", "logdet", cf.metric.Full.logdet)]:
+            ("metric/_metrics.pyi", "Full", cf.metric.Full),
+            ("metric/_metrics.pyi", "Full", "update", cf.metric.Full.update),
+            ("metric/_metrics.pyi", "Full", "logdet", cf.metric.Full.logdet)]:
         assert docstring(f"coactive_fast/{file}", *names) == inspect.getdoc(compiled)

@@ -20,8 +20,8 @@ from coactive_fast._table cimport (
 )
 from coactive_fast.convex._rules cimport Region
 from coactive_fast.learner._state cimport opened, vector_of
-from coactive_fast.metric._dual cimport KEPT_DENSE, Kept
-from coactive_fast.metric._full cimport Full
+from coactive_fast.metric._metrics cimport KEPT_DENSE, Kept
+from coactive_fast.metric._metrics cimport Full
 from coactive_fast.rows._rows cimport Forms, table_of, written_out
 
 from coactive_fast._memory import refuse_beyond_limit

@@ -25,7 +25,7 @@ from coactive_fast._table cimport (
 from coactive_fast.learner._engine cimport Engine
 from coactive_fast.learner._run cimport ASIDE, Run
 from coactive_fast.learner._state cimport State, opened, vector_of
-from coactive_fast.metric._full cimport Full
+from coactive_fast.metric._metrics cimport Full
 from coactive_fast.rows._rows cimport table_of, written_out
 
 from coactive_fast._memory import refuse_beyond_limit

@@ -6,8 +6,6 @@
               more features than rows
 """
 
-from ._diagonal import Diagonal
-from ._dual import Dual
-from ._full import Full
+from ._metrics import Diagonal, Dual, Full
 
 __all__ = ["Diagonal", "Dual", "Full"]

@@ -7,8 +7,8 @@ from libc.stdint cimport int64_t, uint8_t
 from coactive_fast._table cimport cf_full, cf_lines, cf_row
 from coactive_fast.learner._engine cimport Model
 from coactive_fast.learner._state cimport State
-from coactive_fast.metric._dual cimport Gram
-from coactive_fast.metric._full cimport Full
+from coactive_fast.metric._metrics cimport Gram
+from coactive_fast.metric._metrics cimport Full
 from coactive_fast.rows._rows cimport Rows, Scratch
 
 

@@ -19,8 +19,8 @@ from coactive_fast._table cimport (
     cf_newton, cf_pad, cf_panels_size, cf_past, cf_table, cf_triangle, cf_triangle_row,
 )
 from coactive_fast.learner._state cimport opened, table_from, vector_of
-from coactive_fast.metric._base cimport code_of
-from coactive_fast.metric._dual cimport MOST_OWN, KEPT_SPARSE, Errors, Kept, refuse_own
+from coactive_fast.metric._metrics cimport code_of
+from coactive_fast.metric._metrics cimport MOST_OWN, KEPT_SPARSE, Errors, Kept, refuse_own
 from coactive_fast.rows._rows cimport DOUBLES, SPARSE, place_of, write_out
 
 from coactive_fast._memory import refuse_beyond_limit

@@ -15,7 +15,7 @@ from coactive_fast._table cimport (
 from coactive_fast.learner._engine cimport Model
 from coactive_fast.learner._state cimport State, vector_of
 from coactive_fast.metric._forms cimport Lines, settled
-from coactive_fast.metric._full cimport Full
+from coactive_fast.metric._metrics cimport Full
 from coactive_fast.rows._rows cimport Scratch, place_of
 
 from coactive_fast._memory import refuse_beyond_limit

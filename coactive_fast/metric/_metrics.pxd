@@ -1,12 +1,85 @@
-# See _dual.pyx: what other modules cimport.
+# See _metrics.pyx: what other modules cimport.
 
 cimport cython
 cimport numpy as np
 from libc.stdint cimport int64_t
 
-from coactive_fast._table cimport cf_cholesky, cf_postings, cf_row
+from coactive_fast._guard cimport Guard
+from coactive_fast._table cimport (
+    cf_cholesky, cf_full, cf_full_rows, cf_past, cf_postings, cf_row, cf_table,
+)
 from coactive_fast.learner._state cimport State
 from coactive_fast.rows._rows cimport Forms
+
+
+cdef class Metric:
+    # What every metric has: its lock, and copies by way of state() and from_state().
+    # Invariant: the lock is closed until `made()`: an object whose __init__ did not run, or did
+    # not end, refuses every call before it looks at memory.
+    cdef Guard guard
+
+    cdef int unmade(self) except -1
+    cdef int made(self) except -1
+    cdef int fill(self, dict state) except -1
+
+
+cdef class Entries(Metric):
+    cdef type kind(self)
+    cdef Py_ssize_t _order(self) except -1
+    # With the lock of a changing method held: what `other`, a copy of the same kind, n and ridge,
+    # has learned is taken in.
+    cdef int join(self, Entries other) except -1
+    # Rows of standard normal numbers become rows with covariance A^-1.
+    cdef int spread(self, np.ndarray z) except -1
+
+# The code of a precision ("auto", "fast", "robust") in cf_full.h
+cdef int code_of(object precision) except -1
+
+
+cdef class Stored(Entries):
+    # Invariant: `core` points into `memory`; `scratch` is used by changing methods only. What is
+    # in `core` is A / past.scale: who works on it himself has to know (cf_past.h).
+    cdef cf_full core
+    cdef cf_past past
+    cdef double *memory
+    cdef double *scratch
+    cdef object __weakref__
+
+    cdef int _make(self, object n, object ridge, object precision) except -1
+    cdef int _take(self, Py_ssize_t n) except -1
+    cdef double *_borrow(self, Py_ssize_t doubles=*) except NULL
+    cdef void _count_from(self, int64_t updates) noexcept
+    cdef np.ndarray _memory(self)
+    cdef int _check_memory(self) except -1
+    cdef bint _is_factor(self) noexcept
+    cdef str _form(self)
+    # The precision that its owner asks for, of a metric that was read from a state.
+    cdef int _ask_for(self, int precision) except -1
+
+ctypedef void (*reader)(const cf_full *, const cf_table *, double *, double *) noexcept nogil
+
+ctypedef ptrdiff_t (*many)(const cf_full *, const cf_table *, const cf_full_rows *, double,
+                            double *, double *) noexcept nogil
+
+ctypedef int (*fader)(cf_past *, cf_full *, const cf_table *, double, double *,
+                      double *) noexcept nogil
+
+
+cdef class Full(Stored):
+    cdef int _update(self, np.ndarray v, double c, double *q) except -1
+    cdef int _updates(self, np.ndarray x, const double *c, double *buffer, double *q,
+                      Py_ssize_t *t, Py_ssize_t until) noexcept nogil
+    cdef int _check_room(self, np.ndarray x, np.ndarray weights, double *buffer) except -1
+    cdef np.ndarray _dense(self)
+    cdef Full _copied(self)
+    cdef void _write_matrix(self, np.ndarray a) noexcept
+    cdef np.ndarray _rows(self)
+    cdef Full _joined(self, Full other)
+    cdef int _fade(self, double f, fader act) except -1
+    cdef int _quad(self, np.ndarray v, double *q) except -1
+    cdef int _many(self, np.ndarray x, many read, double *out, Py_ssize_t width,
+                   str what) except -1
+    cdef np.ndarray _square(self, reader read, bint times)
 
 cdef enum:
     # What c k(x, x) may be at the most, times the ridge: rounding of the factor is then some 1e-9

@@ -1,0 +1,2836 @@
+"""The public metrics ``A = ridge I + sum c x x^T``: full, diagonal, and dual over kept rows."""
+
+import copy
+from threading import get_ident
+
+import numpy
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.float cimport DBL_MAX
+from libc.math cimport INFINITY, fabs, sqrt
+from libc.stddef cimport size_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memmove, memset
+
+from coactive_fast._arrays cimport (
+    as_count, as_number, as_rows, as_square, data_of, is_plain_vector, new_vector, product_of,
+    refuse, refuse_length, refuse_masked, refuse_non_finite, row_stride,
+)
+from coactive_fast._table cimport (
+    CF_BLOCK, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_EVALUE, CF_FULL_AUTO, CF_FULL_FAST, CF_FULL_ROBUST,
+    CF_OK, cf_cholesky_at, cf_diag, cf_full_health, cf_get_library, cf_get_table, cf_library,
+    cf_pad, cf_panels_size, cf_posting, cf_posting_list, cf_triangle, cf_triangle_row,
+)
+from coactive_fast.learner._state cimport VERSION, opened, table_from, vector_of, versioned
+from coactive_fast.rows._rows cimport SPARSE, RowBuffer, Rows, place_of, row_of, rows_of, write_out
+
+from coactive_fast import _memory
+from coactive_fast._initialized import not_initialized
+from coactive_fast._memory import refuse_beyond_limit
+
+np.import_array()
+
+cdef const cf_table *K = cf_get_table()
+cdef const cf_library *L = cf_get_library()
+
+cdef enum:
+    ANY = -1         # as a number of features: whatever x has
+
+
+cdef class Metric:
+    """What every metric has: copies by way of its `state`."""
+
+    def __cinit__(self):
+        self.guard = Guard()
+        self.guard.close(not_initialized(self))
+
+    cdef int unmade(self) except -1:
+        """At the start of __init__, which runs once: other threads may be at work already."""
+        if self.guard.closed is None:
+            raise RuntimeError(f"{type(self).__name__}.__init__ runs once only")
+        return 0
+
+    cdef int made(self) except -1:
+        return self.guard.open()
+
+    cdef int fill(self, dict state) except -1:
+        """The state into an object that __init__ has not run on."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_state(cls, state):
+        """The metric that `state` described.
+
+        Parameters
+        ----------
+        state : dict
+            What `state` gave; checked before anything is taken over.
+
+        Returns
+        -------
+        Full, Diagonal or Dual
+            Of the class that is asked. The ``__init__`` of a subclass is not run.
+        """
+        if not isinstance(state, dict):
+            raise TypeError(f"state must be a dict, got {type(state).__name__}")
+        cdef Metric self = cls.__new__(cls)
+        self.fill(state)
+        self.made()
+        return self
+
+    def copy(self):
+        """An independent copy; what a subclass has of its own is shared, as by `copy.copy`.
+
+        Returns
+        -------
+        Full, Diagonal or Dual
+            Of the same class, with arrays of its own.
+        """
+        other = type(self).from_state(self.state())
+        if hasattr(self, "__dict__"):
+            other.__dict__.update(self.__dict__)
+        return other
+
+    def __copy__(self):
+        return self.copy()
+
+    def __deepcopy__(self, memo):
+        state = {name: part if isinstance(part, np.ndarray) else copy.deepcopy(part, memo)
+                 for name, part in self.state().items()}  # the arrays are copies already
+        other = type(self).from_state(state)
+        memo[id(self)] = other
+        if hasattr(self, "__dict__"):
+            other.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return other
+
+    def __reduce__(self):
+        return type(self).from_state, (self.state(),), getattr(self, "__dict__", None) or None
+
+
+cdef class Entries(Metric):
+    """What `Full` and `Diagonal` share, which keep A entry by entry."""
+
+    cdef type kind(self):
+        raise NotImplementedError
+
+    cdef Py_ssize_t _order(self) except -1:
+        raise NotImplementedError
+
+    cdef int join(self, Entries other) except -1:
+        raise NotImplementedError
+
+    cdef int spread(self, np.ndarray z) except -1:
+        raise NotImplementedError
+
+    def merge(self, other):
+        """``A <- A_1 + A_2 - ridge I``: the metric that has seen the updates of both.
+
+        Parameters
+        ----------
+        other : Full or Diagonal
+            Of the same class, with the same n and ridge; it stays as it is. The sum must be
+            positive definite, and of a `Full` both must have their whole regulariser (``rho = 1``;
+            `decay` by 1.0 makes it so), else a `ValueError` and no change.
+
+        Examples
+        --------
+        >>> from coactive_fast.metric import Full
+        >>> m, other = Full(1), Full(1)
+        >>> m.update([1.0]), other.update([2.0])
+        (1.0, 4.0)
+        >>> m.merge(other)
+        >>> m.matrix()
+        array([[6.]])
+        """
+        cdef type kind = self.kind()
+        cdef Entries theirs
+        if not isinstance(other, kind):
+            raise TypeError(f"other must be a {kind.__name__}, got {type(other).__name__}")
+        theirs = other.copy()
+        self.guard.begin_write()
+        try:
+            if theirs.n != self.n or theirs.ridge != self.ridge:
+                raise ValueError(f"other must have n = {self.n} and ridge = {self.ridge}")
+            self.join(theirs)
+        finally:
+            self.guard.end_write()
+
+    def sample(self, size, rng):
+        """Rows from the normal distribution with mean 0 and covariance ``A^-1``.
+
+        The distribution is fixed, what is made of the generator's numbers is not. Costs O(n) a
+        row; of a `Full` O(n^3), then O(n^2) a row.
+
+        Parameters
+        ----------
+        size : int
+            How many rows.
+        rng : Generator or what `numpy.random.default_rng` takes
+            A Generator is used, and moves on.
+
+        Returns
+        -------
+        ndarray of float64, shape (size, n)
+            A draw a row.
+
+        Examples
+        --------
+        >>> from coactive_fast.metric import Full
+        >>> Full(3).sample(5, 0).shape
+        (5, 3)
+        """
+        cdef np.ndarray z = normals(size, self._order(), rng)
+        self.spread(z)
+        return z
+
+
+# --- rows ------------------------------------------------------------------------------------
+
+
+cdef inline const double *row_at(np.ndarray x, Py_ssize_t t, double *buffer) noexcept nogil:
+    """Row t of what dense_rows gave: where it is, or widened into the buffer."""
+    cdef Py_ssize_t at = t * row_stride(x), i
+    cdef const float *narrow = <const float *>np.PyArray_DATA(x)
+    if np.PyArray_TYPE(x) != np.NPY_FLOAT:
+        return data_of(x) + at
+    for i in range(np.PyArray_DIM(x, 1)):
+        buffer[i] = narrow[at + i]
+    return buffer
+
+
+# x as it lies; what `row` points at lives as long as the buffer. n features, or ANY. CF_ROW_NULL
+# where all its values are 0.
+cdef int row_in(object x, str name, Py_ssize_t n, RowBuffer buffer, cf_row *row) except -1:
+    cdef int answer = row_of(x, name, buffer, row, max(n, 0))
+    if n != ANY and row.n != n:
+        refuse_length(row.n, name, n, "the metric")
+    return answer
+
+
+# x written out as a float64 vector of length n; not checked for NaN
+cdef np.ndarray dense_row(object x, str name, Py_ssize_t n):
+    cdef RowBuffer buffer
+    cdef np.ndarray v
+    cdef cf_row row
+    if is_plain_vector(x):
+        v = <np.ndarray>x
+        if np.PyArray_DIM(v, 0) != n:
+            refuse_length(np.PyArray_DIM(v, 0), name, n, "the metric")
+        return v
+    buffer = RowBuffer()
+    buffer.fit(n)  # before it holds the row, which would be lost where it grows
+    row_in(x, name, n, buffer, &row)
+    write_out(&row, buffer)
+    v = new_vector(n)
+    memcpy(data_of(v), row.value, <size_t>n * sizeof(double))
+    return v
+
+
+# A dense table with n columns, float64 or float32 with contiguous rows; not checked for NaN
+cdef np.ndarray dense_rows(object X, str name, Py_ssize_t n):
+    cdef np.ndarray x = as_rows(X, name)
+    if np.PyArray_DIM(x, 1) != n:
+        raise ValueError(f"{name} must have {n} columns, got {np.PyArray_DIM(x, 1)}")
+    return x
+
+
+# A table with n columns, or a list of pairs (indices, values)
+cdef Rows rows_in(object X, str name, Py_ssize_t n):
+    cdef Rows rows
+    if isinstance(X, (list, tuple)) and len(X) and type(X[0]) is tuple:
+        X = joined(X, name, n)
+    rows = rows_of(X, name)
+    if rows.d != n:
+        raise ValueError(f"{name} must have {n} columns, got {rows.d}")
+    return rows
+
+
+cdef object joined(object pairs, str name, Py_ssize_t n):
+    """A list of (indices, values) as one CSR, which `rows_of` looks at as at any other."""
+    import scipy.sparse  # by those alone who came with a sparse row
+
+    cdef RowBuffer buffer = RowBuffer()
+    cdef cf_row row
+    for t, pair in enumerate(pairs):
+        if not (type(pair) is tuple and len(pair) == 2):
+            raise TypeError(f"{name} must hold pairs (indices, values), got "
+                            f"{type(pair).__name__} at {t}")
+        row_in(pair, f"row {t} of {name}", n, buffer, &row)
+    places = [numpy.asarray(pair[0], dtype=numpy.int64) for pair in pairs]
+    values = [numpy.asarray(pair[1], dtype=numpy.float64) for pair in pairs]
+    ends = numpy.cumsum([0, *map(len, places)])
+    return scipy.sparse.csr_array((numpy.concatenate(values), numpy.concatenate(places), ends),
+                                  shape=(len(pairs), n))
+
+
+# (data, indices, indptr) as a CSR matrix where X is a sparse matrix, else as an array
+cdef object table_like(object X, tuple parts, tuple shape):
+    import scipy.sparse  # by those alone who came with a sparse row
+
+    # in SciPy 1.10 an array is a matrix too, and the arrays' own base has no public name
+    matrix = isinstance(X, scipy.sparse.spmatrix) and not any(
+        base.__name__ == "_sparray" for base in type(X).__mro__)
+    return (scipy.sparse.csr_matrix if matrix else scipy.sparse.csr_array)(parts, shape=shape)
+
+
+# Other values in the places of a sparse row x, of the kind of x: CSR array or matrix, or a pair.
+cdef object row_like(object x, const cf_row *row, np.ndarray value):
+    import scipy.sparse  # by those alone who came with a sparse row
+
+    cdef np.npy_intp n = row.nnz
+    cdef int kind = np.NPY_INT64 if row.i32 == NULL else np.NPY_INT32
+    cdef const void *at = <const void *>row.i64 if row.i32 == NULL else <const void *>row.i32
+    cdef np.ndarray index = <np.ndarray>np.PyArray_EMPTY(1, &n, kind, 0)
+    memcpy(np.PyArray_DATA(index), at, <size_t>np.PyArray_NBYTES(index))
+    if type(x) is tuple:
+        return index, value
+    if len(x.shape) == 1:
+        return scipy.sparse.coo_array((value, (index,)), shape=x.shape).tocsr()
+    return table_like(x, (value, index, numpy.array([0, n], (<object>index).dtype)), x.shape)
+
+
+# --- numbers ---------------------------------------------------------------------------------
+
+
+cdef inline double as_weight(object c) except? -1.0:
+    """A finite c > 0."""
+    cdef double weight = as_number(c, "c")
+    if weight <= 0.0:
+        refuse_weight(weight, "> 0")
+    return weight
+
+
+cdef inline double as_change(object c) except? -1.0:
+    """A finite c that is not 0."""
+    cdef double weight = as_number(c, "c")
+    if weight == 0.0:
+        refuse_weight(weight, "not 0")
+    return weight
+
+
+# one number a row, finite and not 0
+cdef np.ndarray as_weights(object c, Py_ssize_t rows):
+    refuse_masked(c, "c")
+    try:
+        given = numpy.asarray(c)
+    except ValueError:
+        raise TypeError("c must be one number or one a row of X") from None
+    if given.dtype.kind not in "biuf":
+        raise TypeError(f"c must hold real numbers, got dtype {given.dtype}")
+    if given.ndim > 1 or (given.ndim == 1 and given.shape[0] != rows):
+        raise ValueError(f"c must be one number or {rows}, one a row of X, got shape "
+                         f"{given.shape}")
+    cdef np.ndarray weights = numpy.empty(rows)
+    weights[...] = given
+    refuse_non_finite(weights, "c")
+    if not weights.all():
+        refuse_weight(0.0, "not 0")
+    return weights
+
+
+cdef int refuse_weight(double c, str expected) except -1:
+    raise ValueError(f"c must be {expected}, got {c}")
+
+
+cdef double as_factor(object f) except -1.0:
+    cdef double factor = as_number(f, "f")
+    if not 0.0 < factor <= 1.0:
+        raise ValueError(f"f must be in (0, 1], got {factor}")
+    return factor
+
+
+cdef double as_ridge(object ridge) except -1.0:
+    cdef double r = as_number(ridge, "ridge")
+    if r <= 0.0 or not 1.0 / r < float("inf"):
+        raise ValueError(f"ridge must be > 0 with a finite inverse, got {r}")
+    return r
+
+
+cdef Py_ssize_t as_order(object n, str name) except -1:
+    cdef Py_ssize_t order = as_count(n, name)
+    if order == 0:
+        raise ValueError(f"{name} must be >= 1, got 0")
+    return order
+
+
+cdef np.ndarray normals(object size, Py_ssize_t n, object rng):
+    cdef Py_ssize_t rows = as_count(size, "size")
+    try:
+        generator = numpy.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"rng must be what numpy.random.default_rng takes: {error}") from None
+    return <np.ndarray>generator.standard_normal((rows, n))
+
+
+# --- states ----------------------------------------------------------------------------------
+
+
+# One of the numbers of a state, > 0.
+cdef double positive(State state, str name) except -1.0:
+    cdef double value = state.number(name, 0.0)
+    if value == 0.0:
+        state.refuse(name, "> 0", value)
+    return value
+
+cdef enum:
+    PROBE_EVERY = 64 # updates, or n, whatever is more, as in the C library
+
+cdef Py_ssize_t MOST = <Py_ssize_t>1 << 60  # of what is counted: some may be doubled
+cdef Py_ssize_t NEVER = <Py_ssize_t>(~<size_t>0 >> 1)  # the update after which nothing is due
+PRECISIONS = {"auto": CF_FULL_AUTO, "fast": CF_FULL_FAST, "robust": CF_FULL_ROBUST}
+COUNTS = ("updates", "probes", "renewals", "repairs", "failed")
+RESIDUALS = ("last_residual", "worst_residual")
+
+
+cdef int code_of(object precision) except -1:
+    if not isinstance(precision, str) or precision not in PRECISIONS:
+        raise ValueError(f"precision must be 'auto', 'fast' or 'robust', got {precision!r}")
+    return PRECISIONS[precision]
+
+
+cdef str name_of(int code):
+    return {CF_FULL_FAST: "fast", CF_FULL_ROBUST: "robust"}.get(code, "auto")
+
+
+cdef double finite(double residual) noexcept:
+    """A drift beyond all numbers as the largest."""
+    return residual if residual <= DBL_MAX else DBL_MAX
+
+
+# The metric of this class with a symmetric matrix, or an error that names where it came from.
+cdef Stored placed(type kind, np.ndarray matrix, double ridge, object precision, str name):
+    """The metric of a symmetric matrix, or an error that names where it came from."""
+    cdef Stored self = kind.__new__(kind)
+    cdef Py_ssize_t ld = row_stride(matrix)
+    cdef int status
+    self._make(np.PyArray_DIM(matrix, 0), as_ridge(ridge), precision)
+    with nogil:
+        status = L.past_place(&self.past, &self.core, K, data_of(matrix), ld, ridge, self.scratch)
+    if status != CF_OK:
+        refuse(status, f"{name} must make a positive definite matrix")
+    self._count_from(0)
+    self.core.health.renewals = 0
+    self.made()
+    return self
+
+
+cdef class Stored(Entries):
+    """The memory and the state of `Full`."""
+
+    def __cinit__(self):
+        self.core.n = ANY
+        self.memory = NULL
+        self.scratch = NULL
+
+    cdef int _make(self, object n, object ridge, object precision) except -1:
+        cdef Py_ssize_t order = as_order(n, "n")
+        cdef double r = as_ridge(ridge)
+        cdef int code = code_of(precision)
+        self._take(order)
+        L.full_init(&self.core, order, r, code, K, self.memory)
+        L.past_init(&self.past, r)
+        return 0
+
+    cdef int _take(self, Py_ssize_t n) except -1:
+        """Memory for order n; what was there is given back."""
+        cdef Py_ssize_t size = L.full_size(n)
+        cdef double *memory = NULL
+        cdef double *scratch = NULL
+        if size > 0:
+            refuse_beyond_limit(14.0 * n * n, f"a full metric of order {n}",
+                                "Diagonal and Dual take less")
+            memory = <double *>L.alloc(<size_t>size, sizeof(double))
+            scratch = <double *>L.alloc(<size_t>L.full_scratch(n), sizeof(double))
+        if memory == NULL or scratch == NULL:
+            L.free(memory)
+            L.free(scratch)
+            raise MemoryError(f"a full metric of order {n} takes {14.0 * n * n:.3g} bytes; Diagonal and "
+                              "Dual take less")
+        L.free(self.memory)
+        L.free(self.scratch)
+        self.memory = memory
+        self.scratch = scratch
+        return 0
+
+    def __dealloc__(self):
+        L.free(self.memory)
+        L.free(self.scratch)
+
+    cdef double *_borrow(self, Py_ssize_t doubles=0) except NULL:
+        """Scratch of a reading method: its own, since many may read at once; 0: five vectors."""
+        cdef double *block
+        self.guard.settle_read()  # refuses an object that was not made: it has no order
+        block = <double *>L.alloc(<size_t>(doubles or 5 * cf_pad(self.core.n)), sizeof(double))
+        if block == NULL:
+            raise MemoryError(f"scratch for order {self.core.n}")
+        return block
+
+    cdef Py_ssize_t _order(self) except -1:
+        self.guard.settle_read()  # refuses an object that was not made: it has no order
+        return self.core.n
+
+    # --- what it is ----------------------------------------------------------------------------
+
+    @property
+    def n(self):
+        """Order of the matrix."""
+        return max(self.core.n, 0)
+
+    @property
+    def ridge(self):
+        """The regulariser of A when it is whole: what A began with on its diagonal."""
+        return self.past.ridge
+
+    @property
+    def precision(self):
+        """"auto", "fast" or "robust", as asked for; ``health()`` says which form is in use."""
+        return name_of(self.core.precision)
+
+    @property
+    def updates(self):
+        """How many updates changed something."""
+        self.guard.settle_read()
+        return self.core.health.updates
+
+    def health(self):
+        """What the watch over rounding errors has seen.
+
+        Returns
+        -------
+        dict
+            By name: precision ("fast" or "robust", the form in use); updates; probes of the drift;
+            renewals (the inverse made anew from A); repairs (renewals because some
+            ``x^T A^-1 x`` was not positive); failed (renewals that were not possible since A
+            itself is not positive definite in float64); last_residual and worst_residual
+            (``||A A^-1 v - v|| / sqrt(n)`` of the probes); residual (measured now).
+        """
+        cdef double *scratch = self._borrow()
+        cdef cf_full_health health
+        cdef double now
+        try:
+            self.guard.begin_read()
+            with nogil:
+                now = L.full_residual(&self.core, K, 0, scratch)
+            health = self.core.health
+            self.guard.end_read()
+        finally:
+            L.free(scratch)
+        return {"precision": self._form(), **health, "residual": now}
+
+    cdef int _ask_for(self, int precision) except -1:
+        cdef bint same = self.core.precision == precision
+        if precision == CF_FULL_ROBUST and not self.core.robust:
+            raise ValueError("the metric must be of the robust form")
+        if precision == CF_FULL_FAST and self.core.robust:
+            raise ValueError("the metric must be of the fast form")
+        self.core.precision = precision
+        if not same or self.core.robust:
+            L.full_steepen(&self.core)
+        return 0
+
+    cdef str _form(self):
+        """The form in use, "fast" or "robust"."""
+        return "robust" if self.core.robust else "fast"
+
+    cdef void _count_from(self, int64_t updates) noexcept:
+        """So many updates are in an inverse that is new; what is due is counted from here."""
+        self.core.health.updates = self.core.last_renewal = updates
+        self.core.next_probe = updates + max(self.core.n, PROBE_EVERY)
+        if not self.core.robust:
+            self.core.next_renewal = 2 * max(updates, <int64_t>self.core.n)
+        self.core.next_look = min(self.core.next_probe, self.core.next_renewal)
+
+    # --- copies -----------------------------------------------------------------------------
+
+    def state(self):
+        """Everything there is to resume from, as plain arrays and numbers.
+
+        Returns
+        -------
+        dict
+            `Full.from_state` makes the same metric of it, bit for bit.
+        """
+        cdef np.ndarray memory
+        cdef cf_full core
+        cdef cf_past past
+        self.guard.begin_read()
+        try:
+            memory, core, past = self._memory(), self.core, self.past
+        finally:
+            self.guard.end_read()
+        core.health.last_residual = finite(core.health.last_residual)
+        core.health.worst_residual = finite(core.health.worst_residual)
+        return {
+            "version": VERSION, "n": core.n, "ridge": past.ridge, "precision": self.precision,
+            "robust": bool(core.robust), "steepest": core.steepest,
+            "memory": memory, "pending": core.pending, "logdet": core.logdet,
+            "next_look": core.next_look, "next_probe": core.next_probe,
+            "next_renewal": core.next_renewal, "last_renewal": core.last_renewal, **core.health,
+            "least": core.ridge, "share": past.share, "scale": past.scale,
+            "forgets": past.count, "lowered": bool(past.lowered),
+        }
+
+    cdef np.ndarray _memory(self):
+        cdef np.ndarray memory = numpy.empty(L.full_size(self.core.n))
+        memcpy(data_of(memory), self.memory, <size_t>memory.nbytes)
+        return memory
+
+    cdef int fill(self, dict given) except -1:
+        cdef State state = versioned(given)
+        self._make(state.get("n"), state.get("ridge"), state.get("precision"))
+        state.load("memory", L.full_size(self.core.n), self.memory)
+        self.core.pending = state.count("pending", 0, CF_BLOCK - 1)
+        self.core.logdet = state.number("logdet")
+        self.core.next_look = state.count("next_look", 0, NEVER)
+        self.core.next_probe = state.count("next_probe", self.core.next_look, NEVER)
+        self.core.next_renewal = state.count("next_renewal", self.core.next_look, NEVER)
+        self.core.last_renewal = state.count("last_renewal", 0, MOST)
+        health = {name: state.count(name, 0, MOST) for name in COUNTS}
+        health.update({name: state.number(name, 0.0) for name in RESIDUALS})
+        self.core.health = health
+        self.core.robust = state.flag("robust")
+        self.core.steepest = positive(state, "steepest")
+        self.core.ridge = positive(state, "least")
+        self.past.share, self.past.scale = positive(state, "share"), positive(state, "scale")
+        self.past.count, self.past.lowered = state.count("forgets"), state.flag("lowered")
+        if self.past.share > 1.0 or self.past.scale > 2.0:
+            raise ValueError("share must be at most 1 and scale at most 2")
+        return self._check_memory()
+
+    cdef int _check_memory(self) except -1:
+        """What no run can leave behind: another form, another ridge, a block of zeros.
+
+        The inverse of the fast form may have lost all digits of an entry to a long row, even of its
+        diagonal: the look that shows it repairs it from A. No file may be lost for that.
+        """
+        cdef Py_ssize_t i
+        cdef double ridge = self.past.share * self.past.ridge / self.past.scale
+        cdef bint good = self.past.lowered or fabs(self.core.ridge - ridge) <= 1e-6 * ridge
+        good &= self._is_factor() == self.core.robust
+        good &= (self.core.precision == CF_FULL_AUTO
+                 or self.core.robust == (self.core.precision == CF_FULL_ROBUST))
+        for i in range(self.core.n):
+            good &= cf_triangle_row(&self.core.a, i)[i] >= (1.0 - 1e-6) * self.core.ridge
+        for i in range(self.core.n, cf_pad(self.core.n)):  # beyond a smaller n there are zeros
+            good &= cf_triangle_row(&self.core.a, i)[i] == 0.0
+        for i in range(self.core.pending):
+            good &= self.core.weight[i] > 0.0 or (self.past.lowered
+                                                  and self.core.weight[i] < 0.0)
+        if not good:
+            raise ValueError("memory must be that of a metric with this ridge and precision")
+        return 0
+
+    cdef bint _is_factor(self) noexcept:
+        """Whether it is that of the robust form: U with its ones not stored, and D > 0."""
+        cdef Py_ssize_t i
+        for i in range(self.core.n):
+            if not self.core.w[i] > 0.0 or cf_triangle_row(&self.core.b, i)[i] != 0.0:
+                return False
+        return True
+
+    def __repr__(self):
+        return (f"{type(self).__name__}(n={self.core.n}, ridge={self.past.ridge!r}, "
+                f"precision={self.precision!r})")
+
+
+# --- the full matrix --------------------------------------------------------------------------
+
+cdef enum:
+    BUSY = 64        # order from which the GIL is let go: about a microsecond of work
+    PAUSE = 1 << 25  # elements of work, some 10 ms, after which signals are looked at
+
+cdef double LARGEST = 2.0 ** 1023  # what A may hold, as in the C library
+cdef double SYMMETRIC = 1e-9       # of its largest entry: what a matrix may be lopsided by
+
+
+cdef int refuse_update(int status, str where, double c, double q) except -1:
+    if status == CF_EVALUE:
+        raise ValueError(f"{where}c must leave A positive definite by a margin: "
+                         f"1 + c x^T A^-1 x is {1.0 + c * q}")
+    if status == CF_ENOTPOSITIVE:
+        refuse(status, f"{where}A^-1 along x, beyond repair")
+    refuse(status, f"{where}c x^T A^-1 x")
+    return 0
+
+
+cdef class Full(Stored):
+    """Full(n, *, ridge=1.0, precision="auto")\n--\n
+    ``A = ridge I + sum c x x^T``, the whole matrix, with its inverse kept at hand.
+
+    A row x is a vector, a table of one row, a scipy.sparse row or ``(indices, values)``; it is
+    written out. Masked arrays are refused.
+
+    One triangle of the inverse is stored and updated in a single pass (Sherman-Morrison, the
+    pending term applied while it is read for the next product). A itself is kept beside it, so
+    that rounding cannot pile up: the inverse is made anew from A after n, 2n, 4n, ... updates and
+    whenever a probe finds drift above 1e-8; ``health()`` tells what was seen. Same bits on every
+    CPU with fused multiply-add.
+
+    Parameters
+    ----------
+    n : int
+        Order of the matrix, at least 1.
+    ridge : float, default 1.0
+        Greater than 0.
+    precision : {"auto", "fast", "robust"}, default "auto"
+        "robust" keeps the inverse as ``U D U^T`` (Bierman 1977): about 1.5 times slower, and
+        right whatever the scales of the columns. "fast" keeps the inverse itself, of which an
+        update loses as many digits as ``c x^T A^-1 x`` has. "auto" begins fast and converts,
+        once and for all, before the first update of which ``c x^T x / ridge`` is above 4e6, or
+        where columns turn out so correlated that as many digits are lost; ``health()`` says
+        which form is in use. Scaled columns keep it fast.
+
+    See Also
+    --------
+    Diagonal : Only the diagonal, for many features.
+    Dual : In the space of a kernel.
+
+    Notes
+    -----
+    Memory: ``14 n^2`` bytes: a triangle of the inverse, one and a half of A, one of scratch. An
+    update costs O(n^2), as does every reading of a vector.
+    Reading methods may run in many threads at once; what changes the metric waits for them and
+    they for it.
+
+    Examples
+    --------
+    >>> from coactive_fast.metric import Full
+    >>> m = Full(2)
+    >>> m.update([1.0, 0.0])
+    1.0
+    >>> m.solve([1.0, 1.0])
+    array([0.5, 1. ])
+    """
+
+    def __init__(self, n, *, ridge=1.0, precision="auto"):
+        self.unmade()
+        self._make(n, ridge, precision)
+        self.made()
+
+    # --- changing ---------------------------------------------------------------------------
+
+    def update(self, x, *, c=1.0):
+        """``A += c x x^T``; returns ``x^T A^-1 x`` from before.
+
+        Parameters
+        ----------
+        x : array_like of shape (n,), scipy.sparse row or (indices, values)
+            An all-zero x returns 0 and changes nothing.
+        c : float, default 1.0
+            Not 0. Below 0 (a downdate) A must stay positive definite by a margin:
+            ``1 + c x^T A^-1 x >= 1e-6``, else a `ValueError` and no change.
+
+        Returns
+        -------
+        float
+            The value before the update; 0 for x = 0, which changes nothing.
+        """
+        cdef double q = 0.0
+        self._update(dense_row(x, "x", self._order()), as_change(c), &q)
+        return q
+
+    cdef int _update(self, np.ndarray v, double c, double *q) except -1:
+        cdef int status
+        if self.core.n < BUSY:
+            self.guard.settle_write()
+            status = L.past_update(&self.past, &self.core, K, data_of(v), c, self.scratch, q)
+        else:
+            self.guard.begin_write()
+            with nogil:
+                status = L.past_update(&self.past, &self.core, K, data_of(v), c, self.scratch, q)
+            self.guard.end_write()
+        if status != CF_OK:
+            refuse_non_finite(v, "x")
+            refuse_update(status, "", c, q[0])
+        return 0
+
+    def update_many(self, X, *, c=1.0):
+        """The updates of many rows, one after the other, in one compiled loop.
+
+        Parameters
+        ----------
+        X : array_like of shape (T, n)
+            Arrays of float64 and float32 with contiguous rows are read without a copy.
+        c : float or array_like of shape (T,), default 1.0
+            Below 0 as in `update`: all that is there is copied first, O(n^2), to be put back
+            where a row is refused.
+
+        Returns
+        -------
+        ndarray of float64, shape (T,)
+            ``x^T A^-1 x`` of each row from before its own update: what `update` returns. Where a
+            row is refused nothing changes. Ctrl-C stops between two rows: `updates` tells how
+            many there were.
+        """
+        self.guard.settle_write()  # an object that was not made has no order to compare with
+        cdef np.ndarray x = dense_rows(X, "X", self.core.n)
+        cdef Py_ssize_t rows = np.PyArray_DIM(x, 0), n = self.core.n, t = 0
+        cdef np.ndarray weights = as_weights(c, rows), kept = None
+        cdef cf_full core
+        cdef cf_past past
+        cdef np.ndarray buffer = numpy.empty(n), out = numpy.zeros(rows)
+        cdef Py_ssize_t step = 1 + PAUSE // (n * n + 64)
+        cdef int status = CF_OK
+        refuse_non_finite(x, "X")
+        self.guard.begin_write()
+        try:
+            self._check_room(x, weights, data_of(buffer))
+            if rows and weights.min() < 0.0:
+                kept, core, past = self._memory(), self.core, self.past
+            while t < rows and status == CF_OK:
+                with nogil:
+                    status = self._updates(x, data_of(weights), data_of(buffer), data_of(out),
+                                           &t, min(rows, t + step))
+                PyErr_CheckSignals()
+            if status != CF_OK and kept is not None:
+                memcpy(self.memory, data_of(kept), <size_t>np.PyArray_NBYTES(kept))
+                self.core, self.past = core, past
+        finally:
+            self.guard.end_write()
+        if status != CF_OK:
+            refuse_update(status, f"row {t} of X: ", data_of(weights)[t], data_of(out)[t])
+        return out
+
+    cdef int _updates(self, np.ndarray x, const double *c, double *buffer, double *q,
+                      Py_ssize_t *t, Py_ssize_t until) noexcept nogil:
+        """Rows t[0] ... until - 1 or up to the first that fails, which t[0] then is."""
+        cdef int status = CF_OK
+        while t[0] < until:
+            status = L.past_update(&self.past, &self.core, K, row_at(x, t[0], buffer), c[t[0]],
+                                   self.scratch, q + t[0])
+            if status != CF_OK:
+                break
+            t[0] += 1
+        return status
+
+    cdef int _check_room(self, np.ndarray x, np.ndarray weights, double *buffer) except -1:
+        """Refuses rows with which ``x^T A^-1 x`` or A would overflow, before any is taken.
+
+        The largest entry of A, which is on its diagonal, grows by at most c x.x a row. All in the
+        units of what is stored.
+        """
+        cdef Py_ssize_t n = self.core.n, i, p, t
+        cdef double most = 0.0, entry, size, c
+        cdef const double *row
+        for i in range(n):
+            entry = cf_triangle_row(&self.core.a, i)[i]
+            for p in range(self.core.pending):
+                row = self.core.block + p * cf_pad(n)
+                entry += self.core.weight[p] * row[i] * row[i]
+            most = max(most, entry)
+        for t in range(np.PyArray_DIM(x, 0)):
+            row = row_at(x, t, buffer)
+            size = K.dot(n, row, row)
+            c = fabs(data_of(weights)[t]) / self.past.scale
+            most += c * size
+            if not (size / self.core.ridge < INFINITY and c * size / self.core.ridge < INFINITY
+                    and most <= LARGEST):
+                raise ValueError(f"X is too large: A or x^T A^-1 x would overflow at row {t}")
+        return 0
+
+    def forget(self, f):
+        """What was learned weighs f times as much; the regulariser is kept, in blocks.
+
+        ``A = rho ridge I + M``: M is multiplied by f, rho becomes 1 where the number of calls
+        before is a multiple of ``m = max(1, min(n, floor(ln 2 / -ln f)))``, else ``f rho``. So
+        the regulariser stays between a half and one of itself. Costs O(1), and once in m calls
+        O(n^3): the inverse is then made anew.
+
+        Parameters
+        ----------
+        f : float
+            In (0, 1].
+
+        Examples
+        --------
+        >>> from coactive_fast.metric import Full
+        >>> m = Full(2)
+        >>> m.update([1.0, 0.0])
+        1.0
+        >>> m.forget(0.5)
+        >>> m.matrix()
+        array([[1.5, 0. ],
+               [0. , 1. ]])
+        """
+        self._fade(as_factor(f), L.past_forget)
+
+    def decay(self, f):
+        """``A <- ridge I + f M``: the past weighs f times as much, the regulariser is whole.
+
+        For drift by the clock; O(n^3), since the inverse is made anew. See `forget`.
+
+        Parameters
+        ----------
+        f : float
+            In (0, 1].
+
+        Examples
+        --------
+        >>> from coactive_fast.metric import Full
+        >>> m = Full(1)
+        >>> m.update([2.0])
+        4.0
+        >>> m.decay(0.25)
+        >>> m.matrix()
+        array([[2.]])
+        """
+        self._fade(as_factor(f), L.past_decay)
+
+    cdef int _fade(self, double f, fader act) except -1:
+        cdef double added
+        cdef int status
+        self.guard.begin_write()
+        with nogil:
+            status = act(&self.past, &self.core, K, f, self.scratch, &added)
+        self.guard.end_write()
+        if status != CF_OK:
+            refuse(status, "A after forgetting")
+        return 0
+
+    cdef type kind(self):
+        return Full
+
+    cdef int join(self, Entries other) except -1:
+        cdef Full theirs = <Full>other, sum
+        if self.past.share != 1.0 or theirs.past.share != 1.0:
+            raise ValueError("other and this metric must have their whole regulariser: "
+                             "decay(1.0) first")
+        if self.core.robust or theirs.core.robust:
+            sum = self._joined(theirs)
+        else:
+            matrix = theirs.matrix() + self._dense()
+            matrix[numpy.diag_indices(self.core.n)] -= self.past.ridge
+            sum = <Full>placed(Full, matrix, self.past.ridge, self.precision, "other")
+        if not (self.past.lowered or theirs.past.lowered):
+            sum.core.ridge, sum.past.lowered = self.past.ridge / sum.past.scale, False
+            L.full_steepen(&sum.core)
+        sum.core.health = self.core.health
+        sum.core.health.renewals += 1
+        sum._count_from(self.core.health.updates + theirs.core.health.updates)
+        self.memory, sum.memory = sum.memory, self.memory
+        self.core, self.past = sum.core, sum.past
+        return 0
+
+    cdef Full _joined(self, Full other):
+        """A copy that also has the updates of the other, of which at least one is robust: the rows
+        of a square root of its A, and then one regulariser less."""
+        cdef Full sum = self._copied()
+        cdef np.ndarray rows = other._rows(), unit = numpy.eye(self.core.n)
+        cdef Py_ssize_t n = self.core.n, i
+        cdef int status = CF_OK
+        cdef double q
+        if not sum.core.robust and not L.full_convert(&sum.core, K, sum.scratch):
+            refuse(CF_ENOTPOSITIVE, "A")
+        for i in range(n):
+            if status == CF_OK:
+                status = L.past_update(&sum.past, &sum.core, K, data_of(rows) + i * n, 1.0,
+                                       sum.scratch, &q)
+        for i in range(n):
+            if status == CF_OK:
+                status = L.past_update(&sum.past, &sum.core, K, data_of(unit) + i * n,
+                                       -self.past.ridge, sum.scratch, &q)
+        if status != CF_OK:
+            refuse(status, "other must make a positive definite matrix")
+        sum._write_matrix(sum._dense() / sum.past.scale)  # no row of negative weight is left
+        return sum
+
+    cdef void _write_matrix(self, np.ndarray a) noexcept:
+        """The A that is stored beside the factors of the robust form."""
+        cdef Py_ssize_t i, n = self.core.n
+        for i in range(n):
+            memcpy(cf_triangle_row(&self.core.a, i), data_of(a) + i * n,
+                   <size_t>(i + 1) * sizeof(double))
+        memset(self.core.low, 0, <size_t>cf_panels_size(n) * sizeof(float))
+        self.core.pending = 0
+
+    cdef Full _copied(self):
+        """A copy, for who holds the lock of a changing method."""
+        cdef type kind = type(self)
+        cdef Full other = <Full>kind.__new__(kind)
+        other._make(self.core.n, self.past.ridge, self.precision)
+        memcpy(other.memory, self.memory, <size_t>L.full_size(self.core.n) * sizeof(double))
+        other.core, other.past = self.core, self.past
+        L.full_attach(&other.core, other.memory)
+        other.made()
+        return other
+
+    cdef np.ndarray _rows(self):
+        """A square root R of A, ``A = R^T R``, from the factors of the robust form or by Cholesky."""
+        from scipy.linalg import solve_triangular
+
+        if not self.core.robust:
+            return numpy.ascontiguousarray(numpy.linalg.cholesky(self._dense()).T)
+        U, D = self._factors()
+        rows = solve_triangular(U, numpy.eye(self.core.n), unit_diagonal=True)
+        return numpy.ascontiguousarray(rows / numpy.sqrt(D)[:, None])
+
+    def _factors(self):
+        """``(U, D)`` of the robust form: ``A^-1 = U diag(D) U^T``."""
+        cdef Py_ssize_t n = self.core.n, i, j
+        cdef np.ndarray U = numpy.eye(n), D = numpy.empty(n)
+        for j in range(n):
+            data_of(D)[j] = self.core.w[j] / self.past.scale
+            for i in range(j):
+                data_of(U)[i * n + j] = cf_triangle_row(&self.core.b, j)[i]
+        return U, D
+
+    @classmethod
+    def _from_factors(cls, np.ndarray U, np.ndarray D, np.ndarray A, double ridge, precision):
+        """The robust metric with these factors of the inverse of A, both as they are."""
+        cdef Full self = <Full>cls.__new__(cls)
+        cdef Py_ssize_t n = np.PyArray_DIM(D, 0), i, j
+        self._make(n, ridge, precision)
+        for j in range(n):
+            self.core.w[j] = data_of(D)[j]
+            self.core.logdet -= K.log_one(self.core.w[j] * ridge)
+            for i in range(j):
+                cf_triangle_row(&self.core.b, j)[i] = data_of(U)[i * n + j]
+            cf_triangle_row(&self.core.b, j)[j] = 0.0
+        self._write_matrix(A)
+        self.core.robust = 1
+        self._count_from(0)
+        self._ask_for(self.core.precision)
+        self.made()
+        return self
+
+    cdef np.ndarray _dense(self):
+        """A, for who holds the lock of a changing method."""
+        cdef np.ndarray out = numpy.empty((self.core.n, self.core.n))
+        L.full_matrix(&self.core, K, self.scratch, data_of(out))
+        return out * self.past.scale
+
+    @classmethod
+    def from_matrix(cls, A, ridge, *, precision="auto"):
+        """The metric of a symmetric positive definite A.
+
+        Parameters
+        ----------
+        A : array_like of shape (n, n)
+            Symmetric up to rounding (1e-9 of its largest entry; its lower triangle is what
+            counts) and positive definite in float64, else a `ValueError`.
+        ridge : float
+            The part ``ridge I`` of A that `forget`, `decay` and `merge` take for its
+            regulariser; A may be less than that.
+        precision : {"auto", "fast", "robust"}, default "auto"
+            As for the class.
+
+        Returns
+        -------
+        Full
+            Of the class that is asked. The ``__init__`` of a subclass is not run.
+
+        Examples
+        --------
+        >>> from coactive_fast.metric import Full
+        >>> Full.from_matrix([[2.0, 1.0], [1.0, 2.0]], ridge=1.0).solve([3.0, 0.0])
+        array([ 2., -1.])
+        """
+        cdef np.ndarray a = as_square(A, "A")
+        refuse_non_finite(a, "A")
+        if not np.PyArray_DIM(a, 0):
+            raise ValueError("A must not be empty")
+        most = abs(<object>a).max()
+        if not (most <= LARGEST and abs(a - (<object>a).T).max() <= SYMMETRIC * most):
+            raise ValueError("A must be symmetric, and within half the largest float64")
+        return placed(cls, a, as_ridge(ridge), precision, "A")
+
+    # --- reading ----------------------------------------------------------------------------
+
+    def solve(self, x):
+        """``A^-1 x``, for a dense vector or a scipy.sparse row.
+
+        Parameters
+        ----------
+        x : array_like of shape (n,), scipy.sparse row or (indices, values)
+            One row.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            The product.
+        """
+        cdef np.ndarray v = dense_row(x, "x", self._order())
+        cdef Py_ssize_t n = self.core.n
+        cdef double *scratch = self._borrow()
+        cdef double *y = scratch + cf_pad(n)
+        cdef double scale
+        try:
+            out = numpy.empty(n)
+            self.guard.begin_read()
+            with nogil:
+                L.full_solve(&self.core, K, data_of(v), scratch, y)
+            scale = self.past.scale
+            self.guard.end_read()
+            memcpy(data_of(out), y, <size_t>n * sizeof(double))
+            if scale != 1.0:
+                out /= scale
+        finally:
+            L.free(scratch)
+        if not K.all_finite(n, data_of(out)):
+            refuse_non_finite(v, "x")
+            raise ValueError("x is too large: A^-1 x overflows")
+        return out
+
+    def quad(self, x):
+        """``x^T A^-1 x``, for a dense vector or a scipy.sparse row.
+
+        Parameters
+        ----------
+        x : array_like of shape (n,), scipy.sparse row or (indices, values)
+            One row.
+
+        Returns
+        -------
+        float
+            The squared length of x in the norm of ``A^-1``.
+        """
+        cdef np.ndarray v = dense_row(x, "x", self._order())
+        cdef double q
+        self._quad(v, &q)
+        return q
+
+    cdef int _quad(self, np.ndarray v, double *q) except -1:
+        cdef double *scratch = self._borrow()
+        if self.core.n < BUSY:
+            q[0] = L.full_quad(&self.core, K, data_of(v), scratch) / self.past.scale
+            L.free(scratch)
+        else:
+            try:
+                self.guard.begin_read()
+                with nogil:
+                    q[0] = L.full_quad(&self.core, K, data_of(v), scratch) / self.past.scale
+                self.guard.end_read()
+            finally:
+                L.free(scratch)
+        if not q[0] - q[0] == 0.0:
+            refuse_non_finite(v, "x")
+            raise ValueError("x is too large: x^T A^-1 x overflows")
+        return 0
+
+    def quad_many(self, X):
+        """`quad` of many rows, bit for bit, in one reading of the matrix for eight of them.
+
+        Parameters
+        ----------
+        X : array_like of shape (T, n)
+            Arrays of float64 and float32 with contiguous rows are read without a copy.
+
+        Returns
+        -------
+        ndarray of float64, shape (T,)
+            A value a row.
+
+        Examples
+        --------
+        >>> from coactive_fast.metric import Full
+        >>> Full(2, ridge=4.0).quad_many([[2.0, 0.0], [2.0, 2.0]])
+        array([1., 2.])
+        """
+        cdef np.ndarray x = dense_rows(X, "X", self._order())
+        cdef np.ndarray out = new_vector(np.PyArray_DIM(x, 0))
+        self._many(x, L.full_quad_many, data_of(out), 1, "x^T A^-1 x")
+        return out
+
+    def solve_many(self, X):
+        """`solve` of many rows, bit for bit, in one call.
+
+        Parameters
+        ----------
+        X : array_like of shape (T, n)
+            As for `quad_many`.
+
+        Returns
+        -------
+        ndarray of float64, shape (T, n)
+            A product a row.
+
+        Examples
+        --------
+        >>> from coactive_fast.metric import Full
+        >>> Full(2, ridge=4.0).solve_many([[2.0, 0.0], [2.0, 4.0]])
+        array([[0.5, 0. ],
+               [0.5, 1. ]])
+        """
+        cdef np.ndarray x = dense_rows(X, "X", self._order())
+        out = numpy.empty((np.PyArray_DIM(x, 0), self.core.n))
+        self._many(x, L.full_solve_many, data_of(out), self.core.n, "A^-1 x")
+        return out
+
+    cdef int _many(self, np.ndarray x, many read, double *out, Py_ssize_t width,
+                   str what) except -1:
+        cdef Py_ssize_t rows = np.PyArray_DIM(x, 0), n = self.core.n, t = 0, bad = 0
+        cdef Py_ssize_t step = 8 + (PAUSE // (n * n + 64) & ~7), begin
+        cdef bint narrow = np.PyArray_TYPE(x) == np.NPY_FLOAT
+        cdef char *data = <char *>np.PyArray_DATA(x)
+        cdef cf_full_rows part
+        cdef double *scratch = self._borrow(L.full_many_scratch(n))
+        part.stride = row_stride(x)
+        try:
+            self.guard.begin_read()
+            try:
+                while t < rows and t == bad:
+                    begin = t * part.stride
+                    part.count = min(rows - t, step)
+                    part.wide = NULL if narrow else <double *>data + begin
+                    part.narrow = <float *>data + begin if narrow else NULL
+                    with nogil:
+                        bad = t + read(&self.core, K, &part, self.past.scale, out + t * width,
+                                       scratch)
+                    t += part.count
+                    if t < rows:
+                        PyErr_CheckSignals()
+            finally:
+                self.guard.end_read()
+        finally:
+            L.free(scratch)
+        if bad < rows:
+            refuse_non_finite(x, "X")
+            raise ValueError(f"X is too large: {what} overflows at row {bad}")
+        return 0
+
+    cdef int spread(self, np.ndarray z) except -1:
+        cdef int status
+        cdef double *scratch = self._borrow(L.full_sample_scratch(self.core.n))
+        try:
+            self.guard.begin_read()
+            with nogil:
+                status = L.full_sample(&self.core, K, self.past.scale, np.PyArray_DIM(z, 0),
+                                       data_of(z), scratch)
+            self.guard.end_read()
+        finally:
+            L.free(scratch)
+        if status != CF_OK:
+            refuse(status, "A")
+        return 0
+
+    def inverse(self):
+        """A copy of ``A^-1``.
+
+        Returns
+        -------
+        ndarray of float64, shape (n, n)
+            Symmetric, and may be changed.
+        """
+        return self._square(L.full_inverse, False)
+
+    def matrix(self):
+        """A copy of A.
+
+        Returns
+        -------
+        ndarray of float64, shape (n, n)
+            Symmetric, and may be changed.
+        """
+        return self._square(L.full_matrix, True)
+
+    cdef np.ndarray _square(self, reader read, bint times):
+        cdef double *scratch = self._borrow()
+        cdef double scale
+        cdef np.ndarray out
+        try:
+            out = numpy.empty((self.core.n, self.core.n))
+            self.guard.begin_read()
+            with nogil:
+                read(&self.core, K, scratch, data_of(out))
+            scale = self.past.scale
+            self.guard.end_read()
+        finally:
+            L.free(scratch)
+        if scale != 1.0:
+            out *= scale if times else 1.0 / scale
+        return out
+
+    @property
+    def logdet(self):
+        """``log det A``."""
+        self.guard.settle_read()
+        return L.past_logdet(&self.past, &self.core, K)
+
+
+# --- the diagonal -----------------------------------------------------------------------------
+
+cdef enum:
+    DIAGONAL_PAUSE = 1 << 23  # elements of work, some 10 ms, after which signals are looked at
+
+
+cdef int refuse_diagonal_update(int status, str where, double q) except -1:
+    if status == CF_EVALUE:
+        raise ValueError(f"{where}c must leave A positive definite by a margin: some "
+                         "1 + c x_r^2 / a_r is below 1e-6")
+    raise ValueError(f"{where}is too large: x^T A^-1 x = {q} or c x_r^2 overflows")
+
+
+cdef class Diagonal(Entries):
+    """Diagonal(n, *, ridge=1.0)\n--\n
+    ``A = ridge I + sum c x x^T`` with nothing kept but its diagonal a.
+
+    A row x is a vector, a table of one row, a scipy.sparse row, or ``(indices, values)``: a tuple
+    of two sequences. A dense row costs O(n), the others what they hold, in updates and in
+    readings. Masked arrays are refused.
+    Memory: 8n bytes, 16n from the first `forget` on.
+
+    Parameters
+    ----------
+    n : int
+        Order of the matrix, at least 1.
+    ridge : float, default 1.0
+        Greater than 0.
+
+    See Also
+    --------
+    Full : The whole matrix.
+
+    Notes
+    -----
+    Reading methods may run in many threads at once; what changes the metric waits for them and
+    they for it.
+
+    Examples
+    --------
+    >>> from coactive_fast.metric import Diagonal
+    >>> m = Diagonal(3)
+    >>> m.update([1.0, 2.0, 0.0])
+    5.0
+    >>> m.matrix()
+    array([2., 5., 1.])
+    >>> m.quad(([0, 1], [2.0, 5.0]))
+    7.0
+    """
+
+    # Invariant: `core` points into `a` and, where something was forgotten, into `mark`.
+    cdef cf_diag core
+    cdef np.ndarray a
+    cdef np.ndarray mark
+    cdef bint lowered          # some a may be below ridge: by a downdate
+    cdef int64_t count         # of updates that changed something
+    cdef object __weakref__
+
+    def __init__(self, n, *, ridge=1.0):
+        self.unmade()
+        cdef Py_ssize_t order = as_order(n, "n")
+        cdef double r = as_ridge(ridge)
+        refuse_beyond_limit(8.0 * order, f"a diagonal metric of order {order}",
+                            "fewer features take less")
+        self._begin(r, numpy.full(order, r))
+        self.made()
+
+    cdef int _begin(self, double ridge, np.ndarray a) except -1:
+        self.a, self.mark, self.lowered, self.count = a, None, False, 0
+        self.core.n, self.core.ridge, self.core.a = np.PyArray_DIM(a, 0), ridge, data_of(a)
+        self.core.mark, self.core.now = NULL, 1.0
+        return 0
+
+    # --- changing ---------------------------------------------------------------------------
+
+    def update(self, x, *, c=1.0):
+        """``a_r += c x_r^2``; returns ``x^T A^-1 x`` from before.
+
+        Parameters
+        ----------
+        x : array_like of shape (n,), scipy.sparse row or (indices, values)
+            An all-zero x returns 0 and changes nothing.
+        c : float, default 1.0
+            Not 0. Below 0 (a downdate) every a must stay positive by a margin:
+            ``1 + c x_r^2 / a_r >= 1e-6``, else a `ValueError` and no change.
+
+        Returns
+        -------
+        float
+            The value before the update; 0 for x = 0, which changes nothing.
+        """
+        cdef double weight = as_change(c), q
+        cdef cf_row row
+        cdef RowBuffer keep = self._row(x, &row), room = settled(self, &row, True, False)
+        cdef int status
+        status = L.diag_update(&self.core, K, &row, weight, NULL if room is None else room.value,
+                               &q)
+        if status != CF_OK:
+            self._refuse(&row)
+            refuse_diagonal_update(status, "" if status == CF_EVALUE else "x ", q)
+        if q != 0.0:
+            self.count += 1
+            self.lowered |= weight < 0.0
+        return q
+
+    cdef Py_ssize_t _order(self) except -1:
+        self.guard.settle_read()  # refuses an object that was not made: it has no order
+        return self.core.n
+
+    cdef RowBuffer _row(self, object x, cf_row *row):
+        """x as it lies; what is returned owns it where the caller does not. A plain vector is not
+        looked at: what is made of a NaN shows it."""
+        cdef RowBuffer buffer
+        self.guard.settle_read()  # refuses an object that was not made: it has no order
+        if is_plain_vector(x) and np.PyArray_DIM(<np.ndarray>x, 0) == self.core.n:
+            row.n = row.nnz = self.core.n
+            row.value, row.i32, row.i64 = data_of(<np.ndarray>x), NULL, NULL
+            return None
+        buffer = RowBuffer()
+        row_in(x, "x", self.core.n, buffer, row)
+        return buffer
+
+    cdef int _refuse(self, const cf_row *row) except -1:
+        if not K.all_finite(row.nnz, row.value):
+            raise ValueError("x must be finite")
+        return 0
+
+    def update_many(self, X, *, c=1.0):
+        """The updates of many rows, one after the other, in one compiled loop.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse matrix of shape (T, n), or list of (indices, values)
+            Arrays of float64 and float32, and CSR, are read without a copy.
+        c : float or array_like of shape (T,), default 1.0
+            As in `update`.
+
+        Returns
+        -------
+        ndarray of float64, shape (T,)
+            What `update` returns for each row. Where a row is refused nothing changes. Ctrl-C
+            stops between two rows: `updates` tells how many changed something. Costs O(n) more
+            than the rows: the diagonal is copied first.
+        """
+        cdef Rows rows = rows_in(X, "X", self._order())
+        cdef np.ndarray weights = as_weights(c, rows.n), out = numpy.zeros(rows.n)
+        cdef np.ndarray a, mark = None
+        cdef RowBuffer buffer = RowBuffer(), room = RowBuffer()
+        cdef Py_ssize_t t = 0, taken = 0, step = 1 + DIAGONAL_PAUSE // (rows.most + 64)
+        cdef int status = CF_OK
+        buffer.fit(rows.most)
+        room.fit(rows.most)
+        self.guard.begin_write()
+        try:
+            a = self.a.copy()
+            if self.mark is not None:
+                mark = self.mark.copy()
+            while status == CF_OK and t < rows.n:
+                with nogil:
+                    status = self._updates(rows, buffer, room.value, data_of(weights),
+                                           data_of(out), &t, min(rows.n, t + step), &taken)
+                if status == CF_OK:
+                    try:
+                        PyErr_CheckSignals()
+                    except BaseException:
+                        self._took(taken, weights)
+                        raise
+            if status == CF_OK:
+                self._took(taken, weights)
+            else:
+                memcpy(self.core.a, data_of(a), <size_t>np.PyArray_NBYTES(a))
+                if mark is not None:
+                    memcpy(self.core.mark, data_of(mark), <size_t>np.PyArray_NBYTES(mark))
+        finally:
+            self.guard.end_write()
+        if status != CF_OK:
+            refuse_diagonal_update(status, f"row {t} of X: " if status == CF_EVALUE else f"X, row {t}, ",
+                          data_of(out)[t])
+        return out
+
+    cdef int _took(self, Py_ssize_t taken, np.ndarray weights) except -1:
+        self.count += taken
+        self.lowered |= taken > 0 and bool(weights.min() < 0.0)
+        return 0
+
+    cdef int _updates(self, Rows rows, RowBuffer buffer, double *scratch, const double *c,
+                      double *q, Py_ssize_t *t, Py_ssize_t until,
+                      Py_ssize_t *taken) noexcept nogil:
+        """Rows t[0] ... until - 1 or up to the first that fails, which t[0] then is."""
+        cdef cf_row row
+        cdef int status = CF_OK
+        while t[0] < until:
+            rows.at(t[0], buffer, &row)
+            status = L.diag_update(&self.core, K, &row, c[t[0]], scratch, q + t[0])
+            if status != CF_OK:
+                break
+            taken[0] += q[t[0]] != 0.0
+            t[0] += 1
+        return status
+
+    def forget(self, f):
+        """``a <- f a + (1 - f) ridge``: what was learned weighs f times as much.
+
+        Kept lazily: O(1), but O(n) in the first call and once in some hundred halvings.
+
+        Parameters
+        ----------
+        f : float
+            In (0, 1].
+
+        Examples
+        --------
+        >>> from coactive_fast.metric import Diagonal
+        >>> m = Diagonal(2)
+        >>> m.update([2.0, 0.0])
+        4.0
+        >>> m.forget(0.5)
+        >>> m.matrix()
+        array([3., 1.])
+        """
+        cdef double factor = as_factor(f)
+        cdef np.ndarray mark = None
+        if self._order() and self.mark is None:
+            mark = new_vector(self.core.n)
+        self.guard.settle_write()
+        if self.mark is None:
+            self.mark = mark
+            L.diag_mark(&self.core, data_of(mark))
+        L.diag_forget(&self.core, factor)
+
+    def decay(self, f):
+        """The same as `forget`: the regulariser of a diagonal is whole at every moment.
+
+        Parameters
+        ----------
+        f : float
+            In (0, 1].
+
+        Examples
+        --------
+        >>> from coactive_fast.metric import Diagonal
+        >>> m = Diagonal(1)
+        >>> m.update([2.0])
+        4.0
+        >>> m.decay(0.25)
+        >>> m.matrix()
+        array([2.])
+        """
+        self.forget(f)
+
+    cdef type kind(self):
+        return Diagonal
+
+    cdef int join(self, Entries other) except -1:
+        cdef Diagonal theirs = <Diagonal>other
+        cdef np.ndarray a = self._entries() + (theirs._entries() - self.core.ridge)
+        cdef int64_t count = self.count + theirs.count
+        if not (a > 0.0).all() or not K.all_finite(self.core.n, data_of(a)):
+            raise ValueError("other must make a positive definite matrix")
+        lowered = self.lowered or theirs.lowered
+        self._begin(self.core.ridge, a)
+        self.count, self.lowered = count, lowered
+        return 0
+
+    # --- reading ----------------------------------------------------------------------------
+
+    def solve(self, x):
+        """``A^-1 x``, of the kind of x.
+
+        Parameters
+        ----------
+        x : array_like of shape (n,), scipy.sparse row or (indices, values)
+            One row.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,), scipy.sparse row or (indices, values)
+            Dense for a dense x. A scipy.sparse x gives a CSR row of the same shape, array or
+            matrix as x is; ``(indices, values)`` gives such a pair. In both the indices ascend,
+            and the cost is that of what x holds.
+        """
+        cdef cf_row row
+        cdef RowBuffer keep = self._row(x, &row), room
+        cdef np.ndarray out = new_vector(row.nnz)
+        cdef bint sparse = row.i32 != NULL or row.i64 != NULL
+        room = settled(self, &row, False, sparse)
+        L.diag_solve(&self.core, K, &row, data_of(out), NULL if room is None else room.value)
+        if not K.all_finite(row.nnz, data_of(out)):
+            self._refuse(&row)
+            raise ValueError("x is too large: A^-1 x overflows")
+        return row_like(x, &row, out) if sparse else out
+
+    def quad(self, x):
+        """``x^T A^-1 x``.
+
+        Parameters
+        ----------
+        x : array_like of shape (n,), scipy.sparse row or (indices, values)
+            One row.
+
+        Returns
+        -------
+        float
+            The squared length of x in the norm of ``A^-1``.
+        """
+        cdef cf_row row
+        cdef RowBuffer keep = self._row(x, &row), room = settled(self, &row, False, False)
+        cdef double q
+        q = L.diag_quad(&self.core, K, &row, NULL if room is None else room.value)
+        if not q - q == 0.0:
+            self._refuse(&row)
+            raise ValueError("x is too large: x^T A^-1 x overflows")
+        return q
+
+    def quad_many(self, X):
+        """`quad` of many rows, bit for bit, in one call.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse matrix of shape (T, n), or list of (indices, values)
+            Arrays of float64 and float32, and CSR, are read without a copy.
+
+        Returns
+        -------
+        ndarray of float64, shape (T,)
+            A value a row.
+
+        Examples
+        --------
+        >>> from coactive_fast.metric import Diagonal
+        >>> Diagonal(9, ridge=4.0).quad_many([([0], [2.0]), ([3, 8], [2.0, 2.0])])
+        array([1., 2.])
+        """
+        cdef Rows rows = rows_in(X, "X", self._order())
+        cdef np.ndarray out = new_vector(rows.n)
+        self._many(rows, data_of(out), None)
+        return out
+
+    def solve_many(self, X):
+        """`solve` of many rows, bit for bit, in one call.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse matrix of shape (T, n), or list of (indices, values)
+            As for `quad_many`.
+
+        Returns
+        -------
+        ndarray of float64 or scipy.sparse CSR, shape (T, n)
+            CSR for rows that are not dense: a matrix where X is one, else an array.
+
+        Examples
+        --------
+        >>> from coactive_fast.metric import Diagonal
+        >>> Diagonal(2, ridge=4.0).solve_many([[2.0, 0.0], [2.0, 4.0]])
+        array([[0.5, 0. ],
+               [0.5, 1. ]])
+        """
+        cdef Rows rows = rows_in(X, "X", self._order())
+        cdef np.ndarray index = None, out
+        cdef Py_ssize_t entries = rows.end(rows.n) - rows.end(0) if rows.kind == SPARSE else (
+            rows.n * rows.d)
+        out = new_vector(entries)
+        ends = numpy.empty(rows.n + 1, numpy.int64)
+        if rows.kind == SPARSE:
+            index = <np.ndarray>numpy.empty(entries, numpy.int64)
+        cdef Py_ssize_t used = self._many(rows, data_of(out), index, ends)
+        if rows.kind != SPARSE:
+            return (<object>out).reshape(rows.n, rows.d)
+        return table_like(X, (out[:used], index[:used], ends), (rows.n, rows.d))
+
+    cdef Py_ssize_t _many(self, Rows rows, double *out, np.ndarray index,
+                          np.ndarray ends=None) except -1:
+        """x^T A^-1 x of each row, or (ends) the entries of A^-1 x one row after the other, with
+        their places in `index` where the rows are sparse; returns how many entries."""
+        cdef RowBuffer buffer = RowBuffer(), room = RowBuffer()
+        cdef Py_ssize_t t = 0, used = 0, step = 1 + DIAGONAL_PAUSE // (rows.most + 64), bad = -1
+        cdef int64_t *place = NULL if index is None else <int64_t *>np.PyArray_DATA(index)
+        cdef int64_t *end = NULL if ends is None else <int64_t *>np.PyArray_DATA(ends)
+        buffer.fit(rows.most)
+        room.fit(rows.most)
+        self.guard.begin_read()
+        try:
+            while t < rows.n and bad < 0:
+                with nogil:
+                    bad = self._read(rows, buffer, room.value, &t, min(rows.n, t + step), out,
+                                     place, end, &used)
+                PyErr_CheckSignals()
+        finally:
+            self.guard.end_read()
+        if bad >= 0:
+            raise ValueError(f"X is too large: A^-1 x overflows at row {bad}")
+        return used
+
+    cdef Py_ssize_t _read(self, Rows rows, RowBuffer buffer, double *scratch, Py_ssize_t *t,
+                          Py_ssize_t until, double *out, int64_t *place, int64_t *end,
+                          Py_ssize_t *used) noexcept nogil:
+        """The next rows; the first that overflows, or -1."""
+        cdef Py_ssize_t e
+        cdef cf_row row
+        if end != NULL and t[0] == 0:
+            end[0] = 0
+        while t[0] < until:
+            rows.at(t[0], buffer, &row)
+            if end == NULL:
+                out[t[0]] = L.diag_quad(&self.core, K, &row, scratch)
+                if not out[t[0]] - out[t[0]] == 0.0:
+                    return t[0]
+            else:
+                L.diag_solve(&self.core, K, &row, out + used[0], scratch)
+                if not K.all_finite(row.nnz, out + used[0]):
+                    return t[0]
+                if place != NULL:
+                    for e in range(row.nnz):
+                        place[used[0] + e] = place_of(&row, e)
+                used[0] += row.nnz
+                end[t[0] + 1] = used[0]
+            t[0] += 1
+        return -1
+
+    cdef int spread(self, np.ndarray z) except -1:
+        numpy.divide(z, numpy.sqrt(self.matrix()), out=z)
+        return 0
+
+    def inverse(self):
+        """A copy of the inverse's diagonal, shape (n,)."""
+        return 1.0 / self.matrix()
+
+    def matrix(self):
+        """A copy of the diagonal.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            The diagonal, which may be changed.
+        """
+        self.guard.begin_read()
+        try:
+            return self._entries()
+        finally:
+            self.guard.end_read()
+
+    cdef np.ndarray _entries(self):
+        """The diagonal as it is now, for who holds the lock."""
+        cdef np.ndarray out = new_vector(self.core.n)
+        L.diag_entries(&self.core, data_of(out))
+        return out
+
+    @property
+    def logdet(self):
+        """``log det A``, summed afresh: nothing drifts."""
+        cdef np.ndarray logs = self.matrix()
+        K.log_many(np.PyArray_DIM(logs, 0), data_of(logs), data_of(logs))
+        return float(logs.sum())
+
+    @property
+    def n(self):
+        """Order of the matrix."""
+        return self.core.n
+
+    @property
+    def ridge(self):
+        """What A began with on its diagonal, and what forgetting leads back to."""
+        return self.core.ridge
+
+    @property
+    def updates(self):
+        """How many updates changed something."""
+        self.guard.settle_read()
+        return self.count
+
+    # --- copies -----------------------------------------------------------------------------
+
+    def state(self):
+        """Everything there is to resume from, as plain arrays and numbers.
+
+        Returns
+        -------
+        dict
+            `Diagonal.from_state` makes the same metric of it, bit for bit.
+        """
+        self.guard.begin_read()
+        try:
+            return {"version": VERSION, "ridge": self.core.ridge, "diagonal": self.a.copy(),
+                    "updates": self.count, "now": self.core.now, "lowered": bool(self.lowered),
+                    "marks": numpy.empty(0) if self.mark is None else self.mark.copy()}
+        finally:
+            self.guard.end_read()
+
+    cdef int fill(self, dict given) except -1:
+        cdef State state = versioned(given)
+        cdef np.ndarray a = state.vector("diagonal", numpy.size(state.get("diagonal")))
+        self._begin(as_ridge(state.get("ridge")), a)
+        self.count = state.count("updates")
+        self._fill_past(state)
+        least = 0.0 if self.lowered else self.core.ridge * (1.0 - (self.mark is not None) * 1e-9)
+        if not (np.PyArray_DIM(a, 0) and (a > 0.0).all() and (a >= least).all()):
+            raise ValueError("diagonal must not be empty, and nowhere below ridge")
+        return 0
+
+    cdef int _fill_past(self, State state) except -1:
+        cdef np.ndarray marks
+        cdef double now = positive(state, "now")
+        self.lowered = state.flag("lowered")
+        if numpy.size(state.get("marks")) == 0:
+            if now != 1.0:
+                raise ValueError("now must be 1 where there are no marks")
+            return 0
+        marks = state.vector("marks", self.core.n)
+        if not ((marks >= now).all() and (marks <= 1.0).all()):
+            raise ValueError(f"marks must be in {now} ... 1")
+        self.mark = marks
+        self.core.mark, self.core.now = data_of(marks), now
+        return 0
+
+    def __repr__(self):
+        return f"{type(self).__name__}(n={self.core.n}, ridge={self.core.ridge!r})"
+
+
+cdef inline RowBuffer settled(Diagonal metric, const cf_row *row, bint writes, bint gathers):
+    """The lock is looked at; what the call needs of its own where it gathers, or once there are
+    marks. Memory may be found by letting others work, so the lock is then looked at again."""
+    cdef RowBuffer room = None
+    while True:
+        if writes:
+            metric.guard.settle_write()
+        else:
+            metric.guard.settle_read()
+        if room is not None or (metric.core.mark == NULL and not gathers):
+            return room
+        room = RowBuffer()
+        room.fit(row.nnz)
+
+
+# --- kept rows and the dual matrix over them --------------------------------------------------
+
+cdef enum Kind:
+    LINEAR
+    RBF
+    POLY
+    CALLABLE
+
+cdef enum:
+    NARROW = 64      # features up to which rows are always kept dense
+    WIDE = 4096      # and from which on never
+    MOST_ROWS = 1 << 28  # their factor would be 2^58 bytes
+
+KINDS = {"linear": LINEAR, "rbf": RBF, "poly": POLY}
+PARAMETERS = {"linear": (), "rbf": ("gamma",), "poly": ("gamma", "coef0", "degree")}
+
+
+cdef void *larger(const void *old, Py_ssize_t kept, Py_ssize_t count, size_t size) except NULL:
+    """A new block with the first `kept` items of an old one, which stays."""
+    cdef void *block
+    product_of(count, <Py_ssize_t>size, "what is kept of the rows")
+    _memory.refuse_beyond_limit((<double>kept + <double>count) * size, "what is kept of the rows",
+                                "a budget, or a window, keeps fewer")
+    block = L.alloc(<size_t>count, size)
+    if block == NULL:
+        raise MemoryError(f"{count * <Py_ssize_t>size} bytes of kept rows; a budget keeps fewer")
+    if kept:
+        memcpy(block, old, <size_t>kept * size)
+    return block
+
+
+cdef Py_ssize_t more_than(Py_ssize_t room, Py_ssize_t needed) noexcept:
+    return max(needed, room + room // 4 + 16)
+
+
+cdef object frozen(const cf_row *x):
+    """A copy of x written out that nobody can write to."""
+    cdef np.ndarray v
+    cdef double *to
+    cdef Py_ssize_t e
+    _memory.refuse_beyond_limit(8.0 * x.n, "a row", "a kernel of this package takes less")
+    v = <np.ndarray>numpy.zeros(x.n)
+    to = data_of(v)
+    for e in range(x.nnz):
+        to[x.i32[e] if x.i32 != NULL else x.i64[e] if x.i64 != NULL else e] = x.value[e]
+    v.flags.writeable = False
+    return v
+
+
+cdef class Errors:
+    def __cinit__(self):
+        self.raised = {}
+
+    cdef void keep(self, object error) noexcept:
+        self.raised[get_ident()] = error
+
+    cdef int raise_own(self) except -1:
+        error = self.raised.pop(get_ident(), None)
+        if error is not None:
+            raise error
+        return 0
+
+
+cdef class Kept:
+    """Rows and a kernel.
+
+    Parameters
+    ----------
+    kernel : {"linear", "rbf", "poly"} or callable
+    kernel_params : dict or None
+    """
+
+    def __init__(self, kernel, kernel_params):
+        if not isinstance(kernel_params, (dict, type(None))):
+            raise TypeError("kernel_params must be a dict or None, got "
+                            f"{type(kernel_params).__name__}")
+        params = dict(kernel_params or {})
+        if callable(kernel):
+            self.kind = CALLABLE
+        elif isinstance(kernel, str):
+            if kernel not in KINDS:
+                raise ValueError(f"kernel must be one of {list(KINDS)} or callable, got "
+                                 f"{kernel!r}")
+            self.kind = KINDS[kernel]
+            for name in params:
+                if name not in PARAMETERS[kernel]:
+                    raise ValueError(f"kernel_params of {kernel!r} may hold "
+                                     f"{list(PARAMETERS[kernel])}, got {name!r}")
+        else:
+            raise TypeError(f"kernel must be a name or callable, got {type(kernel).__name__}")
+        self.kernel, self.params = kernel, params
+        self.gamma, self.coef0, self.degree = -1.0, 1.0, 3.0
+        if self.kind != CALLABLE:
+            self._take(params)
+        self.rows = []
+        self.errors = Errors()
+
+    def _take(self, params):
+        if params.get("gamma") is not None:
+            self.gamma = as_number(params["gamma"], "gamma of kernel_params")
+            if self.gamma <= 0.0:
+                raise ValueError(f"gamma of kernel_params must be > 0, got {self.gamma}")
+        self.coef0 = as_number(params.get("coef0", 1.0), "coef0 of kernel_params")
+        self.degree = as_number(params.get("degree", 3.0), "degree of kernel_params")
+
+    def __dealloc__(self):
+        self.give_back()
+
+    cdef void give_back(self) noexcept:
+        L.free(self.dense)
+        L.free(self.begin)
+        L.free(self.square)
+        L.free(self.index)
+        L.free(self.value)
+        L.free(self.lists.pool)
+        free(self.lists.list)
+        self.dense = self.square = self.value = NULL
+        self.begin, self.index = NULL, NULL
+        memset(&self.lists, 0, sizeof(self.lists))
+        self.room = self.entries = self.lead = 0
+        self.form = UNDECIDED
+
+    cdef bint callable(self) noexcept nogil:
+        return self.kind == CALLABLE
+
+    cdef bint wants_dense(self, const cf_row *x) noexcept nogil:
+        """Whether `values` and `append` may want x written out."""
+        if self.kind == CALLABLE:
+            return False
+        if self.n == 0 and (self.form == UNDECIDED or x.n != self.d):
+            return x.n <= WIDE  # see `form_of`
+        return self.form == KEPT_DENSE
+
+    cdef int raise_error(self) except -1:
+        """What a callable kernel raised, if that was it."""
+        return self.errors.raise_own()
+
+    # --- values -----------------------------------------------------------------------------
+
+    cdef double scale(self, const cf_row *x) noexcept nogil:
+        return self.gamma if self.gamma > 0.0 else 1.0 / x.n
+
+    cdef int own(self, const cf_row *x, double *out) noexcept nogil:
+        """k(x, x), finite and >= 0."""
+        if self.kind == CALLABLE:
+            with gil:
+                return self.ask(x, 0, True, out)
+        out[0] = 1.0 if self.kind == RBF else K.ridge_square(x)
+        if self.kind == POLY:
+            K.poly_of_dots(1, self.scale(x), self.coef0, self.degree, out)
+        return CF_OK if out[0] - out[0] == 0.0 and out[0] >= 0.0 else CF_ENONFINITE
+
+    cdef int values(self, const cf_row *x, Forms forms, Py_ssize_t first,
+                    double *out) noexcept nogil:
+        """k(row, x) of the rows `first` ... n - 1; x is `fit` and, for sparse ones, gathered."""
+        cdef Py_ssize_t n = self.n - first, d = self.d
+        cdef const double *rows
+        cdef const double *v
+        if n <= 0:
+            return CF_OK
+        if self.kind == CALLABLE:
+            with gil:
+                return self.ask(x, first, False, out)
+        if self.form == KEPT_DENSE:
+            rows = self.dense + (self.lead + first) * d
+            v = forms.whole(x)
+            if self.kind == LINEAR:
+                K.scores(n, d, rows, d, v, out)
+            elif self.kind == RBF:
+                K.gram_rbf(n, d, rows, d, v, self.scale(x), out)
+            else:
+                K.gram_poly(n, d, rows, d, v, self.scale(x), self.coef0, self.degree, out)
+            forms.clear(x)
+        else:
+            K.postings_dots(&self.lists, self.lists.oldest + first, forms.nnz, forms.index,
+                            forms.value, out)
+            if self.kind == RBF:
+                K.rbf_of_dots(n, self.square + self.lead + first, K.ridge_square(x),
+                              self.scale(x), out)
+            elif self.kind == POLY:
+                K.poly_of_dots(n, self.scale(x), self.coef0, self.degree, out)
+        return CF_OK if K.all_finite(n, out) else CF_ENONFINITE
+
+    cdef int ask(self, const cf_row *x, Py_ssize_t first, bint own, double *out) noexcept:
+        """A callable kernel, which may raise anything: kept for `raise_error`."""
+        cdef Py_ssize_t s
+        self.coming = None  # a row that was not appended after all
+        try:
+            v = frozen(x)
+            if own:
+                out[0] = as_number(self.kernel(v, v, **self.params), "the kernel's value")
+                if out[0] < 0.0:
+                    raise ValueError(f"the kernel of x with itself must be >= 0, got {out[0]}")
+                return CF_OK
+            for s in range(first, self.n):
+                out[s - first] = as_number(self.kernel(self.rows[s], v, **self.params),
+                                           "the kernel's value")
+            return CF_OK
+        except BaseException as error:
+            self.errors.keep(error)
+            return CF_EVALUE
+
+    # --- rows come and go ---------------------------------------------------------------------
+
+    cdef Form form_of(self, const cf_row *x, Forms forms) noexcept nogil:
+        """Dense where that is small or at least a quarter of the first row is not zero."""
+        if self.form != UNDECIDED:
+            return self.form
+        if x.n <= NARROW:
+            return KEPT_DENSE
+        forms.gather(x)
+        return KEPT_DENSE if x.n <= WIDE and 4 * forms.nnz >= x.n else KEPT_SPARSE
+
+    cdef bint has_room(self, const cf_row *x, Forms forms) noexcept nogil:
+        """Whether `append` can do without `make_room`; sparse rows are gathered."""
+        if self.kind == CALLABLE:
+            return self.coming is not None
+        if self.form == UNDECIDED or self.lead + self.n >= self.room or x.n != self.d:
+            return False
+        if self.form == KEPT_DENSE:
+            return True
+        if self.begin[self.lead + self.n] + forms.nnz > self.entries:
+            return False
+        if forms.nnz and forms.index[forms.nnz - 1] >= self.lists.features:
+            return False
+        return L.postings_lack(&self.lists, forms.nnz, forms.index) == 0
+
+    cdef int make_room(self, const cf_row *x, Forms forms) except -1:
+        """Memory for one row more; nothing that can be seen changes."""
+        cdef Form form
+        if self.kind == CALLABLE:
+            self.coming = frozen(x)
+            return 0
+        if self.n == 0 and x.n != self.d:
+            self.give_back()  # what a row that was not appended in the end had asked for
+        form = self.form_of(x, forms)
+        self.d = x.n
+        if self.lead > self.n:
+            self.move_down()
+        if self.lead + self.n >= self.room:
+            self.grow_rows(form, more_than(self.room, self.lead + self.n + 1))
+        if form == KEPT_SPARSE:
+            forms.gather(x)
+            self.grow_entries(forms.nnz)
+            self.grow_lists(forms)
+        self.form = form
+        return 0
+
+    cdef void move_down(self) noexcept:
+        """The place of the rows that have left is used again."""
+        cdef Py_ssize_t s
+        cdef ptrdiff_t gone
+        if self.form == KEPT_DENSE:
+            memmove(self.dense, self.dense + self.lead * self.d,
+                    <size_t>(self.n * self.d) * sizeof(double))
+        else:
+            gone = self.begin[self.lead]
+            for s in range(self.n + 1):
+                self.begin[s] = self.begin[self.lead + s] - gone
+            memmove(self.square, self.square + self.lead, <size_t>self.n * sizeof(double))
+            memmove(self.index, self.index + gone, <size_t>self.begin[self.n] * sizeof(int64_t))
+            memmove(self.value, self.value + gone, <size_t>self.begin[self.n] * sizeof(double))
+        self.lead = 0
+
+    cdef int grow_rows(self, Form form, Py_ssize_t room) except -1:
+        cdef Py_ssize_t held = self.lead + self.n
+        if form == KEPT_DENSE:
+            rows = larger(self.dense, held * self.d, product_of(room, self.d, "rows that are kept"),
+                          sizeof(double))
+            L.free(self.dense)
+            self.dense = <double *>rows
+        else:
+            square = larger(self.square, held, room, sizeof(double))
+            L.free(self.square)
+            self.square = <double *>square
+            begin = larger(self.begin, held + 1 if self.room else 0, room + 1, sizeof(ptrdiff_t))
+            L.free(self.begin)
+            self.begin = <ptrdiff_t *>begin
+            if self.room == 0:
+                self.begin[0] = 0
+        self.room = room
+        return 0
+
+    cdef int grow_entries(self, Py_ssize_t more) except -1:
+        cdef Py_ssize_t held = self.begin[self.lead + self.n], room
+        if held + more <= self.entries:
+            return 0
+        room = more_than(self.entries, held + more)
+        index = larger(self.index, held, room, sizeof(int64_t))
+        L.free(self.index)
+        self.index = <int64_t *>index
+        value = larger(self.value, held, room, sizeof(double))
+        L.free(self.value)
+        self.value = <double *>value
+        self.entries = room
+        return 0
+
+    cdef int grow_lists(self, Forms forms) except -1:
+        cdef Py_ssize_t features = forms.index[forms.nnz - 1] + 1 if forms.nnz else 0, room, lack
+        if features > self.lists.features:
+            self.grow_table(min(self.d, more_than(self.lists.features, features)))
+        lack = L.postings_lack(&self.lists, forms.nnz, forms.index)
+        if lack:
+            room = more_than(self.lists.room, self.lists.room + lack)
+            pool = larger(self.lists.pool, self.lists.used, room, sizeof(cf_posting))
+            L.free(self.lists.pool)
+            self.lists.pool, self.lists.room = <cf_posting *>pool, room
+        return 0
+
+    cdef int grow_table(self, Py_ssize_t features) except -1:
+        """Lists for so many features. Pages of memory in which no list stands are never touched,
+        and so take no memory: of very many features few may occur."""
+        cdef cf_posting_list *lists
+        cdef ptrdiff_t e
+        product_of(features, sizeof(cf_posting_list), "the lists of features")
+        _memory.refuse_beyond_limit(<double>features * sizeof(cf_posting_list),
+                                    f"the lists of {features} features", "fewer take less")
+        lists = <cf_posting_list *>calloc(<size_t>features, sizeof(cf_posting_list))
+        if lists == NULL:
+            raise MemoryError(f"{features * <Py_ssize_t>sizeof(cf_posting_list)} bytes for the "
+                              f"lists of {features} features")
+        for e in range(self.begin[self.lead], self.begin[self.lead + self.n]):
+            lists[self.index[e]] = self.lists.list[self.index[e]]
+        free(self.lists.list)
+        self.lists.list, self.lists.features = lists, features
+        return 0
+
+    cdef void append(self, const cf_row *x, Forms forms) noexcept nogil:
+        """x as the last row; after `has_room` or `make_room` for it."""
+        cdef Py_ssize_t at = self.lead + self.n
+        cdef ptrdiff_t end
+        if self.kind == CALLABLE:
+            with gil:
+                self.rows.append(self.coming)
+                self.coming = None
+            self.d = x.n
+        elif self.form == KEPT_DENSE:
+            memcpy(self.dense + at * self.d, forms.whole(x),
+                   <size_t>self.d * sizeof(double))
+            forms.clear(x)
+        else:
+            end = self.begin[at] + forms.nnz
+            memcpy(self.index + self.begin[at], forms.index,
+                   <size_t>forms.nnz * sizeof(int64_t))
+            memcpy(self.value + self.begin[at], forms.value, <size_t>forms.nnz * sizeof(double))
+            self.begin[at + 1] = end
+            self.square[at] = K.ridge_square(x)
+            L.postings_add(&self.lists, forms.nnz, forms.index, forms.value)
+        self.n += 1
+
+    cdef void drop_first(self) noexcept nogil:
+        """The oldest row leaves."""
+        cdef Py_ssize_t at = self.lead
+        if self.kind == CALLABLE:
+            with gil:
+                del self.rows[0]
+        else:
+            if self.form == KEPT_SPARSE:
+                L.postings_drop(&self.lists, self.begin[at + 1] - self.begin[at],
+                                self.index + self.begin[at])
+            self.lead += 1
+        self.n -= 1
+
+    # --- state --------------------------------------------------------------------------------
+
+    cdef dict state(self):
+        """The rows, as plain arrays."""
+        cdef np.ndarray begin, index
+        cdef ptrdiff_t first
+        told = {"d": self.d, "n": self.n, "form": <int>self.form}
+        if self.kind == CALLABLE:
+            told["rows"] = numpy.array(self.rows).reshape(self.n, self.d)
+        elif self.form == KEPT_DENSE:
+            told["rows"] = table_from(self.dense + self.lead * self.d, self.n, self.d, self.d)
+        elif self.form == KEPT_SPARSE and self.n:
+            first = self.begin[self.lead]
+            begin = <np.ndarray>numpy.empty(self.n + 1, dtype=numpy.int64)
+            memcpy(np.PyArray_DATA(begin), self.begin + self.lead, <size_t>np.PyArray_NBYTES(begin))
+            index = <np.ndarray>numpy.empty(begin[self.n] - first, dtype=numpy.int64)
+            memcpy(np.PyArray_DATA(index), self.index + first, <size_t>np.PyArray_NBYTES(index))
+            told["begin"], told["index"] = begin - first, index
+            told["value"] = vector_of(self.value + first, np.PyArray_DIM(index, 0))
+        return told
+
+    cdef int restore(self, State state) except -1:
+        cdef Forms forms = Forms()
+        cdef cf_row x
+        cdef np.ndarray rows, begin, index
+        cdef Py_ssize_t n = state.count("n"), d = state.count("d", 1 if n else 0), s
+        cdef const int64_t *at
+        cdef int form = state.count("form", UNDECIDED, KEPT_SPARSE)
+        if self.kind == CALLABLE and form == KEPT_DENSE:
+            form = UNDECIDED  # rows of a callable kernel are kept as they are handed to it
+        if n and (form == UNDECIDED) != (self.kind == CALLABLE):
+            state.refuse("form", "that of rows of this kernel", form)
+        self.d, self.form = d, <Form>form
+        x.n, x.i32, x.i64 = d, NULL, NULL
+        if n and form != KEPT_SPARSE:
+            rows = state.table("rows", n, d)
+            for s in range(n):
+                x.nnz, x.value = d, data_of(rows) + s * d
+                self.take_row(&x, forms)
+        elif n:
+            begin = state.counts("begin", n + 1)
+            at = <const int64_t *>np.PyArray_DATA(begin)
+            index = state.counts("index", at[n], 0, d - 1)
+            rows = state.vector("value", at[n])
+            for s in range(n):
+                x.nnz, x.value = at[s + 1] - at[s], data_of(rows) + at[s]
+                x.i64 = <const int64_t *>np.PyArray_DATA(index) + at[s]
+                if at[0] != 0 or x.nnz < 0 or at[s + 1] > at[n]:
+                    state.refuse("begin", "ascending from 0")
+                if x.nnz > 1 and not (numpy.diff(index[at[s]:at[s + 1]]) > 0).all():
+                    state.refuse("index", "ascending in each row")
+                self.take_row(&x, forms)
+        return 0
+
+    cdef int take_row(self, const cf_row *x, Forms forms) except -1:
+        forms.fit(x, self.wants_dense(x))
+        self.make_room(x, forms)
+        self.append(x, forms)
+        return 0
+
+
+# --- their factor ---------------------------------------------------------------------------
+
+
+cdef class Gram:
+    """Kept rows with their factor.
+
+    Parameters
+    ----------
+    kernel, kernel_params
+        See `Kept`.
+    ridge : float
+        What stands on the diagonal besides k(x, x), >= 0.
+    """
+
+    def __init__(self, kernel, kernel_params, double ridge):
+        self.kept = Kept(kernel, kernel_params)
+        self.ridge = ridge
+
+    def __dealloc__(self):
+        L.free(self.factor.data)
+        L.free(self.factor.inv)
+
+    cdef int fit(self, const cf_row *x, Forms forms) except -1:
+        return forms.fit(x, self.kept.wants_dense(x))
+
+    cdef void gather(self, const cf_row *x, Forms forms) noexcept nogil:
+        if self.kept.form == KEPT_SPARSE:
+            forms.gather(x)
+
+    cdef void weigh(self, double *values) noexcept nogil:
+        pass
+
+    cdef void solve_values(self, double *u) noexcept nogil:
+        cdef Py_ssize_t n = self.factor.n
+        self.weigh(u)
+        memset(u + n, 0, <size_t>(self.length() - n) * sizeof(double))
+        K.cholesky_forward(&self.factor, u, u)
+
+    cdef int solve(self, const cf_row *x, Forms forms, double *u, double *own) noexcept nogil:
+        cdef int status = self.kept.own(x, own)
+        if status == CF_OK:
+            status = self.kept.values(x, forms, 0, u)
+        if status == CF_OK:
+            self.solve_values(u)
+        return status
+
+    # --- rows come and go ---------------------------------------------------------------------
+
+    cdef bint has_room(self, const cf_row *x, Forms forms) noexcept nogil:
+        self.gather(x, forms)
+        return self.factor.n < self.room and self.kept.has_room(x, forms)
+
+    cdef int make_room(self, const cf_row *x, Forms forms) except -1:
+        self.grow()
+        return self.kept.make_room(x, forms)
+
+    cdef int grow(self) except -1:
+        cdef Py_ssize_t n = self.factor.n
+        return self.take_room(max(16, n + n // 4 + 8)) if n >= self.room else 0
+
+    cdef int take_room(self, Py_ssize_t room) except -1:
+        """Memory for a factor of so many rows."""
+        cdef Py_ssize_t n = self.factor.n
+        cdef double *data
+        _memory.refuse_beyond_limit(
+            8.0 * (cf_panels_size(room) + cf_panels_size(n)),
+            f"the factor of {room} learned examples", "a budget, or a window, keeps fewer")
+        data = <double *>L.alloc(<size_t>cf_panels_size(room), sizeof(double))
+        inv = <double *>L.alloc(<size_t>cf_pad(room), sizeof(double))
+        if data == NULL or inv == NULL:
+            L.free(data)
+            L.free(inv)
+            raise MemoryError(f"{8 * cf_panels_size(room)} bytes for the factor of {room} "
+                              "learned examples: a budget, or a window, keeps fewer")
+        if n:
+            memcpy(data, self.factor.data, <size_t>cf_panels_size(n) * sizeof(double))
+            memcpy(inv, self.factor.inv, <size_t>cf_pad(n) * sizeof(double))
+        L.free(self.factor.data)
+        L.free(self.factor.inv)
+        self.factor.data, self.factor.inv, self.room = data, inv, room
+        return 0
+
+    cdef void append(self, const cf_row *x, Forms forms, const double *u,
+                     double pivot) noexcept nogil:
+        self.kept.append(x, forms)
+        K.cholesky_append(&self.factor, u, pivot)
+
+    cdef void drop_first(self, double *scratch) noexcept nogil:
+        self.kept.drop_first()
+        K.cholesky_drop_first(&self.factor, scratch)
+
+    cdef double logdet(self) noexcept nogil:
+        cdef Py_ssize_t i
+        cdef double sum = 0.0
+        for i in range(self.factor.n):
+            sum -= 2.0 * K.log_one(self.factor.inv[i])
+        if self.ridge > 0.0:
+            sum -= self.factor.n * K.log_one(self.ridge)
+        return sum
+
+    # --- state --------------------------------------------------------------------------------
+
+    cdef dict state(self):
+        return {"kept": self.kept.state(), "factor": self.factor_told()}
+
+    cdef np.ndarray factor_told(self):
+        return vector_of(self.factor.data, cf_panels_size(self.factor.n))
+
+    cdef int restore(self, State state) except -1:
+        cdef State kept = state.part("kept")
+        cdef Py_ssize_t n = kept.count("n", 0, MOST_ROWS)
+        self.restore_factor(state, n)
+        return self.kept.restore(kept)
+
+    cdef int restore_factor(self, State state, Py_ssize_t n) except -1:
+        cdef np.ndarray factor = state.vector("factor", cf_panels_size(n))
+        cdef Py_ssize_t i, j
+        cdef double pivot
+        if n == 0:
+            return 0
+        self.take_room(n)
+        memcpy(self.factor.data, data_of(factor), <size_t>np.PyArray_NBYTES(factor))
+        memset(self.factor.inv, 0, <size_t>cf_pad(n) * sizeof(double))
+        self.factor.n = n
+        for i in range(n):
+            pivot = cf_cholesky_at(&self.factor, i, i)[0]
+            if not pivot > 0.0:
+                state.refuse("factor", "with pivots > 0", pivot)
+            self.factor.inv[i] = 1.0 / pivot
+        for i in range(cf_pad(n)):
+            for j in range(i + 1 if i < n else 0, (i // 8 + 1) * 8):
+                if cf_cholesky_at(&self.factor, i, j)[0] != 0.0:
+                    state.refuse("factor", "zero above its diagonal")
+        return 0
+
+
+# --- the dual metric --------------------------------------------------------------------------
+
+cdef enum:
+    LARGE_SOLVE = 64         # rows from which the GIL is let go
+
+
+cdef class _Weighted(Gram):
+    """M = ridge I + G with ``G_st = sqrt(c_s c_t) k(x_s, x_t)``."""
+
+    cdef np.ndarray roots      # sqrt(c_s), and room for more
+
+    def __init__(self, kernel, kernel_params, double ridge):
+        Gram.__init__(self, kernel, kernel_params, ridge)
+        self.roots = numpy.empty(0)
+
+    cdef void weigh(self, double *values) noexcept nogil:
+        cdef Py_ssize_t s
+        for s in range(self.factor.n):
+            values[s] *= data_of(self.roots)[s]
+
+    cdef int make_room(self, const cf_row *x, Forms forms) except -1:
+        cdef np.ndarray roots
+        Gram.make_room(self, x, forms)
+        if np.PyArray_DIM(self.roots, 0) < self.room:
+            roots = <np.ndarray>numpy.zeros(self.room)
+            roots[:self.factor.n] = self.roots[:self.factor.n]
+            self.roots = roots
+        return 0
+
+cdef double MOST_LOST = 1e9  # of k(x, x) / ridge over what the rows stored leave of it
+
+
+cdef int refuse_own(double own, double ridge) except -1:
+    if not own / ridge < MOST_OWN:
+        raise ValueError(f"x is too large: k(x, x) must be below {<int>MOST_OWN} times the ridge, got "
+                         f"{own / ridge:g} times it; scale the columns, or use the full covariance")
+    return 0
+
+
+cdef class Dual(Metric):
+    """Dual(*, kernel="linear", kernel_params=None, ridge=1.0, window=None, budget=None, \
+
+tolerance=0.01)\n--\n
+    ``A = ridge I + sum c phi(x) phi(x)^T`` in the space of a kernel, rows stored.
+
+    What is kept is the Cholesky factor of ``M = ridge I + G``, ``G_st = sqrt(c_s c_t) k(x_s,
+    x_t)`` over the t rows stored; a reading is one triangular solve, O(t^2 / 2), and the update
+    after it is free. Memory: 4 t^2 bytes for the factor and the rows; a `MemoryError` names the
+    bytes where there are not so many. Rows that are mostly zeros, given sparse or not, are kept
+    sparse with an index from features to rows: a linear kernel then costs what x has in common
+    with them.
+
+    Parameters
+    ----------
+    kernel : {"linear", "rbf", "poly"} or callable, default "linear"
+        A callable gets two 1-D rows and `kernel_params` as keywords.
+    kernel_params : dict, optional
+        By name: gamma (default 1 / number of features), coef0 (1), degree (3), as in scikit-learn.
+    ridge : float, default 1.0
+        Greater than 0. A row with ``c k(x, x)`` of 2^24 times the ridge or more is refused, and so
+        is a reading that rounding leaves fewer than six digits of.
+    window : int, optional
+        Only the last `window` rows stay: the oldest leaves by a rank-one update of the factor.
+    budget : int, optional
+        At most so many rows are stored as a dictionary. A row joins it where its squared distance
+        from the dictionary's span exceeds ``tolerance * k(x, x)``; all others count through their
+        projection on that span (approximate linear dependence). Cost O(budget^2) an update and
+        ``14 budget^2`` bytes from the start, however few rows there are.
+    tolerance : float, default 1e-2
+        See `budget`.
+
+    See Also
+    --------
+    Full : In the features themselves.
+
+    Examples
+    --------
+    >>> from coactive_fast.metric import Dual
+    >>> m = Dual()
+    >>> m.update([1.0, 0.0])
+    1.0
+    >>> round(m.quad([1.0, 0.0]), 12)
+    0.5
+    """
+
+    cdef readonly object kernel
+    cdef readonly double ridge
+    cdef readonly object window
+    cdef readonly object budget
+    cdef readonly double tolerance
+    # Invariants: `gram` holds the stored rows and the factor of M (with a budget: those of the
+    # dictionary and of its Gram matrix, all weights 1). With a budget `inner` is A in the
+    # coordinates of the dictionary, unused ones still at ridge.
+    cdef _Weighted gram
+    cdef Full inner
+    cdef double _logdet
+    cdef Py_ssize_t count
+    cdef double missed        # sum of what ALD left out, c delta
+    cdef object __weakref__
+
+    def __init__(self, *, kernel="linear", kernel_params=None, ridge=1.0, window=None,
+                 budget=None, tolerance=1e-2):
+        self.unmade()
+        self._make(kernel, kernel_params, ridge, window, budget, tolerance)
+        if budget is not None:
+            self.inner = Full(budget, ridge=ridge)
+        self.made()
+
+    cdef int _make(self, kernel, kernel_params, ridge, window, budget, tolerance) except -1:
+        self.ridge = as_ridge(ridge)
+        if window is not None and budget is not None:
+            raise ValueError("window and budget exclude each other")
+        self.window = None if window is None else as_order(window, "window")
+        self.budget = None if budget is None else as_order(budget, "budget")
+        self.tolerance = as_number(tolerance, "tolerance")
+        if self.tolerance < 0.0:
+            raise ValueError(f"tolerance must be >= 0, got {self.tolerance}")
+        # the dictionary's factor is that of its Gram matrix alone
+        self.gram = _Weighted(kernel, kernel_params, 0.0 if budget is not None else self.ridge)
+        self.kernel = kernel
+        self.inner = None
+        self.count = 0
+        self._logdet = self.missed = 0.0
+        return 0
+
+    def __len__(self):
+        return 0 if self.gram is None else self.gram.factor.n
+
+    @property
+    def kernel_params(self):
+        """A copy of the kernel's parameters."""
+        return {} if self.gram is None else dict(self.gram.kept.params)
+
+    # --- parts of a reading -------------------------------------------------------------------
+
+    cdef object _row(self, object x, cf_row *row):
+        """x as a row; what is returned owns its memory. The first one fixes the dimension."""
+        cdef RowBuffer buffer = RowBuffer()
+        row_in(x, "x", self.gram.kept.d if self.gram.kept.n else ANY, buffer, row)
+        return buffer
+
+    cdef np.ndarray _solved(self, const cf_row *x, Forms forms, double *own):
+        """u = L^-1 (values of x with the rows, times their roots), zeros behind it; k(x, x)."""
+        cdef np.ndarray u = new_vector(self.gram.length())
+        cdef int status
+        self.gram.fit(x, forms)
+        self.gram.gather(x, forms)
+        if self.gram.factor.n < LARGE_SOLVE or self.gram.kept.callable():
+            status = self.gram.solve(x, forms, data_of(u), own)
+        else:
+            with nogil:
+                status = self.gram.solve(x, forms, data_of(u), own)
+        if status != CF_OK:
+            self.gram.kept.raise_error()
+            refuse(status, "the kernel of x")
+        return u
+
+    cdef double _rest(self, double own, np.ndarray u) noexcept:
+        """k(x, x) - u.u, >= 0: what rounding takes below is put back."""
+        return max(own - K.dot(self.gram.factor.n, data_of(u), data_of(u)), 0.0)
+
+    cdef double _finite(self, double q) except? -1.0:
+        if not q - q == 0.0:
+            raise ValueError("x is too large: phi(x)^T A^-1 phi(x) overflows")
+        return q
+
+    cdef np.ndarray _coordinates(self, np.ndarray u):
+        """u, which has zeros behind it, in as many coordinates as the budget allows."""
+        cdef np.ndarray out = numpy.zeros(self.inner.core.n)
+        cdef Py_ssize_t n = min(np.PyArray_DIM(u, 0), np.PyArray_DIM(out, 0))
+        memcpy(data_of(out), data_of(u), <size_t>n * sizeof(double))
+        return out
+
+    # --- changing -----------------------------------------------------------------------------
+
+    def update(self, x, *, c=1.0):
+        """``A += c phi(x) phi(x)^T``; returns ``phi(x)^T A^-1 phi(x)`` from before.
+
+        Parameters
+        ----------
+        x : array_like of shape (n,) or scipy.sparse row
+            A row with k(x, x) = 0 returns 0 and is not stored.
+        c : float, default 1.0
+            Greater than 0.
+
+        Returns
+        -------
+        float
+            The value before the update; 0 where k(x, x) = 0, which changes nothing.
+        """
+        cdef double weight = as_weight(c), own, q
+        cdef Forms forms = Forms()
+        cdef np.ndarray u
+        cdef cf_row row
+        self.guard.begin_write()
+        try:
+            keep = self._row(x, &row)
+            u = self._solved(&row, forms, &own)
+            if own == 0.0:
+                return 0.0
+            refuse_own(weight * own, self.ridge)
+            if self.budget is None:
+                q = self._update_exact(&row, forms, weight, own, u)
+            else:
+                q = self._update_within(&row, forms, weight, own, u)
+            self.count += 1
+            return q
+        finally:
+            self.guard.end_write()
+
+    cdef int _append(self, const cf_row *x, Forms forms, double root, np.ndarray u,
+                     double pivot) except -1:
+        """After `has_room` or `make_room`."""
+        data_of(self.gram.roots)[self.gram.factor.n] = root
+        self.gram.append(x, forms, data_of(u), pivot)
+        return 0
+
+    cdef double _update_exact(self, const cf_row *x, Forms forms, double c, double own,
+                              np.ndarray u) except? -1.0:
+        cdef double q = self._rest(own, u) / self.ridge, root = sqrt(c)
+        cdef Py_ssize_t n = self.gram.factor.n, s
+        cdef np.ndarray scratch = None
+        if self.window is not None and n == <Py_ssize_t>self.window:  # taken before any change
+            scratch = new_vector(3 * self.gram.length() + 48)
+        if not self.gram.has_room(x, forms):
+            self.gram.make_room(x, forms)
+        for s in range(n):
+            data_of(u)[s] *= root
+        self._append(x, forms, root, u, sqrt(self.ridge * (1.0 + c * q)))
+        self._logdet += K.log1p_one(c * q)
+        if scratch is not None:
+            self._forget_oldest(data_of(scratch))
+        return q
+
+    cdef void _forget_oldest(self, double *scratch) noexcept:
+        self.gram.drop_first(scratch)
+        memmove(data_of(self.gram.roots), data_of(self.gram.roots) + 1,
+                <size_t>self.gram.factor.n * sizeof(double))
+        self._logdet = self.gram.logdet()
+
+    cdef double _update_within(self, const cf_row *x, Forms forms, double c, double own,
+                               np.ndarray u) except? -1.0:
+        cdef Py_ssize_t n = self.gram.factor.n
+        cdef double delta = self._rest(own, u), inside, unused
+        cdef np.ndarray w = self._coordinates(u)
+        cdef bint joins = delta > self.tolerance * own and n < self.inner.core.n
+        self.inner._quad(w, &inside)
+        if joins:  # one coordinate more: that of the new atom
+            if not self.gram.has_room(x, forms):  # what may fail comes before what is kept
+                self.gram.make_room(x, forms)
+            data_of(w)[n] = sqrt(delta)
+        self.inner._update(w, c, &unused)
+        if joins:
+            self._append(x, forms, 1.0, u, sqrt(delta))
+        else:
+            self.missed += c * delta
+        return inside + delta / self.ridge
+
+    # --- reading ------------------------------------------------------------------------------
+
+    def quad(self, x):
+        """``phi(x)^T A^-1 phi(x)``.
+
+        Parameters
+        ----------
+        x : array_like of shape (n,) or scipy.sparse row
+            One row.
+
+        Returns
+        -------
+        float
+            The squared length of phi(x) in the norm of ``A^-1``.
+        """
+        cdef Forms forms = Forms()
+        cdef np.ndarray u
+        cdef cf_row row
+        cdef double own, q
+        self.guard.begin_read()
+        try:
+            keep = self._row(x, &row)
+            u = self._solved(&row, forms, &own)
+            q = self._rest(own, u) / self.ridge
+            if self.budget is not None:
+                q = self.inner.quad(self._coordinates(u)) + q
+            if own / self.ridge > MOST_LOST * q:
+                raise ValueError("x has lost its digits: phi(x)^T A^-1 phi(x) is below 1e-9 of "
+                                 "k(x, x) / ridge; scale the columns, or use Full")
+            return self._finite(q)
+        finally:
+            self.guard.end_read()
+
+    def solve(self, x):
+        """Coefficients of the stored rows in ``A^-1 phi(x)``.
+
+        Without a budget they are ``a = M^-1 b``, ``b_s = sqrt(c_s) k(x_s, x)``, and ``A^-1 phi(x)
+        = (phi(x) - sum_s a_s sqrt(c_s) phi(x_s)) / ridge``; with one, ``A^-1 u`` in the
+        coordinates of the dictionary.
+
+        Parameters
+        ----------
+        x : array_like of shape (n,) or scipy.sparse row
+            One row.
+
+        Returns
+        -------
+        ndarray of float64, shape (len(self),)
+            A coefficient for each stored row, the oldest first.
+        """
+        cdef Forms forms = Forms()
+        cdef np.ndarray u
+        cdef cf_row row
+        cdef double own
+        self.guard.begin_read()
+        try:
+            keep = self._row(x, &row)
+            u = self._solved(&row, forms, &own)
+            if self.budget is not None:
+                return self.inner.solve(self._coordinates(u))[:self.gram.factor.n]
+            if self.gram.factor.n:
+                K.cholesky_backward(&self.gram.factor, data_of(u), data_of(u))
+            return u[:self.gram.factor.n]
+        finally:
+            self.guard.end_read()
+
+    def inverse(self):
+        """``M^-1`` over the stored rows (with a budget: A^-1 in the dictionary's coordinates).
+
+        Returns
+        -------
+        ndarray of float64, shape (len(self), len(self))
+            A copy, which may be changed.
+        """
+        cdef Py_ssize_t n  # known only where no update can change it: under the lock
+        cdef np.ndarray out, scratch
+        cdef cf_triangle b
+        self.guard.begin_read()
+        try:
+            n = self.gram.factor.n
+            if self.budget is not None:
+                return self.inner.inverse()[:n, :n]
+            out = numpy.zeros((n, n))
+            if n:
+                scratch = numpy.empty(8 * cf_pad(n))
+                b.data, b.n, b.ld = data_of(out), n, n
+                K.cholesky_inverse(&self.gram.factor, &b, data_of(scratch))
+        finally:
+            self.guard.end_read()
+        lower = numpy.tril(out)
+        return lower + numpy.tril(out, -1).T
+
+    def matrix(self):
+        """``M = ridge I + G`` (with a budget: A in the dictionary's coordinates).
+
+        Returns
+        -------
+        ndarray of float64, shape (len(self), len(self))
+            A copy, which may be changed.
+        """
+        cdef Py_ssize_t n, i, j
+        self.guard.begin_read()
+        try:
+            n = self.gram.factor.n
+            if self.budget is not None:
+                return self.inner.matrix()[:n, :n]
+            lower = numpy.zeros((n, n))
+            for i in range(n):
+                for j in range(i + 1):
+                    lower[i, j] = cf_cholesky_at(&self.gram.factor, i, j)[0]
+        finally:
+            self.guard.end_read()
+        return lower @ lower.T
+
+    @property
+    def logdet(self):
+        """``log det M - len(self) log ridge``: an update adds ``log(1 + c q)``."""
+        self.guard.settle_read()
+        if self.budget is not None:
+            return self.inner.logdet - self.inner.core.n * K.log_one(self.ridge)
+        return self._logdet
+
+    @property
+    def updates(self):
+        """How many updates changed something."""
+        self.guard.settle_read()
+        return self.count
+
+    @property
+    def approximation_error(self):
+        """With a budget: how much of the rows the dictionary does not hold; 0 without.
+
+        The sum of ``c`` times the squared distance of each row, as stored, from the dictionary's
+        span.
+        """
+        self.guard.settle_read()
+        return self.missed
+
+    # --- copies -------------------------------------------------------------------------------
+
+    def state(self):
+        """Everything there is to resume from, as plain arrays and numbers.
+
+        A callable kernel cannot be written down: the dictionary then holds it as it is.
+
+        Returns
+        -------
+        dict
+            `Dual.from_state` makes the same metric of it, bit for bit.
+        """
+        cdef Py_ssize_t n
+        self.guard.begin_read()
+        try:
+            n = self.gram.factor.n
+            told = {
+                "version": VERSION, "kernel": self.kernel, "kernel_params": self.kernel_params,
+                "ridge": self.ridge, "window": self.window, "budget": self.budget,
+                "tolerance": self.tolerance, "count": self.count, "logdet": self._logdet,
+                "missed": self.missed, "inner": None, "rows": None,
+            }
+            if self.inner is not None:
+                told["inner"] = self.inner.state()
+            if n:
+                told["rows"] = self._told_rows()
+                told["roots"] = self.gram.roots[:n].copy()
+                told["factor"] = self.gram.state()["factor"]
+                told["inverses"] = inverses = numpy.zeros(cf_pad(n))
+                for i in range(n):
+                    inverses[i] = self.gram.factor.inv[i]
+            return told
+        finally:
+            self.guard.end_read()
+
+    cdef int fill(self, dict given) except -1:
+        cdef State state = versioned(given)
+        self._make(state.get("kernel"), state.get("kernel_params"), state.get("ridge"),
+                   state.get("window"), state.get("budget"), state.get("tolerance"))
+        self.count, self._logdet = state.count("count"), state.number("logdet")
+        self.missed = state.number("missed", 0.0)
+        if (state.get("inner") is None) != (self.budget is None):
+            raise ValueError("inner must be there with a budget, and None without")
+        if self.budget is not None:
+            self.inner = Full.from_state(state.get("inner"))
+            self.inner._ask_for(CF_FULL_AUTO)
+            if self.inner.core.n != self.budget or self.inner.core.ridge != self.ridge:
+                raise ValueError(f"inner must have order {self.budget} and ridge {self.ridge}")
+        if (state.get("rows") is None) != (self.count == 0):
+            raise ValueError("rows must be None where count is 0, and only there")
+        if self.count:
+            self._fill_rows(state)
+        if self.count < len(self):
+            raise ValueError(f"count must be >= {len(self)}, the rows, got {self.count}")
+        return 0
+
+    cdef object _told_rows(self):
+        """The stored rows: an array, or where they are kept sparse the parts of a CSR."""
+        told = self.gram.kept.state()
+        if self.gram.kept.form == KEPT_SPARSE:
+            return {name: told[name] for name in ("d", "begin", "index", "value")}
+        return told["rows"]
+
+    cdef int _fill_rows(self, State state) except -1:
+        cdef np.ndarray roots, factor, inverses
+        cdef Py_ssize_t n, i
+        cdef double pivot
+        given = state.get("rows")
+        if isinstance(given, dict):
+            n = numpy.size(opened(given, "rows").get("begin")) - 1
+            kept = {**given, "n": n, "form": <int>KEPT_SPARSE}
+        else:
+            if numpy.ndim(given) != 2:
+                raise ValueError(f"rows must be a table, got shape {numpy.shape(given)}")
+            n = len(given)
+            kept = {"d": numpy.shape(given)[1], "n": n, "form": <int>KEPT_DENSE, "rows": given}
+        for most in (self.window, self.budget):
+            if most is not None and n > most:
+                raise ValueError(f"rows must be at most {most}, got {n}")
+        if n < 1:
+            raise ValueError("rows must be at least one")
+        roots, factor = state.vector("roots", n), state.vector("factor", cf_panels_size(n))
+        inverses = state.vector("inverses", cf_pad(n))
+        self.gram.restore(opened({"kept": kept, "factor": factor}))
+        for i in range(n):
+            pivot = self.gram.factor.inv[i]
+            if not fabs(pivot - data_of(inverses)[i]) <= 1e-12 * pivot:
+                raise ValueError("inverses must be those of the diagonal of factor")
+        if not (<object>roots).min() > 0.0:
+            raise ValueError("roots must be > 0")
+        self.gram.roots = roots
+        return 0
+
+    def __repr__(self):
+        return (f"{type(self).__name__}(kernel={self.kernel!r}, "
+                f"kernel_params={self.kernel_params!r}, ridge={self.ridge!r}, "
+                f"window={self.window!r}, budget={self.budget!r}, tolerance={self.tolerance!r})")
