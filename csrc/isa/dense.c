@@ -200,42 +200,15 @@ static int step_mean(ptrdiff_t n, double a, const double *delta, const double *w
     return v_sum(check) == 0.0;
 }
 
-#define CF_AXPY(name, type, load, loadn)                                                         \
-    static void name(ptrdiff_t n, double a, const type *x, double *y)                            \
-    {                                                                                            \
-        const vd av = v_set1(a);                                                                 \
-        ptrdiff_t i = 0;                                                                         \
-        for (; i + 8 <= n; i += 8)                                                               \
-            v_store(y + i, v_fma(av, load(x + i), v_load(y + i)));                               \
-        if (i < n)                                                                               \
-            v_storen(y + i, v_fma(av, loadn(x + i, n - i), v_loadn(y + i, n - i)), n - i);       \
-    }
-CF_AXPY(axpy, double, v_load, v_loadn)
-CF_AXPY(axpy_f32, float, v_load_f32, v_loadn_f32)
-#undef CF_AXPY
-
-#define CF_SPARSE(bits)                                                                          \
-    static double dot_sparse##bits(ptrdiff_t nnz, const int##bits##_t *index,                    \
-                                   const double *value, const double *y)                         \
-    {                                                                                            \
-        double a[4] = {0.0, 0.0, 0.0, 0.0};                                                      \
-        ptrdiff_t e = 0;                                                                         \
-        for (; e + 4 <= nnz; e += 4)                                                             \
-            for (int l = 0; l < 4; l++)                                                          \
-                a[l] = s_fma(value[e + l], y[index[e + l]], a[l]);                               \
-        for (int l = 0; e < nnz; e++, l++)                                                       \
-            a[l] = s_fma(value[e], y[index[e]], a[l]);                                           \
-        return (a[0] + a[1]) + (a[2] + a[3]);                                                    \
-    }                                                                                            \
-    static void axpy_sparse##bits(ptrdiff_t nnz, double a, const int##bits##_t *index,           \
-                                  const double *value, double *y)                                \
-    {                                                                                            \
-        for (ptrdiff_t e = 0; e < nnz; e++)                                                      \
-            y[index[e]] = s_fma(a, value[e], y[index[e]]);                                       \
-    }
-CF_SPARSE(32)
-CF_SPARSE(64)
-#undef CF_SPARSE
+static void axpy(ptrdiff_t n, double a, const double *x, double *y)
+{
+    const vd av = v_set1(a);
+    ptrdiff_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        v_store(y + i, v_fma(av, v_load(x + i), v_load(y + i)));
+    if (i < n)
+        v_storen(y + i, v_fma(av, v_loadn(x + i, n - i), v_loadn(y + i, n - i)), n - i);
+}
 
 /* x * 0 is 0 exactly where x is finite, NaN otherwise, and NaN stays in a sum */
 #define CF_FINITE(name, type, load, loadn)                                                       \

@@ -6,7 +6,8 @@
 
 #include "secular.h"
 
-ptrdiff_t cf_ball_steps(ptrdiff_t n)
+/* Products before the fallback. */
+static ptrdiff_t most_products(ptrdiff_t n)
 {
     const ptrdiff_t most = n / 4 > 64 ? n / 4 : 64;
     return most < n ? most : n;
@@ -14,7 +15,7 @@ ptrdiff_t cf_ball_steps(ptrdiff_t n)
 
 ptrdiff_t cf_ball_scratch(ptrdiff_t n, int fallback)
 {
-    const ptrdiff_t padded = cf_pad(n), steps = cf_ball_steps(n);
+    const ptrdiff_t padded = cf_pad(n), steps = most_products(n);
     return fallback ? n * padded + 9 * padded : (steps + 1) * padded + 6 * cf_pad(steps) + padded;
 }
 
@@ -90,7 +91,7 @@ static void product(const cf_table *k, const matrix *a, const double *x, double 
 static int by_lanczos(const cf_table *k, const matrix *m, const scaled *problem, double r,
                       double *w, double *lam, double *scratch, ptrdiff_t *products)
 {
-    const ptrdiff_t n = m->b->n, padded = cf_pad(n), steps = cf_ball_steps(n), wide = cf_pad(steps);
+    const ptrdiff_t n = m->b->n, padded = cf_pad(n), steps = most_products(n), wide = cf_pad(steps);
     double *v = scratch, *a = v + (steps + 1) * padded, *b = a + wide, *y = b + wide;
     double *work = y + wide, *sum = work + 3 * wide;
     double largest = 0.0; /* of B on the space so far, for the end of the space */

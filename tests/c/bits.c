@@ -39,12 +39,7 @@ static void vectors(const cf_table *k, ptrdiff_t n)
         i64[i] = i32[i] = (int32_t)(n - 1 - i);
     mix_one(k->dot(n, x, y));
     mix_one(k->dot_f32(n, f, y));
-    mix_one(k->dot_sparse32(n, i32, x, y));
-    mix_one(k->dot_sparse64(n, i64, x, y));
     k->axpy(n, 0.3, x, y);
-    k->axpy_f32(n, 0.7, f, y);
-    k->axpy_sparse32(n, -0.2, i32, x, y);
-    k->axpy_sparse64(n, 1.1, i64, x, y);
     mix_one(k->all_finite(n, x) + 2 * k->all_finite_f32(n, f));
     mix_one(k->diagonal_quad(n, a, x));
     mix_one(k->diagonal_quad32(n, i32, x, a));

@@ -13,8 +13,6 @@
 #define CF_BALL_H
 #include "cf_table.h"
 
-/* Products before the fallback. */
-ptrdiff_t cf_ball_steps(ptrdiff_t n);
 /* Doubles of scratch; `fallback` 0: without the fallback's n^2. */
 ptrdiff_t cf_ball_scratch(ptrdiff_t n, int fallback);
 

@@ -46,9 +46,7 @@ static inline double *cf_cholesky_at(const cf_cholesky *l, ptrdiff_t i, ptrdiff_
     /* L of the matrix m; CF_ENOTPOSITIVE leaves l undefined; l->n becomes m->n */               \
     K(int, cholesky_factor, (const cf_triangle *m, cf_cholesky *l))                              \
     /* the lower triangle of (L L^T)^-1; scratch has 8 cf_pad(n) doubles */                      \
-    K(void, cholesky_inverse, (const cf_cholesky *l, const cf_triangle *b, double *scratch))
-
-#define CF_CHOLESKY_KERNELS_2(K)                                                                 \
+    K(void, cholesky_inverse, (const cf_cholesky *l, const cf_triangle *b, double *scratch))     \
     /* L of L L^T + x x^T; x, of cf_pad(n) doubles, is used up; scratch has 2 cf_pad(n) */       \
     K(void, cholesky_add, (cf_cholesky *l, double *x, double *scratch))
 

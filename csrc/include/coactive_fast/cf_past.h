@@ -36,8 +36,6 @@ typedef struct cf_past {
 void cf_past_init(cf_past *self, double ridge);
 /* m for 0 < f <= 1. */
 int64_t cf_past_period(const cf_table *k, ptrdiff_t n, double f);
-/* Whether the next forget(f) makes the inverse anew. */
-int cf_past_renews(const cf_past *self, const cf_table *k, ptrdiff_t n, double f);
 
 /* The two that forget, 0 < f <= 1; *added as above. CF_ENOTPOSITIVE, CF_ENONFINITE: A has become
  * too ill for its inverse, or too large; A, its inverse and the past are as before. */
