@@ -1,6 +1,5 @@
 /* One face of a simplex, box or L1 ball: private to faces.c and faces_path.c. */
-#ifndef CF_FACES_FACE_H
-#define CF_FACES_FACE_H
+#pragma once
 #include <math.h>
 
 #include "coactive_fast/cf_faces.h"
@@ -62,5 +61,3 @@ int face_solve_path(face *f, const signed char *state);
 
 /* The path from a problem whose face is known down to this one; leaves the face's state. */
 int face_follow_path(face *f, signed char *state, ptrdiff_t *steps);
-
-#endif

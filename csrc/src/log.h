@@ -1,6 +1,5 @@
 /* What the readers of logs share: private to them. */
-#ifndef CF_LOG_PRIVATE_H
-#define CF_LOG_PRIVATE_H
+#pragma once
 #include "coactive_fast/cf_log.h"
 #include "coactive_fast/cf_status.h"
 
@@ -52,5 +51,3 @@ static inline int cf_log_refuse(cf_log *self, int status, const char *field, ptr
     self->field_length = length;
     return status;
 }
-
-#endif

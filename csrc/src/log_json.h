@@ -3,8 +3,7 @@
  * A line is read from left to right by one function for each kind of value; none allocates, and all
  * stop at the line feed, which no JSON value holds. A string without escapes is used where it
  * stands; any other is written to the scratch, which a line's strings fill one behind the other. */
-#ifndef CF_LOG_JSON_H
-#define CF_LOG_JSON_H
+#pragma once
 #include "decimal.h"
 #include "log.h"
 
@@ -315,5 +314,3 @@ static int skip_value(reader *r, int depth)
         return number(r, NULL);
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The parts of a Newton round, whatever set it ends in: private to newton.c and region.c. */
-#ifndef CF_NEWTON_STEP_H
-#define CF_NEWTON_STEP_H
+#pragma once
 #include "coactive_fast/cf_newton.h"
 
 typedef struct cf_newton_step {
@@ -29,5 +28,3 @@ cf_triangle cf_newton_after(cf_full *self, const cf_table *k, const double *x,
 /* A += c x x^T. */
 void cf_newton_accept(cf_full *self, const cf_table *k, const double *x,
                       const cf_newton_step *step);
-
-#endif

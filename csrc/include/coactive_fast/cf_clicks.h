@@ -10,8 +10,7 @@
  * nothing overflows or cancels, whatever the scores are. Cost: places^2 exponentials for the pairs
  * and, where there is a pair, one a document.
  */
-#ifndef CF_CLICKS_H
-#define CF_CLICKS_H
+#pragma once
 #include <stddef.h>
 
 #define CF_CLICKS_KERNELS(K)                                                                     \
@@ -32,5 +31,3 @@ static inline ptrdiff_t cf_click_scratch(ptrdiff_t n) { return 7 * n + 8; }
 ptrdiff_t cf_click_preferences(const cf_table *table, ptrdiff_t n, ptrdiff_t k,
                                const double *score, const ptrdiff_t *ranking, ptrdiff_t m,
                                const ptrdiff_t *clicked, double *weight, double *scratch);
-
-#endif

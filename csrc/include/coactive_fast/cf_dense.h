@@ -6,8 +6,7 @@
  * Cost: n fused multiply-adds, 8n (float32: 4n) bytes of x read, 8n of y.
  * Nothing here allocates; pointers need no alignment; x and y may not overlap where y is written.
  */
-#ifndef CF_DENSE_H
-#define CF_DENSE_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,5 +38,3 @@
     /* 1 if no value is NaN or infinite */                                                       \
     K(int, all_finite, (ptrdiff_t n, const double *x))                                           \
     K(int, all_finite_f32, (ptrdiff_t n, const float *x))
-
-#endif

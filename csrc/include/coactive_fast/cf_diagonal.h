@@ -5,8 +5,7 @@
  * (sparse: one cache line a value at the worst). Nothing is allocated, and nothing is checked: that
  * a_i + c x_i^2 stays finite is for the caller to see.
  */
-#ifndef CF_DIAGONAL_H
-#define CF_DIAGONAL_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,5 +21,3 @@
                                 double c, double *a))                                            \
     K(void, diagonal_update64, (ptrdiff_t nnz, const int64_t *index, const double *value,        \
                                 double c, double *a))
-
-#endif

@@ -4,8 +4,7 @@
  * through this table and the kernel table, so that there is one copy and one choice of the
  * instruction set in a process.
  */
-#ifndef CF_LIBRARY_H
-#define CF_LIBRARY_H
+#pragma once
 #include "cf_ball.h"
 #include "cf_clicks.h"
 #include "cf_diag.h"
@@ -73,5 +72,3 @@ typedef struct cf_library {
 #undef CF_FIELD
 
 extern const cf_library cf_functions;
-
-#endif

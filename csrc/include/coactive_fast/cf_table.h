@@ -15,8 +15,7 @@
  * end of its one list (cf_library.h). Only where nothing else helps is CF_ABI raised, which makes
  * every user rebuild; the lists may then be put in order, and what nobody calls is taken out.
  */
-#ifndef CF_TABLE_H
-#define CF_TABLE_H
+#pragma once
 #include "cf_catalogue.h"
 #include "cf_cholesky.h"
 #include "cf_clicks.h"
@@ -81,5 +80,3 @@ const cf_table *cf_table_for(const char *isa);
 
 /* The names built in, best first, NULL at the end (whether or not this CPU can run them). */
 const char *const *cf_table_names(void);
-
-#endif
