@@ -2,10 +2,11 @@
 
 Run by setup.py before anything is compiled; also by hand: python csrc/table_pxd.py
 
-The headers hold all there is to say: the lists K(type, name, (arguments)) that the two tables are
-made of, structs, enums, constants, inline functions. They are read as the regular text they are,
-not by a C parser: a construct of another form than theirs is refused where it would be left out
-of a table, and missed by the Cython compiler otherwise.
+The headers hold all there is to say: the lists that the two tables are made of, K(type, name,
+(arguments)) of the kernels and F(name) of the functions, their prototypes, structs, enums,
+constants, inline functions. They are read as the regular text they are, not by a C parser: a
+construct of another form than theirs is refused where it would be left out of a table, and missed
+by the Cython compiler otherwise.
 """
 
 import keyword
@@ -47,6 +48,8 @@ cdef inline const cf_library *cf_get_library() except NULL nogil:
 """
 
 LIST = re.compile(r"^#define (CF_\w+)\((\w)\) +(.*)$", re.MULTILINE)
+PROTOTYPE = re.compile(r"^(?P<kind>\w[\w *]*[ *])cf_(?P<name>\w+)\((?P<arguments>[^()]*)\);",
+                       re.MULTILINE)
 DECLARATION = re.compile(
     r"^#define (?P<constant>CF_\w+) (?P<value>[-\w.]+) *$"
     r"|^typedef (?P<kind>struct|enum) (?P<name>\w+) \{(?P<body>[^{}]*)\} (?P=name);"
@@ -84,6 +87,7 @@ def entries(lists, name):
         entry = re.match(rf"{mark}\(([^,()]+), (\w+), \(([^()]*)\)\)", rest)
         status = re.match(rf"{mark}\((\w+), -?\d+, [^()]*\)", rest)
         other = re.match(rf"(CF_\w+)\({mark}\)", rest)
+        function = re.match(rf"{mark}\((\w+)\)", rest)
         if entry:
             kind, field, arguments = entry.groups()
             found.append(f"{kind} (*{field})({arguments})")
@@ -91,9 +95,12 @@ def entries(lists, name):
             found.append(status[1])
         elif other:
             found += entries(lists, other[1])
+        elif function:
+            kind, arguments = lists["prototypes"][function[1]]
+            found.append(f"{kind}(*{function[1]})({arguments})")
         else:
             raise ValueError(f"{name}: expected {mark}(type, name, (arguments)), got {rest[:80]!r}")
-        rest = rest[(entry or status or other).end():]
+        rest = rest[(entry or status or other or function).end():]
     return found
 
 
@@ -119,6 +126,8 @@ def fields(lists, kind, body):
 def declarations(text):
     """The lines of the extern block."""
     lists = {name: (mark, body) for name, mark, body in LIST.findall(text)}
+    lists["prototypes"] = {m["name"]: (m["kind"], m["arguments"])
+                           for m in PROTOTYPE.finditer(text)}
     for m in DECLARATION.finditer(text):
         if m["constant"]:
             whole = re.fullmatch(r"-?\d+", m["value"])

@@ -24,8 +24,8 @@ from coactive_fast cimport CF_BLOCK, CF_OK, CF_SIMPLEX, cf_get_library, cf_libra
 def isa():
     return K.isa.decode()
 
-def ball_steps(n):
-    return cf_get_library().ball_steps(n)
+def ball_scratch(n):
+    return cf_get_library().ball_scratch(n, 0)
 
 def status(number):
     return cf_get_library().status_message(number).decode()
@@ -100,7 +100,7 @@ print(repr(float(quad.quad(B, x))), repr(float(x @ B @ x)), repr(same))
 
 def test_table_and_library_are_those_of_the_package(call):
     assert call("import quad; print(quad.isa())") == cf.show_config("dicts")["isa"]["chosen"]
-    assert int(call("import quad; print(quad.ball_steps(100))")) > 0
+    assert int(call("import quad; print(quad.ball_scratch(100))")) > 0
     assert call("import quad; print(quad.status(0))") == "ok"
     assert call("import quad; print(*quad.constants())") == "0 0 16"
 
@@ -112,8 +112,8 @@ FUNCTIONS = re.compile(r"(?<=\n)    CF_LIBRARY_FUNCTIONS\(CF_FIELD\)\n")
 USES_LIBRARY = """
 from coactive_fast cimport cf_get_library, cf_library
 cdef const cf_library *L = cf_get_library()
-def ball_steps(n):
-    return L.ball_steps(n)
+def ball_scratch(n):
+    return L.ball_scratch(n, 0)
 """
 # module: (its Cython code, the header that differed then, pattern, what stood in its place)
 OTHERS = {

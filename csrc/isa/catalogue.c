@@ -7,92 +7,54 @@
 #define CF_CATALOGUE_ROWS 2
 #endif
 
-/* Eight rows' products with y, or (own, a constant) with themselves, each as `dot` makes it. */
+/* What the products of rows are with: y, themselves, or y and z at once. */
+enum { ONE, OWN, TWO };
+
+/* Eight rows' products with y, or what `with` (a constant) says, each as `dot` makes it. */
 #define CF_EIGHT(name, type, load, loadn)                                                        \
-    CF_INLINE void name##_some(ptrdiff_t n, const type *const *x, const double *y, int own, vd *s) \
+    CF_INLINE void name##_chunk(const type *const *x, const double *y, const double *z,          \
+                                ptrdiff_t i, ptrdiff_t m, int rows, int with, int c,             \
+                                vd (*a)[4], vd (*b)[4])                                          \
     {                                                                                            \
-        vd a[CF_CATALOGUE_ROWS][4];                                                              \
-        ptrdiff_t i = 0;                                                                         \
-        for (int r = 0; r < CF_CATALOGUE_ROWS; r++)                                              \
-            for (int c = 0; c < 4; c++)                                                          \
-                a[r][c] = v_zero();                                                              \
-        for (; i + 32 <= n; i += 32)                                                             \
-            for (int c = 0; c < 4; c++) {                                                        \
-                const vd other = own ? v_zero() : v_load(y + i + 8 * c);                         \
-                for (int r = 0; r < CF_CATALOGUE_ROWS; r++) {                                    \
-                    const vd row = load(x[r] + i + 8 * c);                                       \
-                    a[r][c] = v_fma(row, own ? row : other, a[r][c]);                            \
-                }                                                                                \
-            }                                                                                    \
-        const ptrdiff_t left = n - i, tail = left & 7;                                           \
-        for (int c = 0; c < 3; c++)                                                              \
-            if (left >= 8 * c + 8) {                                                             \
-                const vd other = own ? v_zero() : v_load(y + i + 8 * c);                         \
-                for (int r = 0; r < CF_CATALOGUE_ROWS; r++) {                                    \
-                    const vd row = load(x[r] + i + 8 * c);                                       \
-                    a[r][c] = v_fma(row, own ? row : other, a[r][c]);                            \
-                }                                                                                \
-            }                                                                                    \
-        if (tail) {                                                                              \
-            const vd other = own ? v_zero() : v_loadn(y + n - tail, tail);                       \
-            for (int r = 0; r < CF_CATALOGUE_ROWS; r++) {                                        \
-                const vd row = loadn(x[r] + n - tail, tail);                                     \
-                a[r][3] = v_fma(row, own ? row : other, a[r][3]);                                \
-            }                                                                                    \
+        const vd u = with == OWN ? v_zero() : m == 8 ? v_load(y + i) : v_loadn(y + i, m);        \
+        const vd v = with != TWO ? v_zero() : m == 8 ? v_load(z + i) : v_loadn(z + i, m);        \
+        for (int r = 0; r < rows; r++) {                                                         \
+            const vd row = m == 8 ? load(x[r] + i) : loadn(x[r] + i, m);                         \
+            a[r][c] = v_fma(row, with == OWN ? row : u, a[r][c]);                                \
+            if (with == TWO)                                                                     \
+                b[r][c] = v_fma(row, v, b[r][c]);                                                \
         }                                                                                        \
-        for (int r = 0; r < CF_CATALOGUE_ROWS; r++)                                              \
-            s[r] = v_add(v_add(a[r][0], a[r][1]), v_add(a[r][2], a[r][3]));                      \
     }                                                                                            \
-    CF_INLINE vd name(ptrdiff_t n, const type *const *x, const double *y, int own)               \
-    {                                                                                            \
-        vd s[8];                                                                                 \
-        for (int r = 0; r < 8; r += CF_CATALOGUE_ROWS)                                           \
-            name##_some(n, x + r, y, own, s + r);                                                \
-        return v_sum8(s);                                                                        \
-    }
-/* The same with y and z at once, of rows that are read but once. */
-#define CF_EIGHT_TWO(name, type, load, loadn)                                                    \
     CF_INLINE vd name(ptrdiff_t n, const type *const *x, const double *y, const double *z,       \
-                      vd *second)                                                                \
+                      int with, vd *second)                                                      \
     {                                                                                            \
+        const int rows = with == TWO ? CF_CATALOGUE_ROWS / 2 : CF_CATALOGUE_ROWS;                \
+        const ptrdiff_t left = n & 31, tail = n & 7;                                             \
         vd s[8], t[8];                                                                           \
-        for (int r = 0; r < 8; r += CF_CATALOGUE_ROWS / 2) {                                     \
-            vd a[CF_CATALOGUE_ROWS / 2][4], b[CF_CATALOGUE_ROWS / 2][4];                         \
+        for (int r = 0; r < 8; r += rows) {                                                      \
+            vd a[CF_CATALOGUE_ROWS][4], b[CF_CATALOGUE_ROWS][4];                                 \
             ptrdiff_t i = 0;                                                                     \
-            for (int k = 0; k < CF_CATALOGUE_ROWS / 2; k++)                                      \
+            for (int k = 0; k < rows; k++)                                                       \
                 for (int c = 0; c < 4; c++)                                                      \
                     a[k][c] = b[k][c] = v_zero();                                                \
-            for (; i < n; i += 32) {                                                             \
-                const ptrdiff_t left = n - i < 32 ? n - i : 32, tail = left & 7;                 \
+            for (; i + 32 <= n; i += 32)                                                         \
                 for (int c = 0; c < 4; c++)                                                      \
-                    if (left >= 8 * c + 8) {                                                     \
-                        const vd u = v_load(y + i + 8 * c), v = v_load(z + i + 8 * c);           \
-                        for (int k = 0; k < CF_CATALOGUE_ROWS / 2; k++) {                        \
-                            const vd row = load(x[r + k] + i + 8 * c);                           \
-                            a[k][c] = v_fma(row, u, a[k][c]);                                    \
-                            b[k][c] = v_fma(row, v, b[k][c]);                                    \
-                        }                                                                        \
-                    }                                                                            \
-                if (tail) {                                                                      \
-                    const vd u = v_loadn(y + n - tail, tail), v = v_loadn(z + n - tail, tail);   \
-                    for (int k = 0; k < CF_CATALOGUE_ROWS / 2; k++) {                            \
-                        const vd row = loadn(x[r + k] + n - tail, tail);                         \
-                        a[k][3] = v_fma(row, u, a[k][3]);                                        \
-                        b[k][3] = v_fma(row, v, b[k][3]);                                        \
-                    }                                                                            \
-                }                                                                                \
-            }                                                                                    \
-            for (int k = 0; k < CF_CATALOGUE_ROWS / 2; k++) {                                    \
+                    name##_chunk(x + r, y, z, i + 8 * c, 8, rows, with, c, a, b);                \
+            for (int c = 0; c < 3; c++)                                                          \
+                if (left >= 8 * c + 8)                                                           \
+                    name##_chunk(x + r, y, z, i + 8 * c, 8, rows, with, c, a, b);                \
+            if (tail)                                                                            \
+                name##_chunk(x + r, y, z, n - tail, tail, rows, with, 3, a, b);                  \
+            for (int k = 0; k < rows; k++) {                                                     \
                 s[r + k] = v_add(v_add(a[k][0], a[k][1]), v_add(a[k][2], a[k][3]));              \
-                t[r + k] = v_add(v_add(b[k][0], b[k][1]), v_add(b[k][2], b[k][3]));              \
+                if (with == TWO)                                                                 \
+                    t[r + k] = v_add(v_add(b[k][0], b[k][1]), v_add(b[k][2], b[k][3]));          \
             }                                                                                    \
         }                                                                                        \
-        *second = v_sum8(t);                                                                     \
+        if (with == TWO)                                                                         \
+            *second = v_sum8(t);                                                                 \
         return v_sum8(s);                                                                        \
     }
-CF_EIGHT_TWO(eight_two, double, v_load, v_loadn)
-#undef CF_EIGHT_TWO
-
 CF_EIGHT(eight_dots, double, v_load, v_loadn)
 CF_EIGHT(eight_dots_f32, float, v_load_f32, v_loadn_f32)
 #undef CF_EIGHT
@@ -114,10 +76,11 @@ CF_INLINE vn narrow_part(const double *y, ptrdiff_t left)
     return vn_of(v_loadn(y, left < 8 ? left : 8), v_loadn(y + 8, left < 8 ? 0 : left - 8));
 }
 
-/* `both` (a constant): z too, whose products go into *second. */
+/* The products of eight rows with y, or with y and z. */
 CF_INLINE vd narrow_eight(ptrdiff_t n, const float *const *x, const double *y, const double *z,
-                          int both, vd *second)
+                          int with, vd *second)
 {
+    const int both = with == TWO;
     vd s[8], t[8];
     for (int r = 0; r < 8; r += CF_NARROW_ROWS) {
         vn a[CF_NARROW_ROWS], b[CF_NARROW_ROWS];
@@ -144,69 +107,42 @@ CF_INLINE vd narrow_eight(ptrdiff_t n, const float *const *x, const double *y, c
     return v_sum8(s);
 }
 
-CF_INLINE vd narrow_one(ptrdiff_t n, const float *const *x, const double *y, int own)
-{
-    (void)own;
-    return narrow_eight(n, x, y, NULL, 0, NULL);
-}
-
-CF_INLINE vd narrow_two(ptrdiff_t n, const float *const *x, const double *y, const double *z,
-                        vd *second)
-{
-    return narrow_eight(n, x, y, z, 1, second);
-}
-
 /* Rows that are streamed from DRAM are asked for so many rows ahead: several rows abreast upset
  * the machine's own guesses. Beyond the last row that asks for nothing. */
 #define CF_ROWS_AHEAD 48
 
-#define CF_ROWS_DOT(name, type, eight, own)                                                      \
-    CF_INLINE void name##_ahead(ptrdiff_t n, const type *x, ptrdiff_t stride)                    \
+#define CF_ROWS_DOT(suffix, type, eight)                                                         \
+    CF_INLINE void rows_ahead##suffix(ptrdiff_t n, const type *x, ptrdiff_t stride)              \
     {                                                                                            \
         for (int l = 0; l < 8; l++)                                                              \
             for (ptrdiff_t i = 0; i < n; i += CF_LINE / (ptrdiff_t)sizeof(type))                 \
                 CF_PREFETCH(x + l * stride + i);                                                 \
     }                                                                                            \
-    CF_INLINE void name##_all(ptrdiff_t n, ptrdiff_t m, const type *x, ptrdiff_t stride,         \
-                              const double *y, double *out)                                      \
+    CF_INLINE void rows_with##suffix(ptrdiff_t n, ptrdiff_t m, const type *x, ptrdiff_t stride,  \
+                                     const double *y, int with, double *out)                     \
     {                                                                                            \
         for (ptrdiff_t t = 0; t < m; t += 8) {                                                   \
             const ptrdiff_t some = m - t < 8 ? m - t : 8;                                        \
             const type *row[8];                                                                  \
             for (int l = 0; l < 8; l++)                                                          \
                 row[l] = x + (t + (l < some ? l : 0)) * stride;                                  \
-            name##_ahead(n, row[0] + CF_ROWS_AHEAD * stride, stride);                            \
-            v_storen(out + t, eight(n, row, y, own), some);                                      \
+            rows_ahead##suffix(n, row[0] + CF_ROWS_AHEAD * stride, stride);                      \
+            v_storen(out + t, eight(n, row, y, NULL, with, NULL), some);                         \
         }                                                                                        \
+    }                                                                                            \
+    static void rows_dot##suffix(ptrdiff_t n, ptrdiff_t m, const type *x, ptrdiff_t stride,      \
+                                 const double *y, double *out)                                   \
+    {                                                                                            \
+        rows_with##suffix(n, m, x, stride, y, ONE, out);                                         \
+    }                                                                                            \
+    static void rows_square##suffix(ptrdiff_t n, ptrdiff_t m, const type *x, ptrdiff_t stride,   \
+                                    double *out)                                                 \
+    {                                                                                            \
+        rows_with##suffix(n, m, x, stride, NULL, OWN, out);                                      \
     }
-CF_ROWS_DOT(rows_dot, double, eight_dots, 0)
-CF_ROWS_DOT(rows_dot_f32, float, eight_dots_f32, 0)
-CF_ROWS_DOT(rows_square, double, eight_dots, 1)
-CF_ROWS_DOT(rows_square_f32, float, eight_dots_f32, 1)
+CF_ROWS_DOT(, double, eight_dots)
+CF_ROWS_DOT(_f32, float, eight_dots_f32)
 #undef CF_ROWS_DOT
-
-static void rows_dot(ptrdiff_t n, ptrdiff_t m, const double *x, ptrdiff_t stride, const double *y,
-                     double *out)
-{
-    rows_dot_all(n, m, x, stride, y, out);
-}
-
-static void rows_dot_f32(ptrdiff_t n, ptrdiff_t m, const float *x, ptrdiff_t stride,
-                         const double *y, double *out)
-{
-    rows_dot_f32_all(n, m, x, stride, y, out);
-}
-
-static void rows_square(ptrdiff_t n, ptrdiff_t m, const double *x, ptrdiff_t stride, double *out)
-{
-    rows_square_all(n, m, x, stride, NULL, out);
-}
-
-static void rows_square_f32(ptrdiff_t n, ptrdiff_t m, const float *x, ptrdiff_t stride,
-                            double *out)
-{
-    rows_square_f32_all(n, m, x, stride, NULL, out);
-}
 
 /* --- bounds in float32 ------------------------------------------------------------------------ */
 
@@ -277,14 +213,14 @@ typedef struct eight_rows {
     double r[8], slot[8];
 } eight_rows;
 
-#define CF_CATALOGUE_LOOK(name, type, eight, two, ahead)                                         \
+#define CF_CATALOGUE_LOOK(name, type, eight, ahead)                                              \
     CF_INLINE vd name##_less(const cf_look *how, const type *const *row, const eight_rows *g,    \
                              double size, const vd *last)                                        \
     { /* q by the terms that came after each row's slot */                                       \
         const vd r = v_load(g->r), slot = v_load(g->slot);                                       \
         const vd off = v_set1(how->drop * size + CF_NARROW_LEAST * (double)how->n);              \
         vd q = v_mul(r, r);                                                                      \
-int32_t s = g->from + 1;                                                                         \
+        int32_t s = g->from + 1;                                                                 \
         while (s <= how->slot) {                                                                 \
             const ptrdiff_t at = s & (CF_CATALOGUE_TERMS - 1);                                   \
             const ptrdiff_t next = (s + 1) & (CF_CATALOGUE_TERMS - 1);                           \
@@ -300,9 +236,10 @@ int32_t s = g->from + 1;                                                        
             if (last)                                                                            \
                 product = *last;                                                                 \
             else if (pair)                                                                       \
-                product = two(how->n, row, term, how->terms + next * how->apart, &other);        \
+                product = eight(how->n, row, term, how->terms + next * how->apart, TWO,          \
+                                &other);                                                         \
             else                                                                                 \
-                product = eight(how->n, row, term, 0);                                           \
+                product = eight(how->n, row, term, NULL, ONE, NULL);                             \
             product = v_max(v_sub(v_abs(product), off), v_zero());                               \
             q = v_sub(q, v_keep(older, v_mul(product, product)));                                \
             if (pair) {                                                                          \
@@ -334,8 +271,9 @@ int32_t s = g->from + 1;                                                        
             young &= g->slot[l] == how->slot - 1;                                                \
         const vd best = v_set1(how->best);                                                       \
         vd last = v_zero();                                                                      \
-        const vd now = young ? two(how->n, row, how->w, how->terms + newest * how->apart, &last) \
-                             : eight(how->n, row, how->w, 0);                                    \
+        const double *term = how->terms + newest * how->apart;                                   \
+        const vd now = young ? eight(how->n, row, how->w, term, TWO, &last)                      \
+                             : eight(how->n, row, how->w, NULL, ONE, NULL);                      \
         const double blur = how->blur * size + CF_NARROW_LEAST * (double)how->n;                 \
         const vd most_now = v_add(now, v_set1(blur));                                            \
         const unsigned wanted =                                                                  \
@@ -382,6 +320,6 @@ int32_t s = g->from + 1;                                                        
         }                                                                                        \
         return afresh;                                                                           \
     }
-CF_CATALOGUE_LOOK(catalogue_look, double, eight_dots, eight_two, rows_dot_ahead)
-CF_CATALOGUE_LOOK(catalogue_look_f32, float, narrow_one, narrow_two, rows_dot_f32_ahead)
+CF_CATALOGUE_LOOK(catalogue_look, double, eight_dots, rows_ahead)
+CF_CATALOGUE_LOOK(catalogue_look_f32, float, narrow_eight, rows_ahead_f32)
 #undef CF_CATALOGUE_LOOK

@@ -4,6 +4,14 @@
  * the same operations as alone; ahead > 0 (a constant too) asks for memory so many values ahead,
  * for rows that are streamed from DRAM. */
 #define CF_DOT(name, type, load, loadn)                                                          \
+    CF_INLINE void name##_chunk(const type *x, const double *y, const double *z, ptrdiff_t m,    \
+                                int two, vd *a, vd *b)                                           \
+    {                                                                                            \
+        const vd row = m == 8 ? load(x) : loadn(x, m);                                           \
+        *a = v_fma(row, m == 8 ? v_load(y) : v_loadn(y, m), *a);                                 \
+        if (two)                                                                                 \
+            *b = v_fma(row, m == 8 ? v_load(z) : v_loadn(z, m), *b);                             \
+    }                                                                                            \
     CF_INLINE double name##_with(ptrdiff_t n, const type *x, const double *y, const double *z,   \
                                  ptrdiff_t ahead, int two, double *second)                       \
     {                                                                                            \
@@ -15,36 +23,24 @@
         for (; i + 32 <= n; i += 32) {                                                           \
             for (ptrdiff_t p = 0; ahead && p < 32; p += line)                                    \
                 CF_PREFETCH(x + i + ahead + p);                                                  \
-            for (int c = 0; c < 4; c++) {                                                        \
-                const vd row = load(x + i + 8 * c);                                              \
-                a[c] = v_fma(row, v_load(y + i + 8 * c), a[c]);                                  \
-                if (two)                                                                         \
-                    b[c] = v_fma(row, v_load(z + i + 8 * c), b[c]);                              \
-            }                                                                                    \
+            for (ptrdiff_t c = 0, at = i; c < 4; c++, at += 8)                                   \
+                name##_chunk(x + at, y + at, z + at, 8, two, a + c, b + c);                      \
         }                                                                                        \
-        const ptrdiff_t left = n - i, tail = left & 7;                                           \
+        const ptrdiff_t left = n - i, tail = left & 7, last = n - tail;                          \
         for (ptrdiff_t p = 0; ahead && p < left; p += line)                                      \
             CF_PREFETCH(x + i + ahead + p);                                                      \
-        for (int c = 0; c < 3; c++)                                                              \
-            if (left >= 8 * c + 8) {                                                             \
-                const vd row = load(x + i + 8 * c);                                              \
-                a[c] = v_fma(row, v_load(y + i + 8 * c), a[c]);                                  \
-                if (two)                                                                         \
-                    b[c] = v_fma(row, v_load(z + i + 8 * c), b[c]);                              \
-            }                                                                                    \
-        if (tail) {                                                                              \
-            const vd row = loadn(x + n - tail, tail);                                            \
-            a[3] = v_fma(row, v_loadn(y + n - tail, tail), a[3]);                                \
-            if (two)                                                                             \
-                b[3] = v_fma(row, v_loadn(z + n - tail, tail), b[3]);                            \
-        }                                                                                        \
+        for (ptrdiff_t c = 0, at = i; c < 3; c++, at += 8)                                       \
+            if (left >= 8 * c + 8)                                                               \
+                name##_chunk(x + at, y + at, z + at, 8, two, a + c, b + c);                      \
+        if (tail)                                                                                \
+            name##_chunk(x + last, y + last, z + last, tail, two, a + 3, b + 3);                 \
         if (two)                                                                                 \
             *second = v_sum(v_add(v_add(b[0], b[1]), v_add(b[2], b[3])));                        \
         return v_sum(v_add(v_add(a[0], a[1]), v_add(a[2], a[3])));                               \
     }                                                                                            \
     static double name(ptrdiff_t n, const type *x, const double *y)                              \
     {                                                                                            \
-        return name##_with(n, x, y, NULL, 0, 0, NULL);                                           \
+        return name##_with(n, x, y, y, 0, 0, NULL);                                              \
     }
 CF_DOT(dot, double, v_load, v_loadn)
 CF_DOT(dot_f32, float, v_load_f32, v_loadn_f32)
@@ -200,42 +196,15 @@ static int step_mean(ptrdiff_t n, double a, const double *delta, const double *w
     return v_sum(check) == 0.0;
 }
 
-#define CF_AXPY(name, type, load, loadn)                                                         \
-    static void name(ptrdiff_t n, double a, const type *x, double *y)                            \
-    {                                                                                            \
-        const vd av = v_set1(a);                                                                 \
-        ptrdiff_t i = 0;                                                                         \
-        for (; i + 8 <= n; i += 8)                                                               \
-            v_store(y + i, v_fma(av, load(x + i), v_load(y + i)));                               \
-        if (i < n)                                                                               \
-            v_storen(y + i, v_fma(av, loadn(x + i, n - i), v_loadn(y + i, n - i)), n - i);       \
-    }
-CF_AXPY(axpy, double, v_load, v_loadn)
-CF_AXPY(axpy_f32, float, v_load_f32, v_loadn_f32)
-#undef CF_AXPY
-
-#define CF_SPARSE(bits)                                                                          \
-    static double dot_sparse##bits(ptrdiff_t nnz, const int##bits##_t *index,                    \
-                                   const double *value, const double *y)                         \
-    {                                                                                            \
-        double a[4] = {0.0, 0.0, 0.0, 0.0};                                                      \
-        ptrdiff_t e = 0;                                                                         \
-        for (; e + 4 <= nnz; e += 4)                                                             \
-            for (int l = 0; l < 4; l++)                                                          \
-                a[l] = s_fma(value[e + l], y[index[e + l]], a[l]);                               \
-        for (int l = 0; e < nnz; e++, l++)                                                       \
-            a[l] = s_fma(value[e], y[index[e]], a[l]);                                           \
-        return (a[0] + a[1]) + (a[2] + a[3]);                                                    \
-    }                                                                                            \
-    static void axpy_sparse##bits(ptrdiff_t nnz, double a, const int##bits##_t *index,           \
-                                  const double *value, double *y)                                \
-    {                                                                                            \
-        for (ptrdiff_t e = 0; e < nnz; e++)                                                      \
-            y[index[e]] = s_fma(a, value[e], y[index[e]]);                                       \
-    }
-CF_SPARSE(32)
-CF_SPARSE(64)
-#undef CF_SPARSE
+static void axpy(ptrdiff_t n, double a, const double *x, double *y)
+{
+    const vd av = v_set1(a);
+    ptrdiff_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        v_store(y + i, v_fma(av, v_load(x + i), v_load(y + i)));
+    if (i < n)
+        v_storen(y + i, v_fma(av, v_loadn(x + i, n - i), v_loadn(y + i, n - i)), n - i);
+}
 
 /* x * 0 is 0 exactly where x is finite, NaN otherwise, and NaN stays in a sum */
 #define CF_FINITE(name, type, load, loadn)                                                       \

@@ -3,7 +3,7 @@
 /* sum + x^2 / a in eight lanes; lanes without an x have a = 1 there, never 0/0 */
 CF_INLINE vd quad_term(vd x, vd a, vd sum) { return v_fma(v_div(x, a), x, sum); }
 
-static double diagonal_quad(ptrdiff_t n, const double *a, const double *x)
+CF_INLINE double dense_quad(ptrdiff_t n, const double *a, const double *x)
 {
     vd s[4] = {v_zero(), v_zero(), v_zero(), v_zero()};
     ptrdiff_t i = 0;
@@ -20,14 +20,42 @@ static double diagonal_quad(ptrdiff_t n, const double *a, const double *x)
     return v_sum(v_add(v_add(s[0], s[1]), v_add(s[2], s[3])));
 }
 
-static void diagonal_update(ptrdiff_t n, double *a, const double *x, double c)
+CF_INLINE double sparse_quad(const cf_row *x, const double *a, int kind)
+{
+    double s[4] = {0.0, 0.0, 0.0, 0.0};
+    for (ptrdiff_t e = 0; e < x->nnz; e++)
+        s[e & 3] = s_fma(x->value[e] / a[feature_of(x, e, kind)], x->value[e], s[e & 3]);
+    return (s[0] + s[1]) + (s[2] + s[3]);
+}
+
+static double diagonal_quad(const cf_row *x, const double *a)
+{
+    if (x->i32)
+        return sparse_quad(x, a, 32);
+    return x->i64 ? sparse_quad(x, a, 64) : dense_quad(x->n, a, x->value);
+}
+
+CF_INLINE void sparse_update(const cf_row *x, double c, double *a, int kind)
+{
+    for (ptrdiff_t e = 0; e < x->nnz; e++) {
+        double *ai = a + feature_of(x, e, kind);
+        *ai = s_fma(c * x->value[e], x->value[e], *ai);
+    }
+}
+
+static void diagonal_update(const cf_row *x, double c, double *a)
 {
     const vd cv = v_set1(c);
-    for (ptrdiff_t i = 0; i < n; i += 8) {
-        const vm in = vm_first(n - i < 8 ? n - i : 8);
-        const vd xi = v_loadm(x + i, in);
-        v_storem(a + i, v_fma(v_mul(cv, xi), xi, v_loadm(a + i, in)), in);
-    }
+    if (x->i32)
+        sparse_update(x, c, a, 32);
+    else if (x->i64)
+        sparse_update(x, c, a, 64);
+    else
+        for (ptrdiff_t i = 0; i < x->n; i += 8) {
+            const vm in = vm_first(x->n - i < 8 ? x->n - i : 8);
+            const vd xi = v_loadm(x->value + i, in);
+            v_storem(a + i, v_fma(v_mul(cv, xi), xi, v_loadm(a + i, in)), in);
+        }
 }
 
 static void diagonal_solve(ptrdiff_t n, const double *a, const double *x, double *y)
@@ -35,22 +63,3 @@ static void diagonal_solve(ptrdiff_t n, const double *a, const double *x, double
     for (ptrdiff_t i = 0; i < n; i++)
         y[i] = x[i] / a[i];
 }
-
-#define CF_DIAGONAL_SPARSE(bits)                                                                 \
-    static double diagonal_quad##bits(ptrdiff_t nnz, const int##bits##_t *index,                 \
-                                      const double *value, const double *a)                      \
-    {                                                                                            \
-        double s[4] = {0.0, 0.0, 0.0, 0.0};                                                      \
-        for (ptrdiff_t e = 0; e < nnz; e++)                                                      \
-            s[e & 3] = s_fma(value[e] / a[index[e]], value[e], s[e & 3]);                        \
-        return (s[0] + s[1]) + (s[2] + s[3]);                                                    \
-    }                                                                                            \
-    static void diagonal_update##bits(ptrdiff_t nnz, const int##bits##_t *index,                 \
-                                      const double *value, double c, double *a)                  \
-    {                                                                                            \
-        for (ptrdiff_t e = 0; e < nnz; e++)                                                      \
-            a[index[e]] = s_fma(c * value[e], value[e], a[index[e]]);                            \
-    }
-CF_DIAGONAL_SPARSE(32)
-CF_DIAGONAL_SPARSE(64)
-#undef CF_DIAGONAL_SPARSE

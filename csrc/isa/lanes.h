@@ -21,8 +21,7 @@
  *   vn       sixteen floats, for sums that need only be near: vn_of(a, b) rounds sixteen doubles,
  *            vn_wide(v)  lanes 0-7 + lanes 8-15, as doubles
  */
-#ifndef CF_LANES_H
-#define CF_LANES_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +37,9 @@
 #include "lanes_plain.h"
 #endif
 
+CF_INLINE vd v_loadn(const double *p, ptrdiff_t n) { return v_loadm(p, vm_first(n)); }
+CF_INLINE void v_storen(double *p, vd v, ptrdiff_t n) { v_storem(p, v, vm_first(n)); }
+
 /* one rounding where the CPU has FMA, two where it has not: the scalar form of v_fma */
 CF_INLINE double s_fma(double a, double b, double c)
 {
@@ -51,5 +53,3 @@ CF_INLINE double s_fma(double a, double b, double c)
 CF_INLINE double s_fnma(double a, double b, double c) { return s_fma(-a, b, c); }
 
 #define CF_PREFETCH(p) __builtin_prefetch((const void *)(p))
-
-#endif

@@ -50,8 +50,6 @@ CF_INLINE void v_storem(double *p, vd v, vm m)
     _mm256_maskstore_pd(p, vm_int(m.a), v.a);
     _mm256_maskstore_pd(p + 4, vm_int(m.b), v.b);
 }
-CF_INLINE vd v_loadn(const double *p, ptrdiff_t n) { return v_loadm(p, vm_first(n)); }
-CF_INLINE void v_storen(double *p, vd v, ptrdiff_t n) { v_storem(p, v, vm_first(n)); }
 CF_INLINE vd v_load_f32(const float *p)
 {
     return CF_PAIR(vd, _mm256_cvtps_pd(_mm_loadu_ps(p)), _mm256_cvtps_pd(_mm_loadu_ps(p + 4)));

@@ -18,8 +18,6 @@ CF_INLINE vd v_load(const double *p) { return _mm512_loadu_pd(p); }
 CF_INLINE void v_store(double *p, vd v) { _mm512_storeu_pd(p, v); }
 CF_INLINE vd v_loadm(const double *p, vm m) { return _mm512_maskz_loadu_pd(m, p); }
 CF_INLINE void v_storem(double *p, vd v, vm m) { _mm512_mask_storeu_pd(p, m, v); }
-CF_INLINE vd v_loadn(const double *p, ptrdiff_t n) { return v_loadm(p, vm_first(n)); }
-CF_INLINE void v_storen(double *p, vd v, ptrdiff_t n) { v_storem(p, v, vm_first(n)); }
 CF_INLINE vd v_load_f32(const float *p) { return _mm512_cvtps_pd(_mm256_loadu_ps(p)); }
 CF_INLINE vd v_loadn_f32(const float *p, ptrdiff_t n)
 {

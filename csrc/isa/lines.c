@@ -2,22 +2,10 @@
 
 #define CF_AHEAD 10 /* entries between the one whose lines are asked for and the one at work */
 
-/* A row's kind is a constant in every instance: 0 dense, 32 and 64 the width of the places. */
 CF_INLINE double *line_of(const cf_lines *t, const cf_row *x, ptrdiff_t e, int kind)
 {
-    return t->data + (kind == 32 ? (ptrdiff_t)x->i32[e] : kind == 64 ? (ptrdiff_t)x->i64[e] : e) *
-                         t->stride;
+    return t->data + feature_of(x, e, kind) * t->stride;
 }
-
-#define CF_BY_KIND(x, call)                                                                      \
-    do {                                                                                         \
-        if ((x)->i32)                                                                            \
-            call(32);                                                                            \
-        else if ((x)->i64)                                                                       \
-            call(64);                                                                            \
-        else                                                                                     \
-            call(0);                                                                             \
-    } while (0)
 
 CF_INLINE void ask_for(const double *line, ptrdiff_t doubles)
 {
@@ -29,7 +17,7 @@ CF_INLINE void ask_for(const double *line, ptrdiff_t doubles)
  * with each entry of this row, since only so many requests can be under way. */
 CF_INLINE void ask_later(const cf_lines *t, const cf_row *next, ptrdiff_t e, ptrdiff_t doubles)
 {
-    const double *line = line_of(t, next, e, next->i32 ? 32 : 64);
+    const double *line = line_of(t, next, e, kind_of(next));
     for (ptrdiff_t j = 0; j < doubles; j += 8)
         __builtin_prefetch(line + j, 0, 2);
 }
@@ -95,36 +83,32 @@ CF_INLINE void read_kind(const cf_lines *t, const cf_row *x, const cf_row *next,
 static void ask_first(const cf_lines *t, const cf_row *x, ptrdiff_t doubles)
 {
     for (ptrdiff_t e = 0; (x->i32 || x->i64) && e < x->nnz && e < CF_AHEAD; e++)
-        ask_for(line_of(t, x, e, x->i32 ? 32 : 64), doubles);
+        ask_for(line_of(t, x, e, kind_of(x)), doubles);
 }
 
-#define CF_READ(kind) read_kind(t, x, next, CF_READ_SCORES, kind, m, NULL)
 static void lines_scores(const cf_lines *t, const cf_row *x, const cf_row *next, double *m)
 {
     ask_first(t, x, t->k);
-    CF_BY_KIND(x, CF_READ);
+    CF_BY_KIND(x, read_kind(t, x, next, CF_READ_SCORES, kind, m, NULL));
 }
-#undef CF_READ
-#define CF_READ(kind) read_kind(t, x, next, CF_READ_BOTH, kind, m, q)
+
 static void lines_read(const cf_lines *t, const cf_row *x, const cf_row *next, double *m, double *q)
 {
     ask_first(t, x, t->second + t->k);
-    CF_BY_KIND(x, CF_READ);
+    CF_BY_KIND(x, read_kind(t, x, next, CF_READ_BOTH, kind, m, q));
 }
-#undef CF_READ
-#define CF_READ(kind) read_kind(t, x, next, CF_READ_COUNTED, kind, m, NULL)
+
 static void lines_counted(const cf_lines *t, const cf_row *x, const cf_row *next, double *m)
 {
     ask_first(t, x, t->second + t->k);
-    CF_BY_KIND(x, CF_READ);
+    CF_BY_KIND(x, read_kind(t, x, next, CF_READ_COUNTED, kind, m, NULL));
 }
-#undef CF_READ
 
 static void lines_read_one(const cf_lines *t, const cf_row *x, ptrdiff_t i, double *m, double *q)
 {
     double a = 0.0, b = 0.0;
     for (ptrdiff_t e = 0; e < x->nnz; e++) {
-        const double *line = line_of(t, x, e, x->i32 ? 32 : x->i64 ? 64 : 0), v = x->value[e];
+        const double *line = line_of(t, x, e, kind_of(x)), v = x->value[e];
         a = s_fma(line[i], v, a);
         b = s_fma(line[t->second + i], v * v, b);
     }
@@ -186,26 +170,27 @@ CF_INLINE void move_groups(const cf_lines *t, const cf_row *x, ptrdiff_t at, int
     }
 }
 
-#define CF_MOVE(kind)                                                                            \
-    do {                                                                                         \
-        ptrdiff_t at = 0;                                                                        \
-        for (; t->k - at > 32; at += 32)                                                         \
-            move_groups(t, x, at, 4, kind, c, -1, 0.0, 0);                                       \
-        if (t->k - at > 24)                                                                      \
-            move_groups(t, x, at, 4, kind, c, i, s, mode);                                       \
-        else if (t->k - at > 16)                                                                 \
-            move_groups(t, x, at, 3, kind, c, i, s, mode);                                       \
-        else if (t->k - at > 8)                                                                  \
-            move_groups(t, x, at, 2, kind, c, i, s, mode);                                       \
-        else if (t->k - at > 0)                                                                  \
-            move_groups(t, x, at, 1, kind, c, i, s, mode);                                       \
-    } while (0)
+CF_INLINE void move_kind(const cf_lines *t, const cf_row *x, const double *c, ptrdiff_t i, double s,
+                         int mode, int kind)
+{
+    ptrdiff_t at = 0;
+    for (; t->k - at > 32; at += 32)
+        move_groups(t, x, at, 4, kind, c, -1, 0.0, 0);
+    if (t->k - at > 24)
+        move_groups(t, x, at, 4, kind, c, i, s, mode);
+    else if (t->k - at > 16)
+        move_groups(t, x, at, 3, kind, c, i, s, mode);
+    else if (t->k - at > 8)
+        move_groups(t, x, at, 2, kind, c, i, s, mode);
+    else if (t->k - at > 0)
+        move_groups(t, x, at, 1, kind, c, i, s, mode);
+}
+
 static void lines_move(const cf_lines *t, const cf_row *x, const double *c, ptrdiff_t i, double s,
                        int mode)
 {
-    CF_BY_KIND(x, CF_MOVE);
+    CF_BY_KIND(x, move_kind(t, x, c, i, s, mode, kind));
 }
-#undef CF_MOVE
 
 CF_INLINE void step_kind(const cf_lines *t, const cf_row *x, ptrdiff_t i, double s, int mode,
                          int kind)
@@ -214,79 +199,65 @@ CF_INLINE void step_kind(const cf_lines *t, const cf_row *x, ptrdiff_t i, double
         step_some(t, x, e, x->nnz - e < 8 ? x->nnz - e : 8, i, s, mode, kind);
 }
 
-#define CF_STEP(kind) step_kind(t, x, i, s, mode, kind)
 static void lines_step(const cf_lines *t, const cf_row *x, ptrdiff_t i, double s, int mode)
 {
-    CF_BY_KIND(x, CF_STEP);
+    CF_BY_KIND(x, step_kind(t, x, i, s, mode, kind));
 }
-#undef CF_STEP
 
-/* What one entry makes of a class's pair (w, second); the check is 0 where both are finite. */
-CF_INLINE double added(const double *line, ptrdiff_t second, double v, double step, int count,
-                       double *w, double *s)
+enum { ADD, COUNT, SHRINK };
+
+/* What one entry v makes of a class's pair (w, second value s): w += step v and, to COUNT, s += v^2;
+ * to SHRINK w += step s v, s -= beta (s v)^2. Returns 0 where both are finite; -1 where no variance
+ * is left, NaN where a weight is not finite. */
+CF_INLINE double changed(const double *line, ptrdiff_t second, double v, double step, int how,
+                         double beta, double *w, double *s)
 {
+    if (how == SHRINK) {
+        const double dx = line[second] * v;
+        *w = s_fma(step, dx, line[0]);
+        *s = s_fnma(beta * dx, dx, line[second]);
+        return *w * 0.0 + (*s > 0.0 ? *s * 0.0 : -1.0);
+    }
     *w = s_fma(step, v, line[0]);
-    *s = count ? s_fma(v, v, line[second]) : 0.0;
+    *s = how == COUNT ? s_fma(v, v, line[second]) : 0.0;
     return *w * 0.0 + *s * 0.0;
 }
 
-static int lines_add(const cf_lines *t, const cf_row *x, const cf_change *c, int count)
+CF_INLINE int change_classes(const cf_lines *t, const cf_row *x, const cf_change *c,
+                             int how, double beta)
 {
-    const int kind = x->i32 ? 32 : x->i64 ? 64 : 0, two = c->second_class >= 0;
+    const int kind = kind_of(x), two = c->second_class >= 0;
     double w, s, check = 0.0;
     for (ptrdiff_t e = 0; e < x->nnz; e++) {
         const double *line = line_of(t, x, e, kind), v = x->value[e];
-        check += added(line + c->first_class, t->second, v, c->first_step, count, &w, &s);
+        check += changed(line + c->first_class, t->second, v, c->first_step, how, beta, &w, &s);
         if (two)
-            check += added(line + c->second_class, t->second, v, c->second_step, count, &w, &s);
-    }
-    if (check != 0.0)
-        return CF_ENONFINITE;
-    for (ptrdiff_t e = 0; e < x->nnz; e++) {
-        for (int turn = 0; turn <= two; turn++) {
-            double *line = line_of(t, x, e, kind) + (turn ? c->second_class : c->first_class);
-            added(line, t->second, x->value[e], turn ? c->second_step : c->first_step, count, &w,
-                  &s);
-            line[0] = w;
-            if (count)
-                line[t->second] = s;
-        }
-    }
-    return CF_OK;
-}
-
-/* The same for variances; negative where none is left, NaN where a weight is not finite. */
-CF_INLINE double shrunk(const double *line, ptrdiff_t second, double v, double step, double beta,
-                        double *w, double *d)
-{
-    const double dx = line[second] * v;
-    *w = s_fma(step, dx, line[0]);
-    *d = s_fnma(beta * dx, dx, line[second]);
-    return *w * 0.0 + (*d > 0.0 ? *d * 0.0 : -1.0);
-}
-
-static int lines_shrink(const cf_lines *t, const cf_row *x, const cf_change *c, double beta)
-{
-    const int kind = x->i32 ? 32 : x->i64 ? 64 : 0, two = c->second_class >= 0;
-    double w, d, check = 0.0;
-    for (ptrdiff_t e = 0; e < x->nnz; e++) {
-        const double *line = line_of(t, x, e, kind), v = x->value[e];
-        check += shrunk(line + c->first_class, t->second, v, c->first_step, beta, &w, &d);
-        if (two)
-            check += shrunk(line + c->second_class, t->second, v, c->second_step, beta, &w, &d);
+            check += changed(line + c->second_class, t->second, v, c->second_step, how, beta, &w,
+                             &s);
     }
     if (check != 0.0)
         return check < 0.0 ? CF_EVALUE : CF_ENONFINITE;
     for (ptrdiff_t e = 0; e < x->nnz; e++) {
         for (int turn = 0; turn <= two; turn++) {
             double *line = line_of(t, x, e, kind) + (turn ? c->second_class : c->first_class);
-            shrunk(line, t->second, x->value[e], turn ? c->second_step : c->first_step, beta, &w,
-                   &d);
+            const double step = turn ? c->second_step : c->first_step;
+            changed(line, t->second, x->value[e], step, how, beta, &w, &s);
             line[0] = w;
-            line[t->second] = d;
+            if (how != ADD)
+                line[t->second] = s;
         }
     }
     return CF_OK;
+}
+
+static int lines_add(const cf_lines *t, const cf_row *x, const cf_change *c, int count)
+{
+    return change_classes(t, x, c, count ? COUNT : ADD, 0.0);
+}
+
+static int lines_shrink(const cf_lines *t, const cf_row *x, const cf_change *c, double beta)
+{
+    return change_classes(t, x, c, SHRINK, beta);
 }
 
 /* --- labels -------------------------------------------------------------------------------- */

@@ -20,78 +20,69 @@ CF_INLINE ptrdiff_t quad_lane(ptrdiff_t i, ptrdiff_t n)
     return (i < (n & ~(ptrdiff_t)7) ? 0 : 8) | (i & 7);
 }
 
-#define CF_RIDGE_SPARSE(bits)                                                                    \
-    CF_INLINE double ridge_dot##bits(const cf_row *x, const double *y)                           \
-    {                                                                                            \
-        double s[32] = {0.0};                                                                    \
-        for (ptrdiff_t e = 0; e < x->nnz; e++) {                                                 \
-            const ptrdiff_t i = (ptrdiff_t)x->i##bits[e], lane = dot_lane(i, x->n);              \
-            s[lane] = s_fma(x->value[e], y[i], s[lane]);                                         \
-        }                                                                                        \
-        return sum_lanes(s);                                                                     \
-    }                                                                                            \
-    CF_INLINE double ridge_square##bits(const cf_row *x)                                         \
-    {                                                                                            \
-        double s[32] = {0.0};                                                                    \
-        for (ptrdiff_t e = 0; e < x->nnz; e++) {                                                 \
-            const ptrdiff_t lane = dot_lane((ptrdiff_t)x->i##bits[e], x->n);                     \
-            s[lane] = s_fma(x->value[e], x->value[e], s[lane]);                                  \
-        }                                                                                        \
-        return sum_lanes(s);                                                                     \
-    }                                                                                            \
-    CF_INLINE double ridge_quad##bits(const cf_row *x, const double *a)                          \
-    {                                                                                            \
-        double s[32] = {0.0};                                                                    \
-        for (ptrdiff_t e = 0; e < x->nnz; e++) {                                                 \
-            const ptrdiff_t i = (ptrdiff_t)x->i##bits[e], lane = quad_lane(i, x->n);             \
-            s[lane] = s_fma(x->value[e] / a[i], x->value[e], s[lane]);                           \
-        }                                                                                        \
-        return sum_lanes(s);                                                                     \
-    }                                                                                            \
-    CF_INLINE int ridge_step##bits(const cf_row *x, double gain, double c, const double *a,      \
-                                   const double *w, double *a_new, double *w_new)                \
-    {                                                                                            \
-        double bad = 0.0; /* NaN from the first value on that is not finite */                   \
-        for (ptrdiff_t e = 0; e < x->nnz; e++) {                                                 \
-            const double v = x->value[e], old = a[x->i##bits[e]];                                \
-            w_new[e] = s_fma(gain, v / old, w[x->i##bits[e]]);                                   \
-            a_new[e] = s_fma(c * v, v, old);                                                     \
-            bad += 0.0 * w_new[e] + 0.0 * a_new[e];                                              \
-        }                                                                                        \
-        return bad == 0.0;                                                                       \
+/* x . y or (own, a constant) x . x */
+CF_INLINE double sparse_dot(const cf_row *x, const double *y, int own, int kind)
+{
+    double s[32] = {0.0};
+    for (ptrdiff_t e = 0; e < x->nnz; e++) {
+        const ptrdiff_t i = feature_of(x, e, kind), lane = dot_lane(i, x->n);
+        s[lane] = s_fma(x->value[e], own ? x->value[e] : y[i], s[lane]);
     }
-CF_RIDGE_SPARSE(32)
-CF_RIDGE_SPARSE(64)
-#undef CF_RIDGE_SPARSE
+    return sum_lanes(s);
+}
 
 static double ridge_dot(const cf_row *x, const double *y)
 {
     if (x->i32)
-        return ridge_dot32(x, y);
-    return x->i64 ? ridge_dot64(x, y) : dot(x->n, x->value, y);
+        return sparse_dot(x, y, 0, 32);
+    return x->i64 ? sparse_dot(x, y, 0, 64) : dot(x->n, x->value, y);
 }
 
 static double ridge_square(const cf_row *x)
 {
     if (x->i32)
-        return ridge_square32(x);
-    return x->i64 ? ridge_square64(x) : dot(x->n, x->value, x->value);
+        return sparse_dot(x, NULL, 1, 32);
+    return x->i64 ? sparse_dot(x, NULL, 1, 64) : dot(x->n, x->value, x->value);
+}
+
+CF_INLINE double sparse_quad_in_lanes(const cf_row *x, const double *a, int kind)
+{
+    double s[32] = {0.0};
+    for (ptrdiff_t e = 0; e < x->nnz; e++) {
+        const ptrdiff_t i = feature_of(x, e, kind), lane = quad_lane(i, x->n);
+        s[lane] = s_fma(x->value[e] / a[i], x->value[e], s[lane]);
+    }
+    return sum_lanes(s);
 }
 
 static double ridge_quad(const cf_row *x, const double *a)
 {
     if (x->i32)
-        return ridge_quad32(x, a);
-    return x->i64 ? ridge_quad64(x, a) : diagonal_quad(x->n, a, x->value);
+        return sparse_quad_in_lanes(x, a, 32);
+    return x->i64 ? sparse_quad_in_lanes(x, a, 64) : dense_quad(x->n, a, x->value);
+}
+
+CF_INLINE int sparse_step(const cf_row *x, double gain, double c, const double *a,
+                          const double *w, double *a_new, double *w_new, int kind)
+{
+    double bad = 0.0; /* NaN from the first value on that is not finite */
+    for (ptrdiff_t e = 0; e < x->nnz; e++) {
+        const ptrdiff_t i = feature_of(x, e, kind);
+        const double v = x->value[e], old = a[i];
+        w_new[e] = s_fma(gain, v / old, w[i]);
+        a_new[e] = s_fma(c * v, v, old);
+        bad += 0.0 * w_new[e] + 0.0 * a_new[e];
+    }
+    return bad == 0.0;
 }
 
 static int ridge_step(const cf_row *x, double gain, double c, const double *a, const double *w,
                       double *a_new, double *w_new)
 {
     if (x->i32)
-        return ridge_step32(x, gain, c, a, w, a_new, w_new);
+        return sparse_step(x, gain, c, a, w, a_new, w_new, 32);
     if (x->i64)
-        return ridge_step64(x, gain, c, a, w, a_new, w_new);
+        return sparse_step(x, gain, c, a, w, a_new, w_new, 64);
     vd check = v_zero();
     const vd g = v_set1(gain), cv = v_set1(c);
     for (ptrdiff_t i = 0; i < x->n; i += 8) {
@@ -103,8 +94,7 @@ static int ridge_step(const cf_row *x, double gain, double c, const double *a, c
         v_storem(a_new + i, next, in);
         check = v_fma(weight, v_zero(), v_fma(next, v_zero(), check));
     }
-    const double bad = v_sum(check);
-    return bad == 0.0;
+    return v_sum(check) == 0.0;
 }
 
 static void ridge_place(const cf_row *x, const double *entries, double *y)

@@ -1,5 +1,29 @@
 /* Kernels of cf_row.h. Included by the unit of each instruction set. */
 
+/* The feature of an entry. A row's kind is a constant in every instance: 0 dense, 32 and 64 the
+ * width of the places. */
+CF_INLINE ptrdiff_t feature_of(const cf_row *x, ptrdiff_t e, int kind)
+{
+    return kind == 32 ? (ptrdiff_t)x->i32[e] : kind == 64 ? (ptrdiff_t)x->i64[e] : e;
+}
+
+CF_INLINE int kind_of(const cf_row *x) { return x->i32 ? 32 : x->i64 ? 64 : 0; }
+
+/* A statement in which `kind` is the constant that the row x has. */
+#define CF_BY_KIND(x, statement)                                                                 \
+    do {                                                                                         \
+        if ((x)->i32) {                                                                          \
+            enum { kind = 32 };                                                                  \
+            statement;                                                                           \
+        } else if ((x)->i64) {                                                                   \
+            enum { kind = 64 };                                                                  \
+            statement;                                                                           \
+        } else {                                                                                 \
+            enum { kind = 0 };                                                                   \
+            statement;                                                                           \
+        }                                                                                        \
+    } while (0)
+
 static int row_check(ptrdiff_t n, const double *x)
 {
     const vd zero = v_zero();

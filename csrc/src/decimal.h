@@ -1,13 +1,12 @@
 /* Decimal text as double, rounded correctly: private to the reading of text. */
-#ifndef CF_DECIMAL_H
-#define CF_DECIMAL_H
+#pragma once
 #include <stdint.h>
 #include <string.h>
 
 /* Reads [+-] digits [. digits] [e [+-] digits] (one digit at least before the e) from p. The byte
  * at `end` must be readable and no part of a number. Returns where the number ends, NULL where
  * none begins; *value is the nearest double, ties to even, infinite beyond the largest.
- * Independent of the locale and of the rounding of libc. */
+ * Independent of the locale; libc decides only where a number is all but halfway between doubles. */
 const char *cf_decimal(const char *p, const char *end, double *value);
 
 /* A run of up to 8 decimal digits that begins at p, at once: the bytes [p, p + 8) must be
@@ -32,5 +31,3 @@ static inline int cf_decimal_run(const char *p, uint64_t *value)
     *value = (t * 42949672960001u) >> 32;
     return count;
 }
-
-#endif

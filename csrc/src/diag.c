@@ -19,25 +19,6 @@ static double entry(const cf_diag *self, ptrdiff_t i)
     return f * self->a[i] + (1.0 - f) * self->ridge;
 }
 
-static double quad(const cf_diag *self, const cf_table *k, const cf_row *x)
-{
-    if (x->i32)
-        return k->diagonal_quad32(x->nnz, x->i32, x->value, self->a);
-    if (x->i64)
-        return k->diagonal_quad64(x->nnz, x->i64, x->value, self->a);
-    return k->diagonal_quad(x->nnz, self->a, x->value);
-}
-
-static void add(const cf_diag *self, const cf_table *k, const cf_row *x, double c)
-{
-    if (x->i32)
-        k->diagonal_update32(x->nnz, x->i32, x->value, c, self->a);
-    else if (x->i64)
-        k->diagonal_update64(x->nnz, x->i64, x->value, c, self->a);
-    else
-        k->diagonal_update(x->nnz, self->a, x->value, c);
-}
-
 /* The row's own entries as they are now. */
 static void gather(const cf_diag *self, const cf_row *x, double *out)
 {
@@ -45,12 +26,16 @@ static void gather(const cf_diag *self, const cf_row *x, double *out)
         out[e] = entry(self, place(x, e));
 }
 
+/* The entries of a row as a dense row. */
+static cf_row alone(const cf_row *x) { return (cf_row){x->nnz, x->nnz, x->value, NULL, NULL}; }
+
 double cf_diag_quad(const cf_diag *self, const cf_table *k, const cf_row *x, double *scratch)
 {
     if (self->mark == NULL)
-        return quad(self, k, x);
+        return k->diagonal_quad(x, self->a);
+    const cf_row own = alone(x);
     gather(self, x, scratch);
-    return k->diagonal_quad(x->nnz, scratch, x->value);
+    return k->diagonal_quad(&own, scratch);
 }
 
 void cf_diag_solve(const cf_diag *self, const cf_table *k, const cf_row *x, double *y,
@@ -87,10 +72,11 @@ int cf_diag_update(cf_diag *self, const cf_table *k, const cf_row *x, double c, 
     if (status != CF_OK)
         return status;
     if (self->mark == NULL) {
-        add(self, k, x, c);
+        k->diagonal_update(x, c, self->a);
         return CF_OK;
     }
-    k->diagonal_update(x->nnz, scratch, x->value, c);
+    const cf_row own = alone(x);
+    k->diagonal_update(&own, c, scratch);
     for (ptrdiff_t e = 0; e < x->nnz; e++) {
         self->a[place(x, e)] = scratch[e];
         self->mark[place(x, e)] = self->now;

@@ -122,9 +122,14 @@ static uint64_t *part_of(const cf_fleet *self, uint64_t *record, int64_t block)
     return record + self->head + block * self->block;
 }
 
+static uint64_t head_sum(const cf_fleet *self, const uint64_t *r)
+{
+    return cf_fleet_sum(r + CF_FLEET_KEY, self->head - CF_FLEET_KEY);
+}
+
 static int head_is_whole(const cf_fleet *self, const uint64_t *r)
 {
-    return r[CF_FLEET_SUM] == cf_fleet_sum(r + CF_FLEET_KEY, self->head - CF_FLEET_KEY);
+    return r[CF_FLEET_SUM] == head_sum(self, r);
 }
 
 static int block_is_whole(const cf_fleet *self, const uint64_t *part)
@@ -462,6 +467,18 @@ static uint64_t *begin(const cf_fleet *self, int64_t i, int64_t slot, int64_t bl
     return area;
 }
 
+/* The same with an entry of the index, `at` (self->entries: none), and the counts of now. */
+static uint64_t *begin_indexed(const cf_fleet *self, int64_t i, int64_t slot, int64_t block,
+                               uint64_t at, uint64_t entry)
+{
+    uint64_t *area = begin(self, i, slot, block);
+    area[INDEXED] = 1;
+    area[AT] = at;
+    area[ENTRY] = entry;
+    memcpy(area + COUNTS, self->counts, bytes(TALLIES));
+    return area;
+}
+
 uint64_t *cf_fleet_take(const cf_fleet *self, int64_t i, int64_t slot, int64_t block)
 {
     uint64_t *area = begin(self, i, slot, block);
@@ -485,11 +502,8 @@ static uint64_t *begin_new(const cf_fleet *self, int64_t i, uint64_t key, uint64
     const uint64_t slot = recycled ? now[CF_FLEET_NEXT_FREE] - 1 : now[CF_FLEET_USED];
     if (!is_slot(self, (int64_t)slot) || (recycled && !is_free(self, (int64_t)slot)))
         return NULL;
-    uint64_t *area = begin(self, i, (int64_t)slot, CF_FLEET_ALL);
-    area[INDEXED] = 1;
-    area[AT] = at;
-    area[ENTRY] = entry_of(hash_of(self, key), (int64_t)slot);
-    memcpy(area + COUNTS, now, bytes(TALLIES));
+    uint64_t *area = begin_indexed(self, i, (int64_t)slot, CF_FLEET_ALL, at,
+                                   entry_of(hash_of(self, key), (int64_t)slot));
     area[COUNTS + CF_FLEET_USED] += !recycled;
     area[COUNTS + CF_FLEET_NEXT_FREE] =
         recycled ? cf_fleet_at(self, (int64_t)slot)[CF_FLEET_KEY] : 0;
@@ -574,7 +588,7 @@ static void seal(const cf_fleet *self, uint64_t *r, int64_t block)
             uint64_t *part = part_of(self, r, i);
             part[CF_FLEET_BLOCK_SUM] = cf_fleet_sum(part + 1, self->block - 1);
         }
-    r[CF_FLEET_SUM] = cf_fleet_sum(r + CF_FLEET_KEY, self->head - CF_FLEET_KEY);
+    r[CF_FLEET_SUM] = head_sum(self, r);
 }
 
 void cf_fleet_put(const cf_fleet *self, int64_t i)
@@ -603,11 +617,8 @@ static void free_head(const cf_fleet *self, uint64_t *area, int64_t slot)
 void cf_fleet_remove(const cf_fleet *self, int64_t slot, uint64_t at)
 {
     const int kept = cf_fleet_is_kept(self, slot);
-    uint64_t *area = begin(self, 0, slot, kept ? CF_FLEET_NOTHING : CF_FLEET_HEAD);
-    area[INDEXED] = 1;
-    area[AT] = at;
-    area[ENTRY] = DELETED;
-    memcpy(area + COUNTS, self->counts, bytes(TALLIES));
+    uint64_t *area = begin_indexed(self, 0, slot, kept ? CF_FLEET_NOTHING : CF_FLEET_HEAD, at,
+                                   DELETED);
     area[COUNTS + CF_FLEET_LIVE]--;
     area[COUNTS + CF_FLEET_DELETED]++;
     if (kept)
@@ -622,10 +633,7 @@ void cf_fleet_release(const cf_fleet *self, int64_t i)
     const int64_t slot = cf_fleet_retired(self, i, self->epoch);
     if (slot < 0 || (int64_t)cf_fleet_at(self, slot)[CF_FLEET_ROUNDS] == CF_FLEET_FREE)
         return;
-    uint64_t *area = begin(self, 0, slot, CF_FLEET_HEAD);
-    area[INDEXED] = 1;
-    area[AT] = self->entries; /* no entry goes with it */
-    memcpy(area + COUNTS, self->counts, bytes(TALLIES));
+    uint64_t *area = begin_indexed(self, 0, slot, CF_FLEET_HEAD, self->entries, EMPTY);
     free_head(self, area, slot);
     cf_fleet_put(self, 0);
 }
@@ -633,9 +641,7 @@ void cf_fleet_release(const cf_fleet *self, int64_t i)
 /* Counts alone. */
 static void put_counts(const cf_fleet *self, const uint64_t *counts)
 {
-    uint64_t *area = begin(self, 0, 0, CF_FLEET_NOTHING);
-    area[INDEXED] = 1;
-    area[AT] = self->entries; /* no entry goes with them */
+    uint64_t *area = begin_indexed(self, 0, 0, CF_FLEET_NOTHING, self->entries, EMPTY);
     memcpy(area + COUNTS, counts, bytes(TALLIES));
     cf_fleet_put(self, 0);
 }
@@ -762,7 +768,7 @@ int cf_fleet_recount(const cf_fleet *self, uint8_t *named)
         memset(r + CF_FLEET_KEY, 0, bytes(self->head - CF_FLEET_KEY));
         r[CF_FLEET_KEY] = counts[CF_FLEET_NEXT_FREE];
         r[CF_FLEET_ROUNDS] = (uint64_t)CF_FLEET_FREE;
-        r[CF_FLEET_SUM] = cf_fleet_sum(r + CF_FLEET_KEY, self->head - CF_FLEET_KEY);
+        r[CF_FLEET_SUM] = head_sum(self, r);
         r[CF_FLEET_SEQ] = (r[CF_FLEET_SEQ] | 1) + 1;
         counts[CF_FLEET_NEXT_FREE] = (uint64_t)slot + 1;
     }

@@ -1,7 +1,5 @@
 #include "log.h"
 
-#include <string.h>
-
 /* --- names ----------------------------------------------------------------------------------- */
 
 static uint64_t load(const char *p, size_t size)
@@ -181,17 +179,17 @@ static uint32_t murmur(const unsigned char *p, ptrdiff_t length, uint32_t h)
     return h ^ h >> 16;
 }
 
-static int is_blank(char c) { return (unsigned char)c <= ' '; }
+static int is_space(char c) { return (unsigned char)c <= ' '; }
 
 uint64_t cf_log_hash(const char *bytes, ptrdiff_t length, uint64_t seed)
 {
-    for (; length > 0 && is_blank(*bytes); bytes++)
+    for (; length > 0 && is_space(*bytes); bytes++)
         length--;
-    while (length > 0 && is_blank(bytes[length - 1]))
+    while (length > 0 && is_space(bytes[length - 1]))
         length--;
     uint64_t number = 0;
     for (ptrdiff_t i = 0; i < length; i++) {
-        if (bytes[i] < '0' || bytes[i] > '9')
+        if (!is_digit(bytes[i]))
             return murmur((const unsigned char *)bytes, length, (uint32_t)seed);
         number = 10 * number + (uint64_t)(bytes[i] - '0');
     }

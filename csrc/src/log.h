@@ -1,6 +1,7 @@
 /* What the readers of logs share: private to them. */
-#ifndef CF_LOG_PRIVATE_H
-#define CF_LOG_PRIVATE_H
+#pragma once
+#include <string.h>
+
 #include "coactive_fast/cf_log.h"
 #include "coactive_fast/cf_status.h"
 
@@ -8,6 +9,15 @@ typedef struct word {
     const char *begin;
     ptrdiff_t length;
 } word;
+
+static inline int is_word(word w, const char *text)
+{
+    return w.length == (ptrdiff_t)strlen(text) && memcmp(w.begin, text, (size_t)w.length) == 0;
+}
+
+static inline int is_digit(char c) { return (unsigned char)(c - '0') <= 9; }
+
+static inline int is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 /* The number of the namespace of this name. */
 int32_t cf_log_space(cf_log *self, word name);
@@ -52,5 +62,3 @@ static inline int cf_log_refuse(cf_log *self, int status, const char *field, ptr
     self->field_length = length;
     return status;
 }
-
-#endif

@@ -3,7 +3,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
 /* Every line ends in a line feed, which is no part of a token. */
 
@@ -18,8 +17,6 @@ typedef struct reader {
 } reader;
 
 static const char LABEL[] = "action:cost:probability";
-
-static int is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 static int ends_name(char c) { return is_blank(c) || c == '\n' || c == '|' || c == ':'; }
 
@@ -43,7 +40,7 @@ static int looks_like_number(const char *p)
 {
     p += *p == '-' || *p == '+';
     p += *p == '.';
-    return (unsigned char)(*p - '0') <= 9;
+    return is_digit(*p);
 }
 
 /* nan, inf, infinity with or without a sign, in letters of any size. */
@@ -151,11 +148,6 @@ static int features(reader *r, cf_log_pairs *to)
 
 /* --- what stands before the | ---------------------------------------------------------------- */
 
-static int same(word w, const char *text)
-{
-    return w.length == (ptrdiff_t)strlen(text) && memcmp(w.begin, text, (size_t)w.length) == 0;
-}
-
 /* action:cost:probability of the action that is the next row; an action alone says nothing. */
 static int read_label(reader *r, word w)
 {
@@ -202,7 +194,7 @@ static int head(reader *r, int *shared)
             r->p++;
         const word w = {begin, r->p - begin};
         const int tag = *begin == '\'' || *r->p == '|';
-        if (tag && *begin != '\'' && (same(w, "shared") || memchr(begin, ':', (size_t)w.length))) {
+        if (tag && *begin != '\'' && (is_word(w, "shared") || memchr(begin, ':', (size_t)w.length))) {
             r->p = begin; /* to VW it would be a tag: nobody means that */
             return refuse_label(r, CF_EACTION);
         }
@@ -212,7 +204,7 @@ static int head(reader *r, int *shared)
         r->p = begin;
         if (heads++ > 0)
             return refuse_label(r, CF_EACTION);
-        if (same(w, "shared")) {
+        if (is_word(w, "shared")) {
             if (r->open)
                 return cf_log_refuse(r->out, CF_ESHARED, "shared", 6);
             *shared = 1;

@@ -4,21 +4,26 @@
 #include <math.h>
 #include <string.h>
 
-#include "newton_step.h"
+#include "coactive_fast/cf_faces.h"
+#include "coactive_fast/cf_region.h"
 
-ptrdiff_t cf_newton_step_scratch(ptrdiff_t n) { return cf_pad(n) + cf_full_scratch(n); }
+/* --- the step, whatever set it ends in -------------------------------------------------------- */
 
-ptrdiff_t cf_newton_scratch(ptrdiff_t n)
-{
-    return cf_newton_step_scratch(n) + 18 * cf_pad(n) + cf_ball_scratch(n, 0) +
-           cf_ball_scratch(n, 1);
-}
+typedef struct newton_step {
+    double c, q;
+    double *v;    /* the old A^-1 x, in the scratch */
+    double *work; /* of the metric */
+} newton_step;
 
-int cf_newton_begin(cf_full *self, const cf_table *k, double c, double gain, const double *x,
-                    const double *w, double *w_new, double *scratch, cf_newton_step *step)
+/* Doubles of scratch; the step's own until it is accepted. */
+static ptrdiff_t step_scratch(ptrdiff_t n) { return cf_pad(n) + cf_full_scratch(n); }
+
+/* w_new = w + gain A^-1 x, A with c x x^T already. Nothing that can be read changes. */
+static int begin(cf_full *self, const cf_table *k, double c, double gain, const double *x,
+                 const double *w, double *w_new, double *scratch, newton_step *step)
 {
     const ptrdiff_t n = self->n;
-    *step = (cf_newton_step){c, 0.0, scratch, scratch + cf_pad(n)};
+    *step = (newton_step){c, 0.0, scratch, scratch + cf_pad(n)};
     const int status = cf_full_propose(self, k, x, c, step->work, step->v, &step->q);
     if (status != CF_OK)
         return status;
@@ -30,8 +35,7 @@ int cf_newton_begin(cf_full *self, const cf_table *k, double c, double gain, con
 }
 
 /* The new inverse of the fast form is b - term term^T. */
-static void new_term(const cf_full *self, const cf_newton_step *step,
-                     double *term)
+static void new_term(const cf_full *self, const newton_step *step, double *term)
 {
     const ptrdiff_t padded = cf_pad(self->n);
     if (step->q == 0.0) { /* nothing new, but the old one may still be pending */
@@ -75,8 +79,10 @@ int cf_newton_inverse(cf_full *self, const cf_table *k, const double *x, double 
     return 1;
 }
 
-cf_triangle cf_newton_after(cf_full *self, const cf_table *k, const double *x,
-                            const cf_newton_step *step, double *term)
+/* B and a term of cf_pad(n) doubles such that the new inverse is B - term term^T. B is that of self
+ * or, of the robust form, in the step's work until the step is accepted. */
+static cf_triangle new_inverse(cf_full *self, const cf_table *k, const double *x,
+                               const newton_step *step, double *term)
 {
     const cf_triangle b = {step->work, self->n, 0};
     if (step->q == 0.0 || !cf_newton_inverse(self, k, x, step->c, step->work)) {
@@ -87,11 +93,7 @@ cf_triangle cf_newton_after(cf_full *self, const cf_table *k, const double *x,
     return b;
 }
 
-void cf_newton_accept(cf_full *self, const cf_table *k, const double *x,
-                      const cf_newton_step *step)
-{
-    cf_full_accept(self, k, x, step->c, step->v, step->q, step->work);
-}
+/* --- into a ball ------------------------------------------------------------------------------ */
 
 /* ||w|| <= limit, the squares in a unit that keeps them in range */
 static int within(const cf_table *k, ptrdiff_t n, const double *w, double limit)
@@ -155,8 +157,10 @@ static int polish(const cf_table *k, const cf_triangle *b, double radius, const 
     return k->all_finite(n, w) ? CF_OK : CF_ENONFINITE;
 }
 
-int cf_newton_into_ball(cf_full *self, const cf_table *k, const cf_newton *move, const double *x,
-                        const cf_newton_step *step, double *w_new, double *lam, double *scratch)
+/* w_new from the step's end into the ball, in the norm of the new A; scratch: what
+ * cf_newton_scratch has beyond the step's. */
+static int into_ball(cf_full *self, const cf_table *k, const cf_newton *move, const double *x,
+                     const newton_step *step, double *w_new, double *lam, double *scratch)
 {
     if (within(k, self->n, w_new, move->limit)) {
         *lam = 0.0;
@@ -164,7 +168,7 @@ int cf_newton_into_ball(cf_full *self, const cf_table *k, const cf_newton *move,
     }
     double *term = scratch, *z = term + cf_pad(self->n), *lanczos = z + cf_pad(self->n);
     double *fallback = lanczos + cf_ball_scratch(self->n, 0);
-    const cf_triangle b = cf_newton_after(self, k, x, step, term);
+    const cf_triangle b = new_inverse(self, k, x, step, term);
     memcpy(z, w_new, (size_t)self->n * sizeof *z);
     const int status = cf_ball_project_less(k, &b, 1, term, z, move->radius, w_new, lam, lanczos,
                                             fallback, NULL);
@@ -173,15 +177,79 @@ int cf_newton_into_ball(cf_full *self, const cf_table *k, const cf_newton *move,
     return polish(k, &b, move->radius, z, w_new, lam, fallback);
 }
 
+ptrdiff_t cf_newton_scratch(ptrdiff_t n)
+{
+    return step_scratch(n) + 18 * cf_pad(n) + cf_ball_scratch(n, 0) +
+           cf_ball_scratch(n, 1);
+}
+
 int cf_newton_ball(cf_full *self, const cf_table *k, const cf_newton *move, const double *x,
                    const double *w, double *w_new, double *lam, double *scratch)
 {
-    cf_newton_step step;
-    int status = cf_newton_begin(self, k, move->c, move->gain, x, w, w_new, scratch, &step);
+    newton_step step;
+    int status = begin(self, k, move->c, move->gain, x, w, w_new, scratch, &step);
     if (status == CF_OK)
-        status = cf_newton_into_ball(self, k, move, x, &step, w_new, lam,
-                                     scratch + cf_newton_step_scratch(self->n));
+        status = into_ball(self, k, move, x, &step, w_new, lam, scratch + step_scratch(self->n));
     if (status == CF_OK)
-        cf_newton_accept(self, k, x, &step);
+        cf_full_accept(self, k, x, step.c, step.v, step.q, step.work);
+    return status;
+}
+
+/* --- into any other set ----------------------------------------------------------------------- */
+
+ptrdiff_t cf_region_newton_scratch(ptrdiff_t n)
+{
+    const ptrdiff_t ball = cf_newton_scratch(n);
+    const ptrdiff_t faces = step_scratch(n) + cf_pad(n) + cf_faces_scratch(n);
+    return ball > faces ? ball : faces;
+}
+
+static cf_faces faces_of(const cf_region *set)
+{
+    const cf_faces_kind kind = set->kind == CF_REGION_SIMPLEX ? CF_SIMPLEX
+                               : set->kind == CF_REGION_BOX   ? CF_BOX
+                                                              : CF_L1;
+    return (cf_faces){kind, set->total, set->lower, set->upper};
+}
+
+/* The simplex in coordinates above its floor, where cf_faces.h has it. */
+static void shift(const cf_region *set, double by, double *w)
+{
+    for (ptrdiff_t i = 0; by != 0.0 && i < set->n; i++)
+        w[i] += by;
+}
+
+static int into_faces(const cf_region *set, cf_full *self, const cf_table *k, const double *x,
+                      const newton_step *step, double *w_new, signed char *face, double *scratch)
+{
+    const cf_faces faces = faces_of(set);
+    const cf_triangle b = new_inverse(self, k, x, step, scratch);
+    shift(set, -set->floor, w_new);
+    const int status = cf_faces_project_less(k, &b, scratch, &faces, w_new, w_new, face,
+                                             scratch + cf_pad(set->n), NULL);
+    shift(set, set->floor, w_new);
+    return status;
+}
+
+int cf_region_newton(const cf_region *set, cf_full *self, const cf_table *k, double gain,
+                     const double *x, const double *w, double *w_new, double *lam,
+                     signed char *face, double *scratch)
+{
+    const cf_newton move = {1.0, gain, set->total, set->total};
+    double *rest = scratch + step_scratch(set->n);
+    newton_step step;
+    int status = begin(self, k, move.c, gain, x, w, w_new, scratch, &step);
+    if (status != CF_OK)
+        return status;
+    if (step.q == 0.0) { /* A stays, and w is in the set */
+        memcpy(w_new, w, (size_t)set->n * sizeof *w);
+        return CF_OK;
+    }
+    if (set->kind == CF_REGION_BALL)
+        status = into_ball(self, k, &move, x, &step, w_new, lam, rest);
+    else
+        status = into_faces(set, self, k, x, &step, w_new, face, rest);
+    if (status == CF_OK)
+        cf_full_accept(self, k, x, step.c, step.v, step.q, step.work);
     return status;
 }

@@ -18,11 +18,6 @@ int64_t cf_past_period(const cf_table *k, ptrdiff_t n, double f)
     return (int64_t)fmax(1.0, fmin(most, m));
 }
 
-int cf_past_renews(const cf_past *self, const cf_table *k, ptrdiff_t n, double f)
-{
-    return self->count % cf_past_period(k, n, f) == 0;
-}
-
 /* What is stored times 4^half, exactly: cf_full_scale, whose own bound of D in the robust form
  * minds no ridge. Only a D that a tiny f has taken 2^200 beyond the regulariser is cut off there:
  * no digit of it is left when the regulariser is added. */
@@ -75,7 +70,7 @@ int cf_past_forget(cf_past *self, cf_full *full, const cf_table *k, double f, do
 {
     int status = CF_OK;
     *added = 0.0;
-    if (cf_past_renews(self, k, full->n, f)) {
+    if (self->count % cf_past_period(k, full->n, f) == 0) {
         *added = (1.0 - f * self->share) * self->ridge;
         status = renew(self, full, k, f, *added, scratch);
     } else {

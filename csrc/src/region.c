@@ -1,21 +1,10 @@
 #include "coactive_fast/cf_region.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
-#include "coactive_fast/cf_faces.h"
-#include "newton_step.h"
-
 /* project_scores wants weights, a copy of z and room of its own */
 ptrdiff_t cf_region_scratch(ptrdiff_t n) { return 3 * cf_pad(n) + cf_scores_scratch(n); }
-
-ptrdiff_t cf_region_newton_scratch(ptrdiff_t n)
-{
-    const ptrdiff_t ball = cf_newton_scratch(n);
-    const ptrdiff_t faces = cf_newton_step_scratch(n) + cf_pad(n) + cf_faces_scratch(n);
-    return ball > faces ? ball : faces;
-}
 
 static void copy(ptrdiff_t n, const double *from, double *to)
 {
@@ -90,55 +79,4 @@ int cf_region_project(const cf_region *set, const cf_table *k, const double *z, 
     default:
         return to_sum(set, k, z, w, scratch);
     }
-}
-
-static cf_faces faces_of(const cf_region *set)
-{
-    const cf_faces_kind kind = set->kind == CF_REGION_SIMPLEX ? CF_SIMPLEX
-                               : set->kind == CF_REGION_BOX   ? CF_BOX
-                                                              : CF_L1;
-    return (cf_faces){kind, set->total, set->lower, set->upper};
-}
-
-/* The simplex in coordinates above its floor, where cf_faces.h has it. */
-static void shift(const cf_region *set, double by, double *w)
-{
-    for (ptrdiff_t i = 0; by != 0.0 && i < set->n; i++)
-        w[i] += by;
-}
-
-static int into_faces(const cf_region *set, cf_full *self, const cf_table *k, const double *x,
-                      const cf_newton_step *step, double *w_new, signed char *face,
-                      double *scratch)
-{
-    const cf_faces faces = faces_of(set);
-    const cf_triangle b = cf_newton_after(self, k, x, step, scratch);
-    shift(set, -set->floor, w_new);
-    const int status = cf_faces_project_less(k, &b, scratch, &faces, w_new, w_new, face,
-                                             scratch + cf_pad(set->n), NULL);
-    shift(set, set->floor, w_new);
-    return status;
-}
-
-int cf_region_newton(const cf_region *set, cf_full *self, const cf_table *k, double gain,
-                     const double *x, const double *w, double *w_new, double *lam,
-                     signed char *face, double *scratch)
-{
-    const cf_newton move = {1.0, gain, set->total, set->total};
-    double *rest = scratch + cf_newton_step_scratch(set->n);
-    cf_newton_step step;
-    int status = cf_newton_begin(self, k, move.c, gain, x, w, w_new, scratch, &step);
-    if (status != CF_OK)
-        return status;
-    if (step.q == 0.0) { /* A stays, and w is in the set */
-        copy(set->n, w, w_new);
-        return CF_OK;
-    }
-    if (set->kind == CF_REGION_BALL)
-        status = cf_newton_into_ball(self, k, &move, x, &step, w_new, lam, rest);
-    else
-        status = into_faces(set, self, k, x, &step, w_new, face, rest);
-    if (status == CF_OK)
-        cf_newton_accept(self, k, x, &step);
-    return status;
 }

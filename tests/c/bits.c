@@ -39,19 +39,13 @@ static void vectors(const cf_table *k, ptrdiff_t n)
         i64[i] = i32[i] = (int32_t)(n - 1 - i);
     mix_one(k->dot(n, x, y));
     mix_one(k->dot_f32(n, f, y));
-    mix_one(k->dot_sparse32(n, i32, x, y));
-    mix_one(k->dot_sparse64(n, i64, x, y));
     k->axpy(n, 0.3, x, y);
-    k->axpy_f32(n, 0.7, f, y);
-    k->axpy_sparse32(n, -0.2, i32, x, y);
-    k->axpy_sparse64(n, 1.1, i64, x, y);
     mix_one(k->all_finite(n, x) + 2 * k->all_finite_f32(n, f));
-    mix_one(k->diagonal_quad(n, a, x));
-    mix_one(k->diagonal_quad32(n, i32, x, a));
-    mix_one(k->diagonal_quad64(n, i64, x, a));
-    k->diagonal_update(n, a, x, 0.9);
-    k->diagonal_update32(n, i32, x, 0.8, a);
-    k->diagonal_update64(n, i64, x, 0.7, a);
+    const cf_row form[3] = {{n, n, x, NULL, NULL}, {n, n, x, i32, NULL}, {n, n, x, NULL, i64}};
+    for (int f = 0; f < 3; f++)
+        mix_one(k->diagonal_quad(&form[f], a));
+    for (int f = 0; f < 3; f++)
+        k->diagonal_update(&form[f], 0.9 - 0.1 * f, a);
     k->diagonal_solve(n, a, x, e);
     MIX(a, n);
     MIX(e, n);

@@ -1,4 +1,4 @@
-/* Dense and sparse products and sums, and a learner's step. */
+/* Dense products and sums, and a learner's step. */
 #include "cf_reference.h"
 
 static float *take_normal_f32(ptrdiff_t n, double *same)
@@ -62,22 +62,6 @@ TEST_TABLES(dot_runs_in_the_lanes_of_the_header)
     }
 }
 
-TEST_TABLES(sparse_products_run_in_four_lanes)
-{
-    for (ptrdiff_t nnz = 0; nnz < 40; nnz++) {
-        CONTEXT("%s nnz=%td", k->isa, nnz);
-        const double *value = take_normal(nnz), *y = take_normal(nnz);
-        int32_t *index = take_bytes((size_t)nnz * 4, 0, 0);
-        double a[4] = {0.0};
-        for (ptrdiff_t e = 0; e < nnz; e++) {
-            index[e] = (int32_t)(nnz - 1 - e);
-            a[e % 4] = multiply_add(k, value[e], y[nnz - 1 - e], a[e % 4]);
-        }
-        CHECK_CLOSE(k->dot_sparse32(nnz, index, value, y), (a[0] + a[1]) + (a[2] + a[3]), 0.0);
-        release();
-    }
-}
-
 /* Entry i counts exactly once, whichever lane or tail it stands in. */
 TEST_TABLES(dot_takes_every_entry_once)
 {
@@ -125,71 +109,12 @@ TEST_TABLES(axpy_adds_with_one_rounding)
     FOR_SIZES(n, 0, 1000) {
         CONTEXT("%s n=%td", k->isa, n);
         const double a = random_normal();
-        double *x = take_offset(n, 1), *y = take_offset(n, n % 3), *same = take_doubles(n);
+        double *x = take_offset(n, 1), *y = take_offset(n, n % 3);
         fill_normal(x, n);
         fill_normal(y, n);
         const double *before = TAKE_COPY(y, n);
         k->axpy(n, a, x, y);
         check_axpy(k, n, a, x, before, y);
-        AGREE(k, y, n);
-        const float *f = take_normal_f32(n, same);
-        before = TAKE_COPY(y, n);
-        k->axpy_f32(n, a, f, y);
-        check_axpy(k, n, a, same, before, y);
-        AGREE(k, y, n);
-        release();
-    }
-}
-
-/* --- sparse ---------------------------------------------------------------------------------- */
-
-/* The last index stands at the end of y, so that an access beyond is seen. */
-static void random_indices(ptrdiff_t nnz, ptrdiff_t n, int32_t *i32, int64_t *i64)
-{
-    for (ptrdiff_t e = 0; e < nnz; e++) {
-        i64[e] = e == 0 ? n - 1 : random_below(n); /* repeats happen */
-        i32[e] = (int32_t)i64[e];
-    }
-}
-
-TEST_TABLES(sparse_product)
-{
-    FOR_SIZES(nnz, 0, 1000) {
-        CONTEXT("%s nnz=%td", k->isa, nnz);
-        const ptrdiff_t n = nnz / 2 + 1;
-        int32_t *i32 = take_bytes((size_t)nnz * 4, 0, 0);
-        int64_t *i64 = take_bytes((size_t)nnz * 8, 0, 0);
-        double *value = take_normal(nnz), *y = take_normal(n), *at = take_doubles(nnz);
-        random_indices(nnz, n, i32, i64);
-        for (ptrdiff_t e = 0; e < nnz; e++)
-            at[e] = y[i64[e]];
-        const double got = k->dot_sparse32(nnz, i32, value, y);
-        const double error = DBL_EPSILON * ((double)nnz / 4.0 + 8.0) * sum_abs(nnz, value, at);
-        CHECK_CLOSE(got, wide_dot(nnz, value, at), error);
-        CHECK_CLOSE(k->dot_sparse64(nnz, i64, value, y), got, 0.0);
-        AGREE(k, &got, 1);
-        release();
-    }
-}
-
-TEST_TABLES(sparse_axpy_adds_repeated_indices_in_order)
-{
-    FOR_SIZES(nnz, 0, 1000) {
-        CONTEXT("%s nnz=%td", k->isa, nnz);
-        const ptrdiff_t n = nnz / 2 + 1;
-        const double a = random_normal();
-        int32_t *i32 = take_bytes((size_t)nnz * 4, 0, 0);
-        int64_t *i64 = take_bytes((size_t)nnz * 8, 0, 0);
-        double *value = take_normal(nnz), *y = take_normal(n);
-        double *other = TAKE_COPY(y, n), *naive = TAKE_COPY(y, n);
-        random_indices(nnz, n, i32, i64);
-        for (ptrdiff_t e = 0; e < nnz; e++)
-            naive[i64[e]] = k->has_fma ? fma(a, value[e], naive[i64[e]])
-                                       : a * value[e] + naive[i64[e]];
-        k->axpy_sparse32(nnz, a, i32, value, y);
-        CHECK_BITS(y, naive, n);
-        k->axpy_sparse64(nnz, a, i64, value, other);
-        CHECK_BITS(other, naive, n);
         AGREE(k, y, n);
         release();
     }

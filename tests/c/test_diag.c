@@ -31,17 +31,10 @@ TEST_TABLES(without_forgetting_the_kernels)
         double *a = TAKE_COPY(m.a, n), *scratch = take_doubles(n), *y = take_doubles(n), q;
         for (int turn = 0; turn < 9; turn++) {
             const cf_row x = take_row(n, turn % 3);
-            const double same = x.i32   ? k->diagonal_quad32(x.nnz, x.i32, x.value, a)
-                                : x.i64 ? k->diagonal_quad64(x.nnz, x.i64, x.value, a)
-                                        : k->diagonal_quad(n, a, x.value);
+            const double same = k->diagonal_quad(&x, a);
             CHECK_INT(cf_diag_update(&m, k, &x, 0.7, scratch, &q), CF_OK);
             CHECK_BITS(&q, &same, 1);
-            if (x.i32)
-                k->diagonal_update32(x.nnz, x.i32, x.value, 0.7, a);
-            else if (x.i64)
-                k->diagonal_update64(x.nnz, x.i64, x.value, 0.7, a);
-            else
-                k->diagonal_update(n, a, x.value, 0.7);
+            k->diagonal_update(&x, 0.7, a);
             CHECK_BITS(m.a, a, n);
             cf_diag_solve(&m, k, &x, y, scratch);
             for (ptrdiff_t e = 0; e < x.nnz; e++)

@@ -19,13 +19,14 @@ TEST_TABLES(dense_rows)
         wide exact = 0.0L;
         for (ptrdiff_t i = 0; i < n; i++)
             exact += (wide)x[i] * x[i] / a[i];
-        const double q = k->diagonal_quad(n, a, x);
+        const cf_row row = {n, n, x, NULL, NULL};
+        const double q = k->diagonal_quad(&row, a);
         CHECK_CLOSE(q, exact, sum_error(n, (double)exact));
         k->diagonal_solve(n, a, x, y);
         for (ptrdiff_t i = 0; i < n; i++)
             CHECK_CLOSE(y[i], x[i] / a[i], 0.0);
         const double *before = TAKE_COPY(a, n);
-        k->diagonal_update(n, a, x, c);
+        k->diagonal_update(&row, c, a);
         for (ptrdiff_t i = 0; i < n; i++) {
             CHECK_CLOSE(a[i], (wide)before[i] + (wide)c * x[i] * x[i], 2 * DBL_EPSILON * a[i]);
             CHECK(a[i] >= before[i]);
@@ -46,9 +47,10 @@ TEST_TABLES(every_entry_counts_once)
             a[i] = 1.0 / (double)(i + 1);
             x[i] = 0.0;
         }
+        const cf_row row = {n, n, x, NULL, NULL};
         for (ptrdiff_t i = 0; i < n; i++) {
             x[i] = 2.0;
-            CHECK_CLOSE(k->diagonal_quad(n, a, x), 4.0 / a[i], 1e-12);
+            CHECK_CLOSE(k->diagonal_quad(&row, a), 4.0 / a[i], 1e-12);
             x[i] = 0.0;
         }
         release();
@@ -70,12 +72,14 @@ TEST_TABLES(sparse_rows)
             i32[e] = (int32_t)i64[e];
             dense[i64[e]] = value[e];
         }
-        const double q = k->diagonal_quad32(nnz, i32, value, a);
-        CHECK_CLOSE(q, k->diagonal_quad(n, a, dense), 2 * sum_error(n, q));
-        CHECK_CLOSE(k->diagonal_quad64(nnz, i64, value, a), q, 0.0);
-        k->diagonal_update(n, naive, dense, c);
-        k->diagonal_update32(nnz, i32, value, c, a);
-        k->diagonal_update64(nnz, i64, value, c, other);
+        const cf_row whole = {n, n, dense, NULL, NULL}, narrow = {n, nnz, value, i32, NULL};
+        const cf_row wide_places = {n, nnz, value, NULL, i64};
+        const double q = k->diagonal_quad(&narrow, a);
+        CHECK_CLOSE(q, k->diagonal_quad(&whole, a), 2 * sum_error(n, q));
+        CHECK_CLOSE(k->diagonal_quad(&wide_places, a), q, 0.0);
+        k->diagonal_update(&whole, c, naive);
+        k->diagonal_update(&narrow, c, a);
+        k->diagonal_update(&wide_places, c, other);
         CHECK_BITS(a, naive, n);
         CHECK_BITS(other, naive, n);
         AGREE(k, &q, 1);

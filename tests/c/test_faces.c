@@ -2,7 +2,7 @@
  * optimum for larger ones, bad guesses, and the path. */
 #include "cf_reference.h"
 
-#include "../../csrc/src/faces_face.h"
+#include "../../csrc/src/faces.c" /* its path */
 
 typedef struct setup {
     ptrdiff_t n;
@@ -247,10 +247,10 @@ TEST_TABLES(six_coordinates)
 
 TEST_TABLES(the_conditions_hold_from_any_guess)
 {
-    static const ptrdiff_t sizes[] = {7, 8, 9, 16, 30, 63, 64, 65, 100};
+    static const ptrdiff_t orders[] = {7, 8, 9, 16, 30, 63, 64, 65, 100};
     for (int kind = 0; kind < KINDS; kind++)
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes - (check_quick() ? 4 : 0); i++) {
-            const ptrdiff_t n = sizes[i];
+        for (size_t i = 0; i < sizeof orders / sizeof *orders - (check_quick() ? 4 : 0); i++) {
+            const ptrdiff_t n = orders[i];
             setup p = take_setup((cf_faces_kind)kind, n, 7, 1);
             CONTEXT("%s kind=%d n=%td", k->isa, kind, n);
             guess(k, &p);
@@ -332,11 +332,11 @@ static void follow(const cf_table *k, cf_faces_kind kind, ptrdiff_t n)
     p.set.total *= 0.05; /* so that z is outside */
     face f;
     ptrdiff_t steps = -1;
-    face_init(&f, k, &p.t, &p.set, p.z, take_line(cf_faces_scratch(n)));
+    face_init(&f, k, &p.t, NULL, &p.set, p.z, take_line(cf_faces_scratch(n)));
     signed char *state = take_bytes((size_t)n, 0, 0);
     CHECK_INT(face_follow_path(&f, state, &steps), CF_OK);
     CHECK(steps >= 0 && steps <= 40 * n + 100);
-    CHECK_INT(face_take(&f, state), CF_OK);
+    CHECK_INT(face_factor(&f, state), CF_OK);
     CHECK_INT(face_solve(&f, state), CF_OK);
     guess(k, &p);
     CHECK_INT(project(k, &p), CF_OK);
@@ -348,12 +348,12 @@ static void follow(const cf_table *k, cf_faces_kind kind, ptrdiff_t n)
 
 TEST_TABLES(the_path_ends_on_the_same_face)
 {
-    static const ptrdiff_t sizes[] = {1, 2, 3, 8, 9, 20, 41};
+    static const ptrdiff_t orders[] = {1, 2, 3, 8, 9, 20, 41};
     for (int kind = 0; kind < KINDS; kind++)
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes - (check_quick() ? 1 : 0); i++)
+        for (size_t i = 0; i < sizeof orders / sizeof *orders - (check_quick() ? 1 : 0); i++)
             for (int turn = 0; turn < (kind == CF_SIMPLEX ? check_count(4, 1) : 1); turn++) {
-                CONTEXT("%s kind=%d n=%td turn=%d", k->isa, kind, sizes[i], turn);
-                follow(k, (cf_faces_kind)kind, sizes[i]);
+                CONTEXT("%s kind=%d n=%td turn=%d", k->isa, kind, orders[i], turn);
+                follow(k, (cf_faces_kind)kind, orders[i]);
                 release();
             }
 }

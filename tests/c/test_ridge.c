@@ -38,7 +38,7 @@ TEST_TABLES(sums_have_the_bits_of_the_dense_kernels)
             take_forms(n, 0.37 * share, form);
             const double *x = form[0].value, *y = take_normal(n), *a = take_positive(n);
             const double expected[3] = {k->dot(n, x, y), k->dot(n, x, x),
-                                        k->diagonal_quad(n, a, x)};
+                                        k->diagonal_quad(&form[0], a)};
             for (int r = 0; r < 3; r++) {
                 const double got[3] = {k->ridge_dot(&form[r], y), k->ridge_square(&form[r]),
                                        k->ridge_quad(&form[r], a)};

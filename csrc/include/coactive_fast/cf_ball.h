@@ -9,12 +9,9 @@
  * Cost: k products (n^2/2 fma... see symv) and 2 k^2 n fma; k = 5 ... 30 in online runs.
  * Error: about 1e-16 (1 + lam ||B||) relative, tolerance 1e-13 of the residual.
  */
-#ifndef CF_BALL_H
-#define CF_BALL_H
+#pragma once
 #include "cf_table.h"
 
-/* Products before the fallback. */
-ptrdiff_t cf_ball_steps(ptrdiff_t n);
 /* Doubles of scratch; `fallback` 0: without the fallback's n^2. */
 ptrdiff_t cf_ball_scratch(ptrdiff_t n, int fallback);
 
@@ -38,5 +35,3 @@ int cf_ball_project(const cf_table *k, const cf_triangle *b, const double *z, do
 int cf_ball_project_less(const cf_table *k, const cf_triangle *b, ptrdiff_t m, const double *terms,
                          const double *z, double radius, double *w, double *lam, double *scratch,
                          double *fallback_scratch, cf_ball_report *report);
-
-#endif

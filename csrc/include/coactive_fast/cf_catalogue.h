@@ -9,8 +9,7 @@
  * Rows of float64 or float32, `stride` values apart; products in float64 with the bits of `dot`
  * (float32 rows: of the row as float64), eight rows abreast. Nothing is allocated.
  */
-#ifndef CF_CATALOGUE_H
-#define CF_CATALOGUE_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,5 +67,3 @@ typedef struct cf_look {
     K(uint64_t, catalogue_look_f32, (const cf_look *how, const float *x, ptrdiff_t stride,       \
                                      uint64_t which, double size, float *m, float *r,            \
                                      int32_t *slot))
-
-#endif

@@ -10,8 +10,7 @@
  * After `cholesky_forward` gave u = L^-1 k, the row (u, sqrt(m_kk - u.u)) is the append; a solve
  * that was made before it goes on from row n - n%8. Many right sides share one read of the factor.
  */
-#ifndef CF_CHOLESKY_H
-#define CF_CHOLESKY_H
+#pragma once
 #include "cf_inverse.h"
 
 typedef struct cf_cholesky {
@@ -46,10 +45,6 @@ static inline double *cf_cholesky_at(const cf_cholesky *l, ptrdiff_t i, ptrdiff_
     /* L of the matrix m; CF_ENOTPOSITIVE leaves l undefined; l->n becomes m->n */               \
     K(int, cholesky_factor, (const cf_triangle *m, cf_cholesky *l))                              \
     /* the lower triangle of (L L^T)^-1; scratch has 8 cf_pad(n) doubles */                      \
-    K(void, cholesky_inverse, (const cf_cholesky *l, const cf_triangle *b, double *scratch))
-
-#define CF_CHOLESKY_KERNELS_2(K)                                                                 \
+    K(void, cholesky_inverse, (const cf_cholesky *l, const cf_triangle *b, double *scratch))     \
     /* L of L L^T + x x^T; x, of cf_pad(n) doubles, is used up; scratch has 2 cf_pad(n) */       \
     K(void, cholesky_add, (cf_cholesky *l, double *x, double *scratch))
-
-#endif

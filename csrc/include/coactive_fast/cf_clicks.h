@@ -10,15 +10,14 @@
  * nothing overflows or cancels, whatever the scores are. Cost: places^2 exponentials for the pairs
  * and, where there is a pair, one a document.
  */
-#ifndef CF_CLICKS_H
-#define CF_CLICKS_H
+#pragma once
 #include <stddef.h>
 
 #define CF_CLICKS_KERNELS(K)                                                                     \
     /* key[i] = score[i] - log(-log(u[i])), 0 <= u[i] < 1; -inf where u[i] = 0; key may be u */  \
     K(void, gumbel, (ptrdiff_t n, const double *score, const double *u, double *key))
 
-struct cf_table;
+typedef struct cf_table cf_table; /* cf_table.h includes this header */
 
 /* Doubles of scratch that cf_click_preferences needs for n documents. */
 static inline ptrdiff_t cf_click_scratch(ptrdiff_t n) { return 7 * n + 8; }
@@ -29,8 +28,6 @@ static inline ptrdiff_t cf_click_scratch(ptrdiff_t n) { return 7 * n + 8; }
  * document and each that was not clicked above the last click, or next below it. n documents, of
  * which the first k places were drawn; ranking holds max(m, min(k, n)) places, of which m were
  * shown; clicked[p] for p < m is 1 or 0; finite scores. weight: m doubles. */
-ptrdiff_t cf_click_preferences(const struct cf_table *table, ptrdiff_t n, ptrdiff_t k,
+ptrdiff_t cf_click_preferences(const cf_table *table, ptrdiff_t n, ptrdiff_t k,
                                const double *score, const ptrdiff_t *ranking, ptrdiff_t m,
                                const ptrdiff_t *clicked, double *weight, double *scratch);
-
-#endif

@@ -1,14 +1,12 @@
-/* Vectors: dot products and sums of dense and sparse rows, in fixed lanes.
+/* Vectors: dot products, sums and steps of dense rows, in fixed lanes.
  *
  * A dense dot product runs in 4 x 8 lanes; the chunk of eight values number c goes to
  * accumulator c mod 4, a last incomplete chunk (filled up with zeros) to accumulator 3, and the
  * 32 partial sums are added as v_sum((a0+a1) + (a2+a3)). float32 rows are widened to float64 while they are read.
  * Cost: n fused multiply-adds, 8n (float32: 4n) bytes of x read, 8n of y.
- * A sparse product runs in 4 scalar lanes (entry e in lane e mod 4), added (0+1)+(2+3).
  * Nothing here allocates; pointers need no alignment; x and y may not overlap where y is written.
  */
-#ifndef CF_DENSE_H
-#define CF_DENSE_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,17 +17,6 @@
     K(double, dot_f32, (ptrdiff_t n, const float *x, const double *y))                           \
     /* y += a x */                                                                               \
     K(void, axpy, (ptrdiff_t n, double a, const double *x, double *y))                           \
-    K(void, axpy_f32, (ptrdiff_t n, double a, const float *x, double *y))                        \
-    /* sum of value[e] * y[index[e]]; the indices are the caller's word */                       \
-    K(double, dot_sparse32, (ptrdiff_t nnz, const int32_t *index, const double *value,           \
-                             const double *y))                                                   \
-    K(double, dot_sparse64, (ptrdiff_t nnz, const int64_t *index, const double *value,           \
-                             const double *y))                                                   \
-    /* y[index[e]] += a value[e], in order, so that a repeated index adds up */                  \
-    K(void, axpy_sparse32, (ptrdiff_t nnz, double a, const int32_t *index, const double *value,  \
-                            double *y))                                                          \
-    K(void, axpy_sparse64, (ptrdiff_t nnz, double a, const int64_t *index, const double *value,  \
-                            double *y))                                                          \
     /* the largest of every 64 numbers in turn, ceil(n / 64) of them; no y is NaN */             \
     K(void, peaks, (ptrdiff_t n, const double *y, double *peak))                                 \
     /* y += plus - minus in whole numbers, which must not overflow, and the peaks of y. Memory of \
@@ -51,5 +38,3 @@
     /* 1 if no value is NaN or infinite */                                                       \
     K(int, all_finite, (ptrdiff_t n, const double *x))                                           \
     K(int, all_finite_f32, (ptrdiff_t n, const float *x))
-
-#endif

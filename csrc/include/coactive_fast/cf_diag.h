@@ -11,8 +11,7 @@
  * Rows are cf_row: dense O(n), sparse O(nnz), one division an entry (with marks two). Nothing is
  * allocated; scratch has nnz doubles. What is refused changes nothing.
  */
-#ifndef CF_DIAG_H
-#define CF_DIAG_H
+#pragma once
 #include "cf_table.h"
 
 #define CF_DIAG_MARGIN 1e-6 /* of 1 + c x_i^2 / a_i, below which no downdate is made */
@@ -40,5 +39,3 @@ void cf_diag_mark(cf_diag *self, double *mark);
 void cf_diag_forget(cf_diag *self, double f);
 /* All entries as they are now: n doubles. */
 void cf_diag_entries(const cf_diag *self, double *out);
-
-#endif

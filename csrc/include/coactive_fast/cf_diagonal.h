@@ -5,22 +5,11 @@
  * (sparse: one cache line a value at the worst). Nothing is allocated, and nothing is checked: that
  * a_i + c x_i^2 stays finite is for the caller to see.
  */
-#ifndef CF_DIAGONAL_H
-#define CF_DIAGONAL_H
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
+#include "cf_row.h"
 
 #define CF_DIAGONAL_KERNELS(K)                                                                   \
-    K(double, diagonal_quad, (ptrdiff_t n, const double *a, const double *x))                    \
-    K(void, diagonal_update, (ptrdiff_t n, double *a, const double *x, double c))                \
-    K(void, diagonal_solve, (ptrdiff_t n, const double *a, const double *x, double *y))          \
-    K(double, diagonal_quad32, (ptrdiff_t nnz, const int32_t *index, const double *value,        \
-                                const double *a))                                                \
-    K(double, diagonal_quad64, (ptrdiff_t nnz, const int64_t *index, const double *value,        \
-                                const double *a))                                                \
-    K(void, diagonal_update32, (ptrdiff_t nnz, const int32_t *index, const double *value,        \
-                                double c, double *a))                                            \
-    K(void, diagonal_update64, (ptrdiff_t nnz, const int64_t *index, const double *value,        \
-                                double c, double *a))
-
-#endif
+    K(double, diagonal_quad, (const cf_row *x, const double *a))                                 \
+    K(void, diagonal_update, (const cf_row *x, double c, double *a))                             \
+    /* y = x / a, entry by entry */                                                              \
+    K(void, diagonal_solve, (ptrdiff_t n, const double *a, const double *x, double *y))

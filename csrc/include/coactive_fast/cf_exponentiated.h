@@ -6,12 +6,9 @@
  * out first, so nothing overflows. sinh near zero by its series: small weights keep their digits.
  * Cost: two exp a value when signed, one when not; 16n bytes.
  */
-#ifndef CF_EXPONENTIATED_H
-#define CF_EXPONENTIATED_H
+#pragma once
 #include <stddef.h>
 
 #define CF_EXPONENTIATED_KERNELS(K)                                                              \
     /* w from theta, n >= 1; w may be theta */                                                   \
     K(void, exponentiated_weights, (ptrdiff_t n, const double *theta, int is_signed, double *w))
-
-#endif

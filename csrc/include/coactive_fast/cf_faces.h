@@ -15,8 +15,7 @@
  * |mu_j| sqrt(B_jj)). What is outside by that much is put back, so that the point is in the set.
  * Cost of a face: |S|^3/6 + n^2 fma; 2 ... 5 faces warm.
  */
-#ifndef CF_FACES_H
-#define CF_FACES_H
+#pragma once
 #include "cf_table.h"
 
 typedef enum cf_faces_kind { CF_SIMPLEX, CF_BOX, CF_L1 } cf_faces_kind;
@@ -53,5 +52,3 @@ int cf_faces_project(const cf_table *k, const cf_triangle *b, const cf_faces *se
 int cf_faces_project_less(const cf_table *k, const cf_triangle *b, const double *term,
                           const cf_faces *set, const double *z, double *w, signed char *state,
                           double *scratch, cf_faces_report *report);
-
-#endif

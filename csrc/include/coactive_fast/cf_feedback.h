@@ -8,8 +8,7 @@
  * Arrays belong to the caller; nothing is allocated. Cost: O(n) a document that enters, without
  * branches that depend on the scores.
  */
-#ifndef CF_FEEDBACK_H
-#define CF_FEEDBACK_H
+#pragma once
 #include "cf_table.h"
 
 /* sum over the first k places of discount[i] * value[ranking[i]], in the order of the places */
@@ -30,5 +29,3 @@ ptrdiff_t cf_feedback_alpha(const cf_table *table, ptrdiff_t n, ptrdiff_t k,
  * min(max(depth, k), n) places; k <= n. */
 void cf_feedback_depth(ptrdiff_t n, ptrdiff_t k, ptrdiff_t depth, const double *label,
                        const ptrdiff_t *presented, ptrdiff_t *better);
-
-#endif

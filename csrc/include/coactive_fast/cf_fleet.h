@@ -29,8 +29,7 @@
  * Such slots are listed in `retired`, as entries with the epoch for a tag, until the next flush;
  * then they are free. Records of the present epoch are changed in place.
  */
-#ifndef CF_FLEET_H
-#define CF_FLEET_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -170,5 +169,3 @@ int64_t cf_fleet_fill(const cf_fleet *self, uint64_t *index, uint64_t entries, i
 /* Counts and free slots anew, from the index and the list of what is retired. 0 where these do not
  * fit the records; then nothing was changed. `named` has a bit a slot, all zero. */
 int cf_fleet_recount(const cf_fleet *self, uint8_t *named);
-
-#endif

@@ -18,8 +18,7 @@
  * product: 3 fma an element), 1/16 pass over A. Probes and renewals: O(n^2) an update, amortised.
  * Memory: cf_full_size(n) doubles = two and a half triangles in panels and 18 rows.
  */
-#ifndef CF_FULL_H
-#define CF_FULL_H
+#pragma once
 #include <stdint.h>
 
 #include "cf_table.h"
@@ -144,5 +143,3 @@ void cf_full_inverse(const cf_full *self, const cf_table *k, double *scratch, do
 void cf_full_matrix(const cf_full *self, const cf_table *k, double *scratch, double *out);
 /* ||A B v - v|| / sqrt(n) for a fixed v of signs drawn from `seed`. Reads only. */
 double cf_full_residual(const cf_full *self, const cf_table *k, uint64_t seed, double *scratch);
-
-#endif

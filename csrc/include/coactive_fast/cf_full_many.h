@@ -1,8 +1,7 @@
 /* Many rows against a full metric: one reading of the stored triangle for CF_ABREAST of them,
  * each with the bits of cf_full_quad and cf_full_solve. Costs: cf_many.h.
  */
-#ifndef CF_FULL_MANY_H
-#define CF_FULL_MANY_H
+#pragma once
 #include "cf_full.h"
 
 /* Rows of n doubles or (wide NULL) floats, `stride` of them apart; owned by the caller. */
@@ -44,5 +43,3 @@ typedef struct cf_full_factor {
  * CF_BLOCK of them, and n^2 / 2. As cf_full_sample otherwise; scratch is 3 cf_pad(n) doubles. */
 int cf_full_draw(const cf_full *self, const cf_table *k, cf_full_factor *kept, double scale,
                  double *z, double *scratch);
-
-#endif

@@ -8,8 +8,7 @@
  * of_dots: the same from dot products that are there already (sparse rows); the distance is then
  * what three products leave, and below zero it is zero.
  */
-#ifndef CF_GRAM_H
-#define CF_GRAM_H
+#pragma once
 #include <stddef.h>
 
 #define CF_GRAM_KERNELS(K)                                                                       \
@@ -21,5 +20,3 @@
     K(void, rbf_of_dots, (ptrdiff_t n, const double *square, double own, double gamma,           \
                           double *out))                                                          \
     K(void, poly_of_dots, (ptrdiff_t n, double gamma, double coef0, double degree, double *out))
-
-#endif

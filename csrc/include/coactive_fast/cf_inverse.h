@@ -15,8 +15,7 @@
  * rank_one_symv both in one pass: 3 fma, one read and write; rank_block 1 fma a row and element.
  * Vectors w and v have cf_pad(n) doubles, w zero beyond n; x has n. Nothing is allocated.
  */
-#ifndef CF_INVERSE_H
-#define CF_INVERSE_H
+#pragma once
 #include <stddef.h>
 
 typedef struct cf_triangle {
@@ -65,5 +64,3 @@ static inline double *cf_triangle_row(const cf_triangle *t, ptrdiff_t i)
        or q is not finite) and CF_ENOTPOSITIVE (q <= 0) leave B untouched. */                    \
     K(int, inverse_update, (const cf_triangle *b, const double *x, double c, int both,           \
                             double *scratch, double *q))
-
-#endif

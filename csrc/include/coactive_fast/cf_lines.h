@@ -10,8 +10,7 @@
  * Kernels that answer a status look at all they are about to write first: CF_ENONFINITE (a weight
  * or count would leave the range) and CF_EVALUE (no variance would be left) change nothing.
  */
-#ifndef CF_LINES_H
-#define CF_LINES_H
+#pragma once
 #include "cf_row.h"
 
 typedef struct cf_lines {
@@ -63,5 +62,3 @@ typedef struct cf_change {
        m is then as it was. */                                                                   \
     K(int, project_labels, (ptrdiff_t k, double *m, const double *q, double alpha, double *c,    \
                             double *scratch))
-
-#endif

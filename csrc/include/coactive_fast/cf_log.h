@@ -15,8 +15,7 @@
  * On an error `line`, `bad_line`, `bad` and `field` say where; what the arrays then hold is of no
  * use.
  */
-#ifndef CF_LOG_H
-#define CF_LOG_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -121,5 +120,3 @@ uint64_t cf_log_hash(const char *bytes, ptrdiff_t length, uint64_t seed);
  * its key's hash; else key and word as one. */
 void cf_log_columns(const cf_log_names *self, ptrdiff_t begin, int bits, int chain,
                     int64_t *column);
-
-#endif

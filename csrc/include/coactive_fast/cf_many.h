@@ -13,8 +13,7 @@
  * Cost of m = CF_ABREAST rows: quad (m + 1) n^2 / 2 fma and one reading of the triangle, symv m n^2
  * and two.
  */
-#ifndef CF_MANY_H
-#define CF_MANY_H
+#pragma once
 #include "cf_inverse.h"
 
 #define CF_ABREAST 8
@@ -42,5 +41,3 @@
     K(void, ud_solve_rows, (const cf_triangle *ut, const double *d, ptrdiff_t m,                 \
                             const double *x, ptrdiff_t stride, double *f, double *v,             \
                             ptrdiff_t apart))
-
-#endif

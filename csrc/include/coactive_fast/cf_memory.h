@@ -4,8 +4,7 @@
  * cf_*_size functions of their subject. The hooks exist so that tests can make the n-th
  * allocation fail; they are not meant to change while other threads allocate.
  */
-#ifndef CF_MEMORY_H
-#define CF_MEMORY_H
+#pragma once
 #include <stddef.h>
 
 #define CF_LINE 64
@@ -20,5 +19,3 @@ void cf_set_allocator(void *(*take)(size_t), void (*give)(void *));
 
 /* n rounded up to a multiple of 8 doubles, one line. */
 static inline ptrdiff_t cf_pad(ptrdiff_t n) { return (n + 7) & ~(ptrdiff_t)7; }
-
-#endif

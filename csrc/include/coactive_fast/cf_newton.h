@@ -7,8 +7,7 @@
  * Cost: one fused pass of the triangle; where the projection is active 5 ... 30 readings more, and
  * in the robust form n^3 / 6 to multiply the new inverse out.
  */
-#ifndef CF_NEWTON_H
-#define CF_NEWTON_H
+#pragma once
 #include "cf_ball.h"
 #include "cf_full.h"
 
@@ -33,5 +32,3 @@ int cf_newton_ball(cf_full *self, const cf_table *k, const cf_newton *step, cons
  * has to be for this update, to which self is converted. 0: it is fast, and nothing is written. */
 int cf_newton_inverse(cf_full *self, const cf_table *k, const double *x, double c,
                       double *scratch);
-
-#endif

@@ -5,8 +5,7 @@
  * v have d vectors. Memory begins on a CF_LINE. Cost: read d^2 + 2d vector fma, 32 d (d+1) bytes
  * read; update d^2 / 2, as many read and written.
  */
-#ifndef CF_OCTET_H
-#define CF_OCTET_H
+#pragma once
 #include <stddef.h>
 
 #define CF_OCTET_KERNELS(K)                                                                      \
@@ -18,5 +17,3 @@
     /* the class of one lane: B -= (root v)(root v)^T; t is scratch of 8 d doubles on a line */  \
     K(void, octet_update, (ptrdiff_t d, const double *v, int lane, double root, double *b,       \
                             double *t))
-
-#endif

@@ -9,8 +9,7 @@
  *   D_j <- D_j a_{j-1}/a_j, U_ij <- U_ij - K_i f_j/a_{j-1}, K_i <- K_i + g_j U_ij(before).
  * Cost: look one fma an element, update two and two divisions a column.
  */
-#ifndef CF_PACKED_H
-#define CF_PACKED_H
+#pragma once
 #include <stddef.h>
 
 /* Doubles of U. */
@@ -25,5 +24,3 @@ static inline ptrdiff_t cf_packed_size(ptrdiff_t n) { return n * (n - 1) / 2; }
                               double *k))                                                        \
     /* v = U s; s has cf_pad(n) doubles, zero beyond n, and is not v */                          \
     K(void, packed_product, (ptrdiff_t n, const double *u, const double *s, double *v))
-
-#endif

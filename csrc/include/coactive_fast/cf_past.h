@@ -18,8 +18,7 @@
  *
  * Everything belongs to the caller; scratch is that of cf_full (cf_full_scratch(n) doubles).
  */
-#ifndef CF_PAST_H
-#define CF_PAST_H
+#pragma once
 #include "cf_full.h"
 
 /* Invariants: all > 0 and finite, share <= 1. Where not `lowered`, the ridge of the cf_full is
@@ -36,8 +35,6 @@ typedef struct cf_past {
 void cf_past_init(cf_past *self, double ridge);
 /* m for 0 < f <= 1. */
 int64_t cf_past_period(const cf_table *k, ptrdiff_t n, double f);
-/* Whether the next forget(f) makes the inverse anew. */
-int cf_past_renews(const cf_past *self, const cf_table *k, ptrdiff_t n, double f);
 
 /* The two that forget, 0 < f <= 1; *added as above. CF_ENOTPOSITIVE, CF_ENONFINITE: A has become
  * too ill for its inverse, or too large; A, its inverse and the past are as before. */
@@ -57,5 +54,3 @@ int cf_past_update(cf_past *self, cf_full *full, const cf_table *k, const double
 int cf_past_place(cf_past *self, cf_full *full, const cf_table *k, const double *a, ptrdiff_t ld,
                   double ridge, double *scratch);
 double cf_past_logdet(const cf_past *self, const cf_full *full, const cf_table *k);
-
-#endif

@@ -7,8 +7,7 @@
  * Sums: row by row in the order of the query's features, so that the bits are those of the plain
  * sum over the features that both have.
  */
-#ifndef CF_POSTINGS_H
-#define CF_POSTINGS_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,5 +47,3 @@ void cf_postings_drop(cf_postings *self, ptrdiff_t nnz, const int64_t *index);
        have no list yet count nothing */                                                         \
     K(void, postings_dots, (const cf_postings *p, int64_t from, ptrdiff_t nnz,                   \
                             const int64_t *index, const double *value, double *out))
-
-#endif

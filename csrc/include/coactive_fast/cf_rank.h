@@ -5,8 +5,7 @@
  * for 4 KB ahead, since a query comes from DRAM once. Cost: the rows read once.
  * features += a * sum over the first k places of x_{y_i} / log2(i + 1), i = 1 ... k.
  */
-#ifndef CF_RANK_H
-#define CF_RANK_H
+#pragma once
 #include <stddef.h>
 
 #define CF_RANK_KERNELS(K)                                                                       \
@@ -53,5 +52,3 @@
                                      const ptrdiff_t *minus, const double *weight,               \
                                      const double *w, double rate, const double *mean,           \
                                      double *w_new, double *mean_new))
-
-#endif

@@ -5,8 +5,7 @@
  * Projections: Euclidean here, in the norm of A by cf_ball.h and cf_faces.h.
  * Cost of a Euclidean projection: O(n).
  */
-#ifndef CF_REGION_H
-#define CF_REGION_H
+#pragma once
 #include "cf_full.h"
 
 typedef enum cf_region_kind {
@@ -45,5 +44,3 @@ int cf_region_project(const cf_region *set, const cf_table *k, const double *z, 
 int cf_region_newton(const cf_region *set, cf_full *self, const cf_table *k, double gain,
                      const double *x, const double *w, double *w_new, double *lam,
                      signed char *face, double *scratch);
-
-#endif

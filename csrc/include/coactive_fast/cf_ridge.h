@@ -5,8 +5,7 @@
  * Cost: dense 24n bytes and one division a value; sparse at the worst two lines a value.
  * Nothing is written where a result would not be finite.
  */
-#ifndef CF_RIDGE_H
-#define CF_RIDGE_H
+#pragma once
 #include <stddef.h>
 
 #include "cf_row.h"
@@ -29,10 +28,8 @@
     K(void, ridge_shrink, (ptrdiff_t n, const double *a, const double *z, double lam, double *w, \
                            double *square, double *slope))
 
-struct cf_table; /* cf_table.h includes this header */
+typedef struct cf_table cf_table; /* cf_table.h includes this header */
 /* P2 in the norm of diag(a): w nearest to z in the ball of this radius; ||z|| <= radius: z bit for
  * bit. O(n) a Newton step, some 5 ... 15 of them. w may be z. CF_ENONFINITE leaves w as it was. */
-int cf_ridge_ball(const struct cf_table *k, ptrdiff_t n, const double *a, const double *z,
+int cf_ridge_ball(const cf_table *k, ptrdiff_t n, const double *a, const double *z,
                   double radius, double *w);
-
-#endif

@@ -5,8 +5,7 @@
  * Invariants: bit p % 64 of word[p / 64] is set exactly where p is there, and none beyond n;
  * run[r] counts the places there in words 8 r ... 8 r + 7; `left` all of them. Both arrays are
  * the caller's memory. */
-#ifndef CF_ROLL_H
-#define CF_ROLL_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ ptrdiff_t cf_roll_below(const cf_roll *self, ptrdiff_t p);
 
 /* The place that has m others below it, 0 <= m < left. */
 ptrdiff_t cf_roll_find(const cf_roll *self, ptrdiff_t m);
-
-#endif

@@ -5,8 +5,7 @@
  * that is 0 changes no sum. Nothing here allocates; the arrays are the caller's.
  * Cost of the looks: one pass, 8n bytes of values, 4 or 8 of places.
  */
-#ifndef CF_ROW_H
-#define CF_ROW_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ typedef struct cf_row {
     K(int, row_places64, (ptrdiff_t nnz, const int64_t *place, ptrdiff_t n))                     \
     /* y = x / ||x|| for x != 0 of any size; y may be x. Entries that are 0 change no bit. */    \
     K(void, row_unit, (ptrdiff_t nnz, const double *x, double *y))
-
-#endif

@@ -13,8 +13,7 @@
  * large z can hide all others in the sums.
  * Cost: 16n bytes read twice, 8n written: two passes over n in the usual case.
  */
-#ifndef CF_SCORES_H
-#define CF_SCORES_H
+#pragma once
 #include <stddef.h>
 
 #define CF_SCORES_SMALL 64
@@ -31,5 +30,3 @@ static inline ptrdiff_t cf_scores_scratch(ptrdiff_t n)
        infinity, or the root overflows; CF_ENOTPOSITIVE: some q <= 0; v is then undefined */      \
     K(int, project_scores, (ptrdiff_t n, const double *z, const double *q, double s, double *v,  \
                             double *lam, double *scratch))
-
-#endif

@@ -5,8 +5,7 @@
  * left its state and every in-place argument as it found them (a guess that is passed in and out,
  * like the ball's lam, is no such argument).
  */
-#ifndef CF_STATUS_H
-#define CF_STATUS_H
+#pragma once
 
 /* X(name, value, Python exception, message) */
 #define CF_STATUS_LIST(X)                                                                        \
@@ -45,5 +44,3 @@ typedef enum cf_status { CF_STATUS_LIST(CF_STATUS_ENUM) } cf_status;
 const char *cf_status_message(int status);
 /* The name of the Python exception of a status; never NULL. */
 const char *cf_status_exception(int status);
-
-#endif

@@ -4,19 +4,18 @@
  * pointer for each, in the order of the lists. The variants differ in speed only: all that have
  * FMA give the same bits.
  *
- * Compiled code of others calls by place. So kernels are only ever added BEHIND all others; none is
- * taken out, moved or given other arguments, nor is a struct that they take changed. A list that
- * has been released is closed. To add kernels:
+ * Compiled code of others calls by place. So, from ABI 3 on, kernels are only ever added BEHIND all
+ * others; none is taken out, moved or given other arguments, nor is a struct that they take changed.
+ * A list that has been released is closed. To add kernels:
  *   - in the subject's header put them into a new list, below what stands there: for cf_dense.h
  *     #define CF_DENSE_KERNELS_2(K) ...; a new subject begins with CF_NAME_KERNELS(K);
  *   - below, make that list the last line of CF_KERNELS;
  *   - python tests/test_package_table.py > tests/table_entries.txt, which must only add lines.
  * Cython's declarations follow by themselves (csrc/table_pxd.py). Functions of the library go to the
  * end of its one list (cf_library.h). Only where nothing else helps is CF_ABI raised, which makes
- * every user rebuild; the lists may then be put in order.
+ * every user rebuild; the lists may then be put in order, and what nobody calls is taken out.
  */
-#ifndef CF_TABLE_H
-#define CF_TABLE_H
+#pragma once
 #include "cf_catalogue.h"
 #include "cf_cholesky.h"
 #include "cf_clicks.h"
@@ -41,7 +40,7 @@
 #include "cf_ud.h"
 
 /* The number of what both tables and the structs they take look like. */
-#define CF_ABI 2
+#define CF_ABI 3
 
 #define CF_KERNELS(K)                                                                            \
     CF_DENSE_KERNELS(K)                                                                          \
@@ -50,21 +49,20 @@
     CF_RANK_KERNELS(K)                                                                           \
     CF_INVERSE_KERNELS(K)                                                                        \
     CF_UD_KERNELS(K)                                                                             \
+    CF_PACKED_KERNELS(K)                                                                         \
+    CF_MANY_KERNELS(K)                                                                           \
+    CF_OCTET_KERNELS(K)                                                                          \
     CF_CHOLESKY_KERNELS(K)                                                                       \
     CF_SCORES_KERNELS(K)                                                                         \
     CF_EXPONENTIATED_KERNELS(K)                                                                  \
     CF_DIAGONAL_KERNELS(K)                                                                       \
+    CF_ROW_KERNELS(K)                                                                            \
+    CF_RIDGE_KERNELS(K)                                                                          \
+    CF_LINES_KERNELS(K)                                                                          \
     CF_GRAM_KERNELS(K)                                                                           \
     CF_POSTINGS_KERNELS(K)                                                                       \
-    CF_RIDGE_KERNELS(K)                                                                          \
-    CF_ROW_KERNELS(K)                                                                            \
-    CF_LINES_KERNELS(K)                                                                          \
-    CF_OCTET_KERNELS(K)                                                                          \
-    CF_MANY_KERNELS(K)                                                                           \
     CF_CLICKS_KERNELS(K)                                                                         \
-    CF_CHOLESKY_KERNELS_2(K)                                                                     \
-    CF_CATALOGUE_KERNELS(K)                                                                      \
-    CF_PACKED_KERNELS(K)
+    CF_CATALOGUE_KERNELS(K)
 
 #define CF_FIELD(type, name, arguments) type(*name) arguments;
 typedef struct cf_table {
@@ -82,5 +80,3 @@ const cf_table *cf_table_for(const char *isa);
 
 /* The names built in, best first, NULL at the end (whether or not this CPU can run them). */
 const char *const *cf_table_names(void);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * On an error `line`, `bad_line` and `bad` say where; what the arrays then hold is of no use.
  */
-#ifndef CF_TEXT_H
-#define CF_TEXT_H
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,5 +67,3 @@ void cf_text_scatter_f32(const cf_text *self, ptrdiff_t stride, float *rows);
 /* Rows of `from` bytes, one behind the other, become rows of `to` bytes in place: what a longer
  * row gains is zero, what a shorter one loses are its first `skip` bytes, and its end. */
 void cf_text_restride(ptrdiff_t rows, ptrdiff_t from, ptrdiff_t to, ptrdiff_t skip, char *data);
-
-#endif

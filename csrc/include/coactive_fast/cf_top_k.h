@@ -6,8 +6,7 @@
  * O(n + k log k). -inf and inf are scores like others; NaN is CF_ENAN and out is then undefined.
  * Cost: 8n (float32: 4n) bytes read, one compare a chunk of eight.
  */
-#ifndef CF_TOP_K_H
-#define CF_TOP_K_H
+#pragma once
 #include <stddef.h>
 
 #define CF_TOP_K_SMALL 16
@@ -31,5 +30,3 @@ static inline ptrdiff_t cf_top_k_scratch(ptrdiff_t n, ptrdiff_t k)
                    cf_candidate *scratch))                                                       \
     K(int, top_k_f32, (ptrdiff_t n, const float *scores, ptrdiff_t k, ptrdiff_t *out,            \
                        cf_candidate *scratch))
-
-#endif

@@ -8,8 +8,7 @@
  *   D_j <- D_j a_{j-1}/a_j, U_ij <- U_ij - K_i f_j/a_{j-1}, K_i <- K_i + g_j U_ij(before).
  * Cost: 3 fma an element, one read and write of the triangle. q = sum f_j g_j.
  */
-#ifndef CF_UD_H
-#define CF_UD_H
+#pragma once
 #include "cf_inverse.h"
 
 #define CF_UD_KERNELS(K)                                                                         \
@@ -21,5 +20,3 @@
     /* v = B x; f as in ud_quad; v has cf_pad(n) doubles */                                      \
     K(void, ud_solve, (const cf_triangle *ut, const double *d, const double *x, double *f,       \
                        double *v))
-
-#endif
