@@ -1,6 +1,5 @@
 """The learners as scikit-learn estimators of their own names: its checks, and what they promise."""
 
-import doctest
 import os
 import pickle
 import subprocess
@@ -30,10 +29,7 @@ from sklearn.preprocessing import StandardScaler  # noqa: E402
 from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
 
 from coactive_fast.adapters import (  # noqa: E402
-    _pattern,
-    _sklearn_binary,
     _sklearn_multiclass,
-    _sklearn_ranker,
     _sklearn_shell,
 )
 from coactive_fast.adapters import sklearn as adapter  # noqa: E402
@@ -567,12 +563,3 @@ def test_a_query_for_each_document(call):
     model = CoactiveRanker().fit(X, y, qid=qid)
     with pytest.raises(ValueError, match="qid must have length"):
         getattr(model, call)(X, y, qid=qid[:-1])
-
-
-def test_the_examples_of_the_docstrings():
-    for module in (adapter, _sklearn_multiclass, _sklearn_binary, _sklearn_ranker, _pattern):
-        outcome = doctest.testmod(module)
-        assert not outcome.failed
-        examples = sum("Examples\n" in (kind.__doc__ or "") for kind in vars(module).values()
-                       if getattr(kind, "__module__", "") == module.__name__)
-        assert bool(outcome.attempted) == bool(examples)
