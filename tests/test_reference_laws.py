@@ -10,6 +10,7 @@ import pytest
 
 from coactive_fast import kernels, reference
 
+
 def test_every_function_has_an_example():
     for name in reference.__all__:
         thing = getattr(reference, name)
