@@ -37,13 +37,6 @@ def config():
     return 0
 
 
-def docs(page):
-    from .commands import _docs
-
-    print(_docs.listing() if page is None else _docs.page(page))
-    return 0
-
-
 def reproduce(names, scale, data, out, jobs, cluster, seed):
     from .experiments._reproduce import reproduce
 
@@ -386,8 +379,6 @@ def parser():
                   "what each kernel does on a small example, and how fast it is")
     command.add_argument(
         "--seconds", type=finite, default=0.15, help="time spent on each figure (default: 0.15)")
-    command = add(commands, "docs", docs, "the pages that came with the package; one of them")
-    command.add_argument("page", nargs="?", metavar="PAGE", help="its name in the list")
     add(commands, "config", config, "the version, the instruction sets and the build")
     return top
 
