@@ -20,8 +20,8 @@ from river import (  # noqa: E402
     preprocessing,
 )
 
-from coactive_fast.adapters._dictionaries import INTERCEPT  # noqa: E402
 from coactive_fast.adapters.river import (  # noqa: E402
+    INTERCEPT,
     AROWClassifier,
     BanditronClassifier,
     ConfiditClassifier,

@@ -9,9 +9,8 @@ import pytest
 
 import coactive_fast
 
-# What a module needs that comes with an extra, by the beginning of its name.
-NEEDS = {"adapters._river": "river", "adapters.dask": "dask", "adapters.river": "river",
-         "adapters._sklearn": "sklearn", "adapters.sklearn": "sklearn"}
+# What a module needs that comes with an extra.
+NEEDS = {f"coactive_fast.adapters.{name}": name for name in ("dask", "river", "sklearn")}
 
 
 def names():
@@ -23,9 +22,8 @@ def names():
 
 @pytest.mark.parametrize("name", names())
 def test_examples(name):
-    for beginning, needed in NEEDS.items():
-        if name.startswith(f"coactive_fast.{beginning}"):
-            pytest.importorskip(needed)
+    if name in NEEDS:
+        pytest.importorskip(NEEDS[name])
     module = importlib.import_module(name)
     outcome = doctest.testmod(module)
     assert outcome.failed == 0
