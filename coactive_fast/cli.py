@@ -2,7 +2,7 @@
 
 import argparse
 import contextlib
-import functools
+import inspect
 import math
 import os
 import subprocess
@@ -11,45 +11,62 @@ import warnings
 
 from ._config import show_config
 from ._version import __version__
-from .commands import _help
 
 __all__ = ["main"]
 
 FAILED = 1  # exit code; argparse's own is 2, that of a signal 128 and its number
 
 
-# --- commands: each returns its exit code, and imports what it needs when it is called ------------
+# --- commands: each imports what it needs when it is called; its docstring is its --help ----------
 
 
-def tour(seconds):
-    """In a process of its own, since NumPy's BLAS reads its number of threads when it is loaded."""
+def tour(options):
+    # in a process of its own, since NumPy's BLAS reads its number of threads when it is loaded
     pools = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM")
     code = (f"import sys; sys.path[:] = {sys.path!r}; "
-            f"from coactive_fast import _tour; _tour.main({seconds!r})")
+            f"from coactive_fast import _tour; _tour.main({options.seconds!r})")
     return subprocess.run(
         [sys.executable, "-I", "-c", code],
         env={**os.environ, **{f"{pool}_THREADS": "1" for pool in pools}},
     ).returncode
 
 
-def config():
+def config(options):
     show_config()
-    return 0
 
 
-def reproduce(names, scale, data, out, jobs, cluster, seed):
+def reproduce(options):
+    """Runs the papers' figures and tables and writes, for each, its curves (CSV), pictures (PNG,
+    SVG) and all of its parameters (JSON), and one page about everything, report.html.
+
+    Without --data it runs on generated data and, where they fit, on sets that scikit-learn brings
+    along (diabetes, breast cancer, digits). With --data it reads real sets: a folder with mq2008/,
+    ml-1m/, 20newsgroups/, reuters21578/, amazon_reviews/, tabular/, stocks/. A run that was
+    interrupted goes on where it stopped when the same command is given again. Results depend on
+    --scale, --data and --seed only, never on --jobs or --cluster.
+
+    examples:
+      coactive-fast reproduce
+      coactive-fast reproduce coactive-alpha onseg --jobs 2
+      coactive-fast reproduce --scale paper --data ./data --out ./paper --jobs 4
+    """
     from .experiments._reproduce import reproduce
 
     workers = None
-    if cluster is not None:
+    if options.cluster is not None:
         from .adapters.dask import Workers
 
-        workers = Workers(cluster)
-    reproduce(names, scale=scale, data=data, out=out, jobs=jobs, seed=seed, workers=workers)
-    return 0
+        workers = Workers(options.cluster)
+    reproduce(options.names, scale=options.scale, data=options.data, out=options.out,
+              jobs=options.jobs, seed=options.seed, workers=workers)
 
 
-def list_experiments(data):
+def list_experiments(options):
+    """Names every experiment with its paper, its figure or table, and its cost in seconds; then,
+    for each, the paper's own set and what stands in for it; then every set with its title, authors,
+    year, the address of its page, the files that are looked for below --data, and what reads them.
+    A file may be packed. None of the sets is part of this package: most may not be handed on.
+    """
     from .experiments import _sources, experiments
     from .experiments._folder import Sets
 
@@ -58,44 +75,174 @@ def list_experiments(data):
         quick, full = (f"{seconds:g} s" for seconds in e.cost)
         print(f"{e.name:28} {e.paper:10} {e.shows:24} {quick:>6} {full:>7}  {e.data}")
     print()
-    for line in _sources.listing(experiments().values(), None if data is None else Sets(data)):
+    sets = None if options.data is None else Sets(options.data)
+    for line in _sources.listing(experiments().values(), sets):
         print(line)
-    return 0
 
 
-def train(**options):
+def train(options):
+    """Trains a learner on a stream and prints how it does, each row being predicted before it is
+    learned from: the mean so far, the mean since the last line, rows a second, at doubling
+    intervals. The model is saved twice a minute and at the end.
+
+      ranking     pdgd, pairwise-perceptron, dueling-bandit, preference-perceptron,
+                  exponentiated-preference-perceptron, convex-preference-perceptron,
+                  second-order-preference-perceptron: LETOR text (grades and qid:), answered by a
+                  simulated user; or (not the first three) a log of clicks, a line a query:
+                  {"query": id, "features": [[...], ...], "presented": [i, ...], "clicked": [i,
+                  ...]}, documents counted from 0; without features it goes by the query's documents
+                  in --documents FILE. Counted is the regret; or, of pairs of a clicked and an
+                  unclicked document that were shown, the share that the learner has the wrong way
+                  round. --held-out FILE adds the NDCG@10 of other queries.
+      multiclass  confidit, banditron, newtron, multiclass-perceptron,
+                  multiclass-second-order-perceptron, multiclass-arow: svmlight text (label
+                  index:value ...) with whole labels or names (sport 3:0.5 ...). Counted are
+                  mistakes.
+      filtering   simple-filter, ridge-filter, probabilistic-ridge-filter, perceptron-filter:
+                  svmlight text; relevant is what has a positive label, or --relevant LABEL where
+                  rows have many (1,7,9 index:value ...). Counted are wrong decisions.
+      convex      onseg, ogdeg, ons, ogd, dikin-ftrl: svmlight text; labels -1 and 1 (or 0 and 1)
+                  mean the logistic loss, others the squared loss. Counted is the loss.
+
+    FILE may be packed (gzip, bzip2, xz), converted, or - for standard input. Ctrl-C (and SIGTERM)
+    save the model before they end; --from goes on with a saved one. --held-out FILE adds how the
+    learner does on rows that it does not learn from.
+
+    Features may have names (sport goal:2 ball); the first lines tell, or --names. Each name gets a
+    column, which the model's file keeps, or with --hash-bits B one of VW's 2^B. Text of Vowpal
+    Wabbit (label [weight] ['tag] |namespace name:value ...) is recognised by its |, or --format vw: rows
+    for multiclass learners, filters and losses, and for rankings a line a document, a blank line
+    behind each query. The model remembers names, labels and where they count from: choose, forward,
+    rank and --from go by it.
+
+    With --by KEY_COLUMN, online-ridge, linear-bandit and ridge-filter learn a model for each key,
+    all in one file (a fleet): of a table (CSV, Parquet, Arrow), of JSON objects a line, or of
+    svmlight text with --by qid. The target, reward or label stands in the column --label; the
+    others are features, or those of --columns. --from FILE goes on with such a file, in place.
+
+    With --text, multiclass learners and filters read plain text, a JSON object a line: {"text":
+    "...", "label": 3}, where a label is a number, true or false, a name, or a list of these. Words
+    are hashed to columns and weighted by TF-IDF, which counts the documents so far; how is kept in
+    the model's file, and choose, forward and --from go by it. This needs scikit-learn.
+
+    examples:
+      coactive-fast train preference-perceptron queries.txt --user alpha:0.5 --passes 3
+      coactive-fast train pdgd queries.txt --user clicks:navigational --k 10 --held-out test.txt
+      coactive-fast train confidit news.svm.gz --shuffle --set eta=0.01 --model news.cf
+      coactive-fast train ridge-filter articles.svm --relevant 36
+      coactive-fast train ridge-filter docs.jsonl --text title,body --label topics --relevant grain
+      coactive-fast train onseg abalone.svm --passes 150
+      coactive-fast train confidit spam.vw --held-out later.vw --model spam.cf
+      coactive-fast train online-ridge ratings.csv --by user --label rating --model users.fleet
+      zcat clicks.gz | coactive-fast train preference-perceptron - --model clicks.cf
+    """
     from .commands._train import train
 
-    train(argparse.Namespace(**options))
-    return 0
+    train(options)
 
 
-def answer(how, **options):
+def rank(options):
+    """Reads LETOR text, text of names or VW's, as the model was trained on, or a log of clicks
+    (only its documents count) and prints a line a query, {"query": id, "ranking": [i, ...]}: its
+    documents, counted from 0, best first, without chance.
+
+      coactive-fast rank queries.cf queries.txt --k 10
+    """
     from .commands import _answer
 
-    getattr(_answer, how)(argparse.Namespace(command=how, **options))
-    return 0
+    _answer.rank(options)
 
 
-def convert(**options):
-    from .commands._convert import convert
+def choose(options):
+    """Reads rows, as the model was trained on, and prints the guessed label of each; nothing is
+    explored. Labels in the text, none or many, count for nothing; with --score they are compared,
+    and what is printed is how many were guessed right.
 
-    convert(argparse.Namespace(**options))
-    return 0
+      coactive-fast choose news.cf news.svm.gz
+      coactive-fast choose news.cf later.svm.gz --score
+
+    A model that was trained on plain text reads plain text, a JSON object a line, and prints the
+    names of the classes, if they had any.
+    """
+    from .commands import _answer
+
+    _answer.choose(options)
 
 
-def fleet(**options):
-    from .commands._fleet import show
+def forward(options):
+    """Reads svmlight text and prints, for each row, 1 where it is forwarded or 0, and its margin.
+    Labels in the text, none or many, count for nothing.
 
-    show(argparse.Namespace(**options))
-    return 0
+      coactive-fast forward filter.cf articles.svm
+
+    A model that was trained on plain text reads plain text, a JSON object a line.
+    """
+    from .commands import _answer
+
+    _answer.forward(options)
 
 
-def logs(how, **options):
+def evaluate(options):
+    """Says what policies would have earned in the rounds of a log of decisions: the value with its
+    standard error and 95 % interval, how many rounds of the policy itself would tell as much, and
+    bounds that hold at all times at once (rewards must lie in --reward-range for them).
+
+    LOG is dsjson or cb_adf text of Vowpal Wabbit's, or a table (CSV, Parquet, Arrow) with a row an
+    action, or with --action a row a round; packed or not, or - for standard input. A POLICY is a
+    model that `replay --model` or `save` wrote, or the word uniform.
+
+    A model of `replay --model` knows its columns, and the log is read by them: features that it has
+    not are left out. Another one fits the log whose columns it learned on: those of --hash-bits are
+    always the same, those by name depend on the log.
+
+    examples:
+      coactive-fast evaluate log.json.gz --policy bandit.cf uniform --estimator snips
+      coactive-fast evaluate log.csv --action arm --policy arms.cf --reward-range 0 10 --json
+    """
     from .commands import _logs
 
-    getattr(_logs, how)(argparse.Namespace(**options))
-    return 0
+    _logs.judge(options)
+
+
+def replay(options):
+    """Lets learners live through a log of decisions (see evaluate): each chooses round by round,
+    and learns where it chose what the log did and a coin says so, by which the rounds that count
+    are those it would have met. A LEARNER is linear-bandit, arm-bandit, confidit, banditron or
+    newtron, with parameters if wanted (linear-bandit:explore=ucb,width=2), or a saved model. All
+    but the first go by the context; how many arms or classes there are tells the log.
+
+    examples:
+      coactive-fast replay log.json linear-bandit linear-bandit:explore=squarecb
+      coactive-fast replay log.json linear-bandit --set context_features=7 --model bandit.cf
+    """
+    from .commands import _logs
+
+    _logs.live(options)
+
+
+def convert(options):
+    """Puts svmlight or LETOR text into one file of arrays, which train, rank, choose and forward
+    take in the place of the text: it is mapped into memory, where text is parsed. Also a log of
+    clicks that names documents instead of repeating their features, for train.
+
+      coactive-fast convert queries.txt.gz queries.cf
+    """
+    from .commands._convert import convert
+
+    convert(options)
+
+
+def fleet(options):
+    """Tells how many models the file of a fleet (coactive_fast.Fleet) holds, how large it is, and
+    whether all records are whole; a writer may be at work meanwhile. With --key it shows the model
+    of that key.
+
+      coactive-fast fleet users.fleet
+      coactive-fast fleet users.fleet --key 1729
+    """
+    from .commands._fleet import show
+
+    show(options)
 
 
 # --- what may be typed ----------------------------------------------------------------------------
@@ -133,10 +280,10 @@ def label(text):
         return text
 
 
-def add(commands, name, run, text, more=None):
-    """One command: its help, and what runs it."""
-    form = argparse.RawDescriptionHelpFormatter
-    command = commands.add_parser(name, help=text, description=more or text, formatter_class=form)
+def add(commands, name, run, text):
+    """One command: its line in the list of all, and what runs it."""
+    command = commands.add_parser(name, help=text, description=inspect.getdoc(run) or text,
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)
     command.add_argument("--debug", action="store_true", default=argparse.SUPPRESS,
                          help="show where an error came from")
     command.set_defaults(run=run)
@@ -223,8 +370,7 @@ def log_arguments(command):
 
 
 def log_commands(commands):
-    command = add(commands, "evaluate", functools.partial(logs, "judge"),
-                  "say what a policy would have earned on a log", _help.EVALUATE)
+    command = add(commands, "evaluate", evaluate, "say what a policy would have earned on a log")
     log_arguments(command)
     command.add_argument("--policy", nargs="+", required=True, metavar="POLICY",
                          help="a saved bandit, or uniform")
@@ -240,8 +386,7 @@ def log_commands(commands):
     command.add_argument("--samples", type=whole(1), metavar="N",
                          help="draws a round, for thompson")
 
-    command = add(commands, "replay", functools.partial(logs, "live"),
-                  "let learners live through a log", _help.REPLAY)
+    command = add(commands, "replay", replay, "let learners live through a log")
     log_arguments(command)
     command.add_argument("learners", nargs="+", metavar="LEARNER", help="a name, or a saved model")
     command.add_argument("--set", action="append", metavar="NAME=VALUE", default=[],
@@ -265,7 +410,7 @@ def parser():
     commands = top.add_subparsers(dest="command", metavar="command", required=True)
 
     command = add(commands, "reproduce", reproduce,
-                  "run the papers' experiments and write a report", _help.REPRODUCE)
+                  "run the papers' experiments and write a report")
     command.add_argument("names", nargs="*", metavar="NAME",
                          help="experiments or families, see `coactive-fast list` (default: all)")
     command.add_argument("--scale", choices=("quick", "paper"), default="quick",
@@ -281,7 +426,7 @@ def parser():
                          help="a Dask scheduler, tcp://host:port, whose workers run the tasks")
     command.add_argument("--seed", type=whole(0), metavar="S", default=0, help="(default: 0)")
 
-    command = add(commands, "train", train, "train a learner on a stream of text", _help.TRAIN)
+    command = add(commands, "train", train, "train a learner on a stream of text")
     command.add_argument("learner", metavar="LEARNER",
                          help="the class in kebab case, as preference-perceptron or confidit")
     stream_arguments(command, clicks=True)
@@ -327,24 +472,24 @@ def parser():
     command.add_argument("--no-scale", action="store_true",
                          help="convex: leave the columns as they are")
 
-    for how, name, text in (
-            ("rank", "a ranking model", "order the documents of each query, a JSON object a line"),
-            ("choose", "a multiclass model", "guess the class of each row, a label a line"),
-            ("forward", "a filter", "say for each row whether it is forwarded (1, 0), "
+    for run, name, text in (
+            (rank, "a ranking model", "order the documents of each query, a JSON object a line"),
+            (choose, "a multiclass model", "guess the class of each row, a label a line"),
+            (forward, "a filter", "say for each row whether it is forwarded (1, 0), "
                                     "and its margin")):
-        command = add(commands, how, functools.partial(answer, how), text, _help.ANSWERS[how])
+        command = add(commands, run.__name__, run, text)
         command.add_argument("model", metavar="MODEL", help=f"{name} that train saved")
-        stream_arguments(command, clicks=how == "rank")
-        if how != "rank":
+        stream_arguments(command, clicks=run is rank)
+        if run is not rank:
             text_argument(command)
         else:
             command.set_defaults(text=None)
-        if how == "rank":
+        if run is rank:
             command.add_argument("--k", type=whole(1), metavar="K",
                                  help="only the first K places (default: all)")
             command.add_argument("--average", action="store_true",
                                  help="by the mean of the weights after each round")
-        if how == "choose":
+        if run is choose:
             command.add_argument("--first-label", type=int, choices=(0, 1),
                                  help="where classes count from (default: what the model "
                                       "remembers, of an old file 0)")
@@ -357,8 +502,7 @@ def parser():
     log_commands(commands)
 
     command = add(commands, "convert", convert,
-                  "put svmlight or LETOR text into a file that is mapped instead of parsed",
-                  _help.CONVERT)
+                  "put svmlight or LETOR text into a file that is mapped instead of parsed")
     command.add_argument("file", metavar="FILE", help="text, packed or not")
     command.add_argument("out", metavar="OUT", help="a new file, or a converted one to replace")
     command.add_argument("--multilabel", action="store_true",
@@ -366,13 +510,12 @@ def parser():
     command.add_argument("--zero-based", action="store_true",
                          help="feature indices count from 0 (default: from 1)")
 
-    command = add(commands, "fleet", fleet, "what is in a file of very many models", _help.FLEET)
+    command = add(commands, "fleet", fleet, "what is in a file of very many models")
     command.add_argument("file", metavar="FILE", help="written by a Fleet")
     command.add_argument("--key", metavar="KEY", help="show the model of this key")
 
     command = add(commands, "list", list_experiments,
-                  "every experiment: its paper, figure or table, data, and cost in seconds",
-                  _help.LIST)
+                  "every experiment: its paper, figure or table, data, and cost in seconds")
     command.add_argument("--data", metavar="DIR", help="mark the sets that this folder holds")
 
     command = add(commands, "tour", tour,
@@ -397,8 +540,8 @@ def main(arguments=None):
         0 done, 1 failed, 130 interrupted (143 by SIGTERM); a wrong command line is a `SystemExit`
         with 2.
     """
-    chosen = vars(parser().parse_args(arguments))
-    command, debug, run = chosen.pop("command"), chosen.pop("debug"), chosen.pop("run")
+    options = parser().parse_args(arguments)
+    command = options.command
 
     def warn(message, *where):
         print(f"coactive-fast {command}: warning: {message}", file=sys.stderr)
@@ -406,7 +549,7 @@ def main(arguments=None):
     try:
         with warnings.catch_warnings():
             warnings.showwarning = warn
-            status = run(**chosen)
+            status = options.run(options) or 0
             if sys.stdout is not None:
                 sys.stdout.flush()  # here an error of the last lines still counts
             return status
@@ -418,12 +561,12 @@ def main(arguments=None):
         return FAILED
     except Exception as error:
         try:
-            print(end="", flush=True)  # what was told before the error
+            print(end="", flush=True)  # what was printed before the error
         except OSError:
             _drop_output()
-        if debug:
+        if options.debug:
             raise
-        print(f"coactive-fast {command}: {told(error)}", file=sys.stderr)
+        print(f"coactive-fast {command}: {message_of(error)}", file=sys.stderr)
         return FAILED
 
 
@@ -433,7 +576,7 @@ def _drop_output():
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def told(error):
+def message_of(error):
     """An error in one line."""
     if isinstance(error, MemoryError):
         return f"not enough memory: {error}" if str(error) else "not enough memory"
