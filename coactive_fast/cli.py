@@ -110,10 +110,10 @@ def train(options):
 
     Features may have names (sport goal:2 ball); the first lines tell, or --names. Each name gets a
     column, which the model's file keeps, or with --hash-bits B one of VW's 2^B. Text of Vowpal
-    Wabbit (label [weight] ['tag] |namespace name:value ...) is recognised by its |, or --format vw: rows
-    for multiclass learners, filters and losses, and for rankings a line a document, a blank line
-    behind each query. The model remembers names, labels and where they count from: choose, forward,
-    rank and --from go by it.
+    Wabbit (label [weight] ['tag] |namespace name:value ...) is recognised by its |, or --format vw:
+    rows for multiclass learners, filters and losses, and for rankings a line a document, a blank
+    line behind each query. The model remembers names, labels and where they count from: choose,
+    forward, rank and --from go by it.
 
     With --by KEY_COLUMN, online-ridge, linear-bandit and ridge-filter learn a model for each key,
     all in one file (a fleet): of a table (CSV, Parquet, Arrow), of JSON objects a line, or of

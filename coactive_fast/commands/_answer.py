@@ -7,9 +7,9 @@ import numpy as np
 import coactive_fast as cf
 from coactive_fast.learner import _store
 
-from . import Trouble, _learners, _rows, _streams, _text, warn
-from ._labels import MODELS, Labels
-from ._reading import Reading, is_label
+from . import Trouble, _learners, _streams, warn
+from ._reading import Reading
+from ._rows import MODELS, Labels, check_single
 
 
 def load(path, family=None):
@@ -61,20 +61,6 @@ def rank(options):
         print(json.dumps({"query": name, "ranking": order.tolist()}), flush=True)
 
 
-def is_text(beside):
-    """Whether a model was trained on plain text."""
-    return beside is not None and beside[0].get("kind") == _text.KIND
-
-
-def text_of(beside, path):
-    """`Words` of a model that was trained on text, and a `Reading` of its classes."""
-    words, classes = _text.Words.of(beside, path)
-    first, relevant = (beside[0].get(name) for name in ("first_label", "relevant"))
-    if first not in (None, 0, 1) or not is_label(relevant):
-        raise Trouble(f"{path}: how it reads text is damaged: its labels")
-    return words, Reading(first=first, classes=classes, relevant=relevant, known=True)
-
-
 def warn_of(left_out, options):
     """Says that features without a column were left out."""
     if left_out:
@@ -89,36 +75,17 @@ class Stream:
     def __init__(self, options, family, labels=False):
         self.options = options
         self.learner, beside = loaded(options.model, family)
-        if is_text(beside):
-            self.rows = self._text(beside, labels)
-            self.columns = self.rows.columns
-            return
-        if options.text is not None:
-            raise Trouble(f"{options.model} was not trained on text: it has no words to go by")
         self.reading = Reading.of(beside, options.model)
         self.reading.refuse_other(options, options.model)
-        self.columns, most = width(self.learner), self.learner.get_params().get("max_features")
-        if self.columns is None:
+        words, most = self.reading.words, self.learner.get_params().get("max_features")
+        columns = width(self.learner) if words is None else words.columns
+        if columns is None:
             raise Trouble(f"{options.model} has learned nothing yet")
-        if most is not None:  # wider rows than it has seen
-            self.columns = None
-        self.rows = self.reading.rows(options.file, options, most or width(self.learner),
-                                      labels=self._labels() if labels else None,
-                                      fixed=most is None)
-
-    def _text(self, beside, labels):
-        options = self.options
-        words, self.reading = text_of(beside, options.model)
-        if options.zero_based:
-            raise Trouble("--zero-based is for svmlight text")
-        if options.text:
-            words.fields = _text.fields_of(options.text)
-        return _text.TextRows(options.file, words, labels=self._labels(), count=False,
-                              label=(options.label or "label") if labels else None)
-
-    def _labels(self):
+        self.columns = columns if most is None else None  # rows may be wider than it has seen
         names = self.reading.classes
-        return Labels(names, named=bool(names), closed=True, why=MODELS)
+        self.rows = self.reading.rows(
+            options.file, options, most or columns, fixed=most is None, labels=None if not labels
+            else Labels(names, named=bool(names), closed=True, why=MODELS))
 
     def pieces(self):
         yield from self.rows.pieces(self.columns)
@@ -152,7 +119,7 @@ def score(stream, first):
     rows = right = without = 0
     for piece in stream.pieces():
         counts = piece.counts
-        _rows._check_single(np.maximum(counts, 1), lambda row, piece=piece: stream.rows.place(
+        check_single(np.maximum(counts, 1), lambda row, piece=piece: stream.rows.place(
             piece, row), "a class is one label a row")
         has = np.flatnonzero(counts)
         if not stream.reading.classes:  # names that nobody knows have a number below all

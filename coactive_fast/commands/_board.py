@@ -92,7 +92,7 @@ class Forwarded:
         self.both += int((forwarded & relevant).sum())
         return forwarded != relevant
 
-    def told(self):
+    def summary(self):
         precision = self.both / self.forwarded if self.forwarded else 0.0
         recall = self.both / self.relevant if self.relevant else 0.0
         mean = 2 * precision * recall / (precision + recall) if self.both else 0.0

@@ -18,7 +18,7 @@ from coactive_fast.learner import _store
 from coactive_fast.logs import BanditLog, evaluate, replay
 from coactive_fast.logs._vw import told
 
-from . import Trouble, _learners, _streams, _target, stoppable
+from . import Trouble, _learners, _streams, stoppable
 
 KIND = "log"
 REPLAYED = {_learners.kebab(cls.__name__): cls
@@ -260,7 +260,7 @@ def live(options):
     if options.model is not None:
         if len(options.learners) > 1:
             raise Trouble("--model takes one learner")
-        _target.check("--model", options.model, options.log)
+        _streams.check_target("--model", options.model, options.log)
     logs = Logs(options)
     loaded = [None if class_named(text) else saved(text) for text in options.learners]
     columns = [one[1] for one in loaded if one is not None and one[1] is not None]

@@ -21,7 +21,6 @@ from coactive_fast import _memory
 from coactive_fast.learner._extras import require
 
 from . import Trouble, _rows, _streams
-from ._labels import Labels
 
 COLUMNS = 1 << 18  # where nobody says how many
 PIECE = 1 << 16  # bytes of text that are read at once, at most
@@ -67,7 +66,7 @@ class Words:
             X.data[begin:end] = weight / np.sqrt(weight @ weight) if len(weight) else weight
         return X
 
-    def told(self, classes, **more):
+    def header(self, classes, **more):
         """For `_store.save`: plain data and arrays; with `more` of the labels."""
         places = np.flatnonzero(self.df)
         return ({**self.settings, "fields": list(self.fields), "documents": self.documents,
@@ -75,7 +74,7 @@ class Words:
 
     @classmethod
     def of(cls, beside, path):
-        """What `told` told, and the classes; trouble where this version reads text in another
+        """What `header` returned, and the classes; trouble where this version reads text in another
         way, or where the file is damaged."""
         head, arrays = beside
         try:
@@ -129,12 +128,7 @@ class TextRows(_rows.Rows):
         self.path, self.name, self.unit = path, _streams.name_of(path), "line"
         self.columns, self.single, self.kept = words.columns, single, None
         self.start, self.label, self.count = words, label, count and label is not None
-        self.words, self.labels = words, Labels() if labels is None else labels
-
-    def told(self, first, relevant):
-        """What goes into the model's file."""
-        names = self.labels.names if self.labels.named else []
-        return self.words.told(names, first_label=first, relevant=relevant)
+        self.words, self.labels = words, _rows.Labels() if labels is None else labels
 
     def _parsed(self):
         self.words = self.start.copy() if self.count else self.start
