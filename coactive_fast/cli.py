@@ -290,112 +290,126 @@ def add(commands, name, run, text):
     return command
 
 
+def option(command, name, metavar, text, kind=str, **more):
+    command.add_argument(name, metavar=metavar, help=text, type=kind, **more)
+
+
+def flag(command, name, text):
+    command.add_argument(name, action="store_true", help=text)
+
+
 class Completion(argparse.Action):
-    """Prints the script of a shell, and ends."""
+    """Prints the script of a shell (by shtab) that completes commands, options, learners and files.
+    """
 
     def __call__(self, parser, namespace, values, option_string=None):
-        from .commands import _completion
+        from .learner._extras import require
 
         try:
-            script = _completion.script(parser, values)
+            shtab = require("shtab", "completion", "--print-completion")
         except ImportError as error:
             parser.exit(FAILED, f"{parser.prog}: {error}\n")
-        print(script)
+        self._mark(parser, shtab)
+        print(shtab.complete(parser, values))
         parser.exit()
+
+    def _mark(self, parser, shtab):
+        """Says of each argument what may stand there."""
+        from .commands import _by, _learners
+
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for command in action.choices.values():
+                    self._mark(command, shtab)
+            elif action.dest == "learner":
+                action.choices = sorted({*_learners.CLASSES, *_by.CLASSES})
+            elif action.metavar in ("FILE", "MODEL", "OUT", "LOG", "POLICY"):
+                action.complete = shtab.FILE
+            elif action.metavar == "DIR":
+                action.complete = shtab.DIRECTORY
 
 
 def text_argument(command):
-    command.add_argument("--text", nargs="?", const="", metavar="FIELD,...",
-                         help="FILE is plain text, a JSON object a line; its words are in these "
-                              "fields (default: text, or those the model was trained on)")
+    option(command, "--text", "FIELD,...",
+           "FILE is plain text, a JSON object a line; its words are in these fields (default: "
+           "text, or those the model was trained on)", nargs="?", const="")
 
 
 def stream_arguments(command, clicks):
     """What every command that reads a stream takes."""
-    command.add_argument("file", metavar="FILE",
-                         help="text, packed or not, a converted file, or - for standard input")
-    command.add_argument("--zero-based", action="store_true",
-                         help="feature indices count from 0 (default: from 1)")
-    command.add_argument("--format", choices=("svmlight", "vw"),
-                         help="of text that is neither JSON nor converted (default: its first line "
-                              "tells)")
-    command.add_argument("--names", action="store_true",
-                         help="features have names, even if they look like indices")
-    command.add_argument("--hash-bits", type=whole(1, 31), metavar="B",
-                         help="names of features are hashed to the 2^B columns of VW's table "
-                              "(default: a column a name)")
+    option(command, "file", "FILE",
+           "text, packed or not, a converted file, or - for standard input")
+    flag(command, "--zero-based", "feature indices count from 0 (default: from 1)")
+    option(command, "--format", None,
+           "of text that is neither JSON nor converted (default: its first line tells)",
+           choices=("svmlight", "vw"))
+    flag(command, "--names", "features have names, even if they look like indices")
+    option(command, "--hash-bits", "B",
+           "names of features are hashed to the 2^B columns of VW's table (default: a column a "
+           "name)", whole(1, 31))
     if clicks:
-        command.add_argument("--clicks", action="store_true",
-                             help="FILE is a log of clicks, even if it does not look like one")
+        flag(command, "--clicks", "FILE is a log of clicks, even if it does not look like one")
 
 
 def by_arguments(command):
     group = command.add_argument_group("a model for each key")
-    group.add_argument("--by", metavar="KEY_COLUMN",
-                       help="the column of a table or of JSON that says whose row it is; or qid")
-    group.add_argument("--columns", metavar="NAME,...", help="the features (default: all others)")
-    group.add_argument("--keys", choices=("number", "text"),
-                       help="what keys are (default: the first rows tell)")
-    group.add_argument("--skip", type=whole(0), metavar="N", default=0,
-                       help="rows at the beginning that are left out, as learned before")
+    option(group, "--by", "KEY_COLUMN",
+           "the column of a table or of JSON that says whose row it is; or qid")
+    option(group, "--columns", "NAME,...", "the features (default: all others)")
+    option(group, "--keys", None, "what keys are (default: the first rows tell)",
+           choices=("number", "text"))
+    option(group, "--skip", "N", "rows at the beginning that are left out, as learned before",
+           whole(0), default=0)
 
 
 def log_arguments(command):
     """What evaluate and replay take: a log, and how it is read."""
-    command.add_argument("log", metavar="LOG", help="the log, or - for standard input")
-    command.add_argument("--format", choices=("dsjson", "cb", "table"),
-                         help="of LOG (default: its beginning tells)")
-    command.add_argument("--json", action="store_true", help="print a JSON object a line")
-    command.add_argument("--quiet", action="store_true",
-                         help="results alone: no bar and no notes; warnings and errors remain")
+    option(command, "log", "LOG", "the log, or - for standard input")
+    option(command, "--format", None, "of LOG (default: its beginning tells)",
+           choices=("dsjson", "cb", "table"))
+    flag(command, "--json", "print a JSON object a line")
+    flag(command, "--quiet", "results alone: no bar and no notes; warnings and errors remain")
     group = command.add_argument_group("columns of dsjson and cb")
-    group.add_argument("--hash-bits", type=whole(1), metavar="B",
-                       help="the 2^B columns of VW's table (default: a column a name)")
-    group.add_argument("--context-bits", type=whole(1), metavar="B",
-                       help="the same for the shared features")
-    group.add_argument("--chain-hash", action="store_true", help="as vw has it")
-    group.add_argument("--unlabelled", choices=("refuse", "skip"),
-                       help="rounds without a label (default: refuse)")
+    option(group, "--hash-bits", "B", "the 2^B columns of VW's table (default: a column a name)",
+           whole(1))
+    option(group, "--context-bits", "B", "the same for the shared features", whole(1))
+    flag(group, "--chain-hash", "as vw has it")
+    option(group, "--unlabelled", None, "rounds without a label (default: refuse)",
+           choices=("refuse", "skip"))
     group = command.add_argument_group("columns of a table")
     for name in ("round", "chosen", "reward", "probability"):
-        group.add_argument(f"--{name}", metavar="NAME", help=f"(default: {name})")
-    group.add_argument("--action", metavar="NAME",
-                       help="a row is a round, and this column says what was chosen, from 0")
-    group.add_argument("--n-actions", type=whole(1), metavar="N",
-                       help="with --action (default: those up to the largest)")
-    group.add_argument("--features", metavar="NAME,...", help="(default: all others)")
-    group.add_argument("--context", metavar="NAME,...",
-                       help="(default: none; with --action all others)")
-    group.add_argument("--group", metavar="NAME", help="which rounds belong together")
+        option(group, f"--{name}", "NAME", f"(default: {name})")
+    option(group, "--action", "NAME",
+           "a row is a round, and this column says what was chosen, from 0")
+    option(group, "--n-actions", "N", "with --action (default: those up to the largest)", whole(1))
+    option(group, "--features", "NAME,...", "(default: all others)")
+    option(group, "--context", "NAME,...", "(default: none; with --action all others)")
+    option(group, "--group", "NAME", "which rounds belong together")
 
 
 def log_commands(commands):
     command = add(commands, "evaluate", evaluate, "say what a policy would have earned on a log")
     log_arguments(command)
-    command.add_argument("--policy", nargs="+", required=True, metavar="POLICY",
-                         help="a saved bandit, or uniform")
-    command.add_argument("--estimator", choices=("ips", "snips", "dr"), default="ips",
-                         help="(default: ips)")
-    command.add_argument("--folds", type=whole(2), default=2, metavar="N",
-                         help="of dr (default: 2)")
-    command.add_argument("--max-weight", type=finite, metavar="W", help="clips the weights")
-    command.add_argument("--reward-range", type=finite, nargs=2, metavar=("A", "B"),
-                         help="where rewards lie, known beforehand (default: 0 1)")
-    command.add_argument("--force", action="store_true",
-                         help="a value even where it is that of fewer than 30 rounds")
-    command.add_argument("--samples", type=whole(1), metavar="N",
-                         help="draws a round, for thompson")
+    option(command, "--policy", "POLICY", "a saved bandit, or uniform", nargs="+", required=True)
+    option(command, "--estimator", None, "(default: ips)", choices=("ips", "snips", "dr"),
+           default="ips")
+    option(command, "--folds", "N", "of dr (default: 2)", whole(2), default=2)
+    option(command, "--max-weight", "W", "clips the weights", finite)
+    option(command, "--reward-range", ("A", "B"),
+           "where rewards lie, known beforehand (default: 0 1)", finite, nargs=2)
+    flag(command, "--force", "a value even where it is that of fewer than 30 rounds")
+    option(command, "--samples", "N", "draws a round, for thompson", whole(1))
 
     command = add(commands, "replay", replay, "let learners live through a log")
     log_arguments(command)
-    command.add_argument("learners", nargs="+", metavar="LEARNER", help="a name, or a saved model")
-    command.add_argument("--set", action="append", metavar="NAME=VALUE", default=[],
-                         help="a parameter of the new learners; may be given again")
-    command.add_argument("--p-min", type=finite, metavar="P",
-                         help="the least probability of any action (default: that in LOG)")
-    command.add_argument("--seed", type=whole(0), metavar="S", default=0,
-                         help="of what is accepted, and of new learners (default: 0)")
-    command.add_argument("--model", metavar="OUT", help="where the learner is saved")
+    option(command, "learners", "LEARNER", "a name, or a saved model", nargs="+")
+    option(command, "--set", "NAME=VALUE", "a parameter of the new learners; may be given again",
+           action="append", default=[])
+    option(command, "--p-min", "P", "the least probability of any action (default: that in LOG)",
+           finite)
+    option(command, "--seed", "S", "of what is accepted, and of new learners (default: 0)",
+           whole(0), default=0)
+    option(command, "--model", "OUT", "where the learner is saved")
 
 
 def parser():
@@ -411,66 +425,60 @@ def parser():
 
     command = add(commands, "reproduce", reproduce,
                   "run the papers' experiments and write a report")
-    command.add_argument("names", nargs="*", metavar="NAME",
-                         help="experiments or families, see `coactive-fast list` (default: all)")
-    command.add_argument("--scale", choices=("quick", "paper"), default="quick",
-                         help="quick: a minute for all; paper: the papers' sizes "
-                              "(default: quick)")
-    command.add_argument("--data", metavar="DIR",
-                         help="real data (default: generated, or scikit-learn's)")
-    command.add_argument("--out", metavar="DIR", default="./coactive-fast-report",
-                         help="where everything goes (default: %(default)s)")
-    command.add_argument("--jobs", type=whole(1), metavar="N", default=1,
-                         help="processes (default: 1)")
-    command.add_argument("--cluster", metavar="ADDRESS",
-                         help="a Dask scheduler, tcp://host:port, whose workers run the tasks")
-    command.add_argument("--seed", type=whole(0), metavar="S", default=0, help="(default: 0)")
+    option(command, "names", "NAME",
+           "experiments or families, see `coactive-fast list` (default: all)", nargs="*")
+    option(command, "--scale", None,
+           "quick: a minute for all; paper: the papers' sizes (default: quick)",
+           choices=("quick", "paper"), default="quick")
+    option(command, "--data", "DIR", "real data (default: generated, or scikit-learn's)")
+    option(command, "--out", "DIR", "where everything goes (default: %(default)s)",
+           default="./coactive-fast-report")
+    option(command, "--jobs", "N", "processes (default: 1)", whole(1), default=1)
+    option(command, "--cluster", "ADDRESS",
+           "a Dask scheduler, tcp://host:port, whose workers run the tasks")
+    option(command, "--seed", "S", "(default: 0)", whole(0), default=0)
 
     command = add(commands, "train", train, "train a learner on a stream of text")
-    command.add_argument("learner", metavar="LEARNER",
-                         help="the class in kebab case, as preference-perceptron or confidit")
+    option(command, "learner", "LEARNER",
+           "the class in kebab case, as preference-perceptron or confidit")
     stream_arguments(command, clicks=True)
     text_argument(command)
-    command.add_argument("--features", type=whole(1), metavar="N",
-                         help="columns (default: those of the file; of plain text 262,144)")
-    command.add_argument("--model", metavar="OUT", help="where the model is saved")
-    command.add_argument("--from", dest="start", metavar="MODEL",
-                         help="go on with a saved model instead of a new one")
-    command.add_argument("--passes", type=whole(1), metavar="N", default=1,
-                         help="how often the file is gone through (default: 1)")
-    command.add_argument("--shuffle", type=whole(0), nargs="?", const=0, metavar="SEED",
-                         help="mix the rows in each pass; they are then read into memory")
-    command.add_argument("--set", action="append", metavar="NAME=VALUE", default=[],
-                         help="a parameter of the learner, by its name in Python (a "
-                              "wrong one lists them all); may be given again")
-    command.add_argument("--first-label", type=int, choices=(0, 1), default=None,
-                         help="multiclass: where labels count from (default: the smallest in "
-                              "the file; 0 where standard input is learned as it comes)")
-    command.add_argument("--label", metavar="FIELD",
-                         help="plain text: the field of the label, or of the list of labels; with "
-                              "--by the column of the target (default: label)")
-    command.add_argument("--relevant", type=label, metavar="LABEL",
-                         help="filtering: rows with this label are relevant, rows may have many")
-    command.add_argument("--user", metavar="USER",
-                         help="rankings: alpha:A, an A-informative user; noisy:DEPTH, who sorts "
-                              "the first DEPTH by grade; clicks:PRESET, who clicks (perfect, "
-                              "navigational, informational, random) (default: alpha:1; for pdgd "
-                              "and pairwise-perceptron clicks:navigational)")
-    command.add_argument("--held-out", metavar="FILE",
-                         help="rows that are not learned from: the share that is wrong is shown, "
-                              "or of rankings the NDCG@10")
-    command.add_argument("--documents", metavar="FILE",
-                         help="rankings: LETOR text, or converted, whose documents a log of clicks "
-                              "names by query and number")
-    command.add_argument("--k", type=whole(1), metavar="K",
-                         help="rankings: places that count (default: 5)")
+    option(command, "--features", "N",
+           "columns (default: those of the file; of plain text 262,144)", whole(1))
+    option(command, "--model", "OUT", "where the model is saved")
+    option(command, "--from", "MODEL", "go on with a saved model instead of a new one",
+           dest="start")
+    option(command, "--passes", "N", "how often the file is gone through (default: 1)", whole(1),
+           default=1)
+    option(command, "--shuffle", "SEED",
+           "mix the rows in each pass; they are then read into memory", whole(0), nargs="?",
+           const=0)
+    option(command, "--set", "NAME=VALUE",
+           "a parameter of the learner, by its name in Python (a wrong one lists them all); may be "
+           "given again", action="append", default=[])
+    option(command, "--first-label", None,
+           "multiclass: where labels count from (default: the smallest in the file; 0 where "
+           "standard input is learned as it comes)", int, choices=(0, 1))
+    option(command, "--label", "FIELD",
+           "plain text: the field of the label, or of the list of labels; with --by the column of "
+           "the target (default: label)")
+    option(command, "--relevant", "LABEL",
+           "filtering: rows with this label are relevant, rows may have many", label)
+    option(command, "--user", "USER",
+           "rankings: alpha:A, an A-informative user; noisy:DEPTH, who sorts the first DEPTH by "
+           "grade; clicks:PRESET, who clicks (perfect, navigational, informational, random) "
+           "(default: alpha:1; for pdgd and pairwise-perceptron clicks:navigational)")
+    option(command, "--held-out", "FILE",
+           "rows that are not learned from: the share that is wrong is shown, or of rankings the "
+           "NDCG@10")
+    option(command, "--documents", "FILE",
+           "rankings: LETOR text, or converted, whose documents a log of clicks names by query and "
+           "number")
+    option(command, "--k", "K", "rankings: places that count (default: 5)", whole(1))
     by_arguments(command)
-    command.add_argument("--quiet", action="store_true",
-                         help="no table and no notes; warnings and errors remain")
-    command.add_argument("--radius", type=finite, metavar="R",
-                         help="convex: of the ball of weights (default: 1)")
-    command.add_argument("--no-scale", action="store_true",
-                         help="convex: leave the columns as they are")
+    flag(command, "--quiet", "no table and no notes; warnings and errors remain")
+    option(command, "--radius", "R", "convex: of the ball of weights (default: 1)", finite)
+    flag(command, "--no-scale", "convex: leave the columns as they are")
 
     for run, name, text in (
             (rank, "a ranking model", "order the documents of each query, a JSON object a line"),
@@ -478,50 +486,44 @@ def parser():
             (forward, "a filter", "say for each row whether it is forwarded (1, 0), "
                                     "and its margin")):
         command = add(commands, run.__name__, run, text)
-        command.add_argument("model", metavar="MODEL", help=f"{name} that train saved")
+        option(command, "model", "MODEL", f"{name} that train saved")
         stream_arguments(command, clicks=run is rank)
         if run is not rank:
             text_argument(command)
         else:
             command.set_defaults(text=None)
         if run is rank:
-            command.add_argument("--k", type=whole(1), metavar="K",
-                                 help="only the first K places (default: all)")
-            command.add_argument("--average", action="store_true",
-                                 help="by the mean of the weights after each round")
+            option(command, "--k", "K", "only the first K places (default: all)", whole(1))
+            flag(command, "--average", "by the mean of the weights after each round")
         if run is choose:
-            command.add_argument("--first-label", type=int, choices=(0, 1),
-                                 help="where classes count from (default: what the model "
-                                      "remembers, of an old file 0)")
-            command.add_argument("--score", action="store_true",
-                                 help="instead of the labels, how many are right")
-            command.add_argument("--label", metavar="FIELD",
-                                 help="with --score, of plain text: the field of the label "
-                                      "(default: label)")
+            option(command, "--first-label", None,
+                   "where classes count from (default: what the model remembers, of an old file 0)",
+                   int, choices=(0, 1))
+            flag(command, "--score", "instead of the labels, how many are right")
+            option(command, "--label", "FIELD",
+                   "with --score, of plain text: the field of the label (default: label)")
 
     log_commands(commands)
 
     command = add(commands, "convert", convert,
                   "put svmlight or LETOR text into a file that is mapped instead of parsed")
-    command.add_argument("file", metavar="FILE", help="text, packed or not")
-    command.add_argument("out", metavar="OUT", help="a new file, or a converted one to replace")
-    command.add_argument("--multilabel", action="store_true",
-                         help="rows have any number of labels")
-    command.add_argument("--zero-based", action="store_true",
-                         help="feature indices count from 0 (default: from 1)")
+    option(command, "file", "FILE", "text, packed or not")
+    option(command, "out", "OUT", "a new file, or a converted one to replace")
+    flag(command, "--multilabel", "rows have any number of labels")
+    flag(command, "--zero-based", "feature indices count from 0 (default: from 1)")
 
     command = add(commands, "fleet", fleet, "what is in a file of very many models")
-    command.add_argument("file", metavar="FILE", help="written by a Fleet")
-    command.add_argument("--key", metavar="KEY", help="show the model of this key")
+    option(command, "file", "FILE", "written by a Fleet")
+    option(command, "--key", "KEY", "show the model of this key")
 
     command = add(commands, "list", list_experiments,
                   "every experiment: its paper, figure or table, data, and cost in seconds")
-    command.add_argument("--data", metavar="DIR", help="mark the sets that this folder holds")
+    option(command, "--data", "DIR", "mark the sets that this folder holds")
 
     command = add(commands, "tour", tour,
                   "what each kernel does on a small example, and how fast it is")
-    command.add_argument(
-        "--seconds", type=finite, default=0.15, help="time spent on each figure (default: 0.15)")
+    option(command, "--seconds", None, "time spent on each figure (default: 0.15)", finite,
+           default=0.15)
     add(commands, "config", config, "the version, the instruction sets and the build")
     return top
 
