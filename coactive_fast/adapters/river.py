@@ -892,14 +892,8 @@ class _Policy(_Named, bandit.base.ContextualPolicy):
 
     _numbers: dict[Any, int]
     _arms: list[Any]
-
-    def _count(self, learner):
-        """How many arms a learner has."""
-        raise NotImplementedError
-
-    def _add(self, learner):
-        """One more."""
-        raise NotImplementedError
+    _size: str  # the learner's attribute that says how many arms it has
+    _add: str  # its method for one more
 
     def _numbered(self, arm_ids, learner):
         """The learner, with an arm more for each id that is new; it is a copy where there is one.
@@ -908,10 +902,10 @@ class _Policy(_Named, bandit.base.ContextualPolicy):
         """
         new = [arm for arm in dict.fromkeys(arm_ids) if arm not in self._numbers]
         self._new = {arm: len(self._numbers) + i for i, arm in enumerate(new)}
-        if len(self._numbers) + len(new) > self._count(learner):
+        if len(self._numbers) + len(new) > getattr(learner, self._size):
             learner = copy.deepcopy(learner)
-            while len(self._numbers) + len(new) > self._count(learner):
-                self._add(learner)
+            while len(self._numbers) + len(new) > getattr(learner, self._size):
+                getattr(learner, self._add)()
         return learner
 
     def _commit(self, learner):
@@ -982,6 +976,8 @@ class LinearBanditPolicy(_Policy):
     ('tea', 'beer')
     """
 
+    _size, _add = "n_arms", "add_arm"
+
     def __init__(self, *, explore: Literal["ucb", "thompson", "squarecb", "greedy"] = "ucb",
                  width: Real | Literal["theory"] = 1.0,
                  link: Literal["identity", "logistic"] = "identity",
@@ -1002,18 +998,11 @@ class LinearBanditPolicy(_Policy):
         with self._known(context or {}, False) as row:
             learner = self._numbered(arm_ids, self._learner)
             numbers = {**self._numbers, **self._new}
-            allowed = np.zeros(self._count(learner), dtype=bool)
+            allowed = np.zeros(learner.n_arms, dtype=bool)
             allowed[[numbers[arm] for arm in arm_ids]] = True
             chosen = learner.choose(row, allowed=allowed)
             self._commit(learner)
             return self._arms[chosen]
-
-    def _count(self, learner):
-        return learner.n_arms
-
-    def _add(self, learner):
-        learner.add_arm()
-
 
 class ConfiditPolicy(_Policy):
     """`coactive_fast.Confidit` as a contextual policy of `river.bandit`.
@@ -1047,6 +1036,8 @@ class ConfiditPolicy(_Policy):
     'yes'
     """
 
+    _size, _add = "n_classes", "add_class"
+
     def __init__(self, learner: Any = None, *, intercept: bool = True, reward_obj: Any = None,
                  reward_scaler: Any = None, burn_in: int = 0) -> None:
         super().__init__(reward_obj, reward_scaler, burn_in)
@@ -1071,13 +1062,6 @@ class ConfiditPolicy(_Policy):
                                  f"{missing.pop()!r}")
             self._commit(learner)
             return self._arms[learner.choose(row)] if len(self._arms) > 1 else self._arms[0]
-
-    def _count(self, learner):
-        return learner.n_classes
-
-    def _add(self, learner):
-        learner.add_class()
-
 
 # --- helpers ------------------------------------------------------------------------------------
 

@@ -5,24 +5,16 @@ import json
 import numpy as np
 
 import coactive_fast as cf
-from coactive_fast.learner import _store
 
 from . import Trouble, _learners, _streams, warn
 from ._reading import Reading
 from ._rows import MODELS, Labels, check_single
 
 
-def load(path, family=None):
-    """A saved model, for the family that is asked for."""
-    return loaded(path, family)[0]
-
-
 def loaded(path, family=None):
-    """The same, and what the file says of the text it was trained on; None: on numbers."""
-    try:
-        learner, beside = _store.loaded(path)
-    except OSError as error:
-        raise Trouble(f"{path}: {error.strerror or error}") from error
+    """A saved model of the family that is asked for, and what its file says of the text it was
+    trained on; None: on numbers."""
+    learner, beside = _learners.read_model(path)
     found = _learners.family_of(learner)
     if family not in (None, found):
         raise Trouble(f"{path} holds a {type(learner).__name__}, which is for {found}: "

@@ -39,8 +39,16 @@ class Board:
             self.begin = time.perf_counter()
         return self.next - self.rounds
 
+    def stretches(self, n):
+        """Where n rounds are cut, so that a line that is due is printed in time: (begin, end)."""
+        begin = 0
+        while begin < n:
+            end = min(n, begin + self.room())
+            yield begin, end
+            begin = end
+
     def add(self, losses):
-        """Takes the losses of some rounds, at most `room`."""
+        """Counts the losses of some rounds, at most `room`."""
         self.rounds += len(losses)
         self.since += len(losses)
         self.part += float(np.sum(losses))

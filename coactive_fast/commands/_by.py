@@ -361,11 +361,11 @@ class Work:
                 options.report(self.board.rounds, source.expected * options.passes)
 
     def block(self, found, X, answers, place):
-        begin, n = min(self.skip, X.shape[0]), X.shape[0]
-        self.skip -= begin
+        skipped = min(self.skip, X.shape[0])
+        self.skip -= skipped
         keys = self.keys.of(found, place)
-        while begin < n:
-            end = min(n, begin + self.board.room())
+        for begin, end in self.board.stretches(X.shape[0] - skipped):
+            begin, end = begin + skipped, end + skipped
             if self.rows == 0 and self.options.model is None and self.options.start is None:
                 warn("train", "these models are not kept: --model OUT saves them")
             with self.signals.held_back():
@@ -376,7 +376,6 @@ class Work:
                     raise Trouble(f"{place(begin)} and on: {error}") from error
                 self.rows += end - begin
             self.board.add(counted)
-            begin = end
 
 
 def source_for(options, kind, stack, known, width):

@@ -292,12 +292,9 @@ def train_rows(maker, options, save):
     save.of(learner, lambda: source.header(work.first))
     for number in range(options.passes):
         for piece in _mixed(rows, columns, options, number):
-            begin = 0
-            while begin < len(piece):
-                end = min(len(piece), begin + board.room())
+            for begin, end in board.stretches(len(piece)):
                 board.add(work.play(learner, piece.cut(begin, end)))
                 save.sometimes()
-                begin = end
     board.end()
     print(work.summary(learner))
     source.warn()
@@ -406,13 +403,11 @@ def train_rankings(maker, options, save):
                   measure=_clicks.MEASURE, report=options.report,
                   expected=len(data) * options.passes)
     for number in range(options.passes):
-        begin, order = 0, order_of(len(data), options, number)
-        while begin < len(data):
-            end = min(len(data), begin + board.room())
+        order = order_of(len(data), options, number)
+        for begin, end in board.stretches(len(data)):
             board.add(cf.simulate(learner, data, user, order=order[begin:end],
                                   weights=weights).regret)
             save.sometimes()
-            begin = end
     board.end()
     return learner
 
@@ -476,20 +471,16 @@ def train_convex(maker, options, save):
     learner = maker.make(**_bounds(maker, Z, y, logistic, rounds, radius))
     save.of(learner, lambda: None if reading.plain else reading.header())
     board = Board("loss/row", report=options.report, expected=rounds)
-    done = 0
     print(f"{'logistic' if logistic else 'squared'} loss, "
           f"{'' if options.no_scale else 'columns standardised, '}"
           + ", ".join(f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}"
                       for name, value in learner.get_params().items() if value is not None))
-    while done < rounds:
-        begin = done % len(Z)
-        end = min(len(Z), begin + board.room())
-        if begin == 0:
-            order = order_of(len(Z), options, done // len(Z))
-        at = order[begin:end]
-        board.add(learner.run(make(Z[at], y[at]), len(at)).loss)
-        save.sometimes()
-        done += len(at)
+    for number in range(options.passes):
+        order = order_of(len(Z), options, number)
+        for begin, end in board.stretches(len(Z)):
+            at = order[begin:end]
+            board.add(learner.run(make(Z[at], y[at]), len(at)).loss)
+            save.sometimes()
     board.end()
     return learner
 
