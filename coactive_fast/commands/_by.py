@@ -11,7 +11,6 @@ import sys
 import numpy as np
 
 import coactive_fast as cf
-from coactive_fast.data import _compiled
 from coactive_fast.fleet._fleet import beside_of, create
 from coactive_fast.logs import _columns
 from coactive_fast.logs._table import matrix, required
@@ -237,12 +236,9 @@ class Queries:
         return {"kind": QUERY, "zero_based": self.zero_based}
 
     def _pieces(self):
-        last = None if self.width is None or self.expected == 0 else self.width - self.zero_based
-        with _streams.source(self.path) as file:
-            reader = _compiled.Rows(file, file.name, int(not self.zero_based), last, np.float64,
-                                    False, True)
-            while reader.advance():
-                yield _rows.copied_piece(reader), reader.queries.copy()
+        width = None if self.expected == 0 else self.width  # 0: they are being counted
+        for reader in _rows.parsed(self.path, width, self.zero_based, queries=True):
+            yield _rows.copied_piece(reader), reader.queries.copy()
 
     def blocks(self):
         for piece, queries in self._pieces():

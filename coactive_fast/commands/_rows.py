@@ -294,14 +294,8 @@ class Rows:
         return whole
 
     def _parsed(self):
-        with _streams.source(self.path) as file:
-            last = self.columns
-            if last is not None and self.zero_based:
-                last -= 1
-            reader = _compiled.Rows(file, file.name, int(not self.zero_based), last, np.float64,
-                                    True, False)
-            while reader.advance():
-                yield self._checked(copied_piece(reader))
+        for reader in parsed(self.path, self.columns, self.zero_based):
+            yield self._checked(copied_piece(reader))
 
     def _checked(self, piece):
         if self.single is not None:
@@ -314,6 +308,17 @@ def check_single(counts, place, hint):
     wrong = np.flatnonzero(counts != 1)
     if wrong.size:
         raise Trouble(f"{place(wrong[0])}: expected one label, got {counts[wrong[0]]}: {hint}")
+
+
+def parsed(path, columns, zero_based, queries=False):
+    """The compiled reader of svmlight text behind each piece; with `queries` rows have one label,
+    and the number behind ``qid:``."""
+    last = None if columns is None else columns - zero_based
+    with _streams.source(path) as file:
+        reader = _compiled.Rows(file, file.name, int(not zero_based), last, np.float64,
+                                not queries, queries)
+        while reader.advance():
+            yield reader
 
 
 def copied_piece(reader):
@@ -332,17 +337,15 @@ def copied_piece(reader):
 def write_rows(path, out, multilabel, zero_based):
     """A text file of rows as one file of arrays, to be mapped."""
     pairs, labels, label_ends = Pairs(np.float64), Grown(np.float64), Grown(np.intp)
-    with _streams.source(path) as file:
-        reader = _compiled.Rows(file, file.name, int(not zero_based), None, np.float64, True, False)
-        while reader.advance():
-            if not multilabel:
-                lines = reader.lines
-                check_single(np.diff(reader.label_ends, prepend=0),
-                              lambda row, lines=lines: f"{file.name}: line {lines[row]}",
-                              "--multilabel takes rows of any number of labels")
-            label_ends.append(reader.label_ends + labels.size)
-            labels.append(reader.labels)
-            pairs.append(reader)
+    for reader in parsed(path, None, zero_based):
+        if not multilabel:
+            lines = reader.lines
+            check_single(np.diff(reader.label_ends, prepend=0),
+                         lambda row, lines=lines: f"{path}: line {lines[row]}",
+                         "--multilabel takes rows of any number of labels")
+        label_ends.append(reader.label_ends + labels.size)
+        labels.append(reader.labels)
+        pairs.append(reader)
     if label_ends.size == 0:
         raise Trouble(f"{path} holds no rows")
     X = pairs.finish(reader.most + 1, 0)
