@@ -462,4 +462,4 @@ def test_queries_that_are_refused(text, expected, tmp_path, capsys):
     (b"# only\n", (False, False, False)), (b"", (False, False, False)),
     (b"|a b\n", (True, False, True)), (b"1 qid:x 3:4\n", (False, False, False))])
 def test_the_form_of_a_file(text, expected):
-    assert _rows.look(text)[:3] == expected
+    assert _rows.text_form(text)[:3] == expected

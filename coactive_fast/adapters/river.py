@@ -47,12 +47,12 @@ class _Row:
         self.most, self.fixed, self.width = most, fixed, 0
         self.names: list[Any] | None = None
         self.lock = threading.Lock()  # of the row and of all that is numbered
-        self.make_room(16)
+        self.reserve(16)
 
     def __reduce__(self):
         return _Row, (self.most, self.fixed)  # there is nothing in it
 
-    def make_room(self, entries: int) -> None:
+    def reserve(self, entries: int) -> None:
         self.values: Any = np.zeros(entries)
         self.places: Any = np.zeros(entries, dtype=np.int32)
         self.ends = np.zeros(2, dtype=np.int32)
@@ -62,7 +62,7 @@ class _Row:
         """The dictionary as a row. Names that are new get the next numbers, or are left out."""
         entries = len(x)
         if entries > len(self.values):
-            self.make_room(2 * entries)
+            self.reserve(2 * entries)
         # a format costs less than an array, and takes nothing but numbers
         struct.pack_into(f"{entries}d", self.values, 0, *x.values())
         names = list(x)
@@ -156,7 +156,7 @@ class _Named:
         return {**x, INTERCEPT: 1.0} if self.intercept else x
 
     @contextlib.contextmanager
-    def _known(self, x, grow):
+    def _row_of(self, x, grow):
         """The row of x under the lock; names that came with a refused row are forgotten."""
         with self._row.lock:
             before = len(self._features)
@@ -201,9 +201,9 @@ class _Classifier(_Named, base.MiniBatchClassifier):
     # --- one row ----------------------------------------------------------------------------
 
     def learn_one(self, x: dict[Any, Any], y: Any) -> None:
-        """One round, told the right label.
+        """One round with the right label.
 
-        A learner from right or wrong is told only whether its own choice was that.
+        A learner from right or wrong sees only whether its own choice was that.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class _Classifier(_Named, base.MiniBatchClassifier):
         x : dict
             Numbers by name; names that are not known are left out.
         **ignored
-            Of river's pipelines; not looked at.
+            Of river's pipelines; ignored.
 
         Returns
         -------
@@ -253,7 +253,7 @@ class _Classifier(_Named, base.MiniBatchClassifier):
         """
         if len(self._labels) < 2:
             return self._labels[0] if self._labels else None
-        # who is told the label has no way to explore: its choice is the best score's
+        # a learner from labels has no way to explore: its choice is the best score's
         best = self._learner.choose if self._sees_label else self._best
         return self._labels[self._asked(best, x)]
 
@@ -294,7 +294,7 @@ class _Classifier(_Named, base.MiniBatchClassifier):
         x : dict
             Numbers by name; names that are not known are left out.
         **ignored
-            Of river's pipelines; not looked at.
+            Of river's pipelines; ignored.
 
         Returns
         -------
@@ -504,7 +504,7 @@ class _FromActions(_Built):
                   action: Any = None) -> None:
         """One round: of the right label, or of an action that was right or wrong.
 
-        ``learn_one(x, y)`` is told the right label and uses it only to say whether its own choice
+        ``learn_one(x, y)`` is given the right label, of which it uses only whether its own choice
         was that; ``learn_one(x, action, correct)`` that an action was right or wrong, whoever
         chose it.
 
@@ -553,7 +553,7 @@ class _FromActions(_Built):
 
 
 class ConfiditClassifier(_FromActions):
-    """`coactive_fast.Confidit` for river: told right or wrong only, it explores by confidence.
+    """`coactive_fast.Confidit` for river: seeing right or wrong only, it explores by confidence.
 
     Parameters
     ----------
@@ -575,8 +575,8 @@ normalize
 
     See Also
     --------
-    BanditronClassifier : Told as little, with more mistakes.
-    AROWClassifier : Told the right label.
+    BanditronClassifier : Sees as little, with more mistakes.
+    AROWClassifier : Sees the right label.
 
     Notes
     -----
@@ -613,7 +613,7 @@ normalize
 
 
 class BanditronClassifier(_FromActions):
-    """`coactive_fast.Banditron` for river: told right or wrong only, it explores by chance.
+    """`coactive_fast.Banditron` for river: seeing right or wrong only, it explores by chance.
 
     Parameters
     ----------
@@ -626,7 +626,7 @@ class BanditronClassifier(_FromActions):
 
     See Also
     --------
-    ConfiditClassifier : Told as little, with fewer mistakes.
+    ConfiditClassifier : Sees as little, with fewer mistakes.
 
     References
     ----------
@@ -729,7 +729,7 @@ class AROWClassifier(_Built):
 
     See Also
     --------
-    ConfiditClassifier : Told only whether an action was right.
+    ConfiditClassifier : Sees only whether an action was right.
 
     References
     ----------
@@ -809,7 +809,7 @@ class OnlineRidgeRegressor(_Named, base.MiniBatchRegressor):
         w : float, default 1.0
             How many times the row counts.
         """
-        with self._known(x, True) as row:
+        with self._row_of(x, True) as row:
             self._learner.learn(row, y, weight=w)
 
     def predict_one(self, x: dict[Any, Any]) -> float:
@@ -825,7 +825,7 @@ class OnlineRidgeRegressor(_Named, base.MiniBatchRegressor):
         float
             0 before the first row; 0.5 with the logistic link.
         """
-        with self._known(x, False) as row:
+        with self._row_of(x, False) as row:
             return float(self._learner.predict(row)[0])
 
     def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
@@ -930,7 +930,7 @@ class _Policy(_Named, bandit.base.ContextualPolicy):
         """
         if len(reward_args) != 1:
             raise TypeError("reward must be given, as the third argument, and nothing behind it")
-        with self._known(context or {}, True) as row:
+        with self._row_of(context or {}, True) as row:
             learner = self._numbered([arm_id], self._learner)
             number = self._new.get(arm_id, self._numbers.get(arm_id))
             learner.learn(row, number, reward_args[0])
@@ -995,7 +995,7 @@ class LinearBanditPolicy(_Policy):
 
     def _pull(self, arm_ids, context):  # type: ignore[override]
         arm_ids = _some(arm_ids)
-        with self._known(context or {}, False) as row:
+        with self._row_of(context or {}, False) as row:
             learner = self._numbered(arm_ids, self._learner)
             numbers = {**self._numbers, **self._new}
             allowed = np.zeros(learner.n_arms, dtype=bool)
@@ -1023,7 +1023,7 @@ class ConfiditPolicy(_Policy):
     Notes
     -----
     A reward is 1 or 0 (True or False, 1 or -1): whether the arm was the right one. Confidit
-    chooses among all its classes, so `pull` must be given all arms that it knows.
+    chooses among all its classes, so `pull` must be given all of its arms.
 
     Examples
     --------
@@ -1054,7 +1054,7 @@ class ConfiditPolicy(_Policy):
 
     def _pull(self, arm_ids, context):  # type: ignore[override]
         arm_ids = _some(arm_ids)
-        with self._known(context or {}, False) as row:
+        with self._row_of(context or {}, False) as row:
             learner = self._numbered(arm_ids, self._learner)
             missing = set(self._numbers) - set(arm_ids)
             if missing:

@@ -153,7 +153,7 @@ class _Estimator(BaseEstimator):
                     setattr(self, name, copy.deepcopy(getattr(self, name)))
 
     def _blocks(self, X: Any, order: NDArray[np.intp] | None = None) -> Iterator[tuple[Any, Any]]:
-        """Stretches of the rows as the learner takes them, and their places in X.
+        """Stretches of the rows as the learner reads them, and their places in X.
 
         A row is scaled when it is its turn, so that no more than a stretch is there twice. The
         learner's runs over the stretches are its run over the whole, bit for bit.
@@ -171,7 +171,7 @@ class _Estimator(BaseEstimator):
         return self.scaler_ is not None and self.scaler_.with_mean
 
     def _rows(self, X: Any) -> Any:
-        """Some rows as the learner takes them: scaled, and with the intercept's column."""
+        """Some rows as the learner reads them: scaled, and with the intercept's column."""
         scaler = self.scaler_
         if self._centres() and scipy.sparse.issparse(X):
             X = X.toarray()  # zero is no longer the usual number
@@ -281,7 +281,7 @@ class _Classifier(ClassifierMixin, _Estimator):
     def _partial_fit(self, X: RowsLike, y: ArrayLike, classes: ArrayLike | None,
                      weight: Any = None) -> Self:
         first = not hasattr(self, "classes_")
-        known = self._known(classes, first)
+        known = self._checked_classes(classes, first)
         with self._all_or_nothing():
             X, y, weight = self._validated(X, y, weight, reset=first)
             labels = (self._open(known, X, y, self._chance()) if first
@@ -291,7 +291,7 @@ class _Classifier(ClassifierMixin, _Estimator):
             self._pass(X, labels, weight, None)
         return self
 
-    def _known(self, classes, first):
+    def _checked_classes(self, classes, first):
         """The classes that are given, checked; None where there are none."""
         if first and classes is None:
             raise ValueError("classes must be given at the first call of partial_fit")
@@ -487,7 +487,7 @@ class _Linear(_Coefficients, _Named):
 
 
 class ConfiditClassifier(_Probabilities, _Linear):
-    """`coactive_fast.Confidit`: told right or wrong only, it explores by confidence.
+    """`coactive_fast.Confidit`: seeing right or wrong only, it explores by confidence.
 
     The label is used for that one bit and for nothing else, as if it were hidden.
 
@@ -528,8 +528,8 @@ diagonal_step, normalize, kernel, kernel_params
 
     See Also
     --------
-    BanditronClassifier : Told as little, faster and with more mistakes.
-    AROWClassifier : Told the label.
+    BanditronClassifier : Sees as little, faster and with more mistakes.
+    AROWClassifier : Sees the label.
 
     References
     ----------
@@ -587,7 +587,7 @@ diagonal_step, normalize, kernel, kernel_params
 
 
 class BanditronClassifier(_Linear):
-    """`coactive_fast.Banditron`: told right or wrong only, it explores by chance.
+    """`coactive_fast.Banditron`: seeing right or wrong only, it explores by chance.
 
     Parameters
     ----------
@@ -786,7 +786,7 @@ width, power, floor, kernel, kernel_params, budget, tolerance
     A margin estimates ``2 P(relevant | x) - 1``. `decision_function` is the margin (calibrated:
     what the fitted probability makes of it) less the threshold of the costs,
     ``(cost_ratio - 1) / (cost_ratio + 1)``; where it is above 0 the second class is predicted.
-    `predict_proba` knows nothing of costs. The filter's own falling threshold, which makes it
+    `predict_proba` disregards costs. The filter's own falling threshold, which makes it
     explore, counts while it learns.
 
     References
@@ -855,8 +855,8 @@ width, power, floor, kernel, kernel_params, budget, tolerance
     def _best(self, X):
         return (self._scores(X) > 0.0).astype(np.intp)
 
-    def _known(self, classes, first):
-        known = super()._known(classes, first)
+    def _checked_classes(self, classes, first):
+        known = super()._checked_classes(classes, first)
         if known is not None and len(known) > 2:
             raise ValueError("classes must hold two labels: only binary classification is "
                              f"supported, got {len(known)}")
@@ -1178,8 +1178,8 @@ class OnlineRidgeRegressor(RegressorMixin, _Estimator):
 class CoactiveRanker(_Estimator):
     """A ranker that learns from improved rankings, which are made from the grades of `fit`.
 
-    For each query the documents are presented by the present weights, a simulated user who knows
-    the grades improves the ranking, and the learner takes that. No pair of documents is ever
+    For each query the documents are presented by the present weights, a simulated user who sees
+    the grades improves the ranking, and the learner learns that. No pair of documents is ever
     formed: a query costs its documents' scores and one step.
 
     Parameters
@@ -1192,7 +1192,7 @@ default "perceptron"
         Only so many places of a ranking count, in learning (a pattern has its own) and in `score`.
     user : object of `coactive_fast.users`, optional
         Who improves rankings; its own chance begins anew by `random_state`. None: one who puts the
-        k documents of the highest grades in front. ``users.NoisyDepth(20)`` looks no further than
+        k documents of the highest grades in front. ``users.NoisyDepth(20)`` reads no further than
         the first 20. PDGD and PairwisePerceptron need `users.Clicks`.
     average : bool, default True
         Score by the mean of the weights after each round, which the last queries move less.
@@ -1459,7 +1459,7 @@ def _with_column(X: Any, value: float) -> Any:
     old = np.ones(ends[-1], dtype=bool)
     old[ends[1:] - 1] = False
     entries, places = np.full(ends[-1], value), np.full(ends[-1], X.shape[1], X.indices.dtype)
-    used = X.indptr[-1]  # there may be room behind it
+    used = X.indptr[-1]  # the arrays may be longer
     entries[old], places[old] = X.data[:used], X.indices[:used]
     return type(X)((entries, places, ends), shape=(n, X.shape[1] + 1))
 

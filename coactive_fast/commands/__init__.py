@@ -19,7 +19,7 @@ class Stopped(KeyboardInterrupt):
 
 
 def warn(command, message):
-    """What is no error, but what one wants to know."""
+    """Prints what is no error, but worth a line."""
     if sys.stderr is not None:
         print(f"coactive-fast {command}: warning: {message}", file=sys.stderr)
 

@@ -23,7 +23,7 @@ def loaded(path, family=None):
 
 
 def width(learner):
-    """How many columns a learner knows; None before its first row."""
+    """How many columns a learner has; None before its first row."""
     for owner in (learner, learner._engine):
         if hasattr(owner, "dimension"):
             return owner.dimension or None
@@ -37,7 +37,7 @@ def rank(options):
     reading.refuse_other(options, options.model)
     if options.clicks or _streams.kind_of(options.file) == "clicks":
         queries = ((q.query, q.features, q.where)
-                   for q in _streams.clicks(options.file, told=False))
+                   for q in _streams.clicks(options.file, learning=False))
     else:
         data = reading.ranking(options.file, options, width(learner), graded=False)
         warn_of(reading.left_out, options)
@@ -114,7 +114,7 @@ def score(stream, first):
         check_single(np.maximum(counts, 1), lambda row, piece=piece: stream.rows.place(
             piece, row), "a class is one label a row")
         has = np.flatnonzero(counts)
-        if not stream.reading.classes:  # names that nobody knows have a number below all
+        if not stream.reading.classes:  # unknown names have a number below all
             refuse_below(piece.labels, first, f"{stream.rows.name}: ")
         guessed = stream.learner.predict(piece.X)[has] + first
         right += int((guessed == piece.labels).sum())

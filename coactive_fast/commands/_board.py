@@ -33,7 +33,7 @@ class Board:
         self.next, self.begin, self.headed = FIRST, None, False
         self.judging = 0.0  # seconds
 
-    def room(self):
+    def rounds_left(self):
         """How many more rounds until the next line is due; the first call starts the clock."""
         if self.begin is None:
             self.begin = time.perf_counter()
@@ -43,12 +43,12 @@ class Board:
         """Where n rounds are cut, so that a line that is due is printed in time: (begin, end)."""
         begin = 0
         while begin < n:
-            end = min(n, begin + self.room())
+            end = min(n, begin + self.rounds_left())
             yield begin, end
             begin = end
 
     def add(self, losses):
-        """Counts the losses of some rounds, at most `room`."""
+        """Counts the losses of some rounds, at most `rounds_left`."""
         self.rounds += len(losses)
         self.since += len(losses)
         self.part += float(np.sum(losses))

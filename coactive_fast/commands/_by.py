@@ -20,7 +20,7 @@ from ._board import Board, Forwarded, refuse_second_pass
 
 QUERY = "qid"  # the key of svmlight text
 TABLE = "table"
-CAPACITY = 1 << 10  # models there is room for at first
+CAPACITY = 1 << 10  # models that fit at first
 WHOLE = re.compile("-?(0|[1-9][0-9]{0,17})")
 NOT_HERE = ("clicks", "documents", "features", "first_label", "format", "hash_bits", "held_out",
             "k", "names", "no_scale", "radius", "shuffle", "text", "user")
@@ -263,7 +263,7 @@ class _Labels(_columns._Batch):
 
 
 class Keys:
-    """Whole numbers or texts: as --keys says, as the fleet has them, or as the first rows tell."""
+    """Whole numbers or texts: as --keys says, as the fleet has them, or as the first rows are."""
 
     def __init__(self, options, fleet):
         self.text = {"number": False, "text": True}.get(options.keys)
@@ -275,7 +275,7 @@ class Keys:
             self.text = isinstance(known, str)
 
     def of(self, found, place):
-        """The keys of a block, as a fleet takes them."""
+        """The keys of a block, as a fleet wants them."""
         if found.dtype.kind in "iu":
             self.text = bool(self.text)
             return [str(key) for key in found.tolist()] if self.text else found

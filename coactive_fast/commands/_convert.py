@@ -11,7 +11,7 @@ def convert(options):
     kind = _streams.kind_of(options.file)
     if kind == "converted":
         raise Trouble(f"{options.file} is converted already: only text is")
-    form = _rows.look(_streams.start_of(options.file))
+    form = _rows.text_form(_streams.start_of(options.file))
     if kind != "clicks" and (form.vw or form.labels or form.features):
         raise Trouble(f"{options.file} has names of labels or features: what is converted has "
                       "numbers and indices")

@@ -16,8 +16,7 @@ import numpy as np
 
 from coactive_fast import ArmBandit, Banditron, Confidit, LinearBandit, Newtron
 from coactive_fast.learner import _store
-from coactive_fast.logs import BanditLog, evaluate, replay
-from coactive_fast.logs._vw import told
+from coactive_fast.logs import BanditLog, _vw, evaluate, replay
 
 from . import Trouble, _learners, _streams, stoppable
 
@@ -26,7 +25,7 @@ REPLAYED = {_learners.kebab(cls.__name__): cls
             for cls in (LinearBandit, ArmBandit, Confidit, Banditron, Newtron)}
 ARMS = ("n_arms", "n_classes")  # parameters that say how many actions a round has
 TABLES = (b"PAR1", b"ARROW1")
-VW = ("hash_bits", "context_bits", "chain_hash", "unlabelled")  # what only VW's formats know
+VW = ("hash_bits", "context_bits", "chain_hash", "unlabelled")  # for VW's formats only
 TABLE = ("round", "chosen", "reward", "probability", "action", "n_actions", "features", "context",
          "group")
 LISTS = ("features", "context")
@@ -116,7 +115,7 @@ class Logs:
         more = f", {log.n_context:,} of context" if log.n_context else ""
         if not self.quiet:
             print(f"{self.name}: {len(log):,} rounds, {log.n_actions:,} actions, "
-                  f"{log.n_features:,} features{more}{told(log.left_out)}", file=sys.stderr)
+                  f"{log.n_features:,} features{more}{_vw.told(log.left_out)}", file=sys.stderr)
         return log
 
     def columns(self, log):

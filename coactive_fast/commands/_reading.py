@@ -26,11 +26,11 @@ class Reading:
     zero_based : bool
         Where indices count from.
     first : int or None
-        Where labels that are classes count from; None: not known.
+        Where labels that are classes count from; None: unknown.
     classes : list of str
         Their names, if they have any.
     relevant : float, str or None
-        The label that a filter looks for; None: what is above 0, or not known.
+        The label that is relevant to a filter; None: what is above 0, or unknown.
     known : bool
         Whether all this stands in a model's file.
     words : Words or None
@@ -139,7 +139,7 @@ class Reading:
         return option if self.first is None else self.first
 
     def relevant_label(self, option, path):
-        """The label that a filter looks for."""
+        """The label that is relevant to a filter."""
         if None not in (option, self.relevant) and option != self.relevant:
             raise Trouble(f"--relevant {shown(option)}: {path} was trained with --relevant "
                           f"{shown(self.relevant)}")
@@ -148,7 +148,7 @@ class Reading:
     # --- files ----------------------------------------------------------------------------------
 
     def form_of(self, path, options):
-        """The `Look` of a file, which is looked at once."""
+        """The `TextForm` of a file, which is read once."""
         if path not in self.forms:
             self.forms[path] = form_of(path, options)
         return self.forms[path]
@@ -217,7 +217,7 @@ def shown(label):
 
 
 def form_of(path, options):
-    """The `Look` of a file; --format says whether it is VW's."""
+    """The `TextForm` of a file; --format says whether it is VW's."""
     start = _streams.start_of(path)
     kind = _streams.kind_of(path, start)
     if kind == "clicks":
@@ -227,10 +227,10 @@ def form_of(path, options):
         if options.format is not None:
             raise Trouble(f"--format {options.format}: {_streams.name_of(path)} is a converted "
                           "file")
-        return _rows.Look(False, False, False, True)
-    form = _rows.look(start)
+        return _rows.TextForm(False, False, False, True)
+    form = _rows.text_form(start)
     if options.format == "vw":
-        return _rows.Look(True, False, True)
+        return _rows.TextForm(True, False, True)
     if options.format == "svmlight" and form.vw:
         raise Trouble(f"--format svmlight: {_streams.name_of(path)} begins with a line of VW's, "
                       "which has a |")

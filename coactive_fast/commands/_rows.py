@@ -26,8 +26,8 @@ from . import Trouble, _streams
 KEEP = 1 << 28  # bytes of rows that stay in memory, so that their text is parsed only once
 KIND = "Rows"
 MODELS = ", as the model's classes are"
-UNKNOWN = -1.0  # a name that is none of those known, where no new one is taken
-LOOKED = 64  # lines that tell whether labels or features are words
+UNKNOWN = -1.0  # a name that is none of those known, where no new one may come
+LINES = 64  # lines that tell whether labels or features are words
 HEADS = 1 << 16  # different heads of lines that are remembered
 WHOLE = re.compile("[0-9]{1,18}")
 MOST = 1 << 31  # columns
@@ -47,7 +47,7 @@ class Labels:
     most : int, optional
         No more classes than these.
     named : bool, optional
-        Whether they are names; None: the first one tells.
+        Whether they are names; None: as the first one is.
     closed : bool
         A name that is not known is `UNKNOWN`, instead of a new one or an error.
     why : str, optional
@@ -150,7 +150,7 @@ class Piece(NamedTuple):
         X = _csr(self.X.data, self.X.indices, self.X.indptr, columns)
         return Piece(X, self.labels, self.ends, self.lines)
 
-    def take(self, order):
+    def reordered(self, order):
         """The rows in this order."""
         X, lines = self.X[order], self.lines[order]
         if self.ends is None:
@@ -195,7 +195,7 @@ def _csr(values, indices, ends, columns):
 
 
 class Scan(NamedTuple):
-    """What a first reading of all rows tells."""
+    """What a first reading of all rows has found."""
 
     rows: int
     columns: int
@@ -304,7 +304,7 @@ class Rows:
 
 
 def check_single(counts, place, hint):
-    """Each row has one label, or an error tells the place of one that has not."""
+    """Each row has one label, or an error says where one stands that has not."""
     wrong = np.flatnonzero(counts != 1)
     if wrong.size:
         raise Trouble(f"{place(wrong[0])}: expected one label, got {counts[wrong[0]]}: {hint}")
@@ -360,7 +360,7 @@ def write_rows(path, out, multilabel, zero_based):
 def converted_rows(path):
     """What `write_rows` wrote, mapped into memory, as one piece.
 
-    A mapped file's checksum is not looked at, and the compiled loops trust a piece's indices: one
+    A mapped file's checksum is not checked, and the compiled loops trust a piece's indices: one
     pass over them here keeps a damaged file from reading beyond the ends of arrays.
     """
     head, arrays = read(path, True)
@@ -388,7 +388,7 @@ def converted_rows(path):
 # --- which form a file has ------------------------------------------------------------------------
 
 
-class Look(NamedTuple):
+class TextForm(NamedTuple):
     """What the first lines say."""
 
     vw: bool
@@ -397,15 +397,15 @@ class Look(NamedTuple):
     converted: bool = False
 
 
-def look(start):
+def text_form(start):
     """The form of a file that is neither converted nor JSON, by its first bytes."""
     whole = start.removeprefix(_streams.BOM).split(b"\n")
     if len(start) >= _streams.START and len(whole) > 1:
         whole.pop()  # it may be cut in two
     lines = [line.partition(b" #")[0].split() for line in whole
-             if line.strip() and not line.lstrip().startswith(b"#")][:LOOKED]
+             if line.strip() and not line.lstrip().startswith(b"#")][:LINES]
     if lines and b"|" in b" ".join(lines[0]):
-        return Look(True, False, True)
+        return TextForm(True, False, True)
     labels = features = False
     for tokens in lines:
         if b":" not in tokens[0]:
@@ -413,7 +413,7 @@ def look(start):
             tokens = tokens[1:]
         features = features or any(not _is_number(one.partition(b":")[0]) for one in tokens
                                    if not one.startswith((b"qid:", b":")))
-    return Look(False, labels, features)
+    return TextForm(False, labels, features)
 
 
 def _is_number(text):
@@ -490,7 +490,7 @@ class NamedRows(Rows):
     vw : bool
         Whether the lines are VW's.
     labels : Labels, optional
-        None: labels are not looked at.
+        None: labels are not read.
     single : str, optional
         As in `Rows`.
     """
@@ -550,7 +550,7 @@ class NamedRows(Rows):
         weights = np.array([weight for _, weight, _ in rows])
         if weights.all():
             return piece
-        return piece.take(np.flatnonzero(weights)) if weights.any() else piece.cut(0, 0)
+        return piece.reordered(np.flatnonzero(weights)) if weights.any() else piece.cut(0, 0)
 
     def _head(self, head, touches, where):
         """``(labels, weight, query)`` of what stands in front of a row's features."""

@@ -94,7 +94,7 @@ def _stdin_reader():
     return readinto
 
 
-START = 1 << 16  # bytes of a stream by which its form is told
+START = 1 << 16  # bytes of a stream by which its form is recognised
 
 
 def start_of(path):
@@ -184,8 +184,8 @@ class Clicks(NamedTuple):
 FORM = '{"query": id, "features": [[...], ...], "presented": [i, ...], "clicked": [i, ...]}'
 
 
-def clicks(path, told=True, documents=None):
-    """Queries of a click log, a JSON object a line; without `told` only their documents count.
+def clicks(path, learning=True, documents=None):
+    """Queries of a click log, a JSON object a line; without `learning` only their documents count.
 
     `documents` has ``features(query)``, for the lines that have none of their own.
     """
@@ -195,21 +195,17 @@ def clicks(path, told=True, documents=None):
             if not line.isspace():
                 where = f"{file.name}: line {number}"
                 try:
-                    yield _query(line, where, told, documents)
+                    yield queried(_parsed(line, documents), where, learning, documents)
                 except ValueError as error:
                     raise Trouble(f"{where}: {error}") from error
 
 
-def _query(line, where, told, documents):
-    return queried(_parsed(line, documents), where, told, documents)
-
-
-def queried(found, where, told, documents):
+def queried(found, where, learning, documents):
     """A query from what its line holds, checked."""
     features = (_features(found["features"]) if "features" in found
                 else documents.features(found.get("query")))
     presented = clicked = None
-    if told:
+    if learning:
         presented = _documents(found, "presented", len(features))
         clicked = _documents(found, "clicked", len(features))
         if not presented or len(set(presented)) < len(presented):

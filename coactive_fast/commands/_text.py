@@ -113,7 +113,7 @@ class TextRows(_rows.Rows):
     words : Words
         As they are before the first document.
     label : str, optional
-        The field of the label or of the list of labels; None: they are not looked at, and the
+        The field of the label or of the list of labels; None: they are not read, and the
         documents are not counted.
     labels : Labels, optional
     single : str, optional
@@ -141,12 +141,12 @@ class TextRows(_rows.Rows):
                     if number == 1:
                         line = line.removeprefix(_streams.BOM)
                     if line and not line.isspace():
-                        self._take(line, f"{self.name}: line {number}", texts, labels)
+                        self._read(line, f"{self.name}: line {number}", texts, labels)
                         places.append(number)
                 if texts:
                     yield self._checked(self._piece(texts, labels, places))
 
-    def _take(self, line, where, texts, labels):
+    def _read(self, line, where, texts, labels):
         found = _streams.object_of(line, where)
         parts = [found.get(name) for name in self.start.fields]
         for name, part in zip(self.start.fields, parts, strict=True):

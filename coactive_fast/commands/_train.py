@@ -333,7 +333,7 @@ def _mixed(rows, columns, options, number):
     if options.shuffle is None:
         yield from rows.pieces(columns)
     else:
-        whole = rows.whole.take(order_of(len(rows.whole), options, number))
+        whole = rows.whole.reordered(order_of(len(rows.whole), options, number))
         yield whole if columns is None else whole.widened(columns)
 
 
@@ -416,9 +416,8 @@ def judge_of(learner, options, reading, columns):
     """What says how the learner does on the queries of --held-out; None without."""
     if options.held_out is None:
         return None
-    held_out = _clicks.HeldOut(options.held_out,
-                               reading.ranking(options.held_out, options, columns))
-    return lambda: held_out.says(learner)
+    data = reading.ranking(options.held_out, options, columns)
+    return lambda: _clicks.ndcg(learner, data, _streams.name_of(options.held_out))
 
 
 def _train_clicks(learner, options, save):
@@ -438,7 +437,7 @@ def _train_clicks(learner, options, save):
           "tell what comes of it")
     for _ in range(options.passes):
         for query in _clicks.log(options.file, documents):
-            board.room()
+            board.rounds_left()
             try:
                 wrong = _clicks.reversed_pairs(learner, query)
                 better = cf.feedback_from_clicks(query.presented, query.clicked)
@@ -537,7 +536,7 @@ class Saver:
         self.beside = None
 
     def of(self, learner, beside=None):
-        """What is saved; `beside` tells what goes into the file with it, or None."""
+        """What is saved; `beside` returns what goes into the file with it, or None."""
         self.learner, self.beside = learner, beside
         if self.path is None:
             warn("train", "this model is not kept: --model OUT saves it")
@@ -582,7 +581,7 @@ def _train(options):
     with stoppable():
         try:
             learner = TRAINERS[maker.family](maker, options, save)
-        except (KeyboardInterrupt, OSError):  # the latter: nobody takes what is printed
+        except (KeyboardInterrupt, OSError):  # the latter: nobody reads what is printed
             save.now()
             if options.model is not None and save.learner is not None:
                 print(f"interrupted: {options.model} holds {save.learner.rounds:,} rounds, and "

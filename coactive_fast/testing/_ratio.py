@@ -15,7 +15,7 @@ import scipy.sparse
 from .._config import show_config
 from ._timing import Contender, Timing, interleaved, player
 
-AGAIN = 3.0     # times the budget, for the second look at a ratio that was missed
+AGAIN = 3.0     # times the budget, for measuring a ratio again that was missed
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ def versions(packages: Iterable[str] = ("numpy", "scipy")) -> dict[str, Any]:
     Parameters
     ----------
     packages : iterable of str
-        By the names under which pip knows them; what is not installed is left out.
+        By their names for pip; what is not installed is left out.
 
     Returns
     -------
