@@ -31,7 +31,7 @@ def coactive_ratio(request):
     both get a row in the table and the files of pytest-benchmark. With ``--benchmark-disable`` and
     ``--benchmark-skip`` only the results are compared, and None is answered.
     """
-    from coactive_fast.testing._fixture import checker
+    from coactive_fast.testing._ratio import checker
 
     return checker(request)
 

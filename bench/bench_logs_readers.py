@@ -15,8 +15,8 @@ import threads
 from bench_text import file_of, read_file, rounds
 from ratio import Case, Contender, Plan, Target, show_time
 
-from coactive_fast.commands._labels import Labels
 from coactive_fast.commands._reading import Reading
+from coactive_fast.commands._rows import Labels
 from coactive_fast.logs import BanditLog
 
 JSON = "json.loads, line by line"

@@ -1,89 +1,18 @@
-"""The tour: every kernel on an example small enough to check by hand, then its speed.
+"""The tour: the example in the docstring of every kernel, then its speed.
 
 Beside each kernel stands the way one would write it in NumPy, plainly; both run in the same
 process on the same data, and their results are compared before they are timed.
 """
 
-import ast
+import inspect
 import os
 import sys
+import textwrap
 import time
 
 import numpy as np
 
 from . import kernels, metric
-
-# (what it is, what it does, statements to run and show)
-EXAMPLES = [
-    (
-        "top_k - the best of many scores",
-        "Best first, ties to the lower index; -inf masks an entry.",
-        "kernels.top_k([0.5, 2.0, 2.0, -np.inf], 3)",
-    ),
-    (
-        "rank - score the rows of X by w and keep the best, in one call",
-        "The same as top_k(X @ w, k).",
-        "X = np.array([[1., 0.], [0., 3.], [2., 0.]])\nkernels.rank(X, [1.0, 1.0], 2)",
-    ),
-    (
-        "ranking_features - an ordering as one vector",
-        "The sum of x_{y_i} / log2(i + 1) over the places i = 1 ... k.",
-        "kernels.ranking_features(X, [1, 2, 0], k=2)",
-    ),
-    (
-        "inverse_update - the inverse of A after A += c x x^T, in place",
-        "Returns q = x^T A^-1 x from before the update.",
-        "Ainv = np.eye(2)\nkernels.inverse_update(Ainv, [1.0, 0.0])\nAinv",
-    ),
-    (
-        "project_scores - the nearest v >= 0 with sum(v) = total",
-        "Distances are weighted by 1/q; the multiplier comes along.",
-        "kernels.project_scores([1.0, 0.0, -3.0], [1.0, 1.0, 1.0], 2.0)",
-    ),
-    (
-        "project_ball - the nearest w with ||w|| <= radius, in the norm of A",
-        "Given the inverse of A; the multiplier comes along.",
-        "kernels.project_ball([3.0, 4.0], np.diag([1.0, 0.5]), 1.0)",
-    ),
-    (
-        "project_simplex, project_box, project_l1 - other sets, same norm",
-        "w >= 0 with sum(w) = total; lower <= w <= upper; sum|w| <= radius.",
-        "Ainv = np.array([[1.0, 0.5], [0.5, 1.0]])\n"
-        "kernels.project_simplex([1.0, -1.0], Ainv)\n"
-        "kernels.project_box([2.0, 0.0], Ainv, -1.0, 1.0)\n"
-        "kernels.project_l1([2.0, -1.0], Ainv, 1.0)",
-    ),
-    (
-        "exponentiated_weights - multiplicative weights from their logarithms",
-        "Of either sign, or all positive; never overflows.",
-        "kernels.exponentiated_weights([0.0, 1000.0])\n"
-        "kernels.exponentiated_weights([0.0, 0.0], both_signs=False)",
-    ),
-    (
-        "exp, log - elementwise, within 1 ulp, the same bits on every CPU with FMA",
-        "",
-        "kernels.exp([0.0, 1.0])\nkernels.log([1.0, 2.0])",
-    ),
-    (
-        "metric.Full - A = ridge I + sum c x x^T and its inverse, kept for long runs",
-        "It watches its own rounding error and repairs it.",
-        "m = metric.Full(2, ridge=1.0)\nm.update([1.0, 1.0])\nm.inverse()\nm.quad([1.0, 0.0])\n"
-        "m.health()['residual'] < 1e-12",
-    ),
-    (
-        "metric.Diagonal - only the diagonal of A, for many features",
-        "scipy.sparse rows cost what they hold.",
-        "m = metric.Diagonal(3)\nm.update([1.0, 2.0, 0.0])\nm.matrix()",
-    ),
-    (
-        "metric.Dual - A in the space of a kernel, through the rows it was made of",
-        "linear, rbf, poly or your own function; with a window or a budget of rows.",
-        'm = metric.Dual(kernel="rbf", kernel_params={"gamma": 1.0}, window=100)\n'
-        "m.update([0.0, 0.0])\n"
-        "m.quad([0.0, 0.0]), m.quad([3.0, 0.0])",
-    ),
-]
-
 
 # --- the NumPy way --------------------------------------------------------------------------
 
@@ -273,7 +202,7 @@ def seconds_of(call, budget):
     return best
 
 
-def told(seconds):
+def with_unit(seconds):
     """A time with three digits and its unit."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= 0.9995 * size:
@@ -281,24 +210,16 @@ def told(seconds):
     return f"{seconds * 1e9:.3g} ns"
 
 
-def told_ratio(ratio):
-    return f"{ratio:.3g}x" if ratio < 100.0 else f"{ratio:.0f}x"
-
-
 def show_examples():
-    names = {"np": np, "kernels": kernels, "metric": metric}
-    for title, text, source in EXAMPLES:
-        print(f"\n{title}")
-        if text:
-            print(f"  {text}")
-        for statement in ast.parse(source).body:
-            line = ast.get_source_segment(source, statement)
-            print(f"    >>> {line}")
-            if isinstance(statement, ast.Expr):
-                value = eval(line, names)
-                print("    " + repr(value).replace("\n", "\n    "))
-            else:
-                exec(line, names)
+    for module in (kernels, metric):
+        for name in module.__all__:
+            text = inspect.getdoc(getattr(module, name))
+            examples = text.partition("Examples\n--------\n")[2].partition("\n\n")[0]
+            print(f"\n{module.__name__.rpartition('.')[2]}.{name}")
+            print(textwrap.indent(textwrap.fill(text.partition("\n\n")[0], 76), "  "))
+            for line in examples.splitlines():
+                wrapped = textwrap.wrap(line, 76, subsequent_indent="...     ")
+                print(textwrap.indent("\n".join(wrapped), "    "))
 
 
 def show_speed(seconds):
@@ -307,8 +228,9 @@ def show_speed(seconds):
         if not np.allclose(ours(), theirs(), rtol=1e-6, atol=1e-7):
             raise AssertionError(f"{name} and its NumPy form disagree")
         slow, fast = seconds_of(theirs, seconds), seconds_of(ours, seconds)
-        times = f"{told(slow):>8}{told(fast):>9}{told_ratio(slow / fast):>8}"
-        print(f"{name:22}{size:16}{way:16}{times}", flush=True)
+        ratio = format(slow / fast, ".3g" if slow < 100.0 * fast else ".0f") + "x"
+        print(f"{name:22}{size:16}{way:16}{with_unit(slow):>8}{with_unit(fast):>9}{ratio:>8}",
+              flush=True)
 
 
 def show(seconds):
@@ -316,10 +238,7 @@ def show(seconds):
 
     print("coactive_fast: compiled kernels for learning from weak feedback")
     print("\n\n1. What there is\n")
-    print("    >>> import numpy as np")
-    print("    >>> from coactive_fast import kernels, metric")
-    with np.printoptions(precision=4, suppress=True):
-        show_examples()
+    show_examples()
     print(f"\n\n2. How fast (instruction set {isa()['chosen']}, NumPy {np.__version__})\n")
     print("Best time of a call; one thread each, in the same process, on the same data.\n")
     show_speed(seconds)

@@ -1,6 +1,5 @@
 """Dask: experiments, batches and scores on the workers of a real cluster of processes."""
 
-import doctest
 import os
 import pickle
 import signal
@@ -268,11 +267,6 @@ def test_blocks_of_any_kind(change):
     np.testing.assert_array_equal(found.compute(), expected[0])
     np.testing.assert_allclose(scores.compute(), expected[1], rtol=1e-12)
     assert (adapter.predict(learner, X).compute() != expected[0]).any()
-
-
-def test_the_examples_of_the_docstrings():
-    outcome = doctest.testmod(adapter)
-    assert outcome.attempted and not outcome.failed
 
 
 # --- experiments --------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """`adapters.mabwiser`: beside MABWiser itself where it is installed, and what is refused."""
 
 import copy
-import doctest
 import pickle
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 import scipy.sparse
 
 import coactive_fast as cf
-from coactive_fast.adapters import mabwiser as adapter
 from coactive_fast.adapters.mabwiser import MAB, LearningPolicy
 
 ARMS = ["red", 7, ("a", "tuple"), 2.5]
@@ -22,11 +20,6 @@ def log(rng, n=120, d=5, arms=ARMS):
     weights = rng.standard_normal((len(arms), d))
     rewards = np.einsum("nd,nd->n", X, weights[chosen]) + 0.1 * rng.standard_normal(n)
     return [arms[i] for i in chosen], rewards, X
-
-
-def test_examples_in_the_docstrings():
-    outcome = doctest.testmod(adapter)
-    assert outcome.attempted > 0 and outcome.failed == 0
 
 
 @pytest.mark.parametrize("name, words", [

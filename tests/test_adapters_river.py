@@ -1,7 +1,6 @@
 """The learners as river classifiers: its own checks, and the learner behind them."""
 
 import copy
-import doctest
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
@@ -23,7 +22,6 @@ from river import (  # noqa: E402
     preprocessing,
 )
 
-from coactive_fast.adapters import river as adapter  # noqa: E402
 from coactive_fast.adapters.river import OnlineClassifier  # noqa: E402
 from coactive_fast.learner._store import learners  # noqa: E402
 
@@ -238,8 +236,3 @@ def test_threads_may_ask_together():
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(lambda _: [model.predict_one(x) for x in rows], range(40)):
             assert found == expected
-
-
-def test_the_examples_of_the_docstrings():
-    outcome = doctest.testmod(adapter)
-    assert outcome.attempted and not outcome.failed

@@ -1,7 +1,6 @@
 """The learners as river classifiers of their own names: its checks, and what they promise."""
 
 import copy
-import doctest
 import pickle
 
 import numpy as np
@@ -21,9 +20,8 @@ from river import (  # noqa: E402
     preprocessing,
 )
 
-from coactive_fast.adapters import _river_classifiers, _river_kinds  # noqa: E402
-from coactive_fast.adapters._dictionaries import INTERCEPT  # noqa: E402
 from coactive_fast.adapters.river import (  # noqa: E402
+    INTERCEPT,
     AROWClassifier,
     BanditronClassifier,
     ConfiditClassifier,
@@ -262,9 +260,3 @@ def test_the_generic_one_is_the_same_learner():
         one.learn_one(names(x), label)
         other.learn_one(names(x), label)
     np.testing.assert_array_equal(one._learner.weights, other._learner.weights)
-
-
-def test_the_examples_of_the_docstrings():
-    outcomes = [doctest.testmod(module) for module in (_river_classifiers, _river_kinds)]
-    assert sum(one.attempted for one in outcomes) >= 20
-    assert not any(one.failed for one in outcomes)

@@ -12,8 +12,8 @@ pytest.importorskip("river")
 
 from river import bandit, checks, datasets, evaluate, metrics, preprocessing, stats  # noqa: E402
 
-from coactive_fast.adapters._dictionaries import INTERCEPT  # noqa: E402
 from coactive_fast.adapters.river import (  # noqa: E402
+    INTERCEPT,
     ConfiditPolicy,
     LinearBanditPolicy,
     OnlineRidgeRegressor,

@@ -1,6 +1,5 @@
 """The learners as scikit-learn classifiers: its own checks, and the learner behind them."""
 
-import doctest
 import pickle
 
 import numpy as np
@@ -163,11 +162,6 @@ def test_a_first_partial_fit_that_is_refused_is_none():
         assert vars(model) == vars(OnlineClassifier())
     model.partial_fit(X[:, :3], y, classes=list("vwxyz"))
     assert model.n_features_in_ == 3
-
-
-def test_the_examples_of_the_docstrings():
-    outcome = doctest.testmod(adapter)
-    assert outcome.attempted and not outcome.failed
 
 
 def test_a_filter_has_two_classes():

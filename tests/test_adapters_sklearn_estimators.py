@@ -1,6 +1,5 @@
 """The learners as scikit-learn estimators of their own names: its checks, and what they promise."""
 
-import doctest
 import os
 import pickle
 import subprocess
@@ -29,13 +28,6 @@ from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
 
-from coactive_fast.adapters import (  # noqa: E402
-    _pattern,
-    _sklearn_binary,
-    _sklearn_multiclass,
-    _sklearn_ranker,
-    _sklearn_shell,
-)
 from coactive_fast.adapters import sklearn as adapter  # noqa: E402
 from coactive_fast.adapters.sklearn import (  # noqa: E402
     AROWClassifier,
@@ -171,7 +163,7 @@ def test_it_is_the_learners_own_run_on_scaled_rows(kind):
 def test_stretches_are_the_whole(kind, monkeypatch):
     X, y = load_iris(return_X_y=True)
     whole = kind(random_state=1).fit(X, y)
-    monkeypatch.setattr("coactive_fast.adapters._sklearn_shell.BLOCK", 4 * 7)
+    monkeypatch.setattr("coactive_fast.adapters.sklearn.BLOCK", 4 * 7)
     parts = kind(random_state=1).fit(X, y)
     np.testing.assert_array_equal(parts.learner_.weights, whole.learner_.weights)
     np.testing.assert_array_equal(parts.decision_function(X), whole.decision_function(X))
@@ -242,7 +234,7 @@ def test_sparse_is_dense(kind, rng):
 def test_a_column_more(kind):
     for density in (0.0, 0.1, 1.0):
         X = kind(scipy.sparse.random(20, 7, density=density, random_state=2, dtype=np.float32))
-        found = _sklearn_shell.with_column(X, 0.1)
+        found = adapter._with_column(X, 0.1)
         wide = np.hstack([X.toarray(), np.full((20, 1), 0.1)])
         np.testing.assert_array_equal(found.toarray(), wide)
         assert isinstance(found, kind) and found.has_canonical_format
@@ -329,7 +321,7 @@ def test_probabilities_of_many_classes():
 def test_the_nearest_point_of_the_simplex(rng):
     rows = 3.0 * rng.standard_normal((50, 6))
     rows[0] = 0.0
-    found = _sklearn_multiclass.on_the_simplex(rows)
+    found = adapter._on_the_simplex(rows)
     for row, point in zip(rows, found, strict=True):
         other, _ = cf.kernels.project_scores(row, np.ones(6), 1.0)
         np.testing.assert_allclose(point, other, atol=1e-12)
@@ -567,12 +559,3 @@ def test_a_query_for_each_document(call):
     model = CoactiveRanker().fit(X, y, qid=qid)
     with pytest.raises(ValueError, match="qid must have length"):
         getattr(model, call)(X, y, qid=qid[:-1])
-
-
-def test_the_examples_of_the_docstrings():
-    for module in (adapter, _sklearn_multiclass, _sklearn_binary, _sklearn_ranker, _pattern):
-        outcome = doctest.testmod(module)
-        assert not outcome.failed
-        examples = sum("Examples\n" in (kind.__doc__ or "") for kind in vars(module).values()
-                       if getattr(kind, "__module__", "") == module.__name__)
-        assert bool(outcome.attempted) == bool(examples)

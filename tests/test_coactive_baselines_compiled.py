@@ -1,7 +1,6 @@
 """The compiled baselines beside their twins, and in the learners' shell."""
 
 import copy
-import doctest
 import importlib
 import os
 import pickle
@@ -18,12 +17,6 @@ from coactive_cases import make_data
 import coactive_fast as cf
 from coactive_fast import reference
 from coactive_fast.coactive import _svm
-
-
-@pytest.mark.parametrize("name", ["_learners", "_svm"])
-def test_examples_in_the_docstrings(name):
-    outcome = doctest.testmod(importlib.import_module(f"coactive_fast.coactive.{name}"))
-    assert outcome.attempted > 0 and outcome.failed == 0
 
 
 @pytest.fixture

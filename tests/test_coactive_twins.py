@@ -1,36 +1,18 @@
 """The slow twins of the coactive family against golden vectors."""
 
-import doctest
-import importlib
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 from coactive_cases import Recorder, golden, load
 
 from coactive_fast import reference
 
-MODULES = [
-    "coactive_baselines",
-    "coactive_learner",
-    "coactive_rules",
-    "coactive_tasks",
-    "metrics",
-    "simulation",
-    "users",
-]
 RULES = {
     "preference": reference.PreferencePerceptron,
     "exponentiated": reference.ExponentiatedPreferencePerceptron,
     "convex": reference.ConvexPreferencePerceptron,
     "second_order": reference.SecondOrderPreferencePerceptron,
 }
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_examples_in_the_docstrings(name):
-    outcome = doctest.testmod(importlib.import_module(f"coactive_fast.reference.{name}"))
-    assert outcome.attempted > 0 and outcome.failed == 0
 
 
 def learner_of(rule, task):

@@ -19,19 +19,6 @@ def test_config(capsys):
     assert json.loads(capsys.readouterr().out) == cf.show_config("dicts")
 
 
-def test_pages(capsys):
-    """The list has every page of the index with what it tells; a page is shown whole."""
-    assert cli.main(["docs"]) == 0
-    *rows, empty, where = capsys.readouterr().out.splitlines()
-    pages = {path.stem for path in Path(where).glob("*.md")} - {"index"}
-    assert empty == "" and {row.split()[0] for row in rows} == pages
-    assert cli.main(["docs", "clicks"]) == 0
-    assert capsys.readouterr().out.startswith("# Learning from clicks")
-    for name in ("no-such-page", "../README"):
-        assert cli.main(["docs", name]) == 1
-        assert f"there is no page '{name}'; there are" in capsys.readouterr().err
-
-
 def test_module_can_be_run(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "coactive_fast", "--version"], cwd=tmp_path, text=True,

@@ -199,7 +199,7 @@ def test_output_that_nobody_takes(command, files):
     (OSError(errno.ENOENT, "No such file", "x"), "x: No such file"), (OSError("odd"), "odd"),
     (KeyError(), "KeyError")])
 def test_errors_in_one_line(error, expected):
-    assert cli.told(error) == expected
+    assert cli.message_of(error) == expected
 
 
 def test_help_names_every_learner(capsys):

@@ -66,7 +66,7 @@ def test_rows_are_those_of_scikit_learn_over_the_documents_so_far():
 def test_what_goes_into_the_file_comes_back():
     words = _text.Words(1 << 10, ("title", "body"))
     words.rows([one["text"] for one in documents(20)], True)
-    head, arrays = words.told(["a", "b"])
+    head, arrays = words.header(["a", "b"])
     again, classes = _text.Words.of((json.loads(json.dumps(head)), arrays), "x")
     assert again.fields == words.fields and classes == ["a", "b"]
     assert again.documents == 20 and np.array_equal(again.df, words.df)

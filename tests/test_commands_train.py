@@ -386,7 +386,7 @@ def test_pieces_taken_in_any_order():
     piece = _rows.Piece(scipy.sparse.csr_matrix(np.eye(4)), np.array([1.0, 2.0, 3.0, 3.0]),
                         np.array([2, 2, 3, 4]), np.array([1, 2, 4, 5]))
     assert piece.holds(3.0).tolist() == [False, False, True, True]
-    mixed = piece.take(np.array([2, 0, 3, 1]))
+    mixed = piece.reordered(np.array([2, 0, 3, 1]))
     assert mixed.labels.tolist() == [3, 1, 2, 3] and mixed.ends.tolist() == [1, 3, 4, 4]
     assert mixed.X.toarray().argmax(1).tolist() == [2, 0, 3, 1]
     assert mixed.lines.tolist() == [4, 1, 5, 2] and mixed.counts.tolist() == [1, 2, 1, 0]

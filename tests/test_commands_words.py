@@ -10,7 +10,7 @@ from command_cases import call, feed, text_of, train
 from words_cases import CLASSES, FEATURES, beside, lines_of, predictions, written
 
 import coactive_fast as cf
-from coactive_fast.commands import Trouble, _named, _reading, _rows
+from coactive_fast.commands import Trouble, _reading, _rows
 from coactive_fast.learner import _store
 from coactive_fast.reference import logs_read
 
@@ -114,8 +114,8 @@ def test_only_numbers_and_indices_are_converted(problem, capsys):
 
 def test_what_is_told_comes_back():
     one = _reading.Reading("names", names=["a", "é"], first=1, classes=["x"], zero_based=True)
-    again = _reading.Reading.of(json.loads(json.dumps(one.told())), "x")
-    assert again.told() == one.told() and again.known and not one.plain
+    again = _reading.Reading.of(json.loads(json.dumps(one.header())), "x")
+    assert again.header() == one.header() and again.known and not one.plain
     with pytest.raises(Trouble, match="x has learned from a log of decisions"):
         _reading.Reading.of(({"kind": "log"}, {}), "x")
 
@@ -462,4 +462,4 @@ def test_queries_that_are_refused(text, expected, tmp_path, capsys):
     (b"# only\n", (False, False, False)), (b"", (False, False, False)),
     (b"|a b\n", (True, False, True)), (b"1 qid:x 3:4\n", (False, False, False))])
 def test_the_form_of_a_file(text, expected):
-    assert _named.look(text)[:3] == expected
+    assert _rows.text_form(text)[:3] == expected

@@ -4,8 +4,6 @@ What they compute is judged by the files test_convex_twins*.py, which run over b
 """
 
 import copy
-import doctest
-import importlib
 import inspect
 import os
 import pickle
@@ -22,14 +20,6 @@ from convex_runs import KINDS, LOSSES, Unknown, by_calls, learners, losses, same
 
 import coactive_fast as cf
 from coactive_fast import reference
-
-
-@pytest.mark.parametrize("name", ["convex._learners", "convex._sets", "convex._shell",
-                                  "convex._history", "losses"])
-def test_examples_in_the_docstrings(name):
-    outcome = doctest.testmod(importlib.import_module(f"coactive_fast.{name}"))
-    assert outcome.attempted > 0 and outcome.failed == 0
-
 
 # --- runs ---------------------------------------------------------------------------------------
 

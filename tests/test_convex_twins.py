@@ -1,8 +1,6 @@
 """Learners of online convex optimisation: golden vectors, optimality along runs, errors."""
 
 import copy
-import doctest
-import importlib
 import math
 import re
 import warnings
@@ -28,15 +26,6 @@ from test_kernels_golden import FOLDER, close, load
 golden = pytest.mark.skipif(
     not FOLDER, reason="COACTIVE_VECTORS does not name the folder of the golden vectors"
 )
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["convex", "convex_barrier", "convex_constants", "convex_sets", "convex_shell", "losses"],
-)
-def test_examples_in_the_docstrings(name):
-    outcome = doctest.testmod(importlib.import_module(f"coactive_fast.reference.{name}"))
-    assert outcome.attempted > 0 and outcome.failed == 0
 
 
 @pytest.fixture(params=MODULES.values(), ids=MODULES)

@@ -1,8 +1,5 @@
 """The choice of rank and regularisation for new users, and the ridge of a user's own fit."""
 
-import doctest
-import importlib
-
 import numpy as np
 import pytest
 
@@ -12,11 +9,6 @@ from coactive_fast import data
 def made(seed=0, users=60, features=2, each=20):
     return data.make_items(n_users=users, n_items=40, n_features=features, ratings_per_user=each,
                            seed=seed).ratings
-
-
-def test_examples():
-    outcome = doctest.testmod(importlib.import_module("coactive_fast.data._choose"))
-    assert outcome.attempted > 0 and outcome.failed == 0
 
 
 def by_hand(ratings, rank, weight, folds, held_out, ridge, seed):

@@ -1,8 +1,6 @@
 """Documents as counts of terms: files of labels and terms, and RCV1-v2. All of it is made up."""
 
-import doctest
 import gzip
-import importlib
 import io
 
 import numpy as np
@@ -18,12 +16,6 @@ TOPICS = b"GTAX 31 1\nCCAT 31 1\nGTAX 35 1\nGTAX 7777 1\n"
 
 def file(content):
     return io.BytesIO(content)
-
-
-@pytest.mark.parametrize("module", ["_documents", "_tables"])
-def test_examples(module):
-    outcome = doctest.testmod(importlib.import_module(f"coactive_fast.data.{module}"))
-    assert outcome.attempted > 0 and outcome.failed == 0
 
 
 # --- labels and terms -----------------------------------------------------------------------------

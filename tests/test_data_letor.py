@@ -1,9 +1,7 @@
 """LETOR files at full size: several as one, streamed into a file of arrays, and whole folders."""
 
 import bz2
-import doctest
 import gzip
-import importlib
 import io
 
 import numpy as np
@@ -144,8 +142,3 @@ def test_yahoo(tmp_path):
 def test_what_is_no_such_folder(tmp_path, load, arguments, error, says):
     with pytest.raises(error, match=says):
         load(tmp_path, **arguments)
-
-
-def test_examples():
-    outcome = doctest.testmod(importlib.import_module("coactive_fast.data._letor"))
-    assert outcome.attempted > 0 and outcome.failed == 0

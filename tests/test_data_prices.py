@@ -1,8 +1,6 @@
 """Price relatives and scalings."""
 
-import doctest
 import gzip
-import importlib
 import io
 import json
 import os
@@ -14,12 +12,6 @@ import pytest
 from coactive_fast import data
 
 FOLDER = os.environ.get("COACTIVE_DATA", "")
-
-
-@pytest.mark.parametrize("name", ["_prices", "_scaling"])
-def test_examples_in_the_docstrings(name):
-    outcome = doctest.testmod(importlib.import_module(f"coactive_fast.data.{name}"))
-    assert outcome.attempted > 0 and outcome.failed == 0
 
 
 # --- prices -------------------------------------------------------------------------------------

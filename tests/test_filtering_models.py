@@ -1,8 +1,6 @@
 """The compiled filters' models: long streams against rebuilt ones, budgets, memory, topics."""
 
 import copy
-import doctest
-import importlib
 import pickle
 
 import children
@@ -26,12 +24,6 @@ def explicit(X, y, x, ridge=1.0):
     A = ridge * np.eye(X.shape[1]) + X.T @ X
     v = np.linalg.solve(A, x)
     return (X.T @ np.where(y, 1.0, -1.0)) @ v / (1.0 + x @ v)
-
-
-@pytest.mark.parametrize("name", ["_filters", "_history", "_ridge_filters", "_tasting", "_topics"])
-def test_examples_in_the_docstrings(name):
-    outcome = doctest.testmod(importlib.import_module(f"coactive_fast.filtering.{name}"))
-    assert outcome.attempted > 0 and outcome.failed == 0
 
 
 def test_a_state_without_rows_is_told_again():

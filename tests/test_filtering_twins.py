@@ -5,8 +5,6 @@ and _probabilistic.py.
 """
 
 import copy
-import doctest
-import importlib
 import math
 
 import numpy as np
@@ -39,12 +37,6 @@ filters = pytest.mark.parametrize("name", FILTERS)
 @pytest.fixture(params=MODULES)
 def module(request):
     return request.param
-
-
-@pytest.mark.parametrize("name", ["filtering_shell", "filtering", "filtering_ridge"])
-def test_examples_in_the_docstrings(name):
-    outcome = doctest.testmod(importlib.import_module(f"coactive_fast.reference.{name}"))
-    assert outcome.attempted > 0 and outcome.failed == 0
 
 
 # --- golden vectors -------------------------------------------------------------------------

@@ -1,8 +1,5 @@
 """`BanditLog`: what it keeps, what it refuses; folds by the hash of a group."""
 
-import doctest
-import importlib
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -161,13 +158,6 @@ def test_folds_are_even(rng):
 
 
 # --- the docstrings -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["logs._log", "logs._evaluate", "logs._replay", "reference.logs",
-                                  "reference.logs_replay"])
-def test_examples_in_the_docstrings(name):
-    outcome = doctest.testmod(importlib.import_module(f"coactive_fast.{name}"))
-    assert outcome.attempted > 0 and outcome.failed == 0
 
 
 def test_everything_public_has_an_example():

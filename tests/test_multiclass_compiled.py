@@ -1,8 +1,6 @@
 """What only the compiled multiclass learners have: bits, layouts, pruning, growth, states."""
 
 import copy
-import doctest
-import importlib
 import pickle
 
 import numpy as np
@@ -26,14 +24,6 @@ import coactive_fast as cf
 
 learners = pytest.mark.parametrize("name", LEARNERS)
 FULL = [name for name, (_, arguments) in LEARNERS.items() if arguments.get("covariance") == "full"]
-
-
-@pytest.mark.parametrize("name", ["multiclass._confidit", "multiclass._learners",
-                                  "multiclass._history", "multiclass._rules", "data._multiclass",
-                                  "data._svmlight"])
-def test_examples_in_the_docstrings(name):
-    outcome = doctest.testmod(importlib.import_module(f"coactive_fast.{name}"))
-    assert outcome.attempted > 0 and outcome.failed == 0
 
 
 # --- the same bits whatever the form and the way --------------------------------------------

@@ -4,8 +4,6 @@ What is Confidit's alone is tested in test_multiclass_confidit.py and _confidit_
 """
 
 import copy
-import doctest
-import importlib
 
 import numpy as np
 import pytest
@@ -32,20 +30,12 @@ from row_cases import (
     with_holes,
 )
 
-DOCUMENTED = ["_row_learner", "multiclass_shell", "multiclass", "multiclass_confidit",
-              "multiclass_newtron"]
 learners = pytest.mark.parametrize("name", LEARNERS)
 
 
 @pytest.fixture(params=MODULES)
 def module(request):
     return request.param
-
-
-@pytest.mark.parametrize("name", DOCUMENTED)
-def test_examples_in_the_docstrings(name):
-    outcome = doctest.testmod(importlib.import_module(f"coactive_fast.reference.{name}"))
-    assert outcome.attempted > 0 and outcome.failed == 0
 
 
 # --- golden vectors -------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """The slow twins against truths of their own: brute force over faces, rational arithmetic, laws."""
 
-import doctest
-import importlib
 import itertools
 import math
 from fractions import Fraction
@@ -11,14 +9,6 @@ import numpy as np
 import pytest
 
 from coactive_fast import kernels, reference
-
-MODULES = ["kernels", "projections", "exponentiated", "metric", "dual"]
-
-
-@pytest.mark.parametrize("name", ["", *(f".{module}" for module in MODULES)])
-def test_examples_in_the_docstrings(name):
-    outcome = doctest.testmod(importlib.import_module(f"coactive_fast.reference{name}"))
-    assert outcome.attempted > 0 and outcome.failed == 0
 
 
 def test_every_function_has_an_example():

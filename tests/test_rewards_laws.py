@@ -1,8 +1,6 @@
 """What holds for the regression and the bandits, whatever is learned."""
 
 import copy
-import doctest
-import importlib
 import math
 
 import numpy as np
@@ -37,13 +35,6 @@ bandits = pytest.mark.parametrize("kind, name", BANDITS)
 @pytest.fixture(params=MODULES)
 def module(request):
     return request.param
-
-
-@pytest.mark.parametrize("name", ["", "_shell", "_ridge", "_bandit", "_simulation"])
-def test_examples_in_the_docstrings(name):
-    twin = importlib.import_module(f"coactive_fast.reference.rewards{name}")
-    outcome = doctest.testmod(twin)
-    assert outcome.attempted > 0 and outcome.failed == 0
 
 
 # --- the regression -------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The learner that an adapter is given, as a pattern, or by the parameters of its kind."""
+"""The parameters of an adapter, and the learner they make, or are given as a pattern."""
 
 from __future__ import annotations
 
@@ -22,7 +22,16 @@ def fresh(pattern: MulticlassLearner | None, n_classes: int) -> MulticlassLearne
     return pattern.clone().set_params(n_classes=n_classes)
 
 
-def own_words(kind: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def store_parameters(estimator: Any, given: Mapping[str, Any]) -> None:
+    """Keeps each argument of `__init__` as the attribute of its name, where frameworks read it.
+
+    `given`: the ``locals()`` of `__init__`, before it has any other.
+    """
+    vars(estimator).update({name: value for name, value in given.items()
+                            if name not in ("self", "__class__")})
+
+
+def own_parameters(kind: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """What a learner's class takes of an adapter's parameters."""
     return {name: given[name] for name in inspect.signature(kind).parameters if name in given}
 

@@ -462,10 +462,10 @@ def _rows(X):
 def _scorer(learner):
     if not isinstance(learner, MulticlassLearner):
         raise TypeError(f"learner must be a multiclass learner, got {type(learner).__name__}")
-    return _now(learner)
+    return _frozen(learner)
 
 
-def _now(learner):
+def _frozen(learner):
     """A copy as one task of the graph, which what is learned before it runs does not change."""
     from dask import delayed
 
@@ -515,7 +515,7 @@ def rank(learner: Any, queries: Collection, *, k: int | None = None) -> Collecti
         raise TypeError("learner must be a coactive learner over a Ranking, got "
                         f"{type(learner).__name__}")
     k = None if k is None else count("k", k, least=1)
-    return queries.map(_present, learner=_now(learner), k=k)
+    return queries.map(_present, learner=_frozen(learner), k=k)
 
 
 def _present(features, learner, k):

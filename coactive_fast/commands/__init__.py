@@ -19,25 +19,63 @@ class Stopped(KeyboardInterrupt):
 
 
 def warn(command, message):
-    """What is no error, but what one wants to know."""
+    """Prints what is no error, but worth a line."""
     if sys.stderr is not None:
         print(f"coactive-fast {command}: warning: {message}", file=sys.stderr)
 
 
-@contextlib.contextmanager
-def stoppable():
-    """What ends a process by default (SIGTERM, SIGHUP) breaks off what is done as Ctrl-C does."""
-    def stop(number, frame):
-        raise Stopped(number)
+def refuse_options(options, names, why):
+    """The first of these options that was given is a mistake; `why` stands behind it."""
+    for name in names:
+        value = getattr(options, name)
+        if value is not None and value is not False:
+            raise Trouble(f"--{name.replace('_', '-')} {why}")
 
-    ours = []
-    if threading.current_thread() is threading.main_thread():
-        numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
-        ours = [n for n in numbers if n is not None and signal.getsignal(n) == signal.SIG_DFL]
-    try:
-        for number in ours:
-            signal.signal(number, stop)
-        yield
-    finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
+
+class Signals:
+    """Ctrl-C, and what else ends a process by default (SIGTERM, SIGHUP), break off what is done."""
+
+    def __init__(self):
+        self.busy, self.number = False, None
+
+    @contextlib.contextmanager
+    def heard(self):
+        """The signals come here, unless somebody else has asked for them."""
+        before = {}
+        if threading.current_thread() is threading.main_thread():
+            numbers = [getattr(signal, f"SIG{name}", None) for name in ("INT", "TERM", "HUP")]
+            before = {number: signal.getsignal(number) for number in numbers if number is not None
+                      and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler)}
+        try:
+            for number in before:
+                signal.signal(number, self._receive)
+            yield self
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    @contextlib.contextmanager
+    def held_back(self):
+        """A signal that comes meanwhile counts at the end, so that what was done is known."""
+        self.busy = True
+        try:
+            yield
+        finally:
+            self.busy = False
+        if self.number is not None:
+            self._stop()
+
+    def _receive(self, number, frame):
+        self.number = number
+        if not self.busy:
+            self._stop()
+
+    def _stop(self):
+        if self.number == signal.SIGINT:
+            raise KeyboardInterrupt
+        raise Stopped(self.number)
+
+
+def stoppable():
+    """A context in which `Signals` are heard."""
+    return Signals().heard()

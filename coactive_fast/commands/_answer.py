@@ -5,24 +5,16 @@ import json
 import numpy as np
 
 import coactive_fast as cf
-from coactive_fast.learner import _store
 
-from . import Trouble, _learners, _rows, _streams, _text, warn
-from ._labels import MODELS, Labels
-from ._reading import Reading, is_label
-
-
-def load(path, family=None):
-    """A saved model, for the family that is asked for."""
-    return loaded(path, family)[0]
+from . import Trouble, _learners, _streams, warn
+from ._reading import Reading
+from ._rows import MODELS, Labels, check_single
 
 
 def loaded(path, family=None):
-    """The same, and what the file says of the text it was trained on; None: on numbers."""
-    try:
-        learner, beside = _store.loaded(path)
-    except OSError as error:
-        raise Trouble(f"{path}: {error.strerror or error}") from error
+    """A saved model of the family that is asked for, and what its file says of the text it was
+    trained on; None: on numbers."""
+    learner, beside = _learners.read_model(path)
     found = _learners.family_of(learner)
     if family not in (None, found):
         raise Trouble(f"{path} holds a {type(learner).__name__}, which is for {found}: "
@@ -31,7 +23,7 @@ def loaded(path, family=None):
 
 
 def width(learner):
-    """How many columns a learner knows; None before its first row."""
+    """How many columns a learner has; None before its first row."""
     for owner in (learner, learner._engine):
         if hasattr(owner, "dimension"):
             return owner.dimension or None
@@ -45,7 +37,7 @@ def rank(options):
     reading.refuse_other(options, options.model)
     if options.clicks or _streams.kind_of(options.file) == "clicks":
         queries = ((q.query, q.features, q.where)
-                   for q in _streams.clicks(options.file, told=False))
+                   for q in _streams.clicks(options.file, learning=False))
     else:
         data = reading.ranking(options.file, options, width(learner), graded=False)
         warn_of(reading.left_out, options)
@@ -59,20 +51,6 @@ def rank(options):
         except ValueError as error:
             raise Trouble(f"{where}: {error}") from error
         print(json.dumps({"query": name, "ranking": order.tolist()}), flush=True)
-
-
-def is_text(beside):
-    """Whether a model was trained on plain text."""
-    return beside is not None and beside[0].get("kind") == _text.KIND
-
-
-def text_of(beside, path):
-    """`Words` of a model that was trained on text, and a `Reading` of its classes."""
-    words, classes = _text.Words.of(beside, path)
-    first, relevant = (beside[0].get(name) for name in ("first_label", "relevant"))
-    if first not in (None, 0, 1) or not is_label(relevant):
-        raise Trouble(f"{path}: how it reads text is damaged: its labels")
-    return words, Reading(first=first, classes=classes, relevant=relevant, known=True)
 
 
 def warn_of(left_out, options):
@@ -89,36 +67,17 @@ class Stream:
     def __init__(self, options, family, labels=False):
         self.options = options
         self.learner, beside = loaded(options.model, family)
-        if is_text(beside):
-            self.rows = self._text(beside, labels)
-            self.columns = self.rows.columns
-            return
-        if options.text is not None:
-            raise Trouble(f"{options.model} was not trained on text: it has no words to go by")
         self.reading = Reading.of(beside, options.model)
         self.reading.refuse_other(options, options.model)
-        self.columns, most = width(self.learner), self.learner.get_params().get("max_features")
-        if self.columns is None:
+        words, most = self.reading.words, self.learner.get_params().get("max_features")
+        columns = width(self.learner) if words is None else words.columns
+        if columns is None:
             raise Trouble(f"{options.model} has learned nothing yet")
-        if most is not None:  # wider rows than it has seen
-            self.columns = None
-        self.rows = self.reading.rows(options.file, options, most or width(self.learner),
-                                      labels=self._labels() if labels else None,
-                                      fixed=most is None)
-
-    def _text(self, beside, labels):
-        options = self.options
-        words, self.reading = text_of(beside, options.model)
-        if options.zero_based:
-            raise Trouble("--zero-based is for svmlight text")
-        if options.text:
-            words.fields = _text.fields_of(options.text)
-        return _text.TextRows(options.file, words, labels=self._labels(), count=False,
-                              label=(options.label or "label") if labels else None)
-
-    def _labels(self):
+        self.columns = columns if most is None else None  # rows may be wider than it has seen
         names = self.reading.classes
-        return Labels(names, named=bool(names), closed=True, why=MODELS)
+        self.rows = self.reading.rows(
+            options.file, options, most or columns, fixed=most is None, labels=None if not labels
+            else Labels(names, named=bool(names), closed=True, why=MODELS))
 
     def pieces(self):
         yield from self.rows.pieces(self.columns)
@@ -152,10 +111,10 @@ def score(stream, first):
     rows = right = without = 0
     for piece in stream.pieces():
         counts = piece.counts
-        _rows._check_single(np.maximum(counts, 1), lambda row, piece=piece: stream.rows.place(
+        check_single(np.maximum(counts, 1), lambda row, piece=piece: stream.rows.place(
             piece, row), "a class is one label a row")
         has = np.flatnonzero(counts)
-        if not stream.reading.classes:  # names that nobody knows have a number below all
+        if not stream.reading.classes:  # unknown names have a number below all
             refuse_below(piece.labels, first, f"{stream.rows.name}: ")
         guessed = stream.learner.predict(piece.X)[has] + first
         right += int((guessed == piece.labels).sum())

@@ -33,14 +33,22 @@ class Board:
         self.next, self.begin, self.headed = FIRST, None, False
         self.judging = 0.0  # seconds
 
-    def room(self):
+    def rounds_left(self):
         """How many more rounds until the next line is due; the first call starts the clock."""
         if self.begin is None:
             self.begin = time.perf_counter()
         return self.next - self.rounds
 
+    def stretches(self, n):
+        """Where n rounds are cut, so that a line that is due is printed in time: (begin, end)."""
+        begin = 0
+        while begin < n:
+            end = min(n, begin + self.rounds_left())
+            yield begin, end
+            begin = end
+
     def add(self, losses):
-        """Takes the losses of some rounds, at most `room`."""
+        """Counts the losses of some rounds, at most `rounds_left`."""
         self.rounds += len(losses)
         self.since += len(losses)
         self.part += float(np.sum(losses))
@@ -92,7 +100,7 @@ class Forwarded:
         self.both += int((forwarded & relevant).sum())
         return forwarded != relevant
 
-    def told(self):
+    def summary(self):
         precision = self.both / self.forwarded if self.forwarded else 0.0
         recall = self.both / self.relevant if self.relevant else 0.0
         mean = 2 * precision * recall / (precision + recall) if self.both else 0.0

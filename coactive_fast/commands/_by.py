@@ -6,24 +6,21 @@ import io
 import itertools
 import os
 import re
-import signal
 import sys
-import threading
 
 import numpy as np
 
 import coactive_fast as cf
-from coactive_fast.data import _compiled
 from coactive_fast.fleet._fleet import beside_of, create
 from coactive_fast.logs import _columns
 from coactive_fast.logs._table import matrix, required
 
-from . import Stopped, Trouble, _learners, _rows, _streams, _target, warn
+from . import Signals, Trouble, _learners, _rows, _streams, refuse_options, warn
 from ._board import Board, Forwarded, refuse_second_pass
 
 QUERY = "qid"  # the key of svmlight text
 TABLE = "table"
-CAPACITY = 1 << 10  # models there is room for at first
+CAPACITY = 1 << 10  # models that fit at first
 WHOLE = re.compile("-?(0|[1-9][0-9]{0,17})")
 NOT_HERE = ("clicks", "documents", "features", "first_label", "format", "hash_bits", "held_out",
             "k", "names", "no_scale", "radius", "shuffle", "text", "user")
@@ -47,7 +44,7 @@ class Regression:
     def play(self, fleet, keys, X, y):
         return fleet.run(keys, X, y).loss
 
-    def told(self):
+    def summary(self):
         return None
 
 
@@ -78,8 +75,8 @@ class Relevance:
     def play(self, fleet, keys, X, y):
         return self.found.add(fleet.run(keys, X, y).forwarded, y)
 
-    def told(self):
-        return self.found.told()
+    def summary(self):
+        return self.found.summary()
 
 
 KINDS = {cf.OnlineRidge: Regression, cf.LinearBandit: Rewards, cf.RidgeFilter: Relevance}
@@ -135,7 +132,7 @@ class Table:
             raise Trouble(f"--{option} {column}: {self.name} has the columns "
                           f"{', '.join(map(str, self.names))[:200]}")
 
-    def told(self):
+    def header(self):
         """What goes into the fleet's file."""
         return {"kind": TABLE, "columns": self.columns, "label": self.label}
 
@@ -217,9 +214,8 @@ class Queries:
     """svmlight text, whose keys are what stands behind ``qid:``."""
 
     def __init__(self, options, kind, width, known):
-        for name in ("columns", "label"):
-            if getattr(options, name) is not None:
-                raise Trouble(f"--{name} is for tables, and {options.file} is svmlight text")
+        refuse_options(options, ("columns", "label"),
+                       f"is for tables, and {options.file} is svmlight text")
         self.path, self.name, self.kind = options.file, _streams.name_of(options.file), kind
         self.zero_based = options.zero_based
         if known is not None:
@@ -236,16 +232,13 @@ class Queries:
                 self.width = max(self.width or 1, piece.X.shape[1])
                 self.expected += len(piece)
 
-    def told(self):
+    def header(self):
         return {"kind": QUERY, "zero_based": self.zero_based}
 
     def _pieces(self):
-        last = None if self.width is None or self.expected == 0 else self.width - self.zero_based
-        with _streams.source(self.path) as file:
-            reader = _compiled.Rows(file, file.name, int(not self.zero_based), last, np.float64,
-                                    False, True)
-            while reader.advance():
-                yield _rows._copied(reader), reader.queries.copy()
+        width = None if self.expected == 0 else self.width  # 0: they are being counted
+        for reader in _rows.parsed(self.path, width, self.zero_based, queries=True):
+            yield _rows.copied_piece(reader), reader.queries.copy()
 
     def blocks(self):
         for piece, queries in self._pieces():
@@ -270,7 +263,7 @@ class _Labels(_columns._Batch):
 
 
 class Keys:
-    """Whole numbers or texts: as --keys says, as the fleet has them, or as the first rows tell."""
+    """Whole numbers or texts: as --keys says, as the fleet has them, or as the first rows are."""
 
     def __init__(self, options, fleet):
         self.text = {"number": False, "text": True}.get(options.keys)
@@ -282,7 +275,7 @@ class Keys:
             self.text = isinstance(known, str)
 
     def of(self, found, place):
-        """The keys of a block, as a fleet takes them."""
+        """The keys of a block, as a fleet wants them."""
         if found.dtype.kind in "iu":
             self.text = bool(self.text)
             return [str(key) for key in found.tolist()] if self.text else found
@@ -307,72 +300,29 @@ class Keys:
 # --- the training ---------------------------------------------------------------------------------
 
 
-class Calm:
-    """A signal that comes in the midst of a call is heeded behind it, so that it is known which
-    rows were learned; at all other times at once."""
-
-    def __init__(self):
-        self.inside, self.number = False, None
-
-    def _heard(self, number, frame):
-        self.number = number
-        if not self.inside:
-            self._stop()
-
-    def _stop(self):
-        if self.number == signal.SIGINT:
-            raise KeyboardInterrupt
-        raise Stopped(self.number)
-
-    @contextlib.contextmanager
-    def call(self):
-        self.inside = True
-        try:
-            yield
-        finally:
-            self.inside = False
-        if self.number is not None:
-            self._stop()
-
-    @contextlib.contextmanager
-    def heard(self):
-        """The signals come here, unless somebody else has asked for them."""
-        before = {}
-        if threading.current_thread() is threading.main_thread():
-            numbers = [getattr(signal, f"SIG{name}", None) for name in ("INT", "TERM", "HUP")]
-            before = {number: signal.getsignal(number) for number in numbers if number is not None
-                      and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler)}
-        try:
-            for number in before:
-                signal.signal(number, self._heard)
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-
 def train(options):
     """Trains a model for each key; returns how many rows were learned."""
     cls = class_of(options.learner)
-    refuse_others(options)
+    refuse_options(options, NOT_HERE, "does not go with --by")
+    if options.skip and options.passes > 1:
+        raise Trouble("--skip and --passes: say one of them")
     refuse_second_pass(options)
     kind = KINDS[cls](options)
     path = options.model if options.start is None else options.start
     with contextlib.ExitStack() as stack:
-        calm = Calm()
-        stack.enter_context(calm.heard())
+        signals = stack.enter_context(Signals().heard())
         if options.start is None:
             source = source_for(options, kind, stack, None, None)
-            fleet = stack.enter_context(begun(options, cls, source.told()))
+            fleet = stack.enter_context(begun(options, cls, source.header()))
         else:
             fleet = stack.enter_context(gone_on(options, cls))
             source = source_for(options, kind, stack, known_of(options, fleet),
                                 fleet.health()["features"] or None)
-        work = Work(options, fleet, kind, calm)
+        work = Work(options, fleet, kind, signals)
         try:
             work.one_pass(source)
             for _ in range(1, options.passes):
-                work.one_pass(source_for(options, kind, stack, source.told(), source.width))
+                work.one_pass(source_for(options, kind, stack, source.header(), source.width))
             work.board.end()
         except KeyboardInterrupt:
             fleet.flush()
@@ -385,7 +335,7 @@ def train(options):
                 fleet.close()
                 os.unlink(path)  # nothing is in it, and it would stand in the way of a new one
         fleet.flush()
-        print(f"{len(fleet):,} models" + (f"; {kind.told()}" if kind.told() else ""))
+        print(f"{len(fleet):,} models" + (f"; {kind.summary()}" if kind.summary() else ""))
     if path is not None:
         print(f"saved: {path}")
     return work.rows
@@ -394,8 +344,8 @@ def train(options):
 class Work:
     """What goes on while blocks of rows are learned."""
 
-    def __init__(self, options, fleet, kind, calm):
-        self.options, self.fleet, self.kind, self.calm = options, fleet, kind, calm
+    def __init__(self, options, fleet, kind, signals):
+        self.options, self.fleet, self.kind, self.signals = options, fleet, kind, signals
         self.keys, self.board = Keys(options, fleet), Board(kind.what)
         self.rows, self.skip = 0, options.skip
 
@@ -407,14 +357,14 @@ class Work:
                 options.report(self.board.rounds, source.expected * options.passes)
 
     def block(self, found, X, answers, place):
-        begin, n = min(self.skip, X.shape[0]), X.shape[0]
-        self.skip -= begin
+        skipped = min(self.skip, X.shape[0])
+        self.skip -= skipped
         keys = self.keys.of(found, place)
-        while begin < n:
-            end = min(n, begin + self.board.room())
+        for begin, end in self.board.stretches(X.shape[0] - skipped):
+            begin, end = begin + skipped, end + skipped
             if self.rows == 0 and self.options.model is None and self.options.start is None:
                 warn("train", "these models are not kept: --model OUT saves them")
-            with self.calm.call():
+            with self.signals.held_back():
                 try:
                     counted = self.kind.play(self.fleet, keys[begin:end], X[begin:end],
                                              answers[begin:end])
@@ -422,7 +372,6 @@ class Work:
                     raise Trouble(f"{place(begin)} and on: {error}") from error
                 self.rows += end - begin
             self.board.add(counted)
-            begin = end
 
 
 def source_for(options, kind, stack, known, width):
@@ -459,7 +408,7 @@ def begun(options, cls, beside):
                 and os.path.getsize(options.model):
             raise Trouble(f"--model {options.model} is there already: --from {options.model} goes "
                           "on with it, another name begins a new one")
-        _target.check("--model", options.model, options.file)
+        _streams.check_target("--model", options.model, options.file)
     try:
         return create(options.model, template, CAPACITY, beside)
     except (TypeError, ValueError) as error:
@@ -483,13 +432,3 @@ def gone_on(options, cls):
         raise Trouble(f"--from {options.start} has models of {type(fleet.template).__name__}, not "
                       f"of {cls.__name__}")
     return fleet
-
-
-def refuse_others(options):
-    """Options that mean nothing here."""
-    for name in NOT_HERE:
-        value = getattr(options, name)
-        if value is not None and value is not False:
-            raise Trouble(f"--{name.replace('_', '-')} does not go with --by")
-    if options.skip and options.passes > 1:
-        raise Trouble("--skip and --passes: say one of them")

@@ -1,4 +1,4 @@
-"""What `train` knows of clicks: logs that name documents of another file, and how a ranker does."""
+"""Clicks for `train`: logs that name documents of another file, and how a ranker does."""
 
 import re
 
@@ -34,17 +34,12 @@ class Documents:
             raise ValueError(f"query {query!r:.60} is not in {self.name}") from None
 
 
-class HeldOut:
-    """Queries that are not learned from, and what they say of a learner."""
-
-    def __init__(self, path, data):
-        self.name, self.data = _streams.name_of(path), data
-
-    def says(self, learner):
-        try:
-            return metrics.evaluate(learner, self.data, measures=(MEASURE,))[MEASURE]
-        except ValueError as error:
-            raise Trouble(f"--held-out {self.name}: {error}") from error
+def ndcg(learner, data, name):
+    """How a learner does on queries of --held-out, which it does not learn from."""
+    try:
+        return metrics.evaluate(learner, data, measures=(MEASURE,))[MEASURE]
+    except ValueError as error:
+        raise Trouble(f"--held-out {name}: {error}") from error
 
 
 def user_of(preset):

@@ -2,7 +2,7 @@
 
 from coactive_fast import data
 
-from . import Trouble, _clicks, _named, _rows, _streams, _target
+from . import Trouble, _clicks, _rows, _streams
 
 
 def convert(options):
@@ -11,11 +11,11 @@ def convert(options):
     kind = _streams.kind_of(options.file)
     if kind == "converted":
         raise Trouble(f"{options.file} is converted already: only text is")
-    form = _named.look(_streams.start_of(options.file))
+    form = _rows.text_form(_streams.start_of(options.file))
     if kind != "clicks" and (form.vw or form.labels or form.features):
         raise Trouble(f"{options.file} has names of labels or features: what is converted has "
                       "numbers and indices")
-    _target.check("OUT", options.out, options.file)
+    _streams.check_target("OUT", options.out, options.file)
     if kind == "clicks":
         print(f"{options.out}: {_clicks.write_log(options.file, options.out):,} queries of a log")
         return

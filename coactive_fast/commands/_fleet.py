@@ -1,5 +1,7 @@
 """``coactive-fast fleet``: what is in the file of a fleet."""
 
+import contextlib
+
 import numpy as np
 
 import coactive_fast as cf
@@ -29,7 +31,7 @@ def show(options):
 
 
 def show_model(fleet, text):
-    key = next((key for key in keys_from(text) if known(fleet, key)), None)
+    key = key_of(fleet, text)
     if key is None:
         raise Trouble(f"{text!r} has no model: it is the prior")
     learner = fleet[key]
@@ -44,16 +46,10 @@ def show_model(fleet, text):
                 print(f"{name:12} {' '.join(f'{w:.6g}' for w in row[j:j + FEW])}")
 
 
-def keys_from(text):
-    """What may be meant: a whole number where it is one, and the text itself."""
-    try:
-        return [int(text), text]
-    except ValueError:
-        return [text]
-
-
-def known(fleet, key):
-    try:
-        return key in fleet
-    except ValueError:
-        return False
+def key_of(fleet, text):
+    """The key that is meant, a whole number or the text itself; None where there is none."""
+    for kind in (int, str):
+        with contextlib.suppress(ValueError):
+            if kind(text) in fleet:
+                return kind(text)
+    return None

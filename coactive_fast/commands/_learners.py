@@ -5,7 +5,7 @@ import json
 import re
 from difflib import get_close_matches
 
-from coactive_fast.learner._store import learners
+from coactive_fast.learner import _store
 
 from . import Trouble
 
@@ -19,8 +19,8 @@ NOT_TYPED = {  # what cannot be made, or used, from words alone, and why
     "RankingSVM": "it keeps every pair it is shown",
 }
 FAMILIES = {
-    family: tuple(cls for name, cls in learners(room).items() if name not in NOT_TYPED)
-    for family, room in (("ranking", "coactive"), ("multiclass", "multiclass"),
+    family: tuple(cls for name, cls in _store.learners(package).items() if name not in NOT_TYPED)
+    for family, package in (("ranking", "coactive"), ("multiclass", "multiclass"),
                          ("filtering", "filtering"), ("convex", "convex"))
 }
 
@@ -74,9 +74,17 @@ def parameters(cls, given):
 
 
 def build(cls, given):
-    """An instance; what the constructor refuses is told as trouble."""
+    """An instance; what the constructor refuses is trouble."""
     try:
         return cls(**given)
     except (TypeError, ValueError) as error:
         raise Trouble(f"{kebab(cls.__name__)}: {error} (set parameters by --set name=value)") \
             from error
+
+
+def read_model(path):
+    """A saved model, and what stands beside it in its file, or None."""
+    try:
+        return _store.loaded(path)
+    except OSError as error:
+        raise Trouble(f"{path}: {error.strerror or error}") from error

@@ -5,6 +5,7 @@ beside the learner which columns it learned on, and both commands read a log by 
 """
 
 import contextlib
+import functools
 import inspect
 import json
 import math
@@ -15,17 +16,16 @@ import numpy as np
 
 from coactive_fast import ArmBandit, Banditron, Confidit, LinearBandit, Newtron
 from coactive_fast.learner import _store
-from coactive_fast.logs import BanditLog, evaluate, replay
-from coactive_fast.logs._vw import told
+from coactive_fast.logs import BanditLog, _vw, evaluate, replay
 
-from . import Trouble, _learners, _streams, _target, stoppable
+from . import Trouble, _learners, _streams, stoppable
 
 KIND = "log"
 REPLAYED = {_learners.kebab(cls.__name__): cls
             for cls in (LinearBandit, ArmBandit, Confidit, Banditron, Newtron)}
 ARMS = ("n_arms", "n_classes")  # parameters that say how many actions a round has
 TABLES = (b"PAR1", b"ARROW1")
-VW = ("hash_bits", "context_bits", "chain_hash", "unlabelled")  # what only VW's formats know
+VW = ("hash_bits", "context_bits", "chain_hash", "unlabelled")  # for VW's formats only
 TABLE = ("round", "chosen", "reward", "probability", "action", "n_actions", "features", "context",
          "group")
 LISTS = ("features", "context")
@@ -109,15 +109,13 @@ class Logs:
             path = self.path
             if _streams.is_stdin(path):
                 path = stack.enter_context(_streams.source(path))
-            if self.format == "table":
-                log = BanditLog.from_table(path, progress=self.progress, **wanted)
-            else:
-                log = BanditLog.from_vw(path, format=self.format, progress=self.progress,
-                                        **wanted)
+            read = (BanditLog.from_table if self.format == "table" else
+                    functools.partial(BanditLog.from_vw, format=self.format))
+            log = read(path, progress=self.progress, **wanted)
         more = f", {log.n_context:,} of context" if log.n_context else ""
         if not self.quiet:
             print(f"{self.name}: {len(log):,} rounds, {log.n_actions:,} actions, "
-                  f"{log.n_features:,} features{more}{told(log.left_out)}", file=sys.stderr)
+                  f"{log.n_features:,} features{more}{_vw.told(log.left_out)}", file=sys.stderr)
         return log
 
     def columns(self, log):
@@ -135,10 +133,7 @@ class Logs:
 
 def saved(path):
     """A model, and the columns it has learned on; None where its file does not say."""
-    try:
-        learner, beside = _store.loaded(path)
-    except OSError as error:
-        raise Trouble(f"{path}: {error.strerror or error}") from error
+    learner, beside = _learners.read_model(path)
     if beside is None:
         return learner, None
     head = beside[0]
@@ -243,9 +238,7 @@ def judge(options):
 
 def hint(error, columns):
     """What may help where a model does not fit the log."""
-    if "features of log" not in str(error) and "context of log" not in str(error):
-        return ""
-    if columns is None:
+    if columns is None and any(f"{part} of log" in str(error) for part in ("features", "context")):
         return (" (its file does not say which columns it goes by: read the log as the one it "
                 "learned from was read, by --hash-bits say)")
     return ""
@@ -260,7 +253,7 @@ def live(options):
     if options.model is not None:
         if len(options.learners) > 1:
             raise Trouble("--model takes one learner")
-        _target.check("--model", options.model, options.log)
+        _streams.check_target("--model", options.model, options.log)
     logs = Logs(options)
     loaded = [None if class_named(text) else saved(text) for text in options.learners]
     columns = [one[1] for one in loaded if one is not None and one[1] is not None]
@@ -278,10 +271,10 @@ def live(options):
     if options.model is not None:
         beside = columns[0] if columns else logs.columns(log)
         _store.save(learners[0], options.model, (beside, {}))
-    tell(options, histories)
+    show(options, histories)
 
 
-def tell(options, histories):
+def show(options, histories):
     if not options.json:
         print(f"{'learner':32} {'mean reward':>12} {'error':>9} {'accepted':>10} {'of':>12}")
     for text, history in zip(options.learners, histories, strict=True):

@@ -4,8 +4,7 @@ import math
 
 from coactive_fast.logs import _vw
 
-from . import Trouble, _named, _rows, _streams
-from ._labels import Labels
+from . import Trouble, _rows, _streams, _text, refuse_options
 
 KIND = "rows"
 FEATURES = ("indices", "names", "hash")
@@ -27,26 +26,36 @@ class Reading:
     zero_based : bool
         Where indices count from.
     first : int or None
-        Where labels that are classes count from; None: not known.
+        Where labels that are classes count from; None: unknown.
     classes : list of str
         Their names, if they have any.
     relevant : float, str or None
-        The label that a filter looks for; None: what is above 0, or not known.
+        The label that is relevant to a filter; None: what is above 0, or unknown.
     known : bool
         Whether all this stands in a model's file.
+    words : Words or None
+        Of plain text: how its words become a row. Nothing then goes by features.
     left_out : int
         Features without a column, in the last ranking that was read.
     """
 
     def __init__(self, features="indices", *, names=(), bits=None, zero_based=False, first=None,
-                 classes=(), relevant=None, known=False):
+                 classes=(), relevant=None, known=False, words=None):
         self.features, self.names, self.bits = features, list(names), bits
         self.zero_based, self.first, self.classes = zero_based, first, list(classes)
-        self.relevant, self.known, self.forms, self.left_out = relevant, known, {}, 0
+        self.relevant, self.known, self.words = relevant, known, words
+        self.forms, self.left_out = {}, 0
 
     @classmethod
-    def asked(cls, options):
-        """Of a new model: what the command line says, and the beginning of the file."""
+    def asked(cls, options, columns=None):
+        """Of a new model: what the command line says, and the beginning of the file.
+
+        `columns`: how many there are, of plain text; None: the usual number.
+        """
+        if options.text is not None:
+            found = cls(words=_text.Words(columns or _text.COLUMNS, ("text",)))
+            found.refuse_other(options, None)
+            return found
         form = form_of(options.file, options)
         named = options.names or form.features
         if options.zero_based and (named or options.hash_bits is not None):
@@ -60,8 +69,10 @@ class Reading:
 
     # --- the model's file -----------------------------------------------------------------------
 
-    def told(self):
+    def header(self):
         """For `_store.save`."""
+        if self.words is not None:
+            return self.words.header(self.classes, first_label=self.first, relevant=self.relevant)
         return {"kind": KIND, "features": self.features, "names": self.names, "bits": self.bits,
                 "zero_based": self.zero_based, "first_label": self.first,
                 "classes": self.classes, "relevant": self.relevant}, {}
@@ -70,18 +81,23 @@ class Reading:
     def plain(self):
         """Whether there is nothing that a reader would not do by itself."""
         return (self.features == "indices" and not self.zero_based and self.first is None
-                and not self.classes and self.relevant is None)
+                and not self.classes and self.relevant is None and self.words is None)
 
     @classmethod
     def of(cls, beside, path):
-        """What `told` told; of an older file, or of a model trained otherwise, what is usual."""
-        head = {} if beside is None else beside[0]
+        """What `header` returned; of an older file, or a model trained otherwise, what is usual."""
         if beside is None:
             return cls()
+        head = beside[0]
         if head.get("kind") == "log":
             raise Trouble(f"{path} has learned from a log of decisions: replay goes on with it, "
                           "and evaluate asks it")
         bits, first, relevant = (head.get(name) for name in ("bits", "first_label", "relevant"))
+        if head.get("kind") == _text.KIND:
+            words, classes = _text.Words.of(beside, path)
+            if first not in (None, 0, 1) or not is_label(relevant):
+                raise Trouble(f"{path}: how it reads text is damaged: its labels")
+            return cls(first=first, classes=classes, relevant=relevant, known=True, words=words)
         lists = [head.get(name) for name in ("names", "classes")]
         if (head.get("kind") != KIND or head.get("features") not in FEATURES
                 or not isinstance(head.get("zero_based"), bool) or first not in (None, 0, 1)
@@ -96,6 +112,14 @@ class Reading:
 
     def refuse_other(self, options, path):
         """Options that contradict what the model goes by."""
+        if self.words is not None:
+            refuse_options(options, ("zero_based", "names", "hash_bits", "format"),
+                           "is for svmlight text")
+            if options.text:
+                self.words.fields = _text.fields_of(options.text)
+            return
+        if options.text is not None:
+            raise Trouble(f"{path} was not trained on text: it has no words to go by")
         if options.hash_bits is not None and options.hash_bits != self.bits:
             raise Trouble(f"--hash-bits {options.hash_bits}: {path} goes by "
                           + (f"2**{self.bits} columns" if self.bits else GOES_BY[self.features]))
@@ -115,7 +139,7 @@ class Reading:
         return option if self.first is None else self.first
 
     def relevant_label(self, option, path):
-        """The label that a filter looks for."""
+        """The label that is relevant to a filter."""
         if None not in (option, self.relevant) and option != self.relevant:
             raise Trouble(f"--relevant {shown(option)}: {path} was trained with --relevant "
                           f"{shown(self.relevant)}")
@@ -124,7 +148,7 @@ class Reading:
     # --- files ----------------------------------------------------------------------------------
 
     def form_of(self, path, options):
-        """The `Look` of a file, which is looked at once."""
+        """The `TextForm` of a file, which is read once."""
         if path not in self.forms:
             self.forms[path] = form_of(path, options)
         return self.forms[path]
@@ -134,8 +158,12 @@ class Reading:
 
         `limit`: how many columns there may be, or None. With `grow` names that are new get
         columns, as far as there are any left. `fixed`: whether rows are as wide as the limit,
-        else as what has come. `labels`: as of `NamedRows`.
+        else as what has come. `labels`: as of `NamedRows`. Documents of plain text count with
+        `grow`.
         """
+        if self.words is not None:
+            return _text.TextRows(path, self.words, labels=labels, single=single, count=grow,
+                                  label=None if labels is None else options.label or "label")
         form, name = self.form_of(path, options), _streams.name_of(path)
         words = labels is not None and labels.named
         if self.features == "indices" and not (form.vw or form.labels or form.features or words
@@ -153,26 +181,28 @@ class Reading:
             table = _vw.Hashed(self.bits)
             columns = table.width()
         elif self.features == "names":
-            table = _named.Growing(self.names, limit if grow else len(self.names))
+            table = _rows.Growing(self.names, limit if grow else len(self.names))
         else:
-            table = _named.Indexed(name, int(not self.zero_based), limit)
-        return _named.NamedRows(path, table, columns, vw=form.vw, labels=labels, single=single)
+            table = _rows.Indexed(name, int(not self.zero_based), limit)
+        return _rows.NamedRows(path, table, columns, vw=form.vw, labels=labels, single=single)
 
     def ranking(self, path, options, limit, grow=False, graded=True):
         """The queries of a file; without `graded` no document of text with names needs a grade."""
         form = self.form_of(path, options)
         if self.features == "indices" and not (form.vw or form.labels or form.features):
             return _streams.ranking_data(path, limit, self.zero_based)
-        rows = self.rows(path, options, limit, labels=Labels(named=False) if graded else None,
+        rows = self.rows(path, options, limit, labels=_rows.Labels(named=False) if graded else None,
                          grow=grow)
-        found = _named.ranking_data(rows, limit)
-        self.take_names(rows)
+        found = _rows.ranking_data(rows, limit)
+        self.keep_names(rows)
         self.left_out = rows.left_out if self.features == "names" else 0
         return found
 
-    def take_names(self, rows):
-        """Keeps the names of columns that a reading has found."""
-        if self.features == "names" and isinstance(rows, _named.NamedRows):
+    def keep_names(self, rows):
+        """Keeps the names of columns that a reading has found, or the counts of words."""
+        if self.words is not None:
+            self.words = rows.words
+        elif self.features == "names" and isinstance(rows, _rows.NamedRows):
             self.names = rows.table.names()
 
 
@@ -187,7 +217,7 @@ def shown(label):
 
 
 def form_of(path, options):
-    """The `Look` of a file; --format says whether it is VW's."""
+    """The `TextForm` of a file; --format says whether it is VW's."""
     start = _streams.start_of(path)
     kind = _streams.kind_of(path, start)
     if kind == "clicks":
@@ -197,10 +227,10 @@ def form_of(path, options):
         if options.format is not None:
             raise Trouble(f"--format {options.format}: {_streams.name_of(path)} is a converted "
                           "file")
-        return _named.Look(False, False, False, True)
-    form = _named.look(start)
+        return _rows.TextForm(False, False, False, True)
+    form = _rows.text_form(start)
     if options.format == "vw":
-        return _named.Look(True, False, True)
+        return _rows.TextForm(True, False, True)
     if options.format == "svmlight" and form.vw:
         raise Trouble(f"--format svmlight: {_streams.name_of(path)} begins with a line of VW's, "
                       "which has a |")

@@ -1,21 +1,114 @@
-"""Rows: svmlight text, piece by piece, or a converted file."""
+"""Rows of files: svmlight text piece by piece, converted files, and text whose labels or features
+are words, ``label name:value ...`` a line or VW's.
+
+Features with names are read as those of logs are (cf_log.h), and become columns in one of three
+ways: by their names, in the order in which they come; by VW's hash of the name; or, where they are
+whole numbers, as indices.
+"""
 
 import functools
+import math
+import re
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
-from coactive_fast.data import _check, _compiled
+from coactive_fast._memory import refuse_beyond_limit
+from coactive_fast.data import RankingData, _check, _compiled
 from coactive_fast.data._map import read
 from coactive_fast.data._svmlight import Grown, Pairs
 from coactive_fast.learner import _file
+from coactive_fast.logs import _scan, _vw
 
 from . import Trouble, _streams
-from ._labels import Labels
 
 KEEP = 1 << 28  # bytes of rows that stay in memory, so that their text is parsed only once
 KIND = "Rows"
+MODELS = ", as the model's classes are"
+UNKNOWN = -1.0  # a name that is none of those known, where no new one may come
+LINES = 64  # lines that tell whether labels or features are words
+HEADS = 1 << 16  # different heads of lines that are remembered
+WHOLE = re.compile("[0-9]{1,18}")
+MOST = 1 << 31  # columns
+COPIES = 3  # of the dense rows of a ranking at once, while its weights are fitted
+
+
+# --- labels ---------------------------------------------------------------------------------------
+
+
+class Labels:
+    """The labels of a stream, which are all names or all numbers.
+
+    Parameters
+    ----------
+    names : list of str
+        Those known already, by their numbers.
+    most : int, optional
+        No more classes than these.
+    named : bool, optional
+        Whether they are names; None: as the first one is.
+    closed : bool
+        A name that is not known is `UNKNOWN`, instead of a new one or an error.
+    why : str, optional
+        Why they are names or numbers, for messages.
+    """
+
+    def __init__(self, names=(), *, most=None, named=None, closed=False, why=None):
+        self.numbers = {name: i for i, name in enumerate(names)}
+        self.most, self.named, self.closed = most, True if self.numbers else named, closed
+        self.why = why or (", as the other labels are" if named is None else "")
+
+    @property
+    def names(self):
+        """By their numbers; none where labels are numbers."""
+        return list(self.numbers)
+
+    def closed_copy(self):
+        return Labels(self.numbers, named=self.named, closed=True, why=self.why)
+
+    def of(self, one, where):
+        """The number of a label: a str is a name."""
+        named = isinstance(one, str)
+        if self.named is None:
+            self.named = named
+        elif self.named != named:
+            raise Trouble(f"{where}: expected a {'name' if self.named else 'number'}{self.why}, "
+                          f"got {one!r:.60}")
+        if not named:
+            return float(one)
+        if one in self.numbers:
+            return float(self.numbers[one])
+        if self.closed:
+            return UNKNOWN
+        if self.most is not None and len(self.numbers) >= self.most:
+            raise Trouble(f"{where}: {one!r:.60} is none of the model's classes: "
+                          f"{', '.join(self.numbers)[:200]}")
+        return float(self.numbers.setdefault(one, len(self.numbers)))
+
+    def number_of(self, relevant):
+        """The number of the label that --relevant names."""
+        if relevant is None or isinstance(relevant, float) and not self.named:
+            return relevant
+        name = f"{relevant:.10g}" if isinstance(relevant, float) else relevant
+        return float(self.numbers.setdefault(name, len(self.numbers)))
+
+
+def read_label(text, where):
+    """A label as it is written in a row: a finite number, or a name."""
+    try:
+        value = float(text)
+    except ValueError:
+        if not text.isprintable():
+            raise Trouble(f"{where}: expected a label that can be printed, got {text!r:.60}") \
+                from None
+        return text
+    if not math.isfinite(value):
+        raise Trouble(f"{where}: expected a label that is a finite number or a name, got {text!r}")
+    return value
+
+
+# --- rows -----------------------------------------------------------------------------------------
 
 
 class Piece(NamedTuple):
@@ -57,7 +150,7 @@ class Piece(NamedTuple):
         X = _csr(self.X.data, self.X.indices, self.X.indptr, columns)
         return Piece(X, self.labels, self.ends, self.lines)
 
-    def take(self, order):
+    def reordered(self, order):
         """The rows in this order."""
         X, lines = self.X[order], self.lines[order]
         if self.ends is None:
@@ -102,7 +195,7 @@ def _csr(values, indices, ends, columns):
 
 
 class Scan(NamedTuple):
-    """What a first reading of all rows tells."""
+    """What a first reading of all rows has found."""
 
     rows: int
     columns: int
@@ -201,29 +294,34 @@ class Rows:
         return whole
 
     def _parsed(self):
-        with _streams.source(self.path) as file:
-            last = self.columns
-            if last is not None and self.zero_based:
-                last -= 1
-            reader = _compiled.Rows(file, file.name, int(not self.zero_based), last, np.float64,
-                                    True, False)
-            while reader.advance():
-                yield self._checked(_copied(reader))
+        for reader in parsed(self.path, self.columns, self.zero_based):
+            yield self._checked(copied_piece(reader))
 
     def _checked(self, piece):
         if self.single is not None:
-            _check_single(piece.counts, lambda row: self.place(piece, row), self.single)
+            check_single(piece.counts, lambda row: self.place(piece, row), self.single)
         return piece
 
 
-def _check_single(counts, place, hint):
-    """Each row has one label, or an error tells the place of one that has not."""
+def check_single(counts, place, hint):
+    """Each row has one label, or an error says where one stands that has not."""
     wrong = np.flatnonzero(counts != 1)
     if wrong.size:
         raise Trouble(f"{place(wrong[0])}: expected one label, got {counts[wrong[0]]}: {hint}")
 
 
-def _copied(reader):
+def parsed(path, columns, zero_based, queries=False):
+    """The compiled reader of svmlight text behind each piece; with `queries` rows have one label,
+    and the number behind ``qid:``."""
+    last = None if columns is None else columns - zero_based
+    with _streams.source(path) as file:
+        reader = _compiled.Rows(file, file.name, int(not zero_based), last, np.float64,
+                                not queries, queries)
+        while reader.advance():
+            yield reader
+
+
+def copied_piece(reader):
     """What the reader holds, which the next piece overwrites."""
     small = np.int32 if reader.most <= np.iinfo(np.int32).max else np.int64
     ends = np.concatenate(([0], reader.row_ends)).astype(small)
@@ -239,17 +337,15 @@ def _copied(reader):
 def write_rows(path, out, multilabel, zero_based):
     """A text file of rows as one file of arrays, to be mapped."""
     pairs, labels, label_ends = Pairs(np.float64), Grown(np.float64), Grown(np.intp)
-    with _streams.source(path) as file:
-        reader = _compiled.Rows(file, file.name, int(not zero_based), None, np.float64, True, False)
-        while reader.advance():
-            if not multilabel:
-                lines = reader.lines
-                _check_single(np.diff(reader.label_ends, prepend=0),
-                              lambda row, lines=lines: f"{file.name}: line {lines[row]}",
-                              "--multilabel takes rows of any number of labels")
-            label_ends.append(reader.label_ends + labels.size)
-            labels.append(reader.labels)
-            pairs.append(reader)
+    for reader in parsed(path, None, zero_based):
+        if not multilabel:
+            lines = reader.lines
+            check_single(np.diff(reader.label_ends, prepend=0),
+                         lambda row, lines=lines: f"{path}: line {lines[row]}",
+                         "--multilabel takes rows of any number of labels")
+        label_ends.append(reader.label_ends + labels.size)
+        labels.append(reader.labels)
+        pairs.append(reader)
     if label_ends.size == 0:
         raise Trouble(f"{path} holds no rows")
     X = pairs.finish(reader.most + 1, 0)
@@ -264,7 +360,7 @@ def write_rows(path, out, multilabel, zero_based):
 def converted_rows(path):
     """What `write_rows` wrote, mapped into memory, as one piece.
 
-    A mapped file's checksum is not looked at, and the compiled loops trust a piece's indices: one
+    A mapped file's checksum is not checked, and the compiled loops trust a piece's indices: one
     pass over them here keeps a damaged file from reading beyond the ends of arrays.
     """
     head, arrays = read(path, True)
@@ -287,3 +383,246 @@ def converted_rows(path):
         return Piece(X, labels, ends, np.arange(1, n + 1))
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise Trouble(f"{path} is damaged: {error}") from error
+
+
+# --- which form a file has ------------------------------------------------------------------------
+
+
+class TextForm(NamedTuple):
+    """What the first lines say."""
+
+    vw: bool
+    labels: bool  # whether a label is a word
+    features: bool  # whether a feature has a name
+    converted: bool = False
+
+
+def text_form(start):
+    """The form of a file that is neither converted nor JSON, by its first bytes."""
+    whole = start.removeprefix(_streams.BOM).split(b"\n")
+    if len(start) >= _streams.START and len(whole) > 1:
+        whole.pop()  # it may be cut in two
+    lines = [line.partition(b" #")[0].split() for line in whole
+             if line.strip() and not line.lstrip().startswith(b"#")][:LINES]
+    if lines and b"|" in b" ".join(lines[0]):
+        return TextForm(True, False, True)
+    labels = features = False
+    for tokens in lines:
+        if b":" not in tokens[0]:
+            labels = labels or not all(_is_number(one) for one in tokens[0].split(b","))
+            tokens = tokens[1:]
+        features = features or any(not _is_number(one.partition(b":")[0]) for one in tokens
+                                   if not one.startswith((b"qid:", b":")))
+    return TextForm(False, labels, features)
+
+
+def _is_number(text):
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+
+class Growing(_vw.Given):
+    """A column a name, in the order in which they come, up to `most`; of more names than these
+    those that come later are left out."""
+
+    def __init__(self, names, most):
+        super().__init__(())
+        self.place = {name: i for i, name in enumerate(names)}
+        self.most = MOST if most is None else most
+
+    def grow(self, begin, all_names):
+        for text in all_names.texts[begin:]:
+            if text is not None and len(self.place) < self.most:
+                self.place.setdefault(text, len(self.place))
+        super().grow(begin, all_names)
+
+    def width(self):
+        return len(self.place)
+
+    def names(self, all_names=None):
+        return list(self.place)
+
+
+class Indexed(Growing):
+    """The columns of features that are indices."""
+
+    def __init__(self, name, first, most):
+        super().__init__((), most)
+        self.name, self.first, self.last = name, first, -1
+
+    def grow(self, begin, all_names):
+        for name in all_names.table.told(begin):
+            if name is not None:
+                text, line = name
+                at = int(text) - self.first if WHOLE.fullmatch(text) else -1
+                if not 0 <= at < self.most:
+                    last = "" if self.most == MOST else f" ... {self.most - 1 + self.first}"
+                    raise Trouble(f"{self.name}: line {line}: expected the index of a feature, "
+                                  f"{self.first}{last or ' or more'}, got {text!r:.60} (--names: "
+                                  "features have names)")
+                self.place[text] = at
+                self.last = max(self.last, at)
+        _vw.Given.grow(self, begin, all_names)
+
+    def width(self):
+        return self.last + 1
+
+
+# --- rows with names ------------------------------------------------------------------------------
+
+
+class NamedRows(Rows):
+    """The rows of such a file or of standard input, as `Rows`.
+
+    Parameters
+    ----------
+    path : str
+    table : Growing, Indexed or logs._vw.Hashed
+        The columns; a first reading adds to the first two.
+    columns : int, optional
+        How many there are; None: as many as there come.
+    vw : bool
+        Whether the lines are VW's.
+    labels : Labels, optional
+        None: labels are not read.
+    single : str, optional
+        As in `Rows`.
+    """
+
+    def __init__(self, path, table, columns=None, *, vw=False, labels=None, single=None):
+        self.path, self.name, self.unit = path, _streams.name_of(path), "line"
+        self.table, self.columns, self.vw = table, columns, vw
+        self.labels, self.single, self.kept = labels, single, None
+        self.left_out = 0  # features without a column, in the last reading
+        self.queries = None  # of ranking: the query of each row
+
+    def _parsed(self):
+        names, known, self.left_out = _vw.Names(True), {}, 0
+        self.table.column = np.empty(0, np.int32)  # the numbers of names begin anew
+        with _streams.source(self.path) as file:
+            reader = _scan.Lines(file, file.name, names.table, not self.vw)
+            while reader.advance():
+                self.table.grow(names.grow(file.name), names)
+                piece = self._piece(reader, names, known)
+                if len(piece):
+                    yield self._checked(piece)
+
+    def _piece(self, reader, names, known):
+        ends = np.concatenate([[0], reader.row_ends])
+        found, values, ends = _vw.pairs_of(self.table, reader.names, reader.values, ends, names)
+        self.left_out += reader.names.size - found.size
+        X = scipy.sparse.csr_matrix((values.copy(), found, ends.astype(np.int32)),
+                                    (ends.size - 1, self.columns or self.table.width()), copy=False)
+        with np.errstate(over="ignore"):
+            X.sum_duplicates()
+        lines = reader.lines.copy()
+        bad = np.flatnonzero(~np.isfinite(X.data))
+        if bad.size:
+            row = np.searchsorted(X.indptr, bad[0], side="right") - 1
+            raise Trouble(f"{self.name}: line {lines[row]}: the values of a feature that stands "
+                          "more than once sum up to no finite number")
+        if self.labels is None:
+            if self.queries is not None:
+                self.queries.extend(_query(head.split()) for head, _ in reader.heads())
+            return Piece(X, np.zeros(lines.size), None, lines)
+        return self._labelled(X, lines, reader.heads(), known)
+
+    def _labelled(self, X, lines, heads, known):
+        """The piece with its labels; rows of weight 0 are left out."""
+        if len(known) > HEADS:  # tags may all differ
+            known.clear()
+        rows = []
+        for head, line in zip(heads, lines.tolist(), strict=True):
+            if head not in known:
+                known[head] = self._head(*head, f"{self.name}: line {line}")
+            rows.append(known[head])
+        flat = np.array([label for labels, _, _ in rows for label in labels], dtype=np.float64)
+        counts = np.array([len(labels) for labels, _, _ in rows])
+        piece = Piece(X, flat, None if (counts == 1).all() else np.cumsum(counts), lines)
+        if self.queries is not None:
+            self.queries.extend(query for _, _, query in rows)
+        weights = np.array([weight for _, weight, _ in rows])
+        if weights.all():
+            return piece
+        return piece.reordered(np.flatnonzero(weights)) if weights.any() else piece.cut(0, 0)
+
+    def _head(self, head, touches, where):
+        """``(labels, weight, query)`` of what stands in front of a row's features."""
+        try:
+            words = head.decode().split()
+        except UnicodeDecodeError:
+            raise Trouble(f"{where}: a label must be text in UTF-8, got {head!r:.60}") from None
+        if self.vw:
+            return self._vw_head(words, touches, where)
+        query = _query(head.split())
+        return self._labels_of(words[:-1] if query is not None else words, where), 1.0, query
+
+    def _vw_head(self, words, touches, where):
+        if touches and words and not words[-1].startswith("'"):
+            tag = words.pop()  # so says VW; but nobody means a label by it
+            if not words:
+                raise Trouble(f"{where}: put a blank in front of the |: what touches it is a tag, "
+                              f"and no label, got {tag!r:.60}")
+        words = [word for word in words if not word.startswith("'")]
+        if len(words) > 2:
+            raise Trouble(f"{where}: expected a label, a weight and a tag in front of the |, got "
+                          f"{' '.join(words)!r:.60}")
+        if words and (words[0] == "shared" or ":" in words[0]):
+            raise Trouble(f"{where}: expected a label, got {words[0]!r:.60}: decisions with costs "
+                          "are for `replay`")
+        weight = read_label(words[1], where) if len(words) == 2 else 1.0
+        if weight != 1.0 and (weight != 0.0 or self.queries is not None):
+            raise Trouble(f"{where}: expected a weight of 1, or of 0 for a row that is left out "
+                          f"(not of a query): rows all count the same, got {words[1]!r:.60}")
+        return self._labels_of(words[:1], where), weight, None
+
+    def _labels_of(self, words, where):
+        return [self.labels.of(read_label(one, where), where)
+                for one in ",".join(words).split(",") if words]
+
+
+def _query(words):
+    """What stands behind qid: at the end of a head; None where there is none."""
+    found = words and words[-1].startswith(b"qid:")
+    return words[-1][4:].decode(errors="replace") if found else None
+
+
+# --- queries --------------------------------------------------------------------------------------
+
+
+def ranking_data(rows, columns=None):
+    """`RankingData` of rows with grades: the lines of a query have the same qid:, or in VW's text
+    stand together, a blank line behind the last."""
+    rows.queries = []
+    pieces = list(rows.pieces(None))
+    if not pieces:
+        raise Trouble(f"{rows.name} holds no rows")
+    width = columns or max(piece.X.shape[1] for piece in pieces)
+    whole = Piece.joined([piece.widened(width) for piece in pieces])
+    check_single(whole.counts, lambda row: rows.place(whole, row),
+                        "the grade of a document")
+    ids = None
+    if rows.vw:
+        begins = np.diff(whole.lines, prepend=-1) != 1
+    else:
+        ids = np.array([_query_of(query, rows.place(whole, row))
+                        for row, query in enumerate(rows.queries)])
+        begins = np.diff(ids, prepend=ids[0] - 1) != 0
+    offsets = np.append(np.flatnonzero(begins), len(whole))
+    refuse_beyond_limit(COPIES * 8.0 * len(whole) * width,
+                        f"{rows.name}: {len(whole):,} documents of {width:,} columns",
+                        "rankings want dense rows: --hash-bits makes them narrower")
+    return RankingData(whole.X.toarray(), whole.labels, offsets,
+                       query_ids=None if ids is None else ids[offsets[:-1]])
+
+
+def _query_of(text, where):
+    if text is None or not re.fullmatch("-?[0-9]{1,18}", text):
+        raise Trouble(f"{where}: expected qid: and a whole number behind the grade, got {text!r}")
+    return int(text)

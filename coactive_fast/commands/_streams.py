@@ -6,7 +6,9 @@ import errno
 import io
 import json
 import lzma
+import os
 import sys
+import tempfile
 import zlib
 from typing import NamedTuple
 
@@ -92,7 +94,7 @@ def _stdin_reader():
     return readinto
 
 
-START = 1 << 16  # bytes of a stream by which its form is told
+START = 1 << 16  # bytes of a stream by which its form is recognised
 
 
 def start_of(path):
@@ -113,6 +115,30 @@ def _unpacked(start):
             except (OSError, EOFError, zlib.error, lzma.LZMAError):
                 return b""
     return start
+
+
+def check_target(what, path, source):
+    """Refuses what cannot be written, and to put anything in the place of somebody else's file:
+    before the work, not after it."""
+    there = os.path.exists(path)
+    folder = os.path.dirname(os.path.realpath(path))
+    if not path or not os.path.isdir(folder) or there and not os.path.isfile(path):
+        raise Trouble(f"{what} {path}: expected a file in a folder that is there")
+    try:
+        if there:
+            with open(path, "r+b") as file:
+                start = file.read(len(MAGIC))
+            if not is_stdin(source) and os.path.exists(source) \
+                    and os.path.samefile(path, source):
+                raise Trouble(f"{what} {path} is what is read: give another name")
+            if start not in (b"", MAGIC):
+                raise Trouble(f"{what} {path} is there already, and is no file of coactive_fast: "
+                              "give another name")
+        with tempfile.TemporaryFile(dir=folder):  # what is saved is first put beside it
+            pass
+    except OSError as error:
+        raise Trouble(f"{what} {path}: it may not be written: {error.strerror or error}") \
+            from error
 
 
 def kind_of(path, start=None):
@@ -158,8 +184,8 @@ class Clicks(NamedTuple):
 FORM = '{"query": id, "features": [[...], ...], "presented": [i, ...], "clicked": [i, ...]}'
 
 
-def clicks(path, told=True, documents=None):
-    """Queries of a click log, a JSON object a line; without `told` only their documents count.
+def clicks(path, learning=True, documents=None):
+    """Queries of a click log, a JSON object a line; without `learning` only their documents count.
 
     `documents` has ``features(query)``, for the lines that have none of their own.
     """
@@ -169,21 +195,17 @@ def clicks(path, told=True, documents=None):
             if not line.isspace():
                 where = f"{file.name}: line {number}"
                 try:
-                    yield _query(line, where, told, documents)
+                    yield queried(_parsed(line, documents), where, learning, documents)
                 except ValueError as error:
                     raise Trouble(f"{where}: {error}") from error
 
 
-def _query(line, where, told, documents):
-    return queried(_parsed(line, documents), where, told, documents)
-
-
-def queried(found, where, told, documents):
+def queried(found, where, learning, documents):
     """A query from what its line holds, checked."""
     features = (_features(found["features"]) if "features" in found
                 else documents.features(found.get("query")))
     presented = clicked = None
-    if told:
+    if learning:
         presented = _documents(found, "presented", len(features))
         clicked = _documents(found, "clicked", len(features))
         if not presented or len(set(presented)) < len(presented):

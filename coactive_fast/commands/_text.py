@@ -21,7 +21,6 @@ from coactive_fast import _memory
 from coactive_fast.learner._extras import require
 
 from . import Trouble, _rows, _streams
-from ._labels import Labels
 
 COLUMNS = 1 << 18  # where nobody says how many
 PIECE = 1 << 16  # bytes of text that are read at once, at most
@@ -67,7 +66,7 @@ class Words:
             X.data[begin:end] = weight / np.sqrt(weight @ weight) if len(weight) else weight
         return X
 
-    def told(self, classes, **more):
+    def header(self, classes, **more):
         """For `_store.save`: plain data and arrays; with `more` of the labels."""
         places = np.flatnonzero(self.df)
         return ({**self.settings, "fields": list(self.fields), "documents": self.documents,
@@ -75,7 +74,7 @@ class Words:
 
     @classmethod
     def of(cls, beside, path):
-        """What `told` told, and the classes; trouble where this version reads text in another
+        """What `header` returned, and the classes; trouble where this version reads text in another
         way, or where the file is damaged."""
         head, arrays = beside
         try:
@@ -114,7 +113,7 @@ class TextRows(_rows.Rows):
     words : Words
         As they are before the first document.
     label : str, optional
-        The field of the label or of the list of labels; None: they are not looked at, and the
+        The field of the label or of the list of labels; None: they are not read, and the
         documents are not counted.
     labels : Labels, optional
     single : str, optional
@@ -129,12 +128,7 @@ class TextRows(_rows.Rows):
         self.path, self.name, self.unit = path, _streams.name_of(path), "line"
         self.columns, self.single, self.kept = words.columns, single, None
         self.start, self.label, self.count = words, label, count and label is not None
-        self.words, self.labels = words, Labels() if labels is None else labels
-
-    def told(self, first, relevant):
-        """What goes into the model's file."""
-        names = self.labels.names if self.labels.named else []
-        return self.words.told(names, first_label=first, relevant=relevant)
+        self.words, self.labels = words, _rows.Labels() if labels is None else labels
 
     def _parsed(self):
         self.words = self.start.copy() if self.count else self.start
@@ -147,12 +141,12 @@ class TextRows(_rows.Rows):
                     if number == 1:
                         line = line.removeprefix(_streams.BOM)
                     if line and not line.isspace():
-                        self._take(line, f"{self.name}: line {number}", texts, labels)
+                        self._read(line, f"{self.name}: line {number}", texts, labels)
                         places.append(number)
                 if texts:
                     yield self._checked(self._piece(texts, labels, places))
 
-    def _take(self, line, where, texts, labels):
+    def _read(self, line, where, texts, labels):
         found = _streams.object_of(line, where)
         parts = [found.get(name) for name in self.start.fields]
         for name, part in zip(self.start.fields, parts, strict=True):

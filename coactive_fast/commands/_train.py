@@ -6,6 +6,7 @@ end.
 """
 
 import contextlib
+import copy
 import inspect
 import io
 import sys
@@ -18,11 +19,10 @@ from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast.learner import _store
 from coactive_fast.learner._progress import reporter
 
-from . import Trouble, _answer, _by, _clicks, _learners, _target, stoppable, warn
-from ._board import Board, order_of, refuse_second_pass
-from ._labels import Labels
-from ._reading import Reading
-from ._train_rows import train_rows
+from . import Trouble, _answer, _by, _clicks, _learners, _streams, refuse_options, stoppable, warn
+from ._board import FIRST, Board, Forwarded, order_of, refuse_second_pass
+from ._reading import Reading, form_of, shown
+from ._rows import MODELS, Labels
 
 INTERVAL = 30.0  # seconds between two savings of the model
 COPIES = 4  # of dense rows at once, while they are standardised
@@ -31,6 +31,8 @@ OPTIONS = {"first_label": ("multiclass",), "relevant": ("filtering",), "clicks":
            "user": ("ranking",), "k": ("ranking",), "documents": ("ranking",),
            "held_out": ("ranking", *ROWS), "text": ROWS, "label": ROWS,
            "radius": ("convex",), "no_scale": ("convex",)}
+MOST = 1 << 31  # classes; what a label is checked against before there is a learner
+WIDE = 2000  # columns, from where on a whole matrix over them is not what one wants
 
 
 # --- the learner ----------------------------------------------------------------------------------
@@ -87,6 +89,276 @@ class Maker:
         return _learners.build(self.cls, {**defaults, **self.given})
 
 
+def reading_of(maker, options):
+    """How rows are read."""
+    if maker.saved is None:
+        return Reading.asked(options, maker.columns)
+    reading = Reading.of(maker.beside, options.start)
+    reading.refuse_other(options, options.start)
+    return reading
+
+
+# --- multiclass learners and filters --------------------------------------------------------------
+
+
+class Multiclass:
+    """Mistakes of what was chosen; labels count from `first`."""
+
+    what = "mistakes/row"
+
+    def __init__(self, maker, options, rows, seen, first):
+        self.rows, self.option, self.first = rows, options.first_label, first
+        self.refuse_names()
+        if self.first is None:
+            self.first = 0 if rows.labels.named else self.guessed(maker, seen)
+        self.defaults = {}
+        if maker.lacks("n_classes"):
+            self.refuse(seen.fraction, seen.least, seen.most)
+            self.defaults["n_classes"] = max(2, int(seen.most) - self.first + 1)
+
+    @staticmethod
+    def single(options):
+        return "a class is one label a row"
+
+    @staticmethod
+    def labels(maker, reading):
+        """Those of a saved model are names or numbers; those of a new one are what comes."""
+        if maker.saved is None:
+            return Labels(most=maker.given.get("n_classes"))
+        return Labels(reading.classes, most=maker.saved.n_classes, named=bool(reading.classes),
+                      why=MODELS)
+
+    def refuse_names(self):
+        if self.rows.labels.named and self.option is not None:
+            raise Trouble(f"--first-label {self.option}: the labels of {self.rows.name} are names")
+
+    def guessed(self, maker, seen):
+        """What classes count from, as the labels have it; those of another file may differ."""
+        if seen is None or seen.least not in (0, 1):
+            return 0
+        if maker.saved is not None and seen.least == 1 and seen.most < maker.saved.n_classes:
+            raise Trouble("say where the labels count from, --first-label 0 or 1: "
+                          f"{self.rows.name} does not tell")
+        return int(seen.least)
+
+    def refuse(self, fraction, least, most, classes=MOST):
+        """Refuses labels that cannot be classes, counted as they are in the file."""
+        if fraction is not None:
+            raise Trouble(f"{fraction} is no class: classes are whole numbers")
+        if not (self.first <= least and most < self.first + classes):
+            raise Trouble(f"{self.rows.name}: labels {least:.10g} ... {most:.10g} cannot be "
+                          f"classes, which count from {self.first} (--first-label)"
+                          + (f" to {self.first + classes - 1}" if classes < MOST else ""))
+
+    def begin(self, learner, seen):
+        self.refuse(seen.fraction, seen.least, seen.most, learner.n_classes)
+
+    def play(self, learner, piece):
+        labels = piece.labels
+        self.refuse_names()
+        self.refuse(self.rows.fraction(piece), labels.min(), labels.max(), learner.n_classes)
+        return learner.run(piece.X, labels.astype(np.int64) - self.first).mistakes
+
+    def wrong(self, learner, piece):
+        """Of rows that are not learned from: which are mistaken."""
+        if not self.rows.labels.named:
+            _answer.refuse_below(piece.labels, self.first)
+        return learner.predict(piece.X) + self.first != piece.labels
+
+    def summary(self, learner):
+        if self.rows.labels.named:
+            return f"{learner.n_classes} classes: {', '.join(self.rows.labels.names)}"
+        where = "" if self.first == 0 else "; they count from 1, and the model remembers it"
+        return f"{learner.n_classes} classes{where}"
+
+
+class Filtering:
+    """Wrong decisions: forwarded what was not relevant, or kept what was."""
+
+    what = "wrong/row"
+    first = None
+
+    def __init__(self, maker, options, rows, seen, first):
+        self.label, self.defaults = rows.number_of(options.relevant), {}
+        if maker.lacks("horizon") and "explore" not in maker.given and seen is not None:
+            self.defaults["horizon"] = seen.rows * options.passes
+        self.asked, self.rows, self.found = options.relevant, rows, Forwarded()
+
+    @staticmethod
+    def single(options):
+        return None if options.relevant is not None else \
+            "--relevant LABEL says which of many labels counts"
+
+    @staticmethod
+    def labels(maker, reading):
+        return Labels(reading.classes, why=MODELS if reading.classes else None)
+
+    def begin(self, learner, seen):
+        if self.label is not None and not seen.found:
+            print(f"no row has the label {shown(self.asked)}")
+
+    def counts(self, piece):
+        """Which rows are relevant."""
+        if self.label is None and self.rows.labels.named:
+            raise Trouble(f"{self.rows.name}: the labels are names: say which one is relevant, "
+                          "--relevant NAME")
+        return piece.labels > 0 if self.label is None else piece.holds(self.label)
+
+    def play(self, learner, piece):
+        relevant = self.counts(piece)
+        return self.found.add(learner.run(piece.X, relevant).forwarded, relevant)
+
+    def wrong(self, learner, piece):
+        """Of rows that are not learned from: which are decided wrongly."""
+        own = copy.deepcopy(learner)  # a decision counts a round
+        return np.array([own.forward(row) for row in piece.singly()]) != self.counts(piece)
+
+    def summary(self, learner):
+        if not self.found.relevant:
+            warn("train", "no row was relevant" if self.asked is None else
+                 f"no row has the label {shown(self.asked)} of --relevant")
+        return self.found.summary()
+
+
+FAMILIES = {"multiclass": Multiclass, "filtering": Filtering}
+
+
+# --- where rows come from -------------------------------------------------------------------------
+
+
+class Source:
+    """Rows of svmlight text, of names, of VW's text, converted ones, or of plain text."""
+
+    def __init__(self, maker, options, family):
+        self.maker, self.options, self.single = maker, options, family.single(options)
+        self.reading = reading = reading_of(maker, options)
+        if reading.words is None and options.label is not None:
+            raise Trouble("--label is for plain text (--text), and for --by")
+        if None not in (options.hash_bits, options.features) and maker.saved is None:
+            raise Trouble("--features and --hash-bits both say how many columns there are")
+        self.first = reading.first_label(options.first_label, options.start)
+        options.relevant = reading.relevant_label(options.relevant, options.start)
+        self.rows = self._rows(options.file, family.labels(maker, reading), grow=True)
+
+    def _rows(self, path, labels, grow):
+        return self.reading.rows(path, self.options, self.maker.limit, single=self.single,
+                                 labels=labels, grow=grow, fixed=self.maker.most is None)
+
+    def held_out(self, learner):
+        """The pieces of --held-out, which teach no name."""
+        self.reading.keep_names(self.rows)
+        rows = self._rows(self.options.held_out, self.rows.labels.closed_copy(), grow=False)
+        return rows.pieces(_answer.width(learner) if self.maker.most is None else None)
+
+    def header(self, first):
+        """What goes into the model's file."""
+        reading, labels = self.reading, self.rows.labels
+        reading.keep_names(self.rows)
+        reading.first = None if labels.named else first
+        if first is not None or reading.words is not None:
+            reading.classes = labels.names if labels.named else []
+        reading.relevant = self.options.relevant
+        return None if reading.plain else reading.header()
+
+    def warn(self):
+        if self.reading.features == "names" and self.rows.left_out:
+            print(f"{self.rows.left_out:,} features of {self.rows.name} have no column, since "
+                  "their names were new: they were left out")
+
+
+# --- the training ---------------------------------------------------------------------------------
+
+
+def train_rows(maker, options, save):
+    """Rows in pieces."""
+    family = FAMILIES[maker.family]
+    source = Source(maker, options, family)
+    text = source.reading.words is not None
+    if options.held_out is not None:
+        _refuse_held_out(options, text)
+    rows = source.rows
+    grows = maker.most is not None
+    columns = None if grows and not text else maker.columns or rows.columns
+    seen = _seen(rows, options, columns is None and not grows or maker.lacks("n_classes"))
+    if columns is None and not grows:
+        columns = max(1, seen.columns)
+    work = family(maker, options, rows, seen, source.first)
+    learner = _made(maker, work, columns)
+    if seen is not None:
+        work.begin(learner, seen)
+    judge = None if options.held_out is None else (lambda: _share(work, learner, source))
+    board = Board(family.what, judge=judge, report=options.report,
+                  expected=None if seen is None else seen.rows * options.passes)
+    save.of(learner, lambda: source.header(work.first))
+    for number in range(options.passes):
+        for piece in _mixed(rows, columns, options, number):
+            for begin, end in board.stretches(len(piece)):
+                board.add(work.play(learner, piece.cut(begin, end)))
+                save.sometimes()
+    board.end()
+    print(work.summary(learner))
+    source.warn()
+    return learner
+
+
+def _made(maker, work, columns):
+    defaults = dict(work.defaults)
+    if columns is not None and columns > WIDE and maker.lacks("covariance"):
+        defaults["covariance"] = "diagonal"  # the only one whose rounds cost what a row holds
+        print(f"{columns:,} columns: covariance=diagonal (another by --set covariance=...)")
+    return maker.make(**defaults)
+
+
+def _seen(rows, options, needed):
+    """A first reading of the rows; of standard input only where it is needed, and then all of it
+    stays in memory."""
+    if _streams.is_stdin(options.file):
+        refuse_second_pass(options)
+        if not needed:
+            return None
+    seen = rows.scan(rows.number_of(options.relevant))
+    if seen.rows == 0:
+        raise Trouble(f"{rows.name} holds no rows")
+    if _streams.is_stdin(options.file):
+        print(f"standard input was read to its end, {seen.rows:,} rows, to know its columns and "
+              "labels: with --features or --hash-bits, and --set n_classes=K, it is learned as it "
+              "comes")
+    if seen.ordered and seen.rows > FIRST and options.shuffle is None:
+        print("the labels come in order, one class after another: --shuffle mixes the rows")
+    return seen
+
+
+def _mixed(rows, columns, options, number):
+    """The pieces as they come, or one of all rows, mixed."""
+    if options.shuffle is None:
+        yield from rows.pieces(columns)
+    else:
+        whole = rows.whole.reordered(order_of(len(rows.whole), options, number))
+        yield whole if columns is None else whole.widened(columns)
+
+
+def _refuse_held_out(options, text):
+    """What cannot be held out, before anything is learned."""
+    if _streams.is_stdin(options.held_out):
+        raise Trouble("--held-out - cannot be: it is read again and again, and needs a file")
+    if not text:
+        form_of(options.held_out, options)
+
+
+def _share(work, learner, source):
+    """The share of the rows held out that the learner has wrong."""
+    wrong, rows, name = 0, 0, source.options.held_out
+    try:
+        for piece in source.held_out(learner):
+            wrong += int(np.sum(work.wrong(learner, piece)))
+            rows += len(piece)
+    except ValueError as error:
+        raise Trouble(f"--held-out {name}: {error}") from error
+    if rows == 0:
+        raise Trouble(f"--held-out {name} holds no rows")
+    return wrong / rows
+
+
 # --- rankings -----------------------------------------------------------------------------------
 
 
@@ -113,9 +385,7 @@ def train_rankings(maker, options, save):
     clicks = options.clicks or _clicks.is_log(options.file)
     learner = maker.make(task=cf.Ranking(k=k))
     if clicks:
-        for name in ("names", "hash_bits", "format"):
-            if getattr(options, name):
-                raise Trouble(f"--{name.replace('_', '-')} is not for a log of clicks")
+        refuse_options(options, ("names", "hash_bits", "format"), "is not for a log of clicks")
         save.of(learner)
         return _train_clicks(learner, options, save)
     reading = reading_of(maker, options)
@@ -124,7 +394,7 @@ def train_rankings(maker, options, save):
     drawn = isinstance(learner, (cf.PDGD, cf.PairwisePerceptron))
     user = user_of(options.user or ("clicks" if drawn else "alpha:1"), k)
     data = reading.ranking(options.file, options, maker.limit, grow=True)
-    save.of(learner, lambda: None if reading.plain else reading.told())
+    save.of(learner, lambda: None if reading.plain else reading.header())
     if reading.left_out:
         print(f"{reading.left_out:,} features have no column, since their names were new: they "
               "were left out")
@@ -133,33 +403,21 @@ def train_rankings(maker, options, save):
                   measure=_clicks.MEASURE, report=options.report,
                   expected=len(data) * options.passes)
     for number in range(options.passes):
-        begin, order = 0, order_of(len(data), options, number)
-        while begin < len(data):
-            end = min(len(data), begin + board.room())
+        order = order_of(len(data), options, number)
+        for begin, end in board.stretches(len(data)):
             board.add(cf.simulate(learner, data, user, order=order[begin:end],
                                   weights=weights).regret)
             save.sometimes()
-            begin = end
     board.end()
     return learner
-
-
-def reading_of(maker, options):
-    """How the rows of a ranking or of losses are read."""
-    if maker.saved is None:
-        return Reading.asked(options)
-    reading = Reading.of(maker.beside, options.start)
-    reading.refuse_other(options, options.start)
-    return reading
 
 
 def judge_of(learner, options, reading, columns):
     """What says how the learner does on the queries of --held-out; None without."""
     if options.held_out is None:
         return None
-    held_out = _clicks.HeldOut(options.held_out,
-                               reading.ranking(options.held_out, options, columns))
-    return lambda: held_out.says(learner)
+    data = reading.ranking(options.held_out, options, columns)
+    return lambda: _clicks.ndcg(learner, data, _streams.name_of(options.held_out))
 
 
 def _train_clicks(learner, options, save):
@@ -168,9 +426,8 @@ def _train_clicks(learner, options, save):
     if isinstance(learner, (cf.DuelingBandit, cf.PDGD, cf.PairwisePerceptron)):
         raise Trouble(f"{options.learner} learns from what it presented itself, not from a log; "
                       "with LETOR text and --user clicks:PRESET it does")
-    for name in ("shuffle", "user", "features"):
-        if getattr(options, name) is not None:
-            raise Trouble(f"--{name} is not for a log of clicks, which is learned as it is")
+    refuse_options(options, ("shuffle", "user", "features"),
+                   "is not for a log of clicks, which is learned as it is")
     documents = None
     if options.documents is not None:
         documents = _clicks.Documents(options.documents, None, options.zero_based)
@@ -180,7 +437,7 @@ def _train_clicks(learner, options, save):
           "tell what comes of it")
     for _ in range(options.passes):
         for query in _clicks.log(options.file, documents):
-            board.room()
+            board.rounds_left()
             try:
                 wrong = _clicks.reversed_pairs(learner, query)
                 better = cf.feedback_from_clicks(query.presented, query.clicked)
@@ -211,22 +468,18 @@ def train_convex(maker, options, save):
     rounds = options.passes * len(Z)
     radius = 1.0 if options.radius is None else options.radius
     learner = maker.make(**_bounds(maker, Z, y, logistic, rounds, radius))
-    save.of(learner, lambda: None if reading.plain else reading.told())
+    save.of(learner, lambda: None if reading.plain else reading.header())
     board = Board("loss/row", report=options.report, expected=rounds)
-    done = 0
     print(f"{'logistic' if logistic else 'squared'} loss, "
           f"{'' if options.no_scale else 'columns standardised, '}"
           + ", ".join(f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}"
                       for name, value in learner.get_params().items() if value is not None))
-    while done < rounds:
-        begin = done % len(Z)
-        end = min(len(Z), begin + board.room())
-        if begin == 0:
-            order = order_of(len(Z), options, done // len(Z))
-        at = order[begin:end]
-        board.add(learner.run(make(Z[at], y[at]), len(at)).loss)
-        save.sometimes()
-        done += len(at)
+    for number in range(options.passes):
+        order = order_of(len(Z), options, number)
+        for begin, end in board.stretches(len(Z)):
+            at = order[begin:end]
+            board.add(learner.run(make(Z[at], y[at]), len(at)).loss)
+            save.sometimes()
     board.end()
     return learner
 
@@ -236,7 +489,7 @@ def _dense_rows(maker, options, reading):
     rows = reading.rows(options.file, options, maker.limit, labels=Labels(named=False),
                         single="a loss has one label a row", grow=True)
     seen = rows.scan()
-    reading.take_names(rows)
+    reading.keep_names(rows)
     if seen.rows < 2:
         raise Trouble(f"{rows.name} holds {seen.rows} rows: at least 2 are needed")
     columns = maker.columns or rows.columns or max(1, seen.columns)
@@ -266,6 +519,9 @@ def _bounds(maker, Z, y, logistic, rounds, radius):
     return needed
 
 
+# --- the command ----------------------------------------------------------------------------------
+
+
 TRAINERS = {"multiclass": train_rows, "filtering": train_rows, "ranking": train_rankings,
             "convex": train_convex}
 
@@ -275,12 +531,12 @@ class Saver:
 
     def __init__(self, path, source):
         if path is not None:
-            _target.check("--model", path, source)
+            _streams.check_target("--model", path, source)
         self.path, self.learner, self.next = path, None, time.monotonic() + INTERVAL
         self.beside = None
 
     def of(self, learner, beside=None):
-        """What is saved; `beside` tells what goes into the file with it, or None."""
+        """What is saved; `beside` returns what goes into the file with it, or None."""
         self.learner, self.beside = learner, beside
         if self.path is None:
             warn("train", "this model is not kept: --model OUT saves it")
@@ -296,15 +552,6 @@ class Saver:
     def sometimes(self):
         if time.monotonic() >= self.next:
             self.now()
-
-
-def refuse_others(options, family):
-    """An option that this family knows nothing of is a mistake, not a detail."""
-    for name, owners in OPTIONS.items():
-        value = getattr(options, name)
-        if value is not None and value is not False and family not in owners:
-            raise Trouble(f"--{name.replace('_', '-')} is for {' and '.join(owners)} learners, and "
-                          f"{options.learner} is for {family}")
 
 
 def train(options):
@@ -326,12 +573,15 @@ def train(options):
 
 def _train(options):
     maker = Maker(options)
-    refuse_others(options, maker.family)
+    for name, owners in OPTIONS.items():
+        if maker.family not in owners:
+            refuse_options(options, [name], f"is for {' and '.join(owners)} learners, and "
+                           f"{options.learner} is for {maker.family}")
     save = Saver(options.model, options.file)
     with stoppable():
         try:
             learner = TRAINERS[maker.family](maker, options, save)
-        except (KeyboardInterrupt, OSError):  # the latter: nobody takes what is printed
+        except (KeyboardInterrupt, OSError):  # the latter: nobody reads what is printed
             save.now()
             if options.model is not None and save.learner is not None:
                 print(f"interrupted: {options.model} holds {save.learner.rounds:,} rounds, and "

@@ -5,21 +5,9 @@ itself (`pytest_coactive_fast`); nothing here is loaded before a test asks for o
 functions need neither pytest nor pytest-benchmark.
 """
 
-from ._benchmark import add_rows, versions
-from ._ratio import Ratio, assert_ratio, assert_same, measure_ratio
+from ._ratio import Ratio, add_rows, assert_ratio, assert_same, measure_ratio, versions
 from ._streams import Streams
 from ._timing import Contender, Timing, interleaved, player
 
-__all__ = [
-    "Contender",
-    "Ratio",
-    "Streams",
-    "Timing",
-    "add_rows",
-    "assert_ratio",
-    "assert_same",
-    "interleaved",
-    "measure_ratio",
-    "player",
-    "versions",
-]
+__all__ = ["Contender", "Ratio", "Streams", "Timing", "add_rows", "assert_ratio", "assert_same",
+           "interleaved", "measure_ratio", "player", "versions"]
