@@ -24,7 +24,7 @@ import coactive_fast as cf
 from coactive_fast import reference
 
 
-@pytest.mark.parametrize("name", ["convex._learners", "convex._sets", "convex._shell",
+@pytest.mark.parametrize("name", ["convex._learners", "convex._sets",
                                   "convex._history", "losses"])
 def test_examples_in_the_docstrings(name):
     outcome = doctest.testmod(importlib.import_module(f"coactive_fast.{name}"))

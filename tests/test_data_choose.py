@@ -15,7 +15,7 @@ def made(seed=0, users=60, features=2, each=20):
 
 
 def test_examples():
-    outcome = doctest.testmod(importlib.import_module("coactive_fast.data._choose"))
+    outcome = doctest.testmod(importlib.import_module("coactive_fast.data._ratings"))
     assert outcome.attempted > 0 and outcome.failed == 0
 
 

@@ -147,5 +147,5 @@ def test_what_is_no_such_folder(tmp_path, load, arguments, error, says):
 
 
 def test_examples():
-    outcome = doctest.testmod(importlib.import_module("coactive_fast.data._letor"))
+    outcome = doctest.testmod(importlib.import_module("coactive_fast.data._ranking"))
     assert outcome.attempted > 0 and outcome.failed == 0

@@ -16,7 +16,7 @@ from coactive_fast import data
 FOLDER = os.environ.get("COACTIVE_DATA", "")
 
 
-@pytest.mark.parametrize("name", ["_prices", "_scaling"])
+@pytest.mark.parametrize("name", ["_tables", "_scaling"])
 def test_examples_in_the_docstrings(name):
     outcome = doctest.testmod(importlib.import_module(f"coactive_fast.data.{name}"))
     assert outcome.attempted > 0 and outcome.failed == 0

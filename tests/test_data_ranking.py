@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 from coactive_fast.data import RankingData, make_ranking
-from coactive_fast.data._least_squares import least_squares
+from coactive_fast.data._ratings import least_squares
 
 DATA = os.environ.get("COACTIVE_DATA")
 real = pytest.mark.skipif(not DATA, reason="COACTIVE_DATA does not name the folder of the data")
 TEXT = b"2 qid:7 1:0.5 2:1\n0 qid:7 3:1 #x\n1.5 qid:9 2:0.25\n0 qid:-1\n1 qid:-1 1:3\n"
 
 
-@pytest.mark.parametrize("module", ["data._factorize", "data._make", "data._movielens",
-                                    "data._ranking", "data._svmlight", "metrics"])
+@pytest.mark.parametrize("module", ["data._make", "data._ranking", "data._ratings",
+                                    "data._svmlight", "metrics"])
 def test_examples(module):
     outcome = doctest.testmod(importlib.import_module(f"coactive_fast.{module}"))
     assert outcome.attempted > 0 and outcome.failed == 0

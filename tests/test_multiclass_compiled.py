@@ -28,9 +28,8 @@ learners = pytest.mark.parametrize("name", LEARNERS)
 FULL = [name for name, (_, arguments) in LEARNERS.items() if arguments.get("covariance") == "full"]
 
 
-@pytest.mark.parametrize("name", ["multiclass._confidit", "multiclass._learners",
-                                  "multiclass._history", "multiclass._engine", "data._multiclass",
-                                  "data._svmlight"])
+@pytest.mark.parametrize("name", ["multiclass._learners", "multiclass._history",
+                                  "multiclass._engine", "data._make", "data._svmlight"])
 def test_examples_in_the_docstrings(name):
     outcome = doctest.testmod(importlib.import_module(f"coactive_fast.{name}"))
     assert outcome.attempted > 0 and outcome.failed == 0

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 import coactive_fast as cf
 from coactive_fast._typing import Kernel, Real, RowsLike, Vector, Whole
-from coactive_fast.filtering._ridge_filters import cost_threshold
+from coactive_fast.filtering._learners import cost_threshold
 
 from ._pattern import own_words
 from ._sklearn_shell import Classifier, FromLabels, Probabilities

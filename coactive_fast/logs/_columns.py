@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..data._fields import MISSING, cut, distinct
 from ..data._open import opened, opened_lines
+from ..data._tables import MISSING, cut, distinct
 from ..learner._extras import require
 
 ROWS = 1 << 14  # that are looked at in one go

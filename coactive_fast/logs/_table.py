@@ -9,8 +9,8 @@ import scipy.sparse
 
 from .._memory import refuse_beyond_limit
 from ..data import _check
-from ..data._fields import checked_delimiter, distinct
 from ..data._svmlight import Grown
+from ..data._tables import checked_delimiter, distinct
 from ..learner import _check as parameter
 from ..learner._progress import reporter
 from ._columns import source_of

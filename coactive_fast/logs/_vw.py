@@ -11,9 +11,9 @@ import scipy.sparse
 
 from .._memory import refuse_beyond_limit
 from ..data import _check
-from ..data._fields import distinct
 from ..data._open import as_paths, opened
 from ..data._svmlight import Grown
+from ..data._tables import distinct
 from ..learner import _check as parameter
 from ..learner._progress import reporter
 from . import _scan

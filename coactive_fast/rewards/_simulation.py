@@ -13,9 +13,9 @@ from ..learner._chance import Chance
 from ..learner._check import count, number
 from ..learner._random import make_generator
 from ..rows._labels import labels_of
-from ._bandits import ArmBandit, LinearBandit
 from ._engine import BanditRun
 from ._history import BanditHistory
+from ._learners import ArmBandit, LinearBandit
 
 if TYPE_CHECKING:
     from typing_extensions import Self
