@@ -31,22 +31,19 @@ def number(value):
     return "" if value is None or not math.isfinite(value) else f"{value:.10g}"
 
 
-def write_plot(folder, plot):
-    """A line a point: curve, x, value, standard error."""
-    with open(folder / f"{plot.name}.csv", "w", newline="", encoding="utf-8") as file:
-        out = csv.writer(file, lineterminator="\n")
-        out.writerow(["curve", plot.x, plot.y, "standard error"])
-        for curve in plot.curves:
-            errors = [None] * len(curve.x) if curve.error is None else curve.error
-            for x, mean, error in zip(curve.x, curve.mean, errors, strict=True):
-                out.writerow([curve.label, number(x), number(mean), number(error)])
+def points(plot):
+    """A row a point: curve, x, value, standard error."""
+    for curve in plot.curves:
+        errors = [None] * len(curve.x) if curve.error is None else curve.error
+        for point in zip(curve.x, curve.mean, errors, strict=True):
+            yield [curve.label, *point]
 
 
-def write_table(folder, table):
-    with open(folder / f"{table.name}.csv", "w", newline="", encoding="utf-8") as file:
+def write_rows(path, columns, rows):
+    with open(path, "w", newline="", encoding="utf-8") as file:
         out = csv.writer(file, lineterminator="\n")
-        out.writerow(table.columns)
-        for row in table.rows:
+        out.writerow(columns)
+        for row in rows:
             out.writerow([cell if isinstance(cell, str) else number(cell) for cell in row])
 
 
@@ -158,9 +155,10 @@ def write(folder, experiment, outcome, about, pictures=True):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for table in outcome.tables:
-        write_table(folder, table)
+        write_rows(folder / f"{table.name}.csv", table.columns, table.rows)
     for plot in outcome.plots:
-        write_plot(folder, plot)
+        write_rows(folder / f"{plot.name}.csv", ["curve", plot.x, plot.y, "standard error"],
+                   points(plot))
         if pictures:
             save_pictures(folder, plot)
     text = {

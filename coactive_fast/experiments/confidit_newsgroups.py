@@ -8,8 +8,8 @@ ten folds.
 
 import numpy as np
 
-from . import _judge, _labelled
-from ._confidit import ALGORITHMS, PARTS, THE_FIVE, chosen, fewer, lost, tuned
+from . import _judge, _sets
+from ._confidit import ALGORITHMS, PARTS, THE_FIVE, chosen, fewer, lost, plots, tuned
 from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table
 
 NOISE = (0.0, 0.1, 0.2, 0.3)
@@ -36,15 +36,8 @@ def play(setting):
 def curves(cells, noises):
     """Figures 3, 5, 6, 7, their top rows, with all words, as the paper's tables seem to be."""
     for i, noise in enumerate(noises):
-        words, cell = f"label noise {noise:.0%}", {a: by[i] for a, by in cells.items()}
-        name = f"noise-{100 * noise:.0f}"
-        yield Plot(f"{name}-first", f"First pass, {words}", "round", "mistakes",
-                   [one.curve(a, "mistakes", True) for a, one in cell.items()],
-                   story=noise == max(noises))
-        yield Plot(f"{name}-all", f"All passes, {words}", "round", "mistakes",
-                   [one.curve(a, "mistakes") for a, one in cell.items()], log="xy")
-        yield Plot(f"{name}-explored", f"Explored rounds, {words}", "round", "explored rounds",
-                   [one.curve(a, "explored") for a, one in cell.items() if one.explores()])
+        yield from plots({a: by[i] for a, by in cells.items()}, f"noise-{100 * noise:.0f}",
+                         f"label noise {noise:.0%}", story=noise == max(noises))
 
 
 def error_plots(cells, noises):
@@ -170,7 +163,7 @@ def online(cells, noises):
 EXPERIMENTS = [Experiment(
     "confidit-newsgroups", "Five algorithms on 20 newsgroups with label noise", "confidit",
     "tables 3 to 6 and figures 3, 5, 6, 7 (20 newsgroups)", "20 newsgroups", play,
-    files=(*_labelled.NEWSGROUPS, _labelled.NEWSGROUPS_TEXT),
+    files=(*_sets.NEWSGROUPS, _sets.NEWSGROUPS_TEXT),
     quick={"rows": ["unit", "raw"], "noises": [0.0, 0.3], "size": 6000, "folds": 8, "passes": 3},
     full={"rows": list(ROWS), "noises": list(NOISE), "size": None, "folds": 10, "passes": 10},
     cost=(7, 300))]

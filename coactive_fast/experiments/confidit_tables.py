@@ -15,9 +15,9 @@ one of two classifiers gets wrong and the other right, how many each has, agains
 import numpy as np
 from scipy.stats import binom
 
-from . import _judge, _texts
-from ._confidit import ALGORITHMS, THE_FIVE, learner, wrong
-from ._plan import Experiment, Finding, Outcome, Table, Task
+from . import _judge, _sets
+from ._confidit import THE_FIVE, tuned
+from ._plan import Experiment, Finding, Outcome, Table
 
 NOISE = (0.0, 0.1, 0.2, 0.3)
 COMPARED = ("Perceptron", "second-order Perceptron", "Banditron", "Confidit")  # AROW is not
@@ -43,31 +43,6 @@ PAPER = {  # errors of THE_FIVE, by the noise
     "rcv1": ((4.29, 3.96, 2.92, 4.59, 3.55), (16.79, 16.86, 3.64, 18.92, 5.96),
              (25.94, 26.46, 4.03, 28.77, 8.58), (35.34, 35.70, 4.53, 36.61, 11.70)),
 }
-
-
-# --- the tasks ------------------------------------------------------------------------------------
-
-
-def tune(sets, text, algorithm, value, noise, size, seed):
-    """The error on the 20 %, whose labels are as noisy."""
-    X, y, classes = _texts.corpus(sets, text, size)
-    draws, cut = np.random.default_rng([seed, 2]), int(0.8 * len(y))
-    y = np.where(draws.random(len(y)) < noise, draws.integers(classes, size=len(y)), y)
-    one = learner(algorithm, value, classes, [seed, 0])
-    one.run(X[:cut], y[:cut])
-    return {"error": wrong(one, X[cut:], y[cut:])}
-
-
-def validate(sets, text, algorithm, value, noise, folds, size, seed):
-    """Of every row, whether the classifier that did not learn it gets it wrong."""
-    X, y, classes = _texts.corpus(sets, text, size)
-    fold, found = np.arange(len(y)) % folds, np.empty(len(y), dtype=bool)
-    for f in range(folds):
-        inside, out = fold != f, fold == f
-        one = learner(algorithm, value, classes, [seed, 1, f])
-        one.run(X[inside], y[inside], label_noise=noise, noise_seed=[seed, 3, f])
-        found[out] = one.predict(X[out]) != y[out]
-    return {"wrong": found}
 
 
 # --- significance ---------------------------------------------------------------------------------
@@ -100,27 +75,15 @@ def marks(flags):
 
 
 def play(setting):
-    texts, noises = _texts.at_hand(setting.sets), setting["noises"]
-    common = {"size": setting["size"], "seed": setting.seed}
-    cells = [{"text": text, "algorithm": a, "noise": noise}
-             for text in texts for noise in noises for a in THE_FIVE]
-    trials = [(i, value) for i, cell in enumerate(cells)
-              for value in ALGORITHMS[cell["algorithm"]][2] if value is not None]
-    tried = yield [Task(tune, {**cells[i], "value": value, **common}) for i, value in trials]
-    errors = [{} for _ in cells]
-    for (i, value), found in zip(trials, tried, strict=True):
-        errors[i][value] = float(found["error"])
-    best = [min(own, key=own.get, default=None) for own in errors]
-    results = yield [Task(validate, {**cell, "value": value, "folds": setting["folds"], **common})
-                     for cell, value in zip(cells, best, strict=True)]
-    found = {tuple(cell.values()): result["wrong"]
-             for cell, result in zip(cells, results, strict=True)}
-    named = {text: _texts.called(setting.sets, text) for text in texts}
+    texts, noises = _sets.texts_at_hand(setting.sets), setting["noises"]
+    cells = yield from tuned(setting, texts, noises, THE_FIVE)
+    found = {(text, a, noise): cell.wrong for (a, text, noise), cell in cells.items()}
+    named = {text: _sets.text_called(setting.sets, text) for text in texts}
     return Outcome(tables=[table(found, named, noise) for noise in noises],
                    findings=list(findings(found, named, noises)),
-                   parameters={f"{named[c['text']]}, {c['algorithm']}, noise {c['noise']:g}":
-                               value for c, value in zip(cells, best, strict=True)
-                               if value is not None})
+                   parameters={f"{named[text]}, {a}, noise {noise:g}": cell.values[0]
+                               for (a, text, noise), cell in cells.items()
+                               if cell.values[0] is not None})
 
 
 def of(found, text, noise):
@@ -131,7 +94,7 @@ def table(found, named, noise):
     number = NOISE.index(noise)
     lines = []
     for text, paper in PAPER.items():
-        title = _texts.TEXTS[text].title
+        title = _sets.TEXTS[text].title
         lines.append([f"{title}, the paper", *paper[number]])
         if text in named:
             flags = of(found, text, noise)

@@ -6,9 +6,9 @@ paper: other reviews). Without noise, and with a third of the labels noisy.
 
 import numpy as np
 
-from . import _judge, _labelled
-from ._confidit import ALGORITHMS, PARTS, THE_FIVE, chosen, fading, fewer, lost, tuned
-from ._plan import Experiment, Finding, Outcome, Plot, Table
+from . import _judge, _sets
+from ._confidit import ALGORITHMS, PARTS, THE_FIVE, chosen, fading, fewer, lost, plots, tuned
+from ._plan import Experiment, Finding, Outcome, Table
 
 TEXTS = {"reuters": "Reuters", "amazon": "reviews by product", "stars": "reviews by stars"}
 NOISE = (0.0, 0.3)
@@ -17,24 +17,13 @@ NOISE = (0.0, 0.3)
 def play(setting):
     found = yield from tuned(setting, TEXTS, NOISE)
     texts = {rows: setting.sets.called(words) for rows, words in TEXTS.items()}
-    return Outcome(plots=list(plots(found, texts)), tables=[table(found)],
+    shown = [plot for rows, words in texts.items() for noise in NOISE for plot in plots(
+        {a: found[a, rows, noise] for a in ALGORITHMS}, f"{rows}-noise-{100 * noise:.0f}",
+        f"{words}, label noise {noise:.0%}")]
+    return Outcome(plots=shown, tables=[table(found)],
                    findings=[f for rows, words in texts.items()
                              for f in findings(found, rows, words)],
                    parameters=chosen(found, texts))
-
-
-def plots(found, texts):
-    for rows, words in texts.items():
-        for noise in NOISE:
-            cells = {a: found[a, rows, noise] for a in ALGORITHMS}
-            name, where = f"{rows}-noise-{100 * noise:.0f}", f"{words}, label noise {noise:.0%}"
-            yield Plot(f"{name}-first", f"First pass, {where}", "round", "mistakes",
-                       [cell.curve(a, "mistakes", True) for a, cell in cells.items()])
-            yield Plot(f"{name}-all", f"All passes, {where}", "round", "mistakes",
-                       [cell.curve(a, "mistakes") for a, cell in cells.items()], log="xy")
-            yield Plot(f"{name}-explored", f"Explored rounds, {where}", "round",
-                       "explored rounds",
-                       [cell.curve(a, "explored") for a, cell in cells.items() if cell.explores()])
 
 
 def table(found):
@@ -73,6 +62,6 @@ def findings(found, rows, words):
 EXPERIMENTS = [Experiment(
     "confidit-text", "Five algorithms on Reuters and on reviews", "confidit",
     "figures 3 to 7 (other texts)", "Reuters-21578 R52; Amazon reviews", play,
-    files=(*_labelled.REUTERS, *_labelled.AMAZON),
+    files=(*_sets.REUTERS, *_sets.AMAZON),
     quick={"size": 3000, "folds": 5, "passes": 3}, full={"size": None, "folds": 5, "passes": 10},
     cost=(2, 15))]
