@@ -130,7 +130,7 @@ def fading(cell):
 
 
 def plots(cells, name, where, story=False):
-    """Mistakes in the first pass and in all, and explored rounds; ``cells[algorithm]``: a `Cell`."""
+    """Mistakes in the first pass and in all, and explored rounds, of a `Cell` an algorithm."""
     yield Plot(f"{name}-first", f"First pass, {where}", "round", "mistakes",
                [cell.curve(a, "mistakes", True) for a, cell in cells.items()], story=story)
     yield Plot(f"{name}-all", f"All passes, {where}", "round", "mistakes",

@@ -49,7 +49,7 @@ class Entry(NamedTuple):
 
 
 def count(n, what):
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def marks(entries):
@@ -72,7 +72,7 @@ def story(entries):
 
     Places are named where it is not the same everywhere; what has one reason stands together.
     """
-    told = {value: {} for value in WORDS}  # verdict: reason: clauses
+    found = {value: {} for value in WORDS}  # verdict: reason: clauses
     by_claim = {}
     for entry in entries:
         for finding in entry.outcome.findings:
@@ -86,8 +86,8 @@ def story(entries):
                 split = places and len(mine) < len(findings)
                 reasons = dict.fromkeys(first_sentence(f.reason) for f in mine)
                 why = " ".join(filter(None, reasons)) if value is not True else ""
-                told[value].setdefault(why, []).append(f"{claim} ({places})" if split else claim)
-    return told
+                found[value].setdefault(why, []).append(f"{claim} ({places})" if split else claim)
+    return found
 
 
 def first_sentence(text):
@@ -105,17 +105,12 @@ def picture(folder, plot):
             "source": "data:image/svg+xml," + quote(svg.replace('"', "'"), safe=" '/=:;,.()-!*~")}
 
 
-def judged(finding):
-    return {"says": finding.says, "measured": finding.measured, "test": finding.test,
-            "reason": finding.reason, "word": WORDS[finding.holds], "look": LOOKS[finding.holds]}
-
-
 def blocks(folder, outcome):
     """Pictures with the findings they show, then findings alone, then pictures alone."""
     by_plot = {plot.name: [] for plot in outcome.plots}
     alone = []
     for finding in outcome.findings:
-        by_plot.get(finding.plot, alone).append(judged(finding))
+        by_plot.get(finding.plot, alone).append(finding)
     beside, rest = [], []
     for plot in outcome.plots:
         shown = picture(folder, plot)
@@ -127,15 +122,8 @@ def blocks(folder, outcome):
 
 
 def cell(value):
-    if isinstance(value, str):
-        return {"text": value, "number": False}
-    return {"text": f"{value:.4g}" if number(value) else "", "number": True}
-
-
-def table(one):
-    return {"title": one.title, "note": one.note, "columns": one.columns,
-            "rows": [[cell(value) for value in row] for row in one.rows],
-            "long": len(one.rows) > LONG}
+    """The text of a cell of a table."""
+    return value if isinstance(value, str) else f"{value:.4g}" if number(value) else ""
 
 
 def listing(facts):
@@ -155,27 +143,20 @@ def section(out, entry):
     given = {**facts["parameters"], **outcome.parameters,
              **{k: facts[k] for k in ("scale", "seed", "versions", "checksums")}}
     return {"name": experiment.name, "title": experiment.title, "shows": experiment.shows,
-            "data": facts["data"], "seconds": entry.seconds, "counts": counts([entry]),
+            "data": facts["data"], "seconds": entry.seconds, "counts": marks([entry]),
             "beside": beside, "alone": alone, "rest": rest,
-            "tables": [table(one) for one in outcome.tables], "facts": listing(given),
+            "tables": outcome.tables, "facts": listing(given),
             "files": [f"{experiment.name}/{path.name}" for path in sorted(folder.glob("*.csv"))]}
-
-
-def counts(entries):
-    return [{"n": n, "word": SHORT[value], "look": LOOKS[value]}
-            for value, n in marks(entries).items()]
 
 
 def paper(out, name, entries):
     plots = [(e, plot) for e in entries for plot in e.outcome.plots]
     chosen = [one for one in plots if one[1].story] or plots
     title, source = PAPERS[name]
-    told = story(entries)
-    return {"name": name, "title": title, "source": source, "counts": counts(entries),
+    return {"name": name, "title": title, "source": source, "counts": marks(entries),
             "pictures": [{**picture(out / e.experiment.name, plot), "caption": e.experiment.title,
                           "link": e.experiment.name} for e, plot in spread(chosen, STORY)],
-            "told": [(WORDS[value].capitalize(), LOOKS[value], list(told[value].items()))
-                     for value in WORDS if told[value]],
+            "story": story(entries),
             "sections": [section(out, e) for e in entries]}
 
 
@@ -192,14 +173,10 @@ def timing(entry, one):
     """The paper's seconds and ours, a unit of work."""
     theirs, ours = one.paper_seconds / one.paper_work, one.seconds / one.work
     return {"experiment": entry.experiment.name, "what": one.what, "note": one.note,
-            "paper": f"{one.paper_seconds:,.0f} s for {count_of(one.paper_work, one.unit)}",
-            "here": f"{one.seconds:.3g} s for {count_of(one.work, one.unit)}",
+            "paper": f"{one.paper_seconds:,.0f} s for {count(one.paper_work, one.unit)}",
+            "here": f"{one.seconds:.3g} s for {count(one.work, one.unit)}",
             "paper_unit": duration(theirs), "here_unit": duration(ours),
             "faster": f"{theirs / ours:,.0f}" if ours > 0.0 else "", "unit": one.unit}
-
-
-def count_of(n, unit):
-    return f"{n:,} {unit}" if n == 1 else f"{n:,} {unit}s"
 
 
 def duration(seconds):
@@ -216,10 +193,11 @@ def write_report(out, entries, run):
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("coactive_fast.experiments"), autoescape=True,
         trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    environment.globals.update(words=WORDS, short=SHORT, looks=LOOKS, long=LONG, cell=cell)
     mine = {name: [e for e in entries if e.experiment.paper == name] for name in PAPERS}
     text = environment.get_template("report.html").render(
         papers=[paper(out, name, some) for name, some in mine.items() if some],
-        counts=counts(entries), experiments=count(len(entries), "experiment"),
+        counts=marks(entries), experiments=count(len(entries), "experiment"),
         findings=count(sum(marks(entries).values()), "finding"),
         timings=[timing(e, one) for e in entries for one in e.outcome.seconds],
         rule=RULE, run=run, workers=count(run["jobs"], "worker"))
