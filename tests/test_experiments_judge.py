@@ -14,7 +14,6 @@ from coactive_fast.experiments import (
     coactive_alpha,
     coactive_clicks,
     coactive_figures,
-    confidit_newsgroups,
     confidit_text,
     confidit_versions,
     confidit_vowel,
@@ -280,14 +279,14 @@ BAD = {**GOOD, "AROW": (14.0, 30.0), "Confidit": (12.0, 45.0), "Banditron": (19.
 
 
 def orders(good):
-    return list(confidit_newsgroups.orders(cells(GOOD if good else BAD), "one", (0.0, 0.3),
+    return list(confidit_text.orders(cells(GOOD if good else BAD), "one", (0.0, 0.3),
                                            "(x)", "p", True))
 
 
 def levels(good):
     off = 2.0 if good else 4.0
-    shown = {a: [e + off for e in paper] for a, paper in confidit_newsgroups.PAPER.items()}
-    return list(confidit_newsgroups.levels(cells(shown), confidit_newsgroups.NOISE, "x", "p"))
+    shown = {a: [e + off for e in paper] for a, paper in confidit_text.NEWSGROUPS.items()}
+    return list(confidit_text.levels(cells(shown), confidit_text.NOISE, "x", "p"))
 
 
 def online(good):
@@ -298,15 +297,15 @@ def online(good):
     for i, cell in enumerate(found["Confidit"]):
         half = 1000.0 + 100.0 * step * i + SPREAD
         cell.explored = (half, half)
-    return list(confidit_newsgroups.online(found, confidit_newsgroups.NOISE))
+    return list(confidit_text.online(found, confidit_text.NOISE))
 
 
 def text(good):
     by = cells(GOOD if good else BAD)
     by["Confidit"][0].explored = (100.0 + SPREAD, (50.0 if good else 150.0) + SPREAD)
     found = {(a, "reuters", noise): cell for a, by_noise in by.items()
-             for noise, cell in zip(confidit_text.NOISE, by_noise, strict=True)}
-    return list(confidit_text.findings(found, "reuters", "x"))
+             for noise, cell in zip(confidit_text.FEW, by_noise, strict=True)}
+    return list(confidit_text.other_findings(found, "reuters", "x"))
 
 
 def vowel(good):

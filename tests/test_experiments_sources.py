@@ -12,7 +12,7 @@ from coactive_fast.experiments import (
     _run,
     _sets,
     _sources,
-    confidit_tables,
+    confidit_text,
     confidit_vowel,
     experiments,
     onseg,
@@ -154,11 +154,11 @@ def test_mcnemar_is_the_sign_test_of_the_rows_that_differ():
     first = np.array([True] * 10 + [False] * 30)
     second = np.array([False] * 9 + [True] * 2 + [False] * 29)
     # 9 rows against 1: 2 (1 + 10) / 2^10
-    assert confidit_tables.mcnemar(first, second) == pytest.approx(22 / 1024, rel=1e-12)
-    assert confidit_tables.mcnemar(second, first) == pytest.approx(22 / 1024, rel=1e-12)
-    assert confidit_tables.mcnemar(first, first) == 1.0
+    assert confidit_text.mcnemar(first, second) == pytest.approx(22 / 1024, rel=1e-12)
+    assert confidit_text.mcnemar(second, first) == pytest.approx(22 / 1024, rel=1e-12)
+    assert confidit_text.mcnemar(first, first) == 1.0
     rng = np.random.default_rng(0)
-    ps = [confidit_tables.mcnemar(*(rng.random((2, 400)) < 0.3)) for _ in range(300)]
+    ps = [confidit_text.mcnemar(*(rng.random((2, 400)) < 0.3)) for _ in range(300)]
     assert np.mean(np.array(ps) < 0.05) < 0.08  # of classifiers that are alike
 
 
@@ -170,19 +170,19 @@ def test_marks_on_both_sides_of_the_border():
             **{k.replace("_", " "): v for k, v in rates.items()}}.items()}
 
     # nested flags: the difference of d rows is all on one side, p = 2^(1 - d)
-    assert confidit_tables.marks(flags(Confidit=0.489))["Confidit"] == "⋆"  # 11 rows: 0.00098
-    assert confidit_tables.marks(flags(Confidit=0.490))["Confidit"] == "†"  # 10 rows: 0.00195
-    assert confidit_tables.marks(flags(Confidit=0.492))["Confidit"] == "†"  # 8 rows: 0.0078
-    assert confidit_tables.marks(flags(Confidit=0.493))["Confidit"] == "(⋆)"  # 7 rows: 0.0156
-    assert confidit_tables.marks(flags(Confidit=0.592))["Confidit"] == "(†)"
-    none = dict.fromkeys(confidit_tables.THE_FIVE, "")
-    assert confidit_tables.marks(flags(Confidit=0.593)) == none
-    assert confidit_tables.marks(flags(Confidit=0.7))["Banditron"] == "(⋆)"
-    assert confidit_tables.marks(flags(Confidit=0.4))["AROW"] == ""
+    assert confidit_text.marks(flags(Confidit=0.489))["Confidit"] == "⋆"  # 11 rows: 0.00098
+    assert confidit_text.marks(flags(Confidit=0.490))["Confidit"] == "†"  # 10 rows: 0.00195
+    assert confidit_text.marks(flags(Confidit=0.492))["Confidit"] == "†"  # 8 rows: 0.0078
+    assert confidit_text.marks(flags(Confidit=0.493))["Confidit"] == "(⋆)"  # 7 rows: 0.0156
+    assert confidit_text.marks(flags(Confidit=0.592))["Confidit"] == "(†)"
+    none = dict.fromkeys(confidit_text.THE_FIVE, "")
+    assert confidit_text.marks(flags(Confidit=0.593)) == none
+    assert confidit_text.marks(flags(Confidit=0.7))["Banditron"] == "(⋆)"
+    assert confidit_text.marks(flags(Confidit=0.4))["AROW"] == ""
 
 
 def test_verdicts_on_both_sides_of_the_border():
-    found = [confidit_tables.ahead(one) for one in ((2.0, 0.009), (-2.0, 0.009), (2.0, 0.011))]
+    found = [confidit_text.ahead(one) for one in ((2.0, 0.009), (-2.0, 0.009), (2.0, 0.011))]
     assert found == [True, False, None]
 
 

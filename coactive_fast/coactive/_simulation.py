@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import os
-import threading
 import weakref
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, SupportsIndex
@@ -386,7 +386,7 @@ class _Run(Run):
             shared.play(u, engine.fresh_rule(), self.user_at_work(u)._decider(), self.weights[u],
                         ratings)
 
-        _Crew(len(self.weights), play, shared).work(self.jobs, report)
+        _in_threads(len(self.weights), play, shared, self.jobs, report)
 
     def gram(self):
         features = self.items.features
@@ -457,50 +457,19 @@ def _gram_of(features):
     return gram, unit
 
 
-class _Crew:
-    """Threads that take one user after the other; the first error, or Ctrl-C, stops them all."""
-
-    def __init__(self, users, play, shared):
-        self.play, self.shared, self.users = play, shared, users
-        self.next, self.done, self.error = iter(range(users)), 0, None
-        self.changed = threading.Condition()
-
-    def work(self, jobs, report):
-        threads = [threading.Thread(target=self.serve, daemon=True)
-                   for _ in range(min(jobs, self.users))]
+def _in_threads(users, play, shared, jobs, report):
+    """``play(u)`` for every user; the first error, or Ctrl-C, stops them all."""
+    with ThreadPoolExecutor(jobs) as pool:
         try:
-            for thread in threads:
-                thread.start()
-            while any(thread.is_alive() for thread in threads):
-                with self.changed:
-                    self.changed.wait(0.02)  # short: signals reach this thread alone
+            futures = [pool.submit(play, u) for u in range(users)]
+            for done, future in enumerate(as_completed(futures), 1):
+                future.result()
                 if report is not None:
-                    report(self.done, self.users)
-            if report is not None:
-                report(self.done, self.users)
-        finally:
-            self.shared.stop = True
-            for thread in threads:
-                if thread.ident is not None:
-                    thread.join()
-        if self.error is not None:
-            raise self.error
-
-    def serve(self):
-        while self.error is None and not self.shared.stop:
-            with self.changed:
-                u = next(self.next, None)
-            if u is None:
-                break
-            try:
-                self.play(u)
-            except BaseException as error:
-                self.error = error
-            with self.changed:
-                self.done += 1
-                self.changed.notify()
-        with self.changed:
-            self.changed.notify()
+                    report(done, users)
+        except BaseException:
+            shared.stop = True
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _weights(value, width):

@@ -15,8 +15,6 @@ MODULES = (  # in the order of the report
     "clicks_online",
     "confidit_versions",
     "theorems_confidit",
-    "confidit_newsgroups",
-    "confidit_tables",
     "confidit_text",
     "confidit_vowel",
     "filtering_topics",
