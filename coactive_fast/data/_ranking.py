@@ -68,7 +68,7 @@ class Query(Initialized):
         return f"Query(index={self.index}, documents={len(self)})"
 
 
-class RankingData(Initialized):
+class RankingData(_check.ReadOnly):
     """Queries with documents, their features and their relevance.
 
     ``len(data)`` is the number of queries, ``data[i]`` one of them with ``features``,
@@ -111,10 +111,10 @@ class RankingData(Initialized):
     [2, 1]
     """
 
-    _features: Floats
-    _relevance: Vector
-    _offsets: NDArray[np.int64]
-    _query_ids: NDArray[np.int64] | None
+    features: Floats
+    relevance: Vector
+    offsets: NDArray[np.int64]
+    query_ids: NDArray[np.int64] | None
     _weights: Vector | None
     _largest: float | None
 
@@ -129,50 +129,31 @@ class RankingData(Initialized):
         if query_ids is not None:
             query_ids = _check.whole("query_ids", query_ids)
             _check.same_length("query_ids", query_ids.size, offsets.size - 1, "offsets")
-        self._set(features, relevance, offsets, query_ids)
+        self._fill(features, relevance, offsets, query_ids)
 
-    def _set(self, features, relevance, offsets, query_ids):
-        self._features = _read_only(features)
-        self._relevance = _read_only(relevance)
-        self._offsets = _read_only(offsets)
-        self._query_ids = None if query_ids is None else _read_only(query_ids)
-        self._weights = self._largest = None
+    def _fill(self, features, relevance, offsets, query_ids):
+        self._set(features=features, relevance=relevance, offsets=offsets, query_ids=query_ids,
+                  _weights=None, _largest=None)
 
     @classmethod
     def _of(cls, *arrays):
         """From arrays that are known to be right."""
         data = cls.__new__(cls)
-        data._set(*arrays)
+        data._fill(*arrays)
         return data
-
-    @property
-    def features(self) -> Floats:
-        return self._features
-
-    @property
-    def relevance(self) -> Vector:
-        return self._relevance
-
-    @property
-    def offsets(self) -> NDArray[np.int64]:
-        return self._offsets
-
-    @property
-    def query_ids(self) -> NDArray[np.int64] | None:
-        return self._query_ids
 
     @property
     def dimension(self) -> int:
         """The number of features."""
-        return self._features.shape[1]
+        return self.features.shape[1]
 
     @property
     def n_documents(self) -> int:
         """The number of documents of all queries."""
-        return len(self._features)
+        return len(self.features)
 
     def __len__(self) -> int:
-        return self._offsets.size - 1
+        return self.offsets.size - 1
 
     @overload
     def __getitem__(self, index: slice) -> Self: ...
@@ -189,10 +170,10 @@ class RankingData(Initialized):
         if not -len(self) <= i < len(self):
             raise IndexError(f"query {i} is out of range: there are {len(self)} queries")
         i %= len(self)
-        begin, end = self._offsets[i], self._offsets[i + 1]
+        begin, end = self.offsets[i], self.offsets[i + 1]
         if self._largest is None:
-            self._largest = float(self._relevance.max())
-        return Query(self._features[begin:end], self._relevance[begin:end], i, self._largest)
+            self._largest = float(self.relevance.max())
+        return Query(self.features[begin:end], self.relevance[begin:end], i, self._largest)
 
     def __iter__(self) -> Iterator[Query]:
         return map(self.__getitem__, range(len(self)))
@@ -203,10 +184,10 @@ class RankingData(Initialized):
             return self.take(range(first, last, step))
         if first >= last:
             raise ValueError(f"the slice [{first}:{last}] holds no query")
-        offsets = self._offsets[first:last + 1]
+        offsets = self.offsets[first:last + 1]
         begin, end = offsets[0], offsets[-1]
-        ids = None if self._query_ids is None else self._query_ids[first:last]
-        return self._of(self._features[begin:end], self._relevance[begin:end], offsets - begin,
+        ids = None if self.query_ids is None else self.query_ids[first:last]
+        return self._of(self.features[begin:end], self.relevance[begin:end], offsets - begin,
                         ids)
 
     def take(self, queries: ArrayLike) -> Self:
@@ -235,16 +216,16 @@ class RankingData(Initialized):
         wrong = queries[(queries < 0) | (queries >= len(self))]
         if wrong.size:
             raise ValueError(f"queries must lie in 0 ... {len(self) - 1}, got {wrong[0]}")
-        lengths = np.diff(self._offsets)[queries]
+        lengths = np.diff(self.offsets)[queries]
         offsets = np.concatenate(([0], np.cumsum(lengths)))
-        places = np.repeat(self._offsets[queries] - offsets[:-1], lengths)
+        places = np.repeat(self.offsets[queries] - offsets[:-1], lengths)
         places += np.arange(places.size)
-        ids = None if self._query_ids is None else self._query_ids[queries]
-        return self._of(self._features[places], self._relevance[places], offsets, ids)
+        ids = None if self.query_ids is None else self.query_ids[queries]
+        return self._of(self.features[places], self.relevance[places], offsets, ids)
 
     def __repr__(self) -> str:
         return (f"{type(self).__name__}({len(self)} queries, {self.n_documents} documents, "
-                f"{self.dimension} features, {self._features.dtype})")
+                f"{self.dimension} features, {self.features.dtype})")
 
     def fit_weights(self) -> Vector:
         """The weights whose scores come nearest to the relevance (least squares, no intercept).
@@ -265,7 +246,7 @@ class RankingData(Initialized):
         array([1., 0.])
         """
         if self._weights is None:
-            self._weights = least_squares(self._features, self._relevance)
+            self._weights = least_squares(self.features, self.relevance)
         return self._weights.copy()
 
     @classmethod
@@ -344,7 +325,7 @@ class RankingData(Initialized):
         ...     RankingData.load(os.path.join(folder, "data.cf"))
         RankingData(1 queries, 2 documents, 1 features, float64)
         """
-        _write(path, np.asarray(self._features), self._relevance, self._offsets, self._query_ids)
+        _write(path, np.asarray(self.features), self.relevance, self.offsets, self.query_ids)
 
     @classmethod
     def load(cls, path: Path, *, mmap: bool = True) -> Self:
@@ -437,12 +418,6 @@ def _write(path, features, relevance, offsets, ids):
         arrays["query_ids"] = ids
     arrays = {name: np.asarray(array) for name, array in arrays.items()}
     _file.write(path, {"kind": KIND}, {**arrays, "features": features})
-
-
-def _read_only(array):
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 # --- the sets of the field ------------------------------------------------------------------------

@@ -81,6 +81,16 @@ def distinct(names, what, where):
     return tuple(names)
 
 
+def strings(name, values):
+    """A tuple of strings."""
+    if isinstance(values, str):
+        raise TypeError(f"{name} must be a sequence of strings, got a str")
+    found = tuple(values)
+    if not all(isinstance(item, str) for item in found):
+        raise TypeError(f"{name} must be a sequence of strings")
+    return found
+
+
 def finite(field, where, column):
     """A finite number, or an error that tells its place."""
     value = number(field)

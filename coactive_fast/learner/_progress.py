@@ -28,50 +28,39 @@ def reporter(progress):
 
 
 def _bar():
-    for bar in (_Tqdm, _Rich):
-        with contextlib.suppress(ImportError):
-            return bar()
+    with contextlib.suppress(ImportError):
+        from tqdm.auto import tqdm
+
+        return _tqdm(tqdm)
+    with contextlib.suppress(ImportError):
+        from rich.console import Console
+        from rich.progress import Progress
+
+        return _rich(Progress(console=Console(stderr=True)))
     terminal = sys.stderr is not None and sys.stderr.isatty()
     return _Plain() if terminal else contextlib.nullcontext()
 
 
-class _Tqdm:
-    def __init__(self):
-        from tqdm.auto import tqdm
+@contextlib.contextmanager
+def _tqdm(make):
+    with contextlib.ExitStack() as stack:
+        bar = None  # made at the first report, which tells the total
 
-        self.make = tqdm
-        self.bar = None  # made at the first report, which tells the total
+        def report(done, total):
+            nonlocal bar
+            if bar is None:
+                bar = make(total=total)
+                stack.callback(bar.close)
+            bar.update(done - bar.n)
 
-    def __enter__(self):
-        return self.report
-
-    def __exit__(self, *error):
-        if self.bar is not None:
-            self.bar.close()
-
-    def report(self, done, total):
-        if self.bar is None:
-            self.bar = self.make(total=total)
-        self.bar.update(done - self.bar.n)
+        yield report
 
 
-class _Rich:
-    def __init__(self):
-        from rich.console import Console
-        from rich.progress import Progress
-
-        self.bar = Progress(console=Console(stderr=True))
-
-    def __enter__(self):
-        self.bar.start()
-        self.task = self.bar.add_task("", total=None)
-        return self.report
-
-    def __exit__(self, *error):
-        self.bar.stop()
-
-    def report(self, done, total):
-        self.bar.update(self.task, completed=done, total=total)
+@contextlib.contextmanager
+def _rich(bar):
+    with bar:  # starts it, and stops it
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 class _Plain:
