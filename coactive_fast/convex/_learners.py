@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
+from typing import Any, Literal, SupportsIndex
 
 from .._arrays import finite_vector
 from .._memory import refuse_beyond_limit
-from .._typing import Feasible, Progress, Real, RowsLike, Seed, Values, Vector
+from .._typing import Feasible, Progress, Real, RowsLike, Seed, Self, Values, Vector
 from ..learner._base import Learner
 from ..learner._chance import Chance
 from ..learner._check import choice, count, number, switch
@@ -18,10 +18,6 @@ from ._engine import BanditEngine, ConvexRun, GradientEngine
 from ._history import ConvexHistory
 from ._rules import Barrier, Descent, Newton, region_of
 from ._sets import METHODS, Simplex
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 
 MOST_DIMENSIONS = 2**40  # a few vectors of that length can be counted in bytes
 MOST_ROUNDS = 2**56

@@ -6,21 +6,17 @@ import operator
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path as Folder
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .._initialized import Initialized
-from .._typing import Path, Source, Vector, Whole
+from .._typing import Path, Self, Source, Vector, Whole
 from ..learner import _check as parameter
 from . import _check
 from ._ratings import least_squares
 from ._svmlight import Scan, ZeroBased, load_dense
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 
 KIND = "RankingData"
 

@@ -21,7 +21,18 @@ import coactive_fast as cf
 from coactive_fast import data, kernels
 
 from . import _judge
-from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task, file_name, rounds_to_show
+from ._plan import (
+    Curve,
+    Experiment,
+    Finding,
+    Outcome,
+    Plot,
+    Table,
+    Task,
+    file_name,
+    rounds_to_show,
+    standard_error,
+)
 
 RADIUS = {"regression": 4.0, "classification": 16.0}
 OWN = {"cpusmall": "kin", "a1a": "cancer"}  # the paper's, by what stands in
@@ -295,14 +306,10 @@ def parameters(name, problem, kinds, parts, ends, words):
     for label, _, _ in kinds:
         first = parts[label][0]
         constants = [float(first[constant]) for constant in CONSTANTS]
-        rows.append([label, float(ends[label].mean()), error(ends[label]), *constants])
+        rows.append([label, float(ends[label].mean()), standard_error(ends[label]), *constants])
     n, d = problem.Z.shape
     return Table(file_name(name, "parameters"), f"{name}: {n} rows, d = {d}, {PASSES * n} rounds, "
                  f"{problem.feasible!r}", ["learner", words, "standard error", *CONSTANTS], rows)
-
-
-def error(values):
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
 
 
 # --- findings -----------------------------------------------------------------------------------

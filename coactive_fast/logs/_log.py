@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .._arrays import refuse_masked
-from .._typing import Progress, RowsLike, Source, Vector, Whole
+from .._typing import Progress, RowsLike, Self, Source, Vector, Whole
 from ..data import _check
 from ..data._tables import strings
 from ..rows._formats import checked_csr
 from . import _table, _vw
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 Table: TypeAlias = Any  # dense float32 or float64, or CSR
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias, overload
+from typing import Any, Literal, SupportsIndex, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._typing import Precision, Progress, Real, RowsLike, Seed, Vector
+from .._typing import Precision, Progress, Real, RowsLike, Seed, Self, Vector
 from ..learner._base import Learner
 from ..learner._chance import Chance
 from ..learner._check import choice, count, number, precision_of, switch
@@ -25,10 +25,6 @@ from ._engine import (
 )
 from ._history import BanditHistory, Decision, RegressionHistory
 from ._policy import Regressions, Rule
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 
 Link: TypeAlias = Literal["identity", "logistic"]
 Covariance: TypeAlias = Literal["full", "diagonal"]
