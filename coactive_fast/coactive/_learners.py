@@ -14,7 +14,7 @@ from .._typing import Real, Vector
 from ..convex._sets import Ball, Box, L1Ball, Simplex
 from ..learner._base import Learner
 from ..learner._chance import Chance
-from ..learner._check import choice, count, number, switch
+from ..learner._check import choice, count, invertible, number, switch
 from ..learner._history import CoactiveHistory
 from ..learner._random import make_generator
 from ._clicks import PairwiseEngine, PDGDEngine
@@ -437,9 +437,7 @@ class SecondOrderPreferencePerceptron(BoundedLearner):
     def _rule(self, radius, gamma, epsilon, feasible, projection):
         radius, feasible, compiled = self._ball_or_set(radius, feasible)
         gamma = number("gamma", gamma, above=0.0)
-        epsilon = number("epsilon", epsilon, above=0.0)
-        if math.isinf(1.0 / epsilon):
-            raise ValueError(f"epsilon must have a finite inverse, got {epsilon}")
+        epsilon = invertible("epsilon", epsilon)
         deferred = choice("projection", projection, ("exact", "deferred")) == "deferred"
         if deferred and feasible is not None:
             raise ValueError('projection="deferred" is for balls alone, not for feasible')

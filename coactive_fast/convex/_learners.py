@@ -10,7 +10,7 @@ from .._memory import refuse_beyond_limit
 from .._typing import Feasible, Progress, Real, RowsLike, Seed, Self, Values, Vector
 from ..learner._base import Learner
 from ..learner._chance import Chance
-from ..learner._check import choice, count, number, switch
+from ..learner._check import answering, choice, count, invertible, number, switch
 from ..learner._random import make_generator
 from . import _constants
 from . import _constants as constants
@@ -123,17 +123,7 @@ def _value_of(losses, needed):
     """The function of losses, which must have the methods needed."""
     if needed == ("value",) and callable(losses) and not hasattr(losses, "value"):
         return losses
-    return _answering("losses", losses, needed).value
-
-
-def _answering(name, thing, methods):
-    """The thing itself, or a `TypeError` that names the first method it lacks."""
-    if isinstance(thing, type):
-        raise TypeError(f"{name} must be an object, got the class {thing.__name__} itself")
-    for method in methods:
-        if not callable(getattr(thing, method, None)):
-            raise TypeError(f"{name} must have the method {method}: {type(thing).__name__} has not")
-    return thing
+    return answering("losses", losses, needed).value
 
 
 class Place:
@@ -143,7 +133,7 @@ class Place:
         self.n = count("dimension", dimension, least=1, most=MOST_DIMENSIONS)
         refuse_beyond_limit(8.0 * VECTORS * self.n, f"dimension={self.n}",
                             "a learner holds some vectors of that length")
-        self.feasible = _answering("feasible", feasible, METHODS)
+        self.feasible = answering("feasible", feasible, METHODS)
         self.D = _constants.diameter_of(feasible, self.n)
         self.origin = finite_vector(feasible.center(self.n), "feasible.center()", self.n,
                                     "the dimension").copy()
@@ -153,7 +143,7 @@ class Place:
 
     def shrunk(self, gamma: float) -> Any:
         smaller = self.feasible.shrunk(gamma, self.n)
-        return region_of(_answering("feasible.shrunk()", smaller, METHODS), self.n)
+        return region_of(answering("feasible.shrunk()", smaller, METHODS), self.n)
 
 
 class GradientLearner(ConvexLearner):
@@ -603,9 +593,7 @@ class DikinFTRL(BanditLearner):
     def _build(self, parameters):
         place = Place(count("dimension", parameters["dimension"], least=2), Simplex())
         size = constants.size_of(place.feasible, place.n)
-        delta = number("delta", parameters["delta"], above=0.0)
-        if delta >= 1.0:
-            raise ValueError(f"delta must be < 1, got {delta}")
+        delta = number("delta", parameters["delta"], above=0.0, below=1.0)
         bound = number("loss_bound", parameters["loss_bound"], above=0.0)
         eta = constants.barrier_rate(size, horizon=parameters["horizon"], loss_bound=bound,
                                      delta=delta, eta=parameters["eta"])
@@ -673,7 +661,7 @@ class ONS(GradientLearner):
 
     def _build(self, parameters):
         place = Place(parameters["dimension"], parameters["feasible"])
-        beta = constants.invertible("beta", parameters["beta"])
+        beta = invertible("beta", parameters["beta"])
         epsilon = constants.start_of_metric(place.D, beta=beta, epsilon=parameters["epsilon"])
         region = place.region()
         return self._engine_of(place, lambda: Newton(None, region, 1.0, beta, epsilon))

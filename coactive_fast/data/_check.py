@@ -5,6 +5,7 @@ import scipy.sparse
 
 from .._arrays import numeric, refuse_masked
 from .._initialized import Initialized, _annotated
+from ..learner._check import same_length as same_length
 from ..rows._formats import checked_csr
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -63,12 +64,6 @@ def whole(name, value):
     if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
         raise ValueError(f"{name} must lie below 2**63, got {array.max()}")
     return np.require(array, np.int64, ["C", "A"])
-
-
-def same_length(name, got, expected, other):
-    """An error that tells both numbers unless they agree."""
-    if got != expected:
-        raise ValueError(f"{name} must have length {expected} to go with {other}, got {got}")
 
 
 def offsets(name, value, end, what, each="query", several="queries"):

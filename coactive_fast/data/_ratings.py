@@ -376,9 +376,7 @@ def choose_factors(ratings: RowsLike, *, ranks: Sequence[int] = (2, 3, 5, 10, 20
     if folds > table.shape[0]:
         raise ValueError(f"folds must be at most the number of users, {table.shape[0]}, got "
                          f"{folds}")
-    held_out = parameter.number("held_out", held_out, above=0.0)
-    if held_out >= 1.0:
-        raise ValueError(f"held_out must be < 1, got {held_out}")
+    held_out = parameter.number("held_out", held_out, above=0.0, below=1.0)
     rng = make_generator(seed)
     fold_of = rng.permutation(table.shape[0]) % folds
     kept_back = rng.random(table.nnz) < held_out

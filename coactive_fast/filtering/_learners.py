@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import threading
 from collections.abc import Mapping
 from concurrent.futures import CancelledError, ThreadPoolExecutor
@@ -18,7 +17,7 @@ from .._typing import Kernel, Precision, Progress, Real, RowsLike, Vector
 from ..kernels import top_k
 from ..learner._base import Learner
 from ..learner._chance import Chance
-from ..learner._check import choice, count, number, precision_of, switch
+from ..learner._check import answering, choice, count, invertible, number, precision_of, switch
 from ..learner._progress import reporter
 from ..learner._random import make_generator
 from ..metric._single import (
@@ -677,9 +676,7 @@ class ProbabilisticRidgeFilter(_RidgeFilter):
                     kernel_params=kernel_params, precision=precision, seed=seed)
 
     def _build(self, given):
-        a = number("a", given["a"], above=0.0)
-        if math.isinf(1.0 / a):
-            raise ValueError(f"a must have a finite inverse, got {a}")
+        a = invertible("a", given["a"])
         covariance, forget, window = _form(given)
         if covariance == "kernel":
             kernel, params = given["kernel"], given["kernel_params"]
@@ -764,14 +761,7 @@ class AppleTasting(Filter):
         self._begin(classifier=classifier, explore=explore, seed=seed)
 
     def _build(self, given):
-        classifier = given["classifier"]
-        if isinstance(classifier, type):
-            raise TypeError("classifier must be an object, got the class "
-                            f"{classifier.__name__} itself")
-        for name in ("margin", "learn"):
-            if not callable(getattr(classifier, name, None)):
-                raise TypeError(f"classifier must have the method {name}: "
-                                f"{type(classifier).__name__} has not")
+        classifier = answering("classifier", given["classifier"], ("margin", "learn"))
         explore = number("explore", given["explore"], least=0.0, most=1.0)
         return TastingEngine(copy.deepcopy(classifier), Rule("coin", explore=explore),
                              Chance(make_generator(given["seed"])), _is_plain(type(classifier)))

@@ -733,9 +733,7 @@ def _checked(confidence, eta, alpha, projection, norm_bound, delta, approximatio
     alpha = number("alpha", alpha, above=-1.0, most=1.0)
     if (1.0 + alpha) ** 2 < 1e-280:
         raise ValueError(f"alpha must be farther from -1, got {alpha}")
-    delta = number("delta", delta, above=0.0)
-    if delta >= 1.0:
-        raise ValueError(f"delta must be < 1, got {delta}")
+    delta = number("delta", delta, above=0.0, below=1.0)
     return {
         "alpha": alpha,
         "eta": number("eta", eta, above=0.0),

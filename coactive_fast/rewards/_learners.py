@@ -413,10 +413,8 @@ def _rule(explore, width, link, covariance, ridge, forget, floor, scale, power, 
         width = None
     else:
         width = number("width", width, least=0.0)
-    floor, delta = number("floor", floor, least=0.0), number("delta", delta, above=0.0)
-    for name, value in (("floor", floor), ("delta", delta)):
-        if value >= 1.0:
-            raise ValueError(f"{name} must be < 1, got {value}")
+    floor = number("floor", floor, least=0.0, below=1.0)
+    delta = number("delta", delta, above=0.0, below=1.0)
     return Rule(explore, width, link=link, ridge=float(ridge), delta=delta, floor=floor,
                 noise=number("noise", noise, least=0.0),
                 norm_bound=number("norm_bound", norm_bound, least=0.0),
