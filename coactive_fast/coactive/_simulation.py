@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._typing import Progress, Vector, Whole
-from ..learner._check import count
+from ..learner._check import count, threads
 from ..learner._history import CoactiveHistory, mean_over_users
 from ..learner._random import make_generator
 from ..learner._run import Run
@@ -330,8 +329,8 @@ def simulate_items(learner: Any, items: Any, weights: ArrayLike, user: Any, *,
     array([[2., 0.],
            [0., 1.]])
     """
-    jobs = count("n_jobs", n_jobs, least=1) if n_jobs != -1 else os.cpu_count() or 1
-    return _Run(learner, items, weights, user, rounds, ratings, seed, jobs).play(learner, progress)
+    run = _Run(learner, items, weights, user, rounds, ratings, seed, threads(n_jobs))
+    return run.play(learner, progress)
 
 
 _grams: dict[int, tuple[Any, Any]] = {}  # by the id of the features

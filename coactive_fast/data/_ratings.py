@@ -4,7 +4,6 @@ users; least squares over many rows.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeAlias
@@ -192,7 +191,7 @@ def factorize(ratings: RowsLike, *, rank: Whole = 50, regularization: Real = 0.1
     rank = parameter.count("rank", rank, least=1)
     weight = parameter.number("regularization", regularization, above=0.0)
     sweeps = parameter.count("sweeps", sweeps, least=1)
-    threads = _threads(n_jobs)
+    threads = parameter.threads(n_jobs)
     n, m = by_user.shape
     each = 8.0 * rank * (rank + SEGMENT)  # of a thread
     refuse_beyond_limit(8.0 * (2.0 * rank + 4.0) * (n + m) + threads * each,
@@ -208,12 +207,6 @@ def factorize(ratings: RowsLike, *, rank: Whole = 50, regularization: Real = 0.1
             if report is not None:
                 report(done + 1, sweeps)
     return items, users
-
-
-def _threads(n_jobs):
-    if n_jobs == -1:
-        return os.cpu_count() or 1
-    return parameter.count("n_jobs", n_jobs, least=1)
 
 
 def _start(by_item, rank, rng):

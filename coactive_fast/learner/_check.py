@@ -2,6 +2,7 @@
 
 import math
 import operator
+import os
 
 import numpy as np
 
@@ -61,6 +62,11 @@ def count(name, value, *, least=0, most=None):
     if given > most:
         raise ValueError(f"{name} must be <= {most}, got {given}")
     return given
+
+
+def threads(n_jobs):
+    """How many threads: -1 stands for as many as there are processors."""
+    return os.cpu_count() or 1 if n_jobs == -1 else count("n_jobs", n_jobs, least=1)
 
 
 def switch(name, value):

@@ -58,6 +58,13 @@ def regression(link, covariance, ridge, forget, max_features, precision):
 class RewardLearner(Learner):
     """What the regression and the bandits have in common."""
 
+    link: Link
+    covariance: Covariance
+    ridge: Real
+    noise: Real
+    forget: Real
+    max_features: SupportsIndex | None
+    precision: Precision
     _shaping: tuple[str, ...] = ("link", "covariance", "ridge", "max_features", "precision")
     _alike: tuple[str, ...] = ()  # parameters that may differ where two learners are merged
 
@@ -186,13 +193,6 @@ class OnlineRidge(RewardLearner, RegressionCalls):
     """
 
     last_history: RegressionHistory | None
-    link: Link
-    covariance: Covariance
-    ridge: Real
-    noise: Real
-    forget: Real
-    max_features: SupportsIndex | None
-    precision: Precision
 
     def __init__(self, *, link: Link = "identity", covariance: Covariance = "full",
                  ridge: Real = 1.0, noise: Real = 1.0, forget: Real = 1.0,
@@ -314,19 +314,12 @@ class Bandit(RewardLearner):
     last_history: BanditHistory | None
     explore: Explore
     width: Real | Literal["theory"]
-    link: Link
-    covariance: Covariance
-    ridge: Real
-    forget: Real
     floor: Real
     scale: Real
     power: Real
-    noise: Real
     norm_bound: Real
     delta: Real
     max_pending: SupportsIndex
-    max_features: SupportsIndex | None
-    precision: Precision
     seed: Seed
     _alike: tuple[str, ...] = ("seed",)
 
