@@ -429,8 +429,8 @@ class _Parts:
 
     def error(self, items, regularization):
         weights = fit_user_weights(self.fit, items, regularization=regularization)
-        told = np.einsum("ij,ij->i", weights[self.rows], items[self.items])
-        return float(np.sum((self.ratings - told) ** 2))
+        predicted = np.einsum("ij,ij->i", weights[self.rows], items[self.items])
+        return float(np.sum((self.ratings - predicted) ** 2))
 
 
 def _without_nan(table):

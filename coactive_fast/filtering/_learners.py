@@ -875,7 +875,7 @@ def _side_by_side(learner, stream, relevant, known, jobs, report):
     done = 0
     stop = threading.Event()
 
-    def look(done, total):
+    def paused(done, total):
         if stop.is_set():
             raise CancelledError
 
@@ -884,8 +884,8 @@ def _side_by_side(learner, stream, relevant, known, jobs, report):
         if seeds[k] is not None:
             fresh.set_params(seed=seeds[k])
         if known is not None:
-            FilterRun(known[0], known[1][:, k], True, teaching=True).play(fresh, look)
-        return FilterRun(stream, relevant[:, k], fresh._full_feedback).play(fresh, look)
+            FilterRun(known[0], known[1][:, k], True, teaching=True).play(fresh, paused)
+        return FilterRun(stream, relevant[:, k], fresh._full_feedback).play(fresh, paused)
 
     histories = []
     with ThreadPoolExecutor(jobs) as pool:

@@ -52,7 +52,7 @@ class Regression(NamedTuple):
             return Moving._from_factors(self.U, self.D, A, self.share * ridge, precision)
         return Moving.from_matrix(A, self.share * ridge, precision=precision)
 
-    def told(self, ridge, precision):
+    def as_state(self, ridge, precision):
         """As the state of a learner has it."""
         return {"d": len(self.w), "learned": self.learned, "w": self.w, "scale": 1.0,
                 "share": self.share, "metric": self.metric(ridge, precision).state()}
@@ -254,7 +254,7 @@ class Rewards(Regressions):
     def give(self, learner, content):
         state = learner._engine.state()
         precision = self.parameters["precision"]
-        forms = [one.told(self.ridge, precision) for one in content["regressions"]]
+        forms = [one.as_state(self.ridge, precision) for one in content["regressions"]]
         state.update(k=len(forms), d=forms[0]["d"], learned=content["rounds"], forms=forms)
         learner._engine.restore(state)
         if "generator" in content:
@@ -299,7 +299,7 @@ class Filters(Regressions):
     def give(self, learner, content):
         state = learner._engine.state()
         regression, = content["regressions"]
-        state.update(rounds=content["rounds"], model=regression.told(
+        state.update(rounds=content["rounds"], model=regression.as_state(
             self.ridge, self.parameters["precision"]))
         state.update({name: content[name] for name in ("relevant", "known") if name in state})
         learner._engine.restore(state)

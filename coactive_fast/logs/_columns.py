@@ -92,6 +92,12 @@ class _Batch:
     def place(self, row):
         return f"{self.name}: row {self.first + row}, counted from 0"
 
+    def refuse(self, bad, column, says):
+        """An error about the first bad row, if there is one, of which it says ``says(row)``."""
+        if bad.any():
+            row = int(bad.argmax())
+            raise ValueError(f"{self.place(row)}: column {column!r}: {says(row)}")
+
     def table(self, column):
         """The numbers of a column of lists, a row a row; None of any other column."""
         return None
@@ -109,8 +115,7 @@ class _Batch:
         """Integers or strings, none missing."""
         values, missing = self.column(column)
         bad = missing | (values != values) if values.dtype.kind == "f" else missing
-        if bad.any():
-            raise ValueError(f"{self.place(int(bad.argmax()))}: column {column!r}: nothing there")
+        self.refuse(bad, column, lambda row: "nothing there")
         if values.dtype.kind == "f" and (values == np.floor(values)).all():
             values = values.astype(np.int64)
         if values.dtype.kind not in "iuUO":
@@ -140,24 +145,19 @@ class _Frame:
                                  f"shape {columns[name][0].shape}")
         for first in range(0, self.rows, ROWS):
             self.at = min(self.rows, first + ROWS)
-            yield _Batch(self.name, first, self.at - first, _cutter(columns, first, self.at))
+            part = {name: (values[first:self.at], missing[first:self.at])
+                    for name, (values, missing) in columns.items()}
+            yield _Batch(self.name, first, self.at - first, part.__getitem__)
 
 
 def _column_of(column):
-    """``(values, missing)`` of a series or an array; missing None where that is not known."""
+    """``(values, missing)`` of a series or an array."""
     missing = np.asarray(column.isna(), bool) if hasattr(column, "isna") else None
     if hasattr(column, "to_numpy") and hasattr(getattr(column, "dtype", None), "kind"):  # pandas
         own = not isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf"
         column = column.to_numpy(np.float64, na_value=np.nan) if own else column.to_numpy()
-    return np.asarray(column), missing
-
-
-def _cutter(columns, first, last):
-    def column(name):
-        values, missing = columns[name]
-        none = np.zeros(last - first, bool) if missing is None else missing[first:last]
-        return values[first:last], none
-    return column
+    values = np.asarray(column)
+    return values, np.zeros(values.shape, bool) if missing is None else missing
 
 
 class _ArrowBatch(_Batch):

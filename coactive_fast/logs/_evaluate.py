@@ -30,8 +30,8 @@ MOST = 2**40  # of samples
 
 
 def law_of(policy, log, samples):
-    """What answers ``fill(first, last, tell)``: one probability a row of these rounds; it may
-    say on the way how far it is, ``tell(done)``."""
+    """What answers ``fill(first, last, report)``: one probability a row of these rounds; it may
+    say on the way how far it is, ``report(done)``."""
     samples = None if samples is None else count("samples", samples, least=1, most=MOST)
     if isinstance(policy, (LinearBandit, ArmBandit)):
         refuse_misfit(policy, log)
@@ -84,7 +84,7 @@ class _Given:
         self.law = finite_vector(policy, "policy", log.n_actions, "the rows of features")
         self.offsets = log.offsets
 
-    def fill(self, first, last, tell):
+    def fill(self, first, last, report):
         return self.law[self.offsets[first]:self.offsets[last]]
 
 
@@ -94,7 +94,7 @@ class _Asked:
     def __init__(self, call, log):
         self.call, self.log = call, log
 
-    def fill(self, first, last, tell):
+    def fill(self, first, last, report):
         log, offsets = self.log, self.log.offsets
         law = np.empty(offsets[last] - offsets[first])
         for t in range(first, last):
@@ -103,7 +103,7 @@ class _Asked:
             law[begin - offsets[first]:end - offsets[first]] = finite_vector(
                 found, f"policy in round {t}", end - begin, "its actions")
             if t % 256 == 0:
-                tell(t)
+                report(t)
         return law
 
 
@@ -121,9 +121,9 @@ class _Learned:
         self.engine = copy.copy(policy)._engine
         self.run, self.offsets = LawRun(self.engine, log, samples), log.offsets
 
-    def fill(self, first, last, tell):
+    def fill(self, first, last, report):
         law = np.empty(self.offsets[last] - self.offsets[first])
-        self.run.fill(self.engine, last, law, lambda done, total: tell(done))
+        self.run.fill(self.engine, last, law, lambda done, total: report(done))
         return law
 
 
@@ -371,23 +371,23 @@ def estimate(law, log, fold, estimator, most, ends, force, report=None):
     if direct:
         fold = np.unique(fold, return_inverse=True)[1]  # what is empty takes no part
 
-    def tell(done):
+    def reached(done):
         if report is not None:
             report(done, ahead + n)
 
-    expected = Expected(log, fold, _fitted(log, fold, tell)) if direct else None
+    expected = Expected(log, fold, _fitted(log, fold, reached)) if direct else None
     w, sequence = np.empty(n), Sequence(n, *ends)
     mean, near = (np.empty(n), np.empty(n)) if direct else (None, None)
     for first, last in _blocks(log.offsets):
         part = slice(first, last)
-        p = law.fill(first, last, lambda done: tell(ahead + done))
+        p = law.fill(first, last, lambda done: reached(ahead + done))
         take_law(p, log.offsets[first:last + 1], first, log.chosen[part], w[part])
         with np.errstate(over="ignore"):
             np.minimum(np.divide(w[part], log.probability[part], out=w[part]), most, out=w[part])
         sequence.advance(w[part], reward[part])
         if direct:
             expected.fill(first, p, mean[part], near[part])
-        tell(ahead + last)
+        reached(ahead + last)
     size = _trusted(w, force)
     if estimator == "snips":
         value, z = _normalized(w, reward, n)
@@ -458,7 +458,7 @@ def _groups(log):
 # --- the regression of "dr" -------------------------------------------------------------------
 
 
-def _fitted(log, fold, tell):
+def _fitted(log, fold, reached):
     """For each fold the weights by the rounds of all others, shape (folds, (p + 1) d)."""
     folds, D = int(fold.max()) + 1, (log.n_context + 1) * log.n_features
     refuse_beyond_limit(8.0 * (folds + 2) * D * D, f"a regression of {D} features for each of "
@@ -472,7 +472,7 @@ def _fitted(log, fold, tell):
             own = rows[fold[part] == k]
             products[k] += own.T @ own
             targets[k] += own.T @ log.reward[part][fold[part] == k]
-        tell(min(first + step, len(log)))
+        reached(min(first + step, len(log)))
     weights = np.zeros((folds, D))
     for k in range(folds):
         others = [j for j in range(folds) if j != k]

@@ -116,11 +116,8 @@ def required(batch, column, where=None):
     bad = missing | ~np.isfinite(values)
     if where is not None:
         bad &= where
-    if bad.any():
-        row = int(bad.argmax())
-        got = "nothing" if missing[row] else values[row]
-        raise ValueError(f"{batch.place(row)}: column {column!r}: expected a finite number, "
-                         f"got {got}")
+    batch.refuse(bad, column, lambda row: "expected a finite number, got "
+                 + ("nothing" if missing[row] else f"{values[row]}"))
     return values
 
 
@@ -142,10 +139,8 @@ class _Rounds:
         reward = required(batch, plan.told["reward"], rows)[rows]
         probability = required(batch, plan.told["probability"], rows)
         bad = rows & ~((probability > 0.0) & (probability <= 1.0))
-        if bad.any():
-            row = int(bad.argmax())
-            raise ValueError(f"{batch.place(row)}: column {plan.told['probability']!r}: must lie "
-                             f"in (0, 1], got {probability[row]}")
+        batch.refuse(bad, plan.told["probability"],
+                     lambda row: f"must lie in (0, 1], got {probability[row]}")
         self.reward.append(reward)
         self.probability.append(probability[rows])
 
@@ -184,11 +179,8 @@ class _Actions(_Rounds):
         begins[0] = self.last is None or keys[0] != self.last[0]
         features, self.names = matrix(batch, plan.features, self.dtype)
         flags = required(batch, plan.told["chosen"])
-        wrong = (flags != 0.0) & (flags != 1.0)
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise ValueError(f"{batch.place(row)}: column {plan.told['chosen']!r}: expected 0 or "
-                             f"1, got {flags[row]}")
+        batch.refuse((flags != 0.0) & (flags != 1.0), plan.told["chosen"],
+                     lambda row: f"expected 0 or 1, got {flags[row]}")
         chosen = flags == 1.0
         self._one_each(batch, begins, chosen)
         self.outcome(batch, chosen)
@@ -275,10 +267,8 @@ class _Choices(_Rounds):
         column = self.plan.told["action"]
         values = required(batch, column)
         wrong = (values < 0.0) | (values != np.floor(values)) | (values >= 2.0**31)
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise ValueError(f"{batch.place(row)}: column {column!r}: expected a whole number from "
-                             f"0 on, got {values[row]}")
+        batch.refuse(wrong, column,
+                     lambda row: f"expected a whole number from 0 on, got {values[row]}")
         every = np.ones(len(batch), bool)
         self.outcome(batch, every)
         found, self.contexts = matrix(batch, self.plan.context, self.dtype)
