@@ -17,9 +17,8 @@ from coactive_fast.experiments import (
     confidit_text,
     confidit_versions,
     confidit_vowel,
-    filtering_topics,
+    filtering,
     onseg,
-    theorems_filtering,
 )
 from coactive_fast.experiments._coactive import Case
 from coactive_fast.experiments._folder import Sets
@@ -352,13 +351,13 @@ def topics(good):
     else:
         found = {"RIDGE-FIL": part(0.5, 0.8, 0.6), "RIDGE-FULL": part(0.7, 0.9, 0.5),
                  "Perceptron": part(0.8, 0.6, 0.6), "tasting": part(0.55, 0.3, 0.3)}
-    return list(filtering_topics.findings(found, list(found)))
+    return list(filtering.findings(found, list(found)))
 
 
 def regret(good):
     """Streams well under the bound that grow like a root; or over it, growing like n."""
     parameters = {"lengths": [100, 1000], "seeds": 8, "models": [[2, 0.5]]}
-    play = theorems_filtering.ridge(Setting(Sets(), 0, parameters))
+    play = filtering.ridge(Setting(Sets(), 0, parameters))
     tasks = next(play)
     results = [{"regret": (np.sqrt(t.arguments["n"]) if good else 100.0 * t.arguments["n"])
                 * (1.0 + 0.1 * SPREAD[t.arguments["run"]])} for t in tasks]

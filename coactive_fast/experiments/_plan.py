@@ -196,8 +196,3 @@ def running_mean(values):
     """The mean of the first t values, for each t, along the last axis."""
     values = np.asarray(values, dtype=float)
     return np.cumsum(values, -1) / np.arange(1, values.shape[-1] + 1)
-
-
-def standard_error(values):
-    """Of their mean; None of one alone."""
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None

@@ -22,9 +22,9 @@ from coactive_fast.commands import Trouble, stoppable
 from coactive_fast.learner._extras import require
 from coactive_fast.learner._progress import reporter
 
-from . import _run, _sources, _write, experiments
+from . import _run, _sources, experiments
 from ._folder import Sets
-from ._report import SHORT, WORDS, Entry, count, marks, write_report
+from ._report import SHORT, WORDS, Entry, count, marks, write, write_report
 
 try:
     import fcntl
@@ -226,7 +226,7 @@ class Run(NamedTuple):
         facts = {**self.about, "data": experiment.data_of(self.sets), "checksums": files,
                  "parameters": dict(experiment.parameters(self.scale)),
                  "versions": machine(), "seconds": seconds}
-        _write.write(self.out / experiment.name, experiment, outcome, facts)
+        write(self.out / experiment.name, experiment, outcome, facts)
         return Entry(experiment, outcome, facts, seconds)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import _judge
-from ._plan import Curve, Finding, Plot, Table, standard_error
+from ._plan import Curve, Finding, Plot, Table
 
 POINTS = 20  # a tenfold of rounds
 LOGARITHM = 0.25 * np.log(10.0)  # between adding as much in a tenfold, 0, and √10 times, twice this
@@ -123,8 +123,8 @@ def table(name, title, cases, note=""):
         for t in powers(case.rounds):
             at = int(np.searchsorted(case.rounds, t))
             regret, bound = case.regret[:, at], case.bound[:, at].mean()
-            rows.append([case.label, int(t), regret.mean(), standard_error(regret), regret.max(),
-                         bound, regret.mean() / bound])
+            rows.append([case.label, int(t), regret.mean(), _judge.standard_error(regret),
+                         regret.max(), bound, regret.mean() / bound])
     return Table(name, title, ["setting", "rounds", "mean regret", "standard error", "largest",
                                "bound", "mean / bound"], rows, note)
 

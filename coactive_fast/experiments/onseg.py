@@ -21,18 +21,7 @@ import coactive_fast as cf
 from coactive_fast import data, kernels
 
 from . import _judge
-from ._plan import (
-    Curve,
-    Experiment,
-    Finding,
-    Outcome,
-    Plot,
-    Table,
-    Task,
-    file_name,
-    rounds_to_show,
-    standard_error,
-)
+from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task, file_name, rounds_to_show
 
 RADIUS = {"regression": 4.0, "classification": 16.0}
 OWN = {"cpusmall": "kin", "a1a": "cancer"}  # the paper's, by what stands in
@@ -304,9 +293,9 @@ def parameters(name, problem, kinds, parts, ends, words):
     """Every constant of every learner, and where it ended."""
     rows = []
     for label, _, _ in kinds:
-        first = parts[label][0]
-        constants = [float(first[constant]) for constant in CONSTANTS]
-        rows.append([label, float(ends[label].mean()), standard_error(ends[label]), *constants])
+        first, last = parts[label][0], ends[label]
+        rows.append([label, float(last.mean()), _judge.standard_error(last),
+                     *(float(first[constant]) for constant in CONSTANTS)])
     n, d = problem.Z.shape
     return Table(file_name(name, "parameters"), f"{name}: {n} rows, d = {d}, {PASSES * n} rounds, "
                  f"{problem.feasible!r}", ["learner", words, "standard error", *CONSTANTS], rows)
