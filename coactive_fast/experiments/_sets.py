@@ -80,7 +80,7 @@ def movies(sets, rank=None, regularization=0.1):
     """The catalogue by one half of the users, and the ratings of the other half: (Items, ratings).
 
     Rank None: 50, of generated ratings 10, which is theirs. Users of the other half who rated
-    few films are not determined by 50 features: the experiment coactive-embedding shows what that does.
+    few films are not determined by 50 features: see the experiment coactive-embedding.
     """
     if rank is None:
         rank = 50 if sets.real else 10
