@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import weakref
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, SupportsIndex
@@ -16,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._typing import Progress, Vector, Whole
 from ..learner._check import count, threads
 from ..learner._history import CoactiveHistory, mean_over_users
+from ..learner._progress import in_threads
 from ..learner._random import make_generator
 from ..learner._run import Run
 from ..rows._formats import checked_csr
@@ -385,7 +385,8 @@ class _Run(Run):
             shared.play(u, engine.fresh_rule(), self.user_at_work(u)._decider(), self.weights[u],
                         ratings)
 
-        _in_threads(len(self.weights), play, shared, self.jobs, report)
+        in_threads(play, len(self.weights), self.jobs, lambda: setattr(shared, "stop", True),
+                   report)
 
     def gram(self):
         features = self.items.features
@@ -454,21 +455,6 @@ def _gram_of(features):
         weakref.finalize(features, _grams.pop, key, None).atexit = False
         _grams[key] = gram, unit
     return gram, unit
-
-
-def _in_threads(users, play, shared, jobs, report):
-    """``play(u)`` for every user; the first error, or Ctrl-C, stops them all."""
-    with ThreadPoolExecutor(jobs) as pool:
-        try:
-            futures = [pool.submit(play, u) for u in range(users)]
-            for done, future in enumerate(as_completed(futures), 1):
-                future.result()
-                if report is not None:
-                    report(done, users)
-        except BaseException:
-            shared.stop = True
-            pool.shutdown(cancel_futures=True)
-            raise
 
 
 def _weights(value, width):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Mapping
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError
 from functools import partial
 from typing import Any, Literal, SupportsIndex
 
@@ -18,7 +18,7 @@ from ..kernels import top_k
 from ..learner._base import Learner
 from ..learner._chance import Chance
 from ..learner._check import answering, choice, count, invertible, number, precision_of, switch
-from ..learner._progress import reporter
+from ..learner._progress import in_threads, reporter
 from ..learner._random import make_generator
 from ..metric._single import (
     BallRidge,
@@ -872,8 +872,7 @@ def _side_by_side(learner, stream, relevant, known, jobs, report):
     seeds = [None] * topics
     if "seed" in learner.get_params(deep=False):
         seeds = make_generator(learner.seed).spawn(topics)
-    done = 0
-    stop = threading.Event()
+    stop = threading.Event()  # the runs under way end at their next pause
 
     def paused(done, total):
         if stop.is_set():
@@ -887,16 +886,4 @@ def _side_by_side(learner, stream, relevant, known, jobs, report):
             FilterRun(known[0], known[1][:, k], True, teaching=True).play(fresh, paused)
         return FilterRun(stream, relevant[:, k], fresh._full_feedback).play(fresh, paused)
 
-    histories = []
-    with ThreadPoolExecutor(jobs) as pool:
-        try:
-            for history in pool.map(one, range(topics)):
-                histories.append(history)
-                done += 1
-                if report is not None:
-                    report(done, topics)
-        except BaseException:  # the runs under way end at their next pause
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-            raise
-    return histories
+    return in_threads(one, topics, jobs, stop.set, report)

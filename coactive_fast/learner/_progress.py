@@ -1,9 +1,10 @@
-"""How far a long run is: what `progress=` may be."""
+"""How far a long run is: what `progress=` may be; runs of many parts in threads."""
 
 import contextlib
 import math
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 PAUSE = 0.1  # seconds between two drawings of the plain bar
 WIDTH = 30
@@ -25,6 +26,25 @@ def reporter(progress):
         return contextlib.nullcontext(progress)
     raise TypeError("progress must be None, a bool or a callable taking (done, total), got "
                     f"{type(progress).__name__}")
+
+
+def in_threads(work, n, jobs, stop, report):
+    """``[work(0), ..., work(n - 1)]``, and reports how many are done.
+
+    The first error, or Ctrl-C, ends it: ``stop()`` is to end the parts that are under way.
+    """
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            futures = [pool.submit(work, i) for i in range(n)]
+            for done, future in enumerate(as_completed(futures), 1):
+                future.result()
+                if report is not None:
+                    report(done, n)
+        except BaseException:
+            stop()
+            pool.shutdown(cancel_futures=True)
+            raise
+    return [future.result() for future in futures]
 
 
 def _bar():
