@@ -14,7 +14,7 @@ import numpy as np
 
 import coactive_fast as cf
 
-from . import _judge, _sets
+from . import _judge, _sets, _sources
 from ._plan import (
     Curve,
     Experiment,
@@ -295,4 +295,4 @@ def is_ordered(says, results, reason="", main="", plot=""):
 def experiment(name, title, shows, play, cost, quick=QUICK, full=PAPER):
     """An experiment on both sets."""
     return Experiment(name, title, "coactive", shows, "MQ2008; MovieLens 1M", play,
-                      files=(*_sets.PARTS, _sets.RATINGS), quick=quick, full=full, cost=cost)
+                      _sources.files_of("mq2008", "movielens"), quick=quick, full=full, cost=cost)

@@ -60,6 +60,10 @@ class Sets:
         raise FileNotFoundError(f"{name} is not in the data folder {self.folder}"
                                 + _sources.origin(name))
 
+    def files(self, key, which=slice(None)):
+        """The paths of the files of a set of `_sources`, or of some of them."""
+        return [self.file(name) for name in _sources.SOURCES[key].files[which]]
+
     def checksums(self, names):
         """SHA-256 of each file, by name; refuses what is missing, and what is empty."""
         found = {}

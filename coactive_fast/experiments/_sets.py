@@ -18,10 +18,6 @@ from coactive_fast.data._open import opened
 
 from . import _sources
 
-PARTS = tuple(f"mq2008/S{i}.txt" for i in range(1, 6))
-RATINGS = "ml-1m/ratings.dat"
-NEWS = "reuters21578/reuters21578_multilabel.svm"
-TOPICS = "reuters21578/topics.tsv"
 MAPPED = "yahoo/set1.cf"  # what `load_yahoo(folder, into=...)` made of the text beside it
 SOME = 1 << 16  # documents at a time, of sets that fill much of the memory
 STREAM = 70_000  # documents of the filtering paper's stream
@@ -37,7 +33,7 @@ def web_search(sets):
         if mapped := sets.there(MAPPED):  # else each process holds 2 GB of its own
             return data.RankingData.load(mapped)
         return data.load_yahoo(Path(sets.folder, "yahoo"))
-    parts = [data.RankingData.from_svmlight(sets.file(name), n_features=46) for name in PARTS]
+    parts = [data.RankingData.from_svmlight(path, n_features=46) for path in sets.files("mq2008")]
     sizes = np.concatenate([np.diff(part.offsets) for part in parts])
     return data.RankingData(np.concatenate([part.features for part in parts]),
                             np.concatenate([part.relevance for part in parts]),
@@ -68,7 +64,7 @@ def halves(sets):
     MovieLens 1M; else generated ones of 400 users for 1,500 items.
     """
     if sets.real:
-        ratings = data.load_movielens(sets.file(RATINGS))[0]
+        ratings = data.load_movielens(*sets.files("movielens"))[0]
     else:
         ratings = data.make_items(n_users=400, n_items=1500, n_features=10, seed=1).ratings
     order = np.random.default_rng(0).permutation(ratings.shape[0])
@@ -112,8 +108,9 @@ def news(sets):
         return made_news()
     if sets.has("rcv1"):
         return first_news(sets)
-    X, labels = data.load_svmlight(sets.file(NEWS), multilabel=True)
-    lines = sets.file(TOPICS).read_text(encoding="utf-8").splitlines()[1:]
+    documents, topics = sets.files("reuters")
+    X, labels = data.load_svmlight(documents, multilabel=True)
+    lines = topics.read_text(encoding="utf-8").splitlines()[1:]
     known = {int(line.split("\t")[0]): line.split("\t")[1] for line in lines}
     of = [frozenset(map(int, topics)) for topics in labels]
     relevant = np.array([[topic in topics for topic in known] for topics in of])
@@ -130,7 +127,7 @@ def frequent(relevant, names):
 def first_news(sets, documents=STREAM):
     """The filtering paper's stream: the first documents of RCV1-v2 by their numbers, which follow
     the time, weighted as there; words that occur at least three times in them."""
-    topics, *tokens = map(sets.file, _sources.SOURCES["rcv1"].files)
+    topics, *tokens = sets.files("rcv1")
     found = data.load_rcv1(tokens[:2], topics)  # the first 222,477 documents
     first = np.argsort(found.ids, kind="stable")[:documents]
     counts = found.X[first]
@@ -165,12 +162,6 @@ def made_news(documents=3000, words=4000, themes=30, length=60):
             *frequent(relevant, [f"theme {k + 1}" for k in range(themes)]))
 
 
-NEWSGROUPS_TEXT = "20newsgroups/20ng_raw.jsonl"
-REUTERS = ("reuters21578/r52_train.svm", "reuters21578/r52_test.svm")
-AMAZON = ("amazon_reviews/amazon_domain.svm", "amazon_reviews/amazon_rating.svm")
-VOWEL = ("tabular/vowel_train.svm", "tabular/vowel_test.svm")
-NEWSGROUPS = ("20newsgroups/20ng_train.svm", "20newsgroups/20ng_test.svm")
-
 
 @functools.lru_cache(maxsize=2)
 def newsgroups(sets):
@@ -178,7 +169,7 @@ def newsgroups(sets):
 
     20 newsgroups, 18,846 messages, 42,967 words; else 6,000 generated ones of 20 classes.
     """
-    return _words(sets, NEWSGROUPS, 42967, (6000, 2500, 20, 60))
+    return _words(sets, "20newsgroups", slice(2), 42967, (6000, 2500, 20, 60))
 
 
 @functools.lru_cache(maxsize=2)
@@ -188,7 +179,7 @@ def newsgroups_words(sets):
     if not sets.real:
         return newsgroups(sets)
     words, places, ends, labels = {}, [], [0], []
-    with opened(sets.file(NEWSGROUPS_TEXT)) as (file, _):
+    with opened(*sets.files("20newsgroups", slice(2, 3))) as (file, _):
         for line in file.read().splitlines():
             message = json.loads(line)
             head, _, body = message["text"].lower().partition("\n\n")
@@ -205,19 +196,19 @@ def newsgroups_words(sets):
 @functools.lru_cache(maxsize=2)
 def reuters(sets):
     """Reuters-21578 with one topic each (R52), values 1: 9,101 articles, 52 topics."""
-    return _words(sets, REUTERS, 13141, (3000, 2000, 12, 40))
+    return _words(sets, "r52", slice(2), 13141, (3000, 2000, 12, 40))
 
 
 @functools.lru_cache(maxsize=2)
 def amazon_domains(sets):
     """Reviews by what they are of, values 1: 8,000 of four kinds."""
-    return _words(sets, AMAZON[:1], 14737, (3000, 2000, 4, 40))
+    return _words(sets, "amazon", slice(1), 14737, (3000, 2000, 4, 40))
 
 
 @functools.lru_cache(maxsize=2)
 def amazon_stars(sets):
     """The same reviews by their stars: 1, 2, 4 or 5."""
-    return _words(sets, AMAZON[1:], 14737, (3000, 2000, 4, 20))
+    return _words(sets, "amazon", slice(1, 2), 14737, (3000, 2000, 4, 20))
 
 
 @functools.lru_cache(maxsize=2)
@@ -227,8 +218,8 @@ def vowel(sets):
     Without a folder: scikit-learn's digits, 1,797 of 64 pixels; else generated.
     """
     if sets.real:
-        parts = [data.load_svmlight(sets.file(name), n_features=10, integer_labels=True)
-                 for name in VOWEL]
+        parts = [data.load_svmlight(path, n_features=10, integer_labels=True)
+                 for path in sets.files("vowel")]
         X = np.vstack([part[0].toarray() for part in parts])
         y = np.concatenate([part[1] for part in parts]) - 1
     elif sets.bundled:
@@ -243,12 +234,12 @@ def vowel(sets):
     return _shuffled(scipy.sparse.csr_matrix(X), y)
 
 
-def _words(sets, names, n_features, made):
+def _words(sets, key, which, n_features, made):
     """The files' rows as sets of words, or generated ones."""
     if not sets.real:
         return _shuffled(*_messages(*made))
-    parts = [data.load_svmlight(sets.file(name), n_features=n_features, integer_labels=True)
-             for name in names]
+    parts = [data.load_svmlight(path, n_features=n_features, integer_labels=True)
+             for path in sets.files(key, which)]
     X = scipy.sparse.vstack([part[0] for part in parts], format="csr")
     X.data[:] = 1.0
     return _shuffled(X, np.concatenate([part[1] for part in parts]) - 1)
@@ -337,7 +328,7 @@ def _own_text(sets, name):
     """The paper's own set: words as 1 where they occur, of the New York Times their counts."""
     if name == "20newsgroups":
         return newsgroups_words(sets)
-    paths = [sets.file(file) for file in _sources.SOURCES[name].files]
+    paths = sets.files(name)
     if name == "rcv1":
         X, y = data.load_rcv1(paths[1:], paths[0]).single(GENERAL)
     elif name.startswith("amazon"):

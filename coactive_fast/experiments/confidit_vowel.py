@@ -13,7 +13,7 @@ import numpy as np
 
 from coactive_fast import data
 
-from . import _judge, _sets, _sources
+from . import _judge, _sources
 from ._confidit import ALGORITHMS, THE_FIVE, corpus, learner, wrong
 from ._plan import Curve, Experiment, Finding, Outcome, Plot, repeated
 
@@ -47,7 +47,7 @@ def frames(sets, panel):
     """
     if panel == STAND_IN:
         return *corpus(sets, STAND_IN, None), 0
-    train, test = (data.load_table(sets.file(name)) for name in _sources.SOURCES[panel].files)
+    train, test = map(data.load_table, sets.files(panel))
     if train.classes is None or train.classes != test.classes or train.X.shape[1:] != \
             test.X.shape[1:]:
         raise ValueError(f"the tables of {panel} must have the same columns, the last of which "
@@ -143,6 +143,6 @@ def findings(values, where, plot="accuracy"):
 
 EXPERIMENTS = [Experiment(
     "confidit-vowel", "Vowels by the number of frames", "confidit", "figure 8",
-    "Deterding vowels", play, files=_sets.VOWEL, bundled="digits (scikit-learn)",
+    "Deterding vowels", play, files=_sources.files_of("vowel"), bundled="digits (scikit-learn)",
     quick={"sizes": [50, 200, 600], "orders": 16},
     full={"sizes": [25, 50, 100, 200, 400, 690], "orders": 20}, cost=(1, 1))]

@@ -19,7 +19,7 @@ import numpy as np
 import coactive_fast as cf
 from coactive_fast import data
 
-from . import _judge, _sets, _theorems
+from . import _judge, _sets, _sources, _theorems
 from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task, repeated, rounds_to_show
 from ._theorems import Case
 
@@ -303,7 +303,7 @@ EXPERIMENTS = [
     Experiment("filtering-topics",
                "F of filters that see every label, or that of what they forward", "filtering",
                "figure 1", "Reuters-21578 ModApte", topics,
-               files=(_sets.NEWS, _sets.TOPICS), quick={"documents": 4000},
+               files=_sources.files_of("reuters"), quick={"documents": 4000},
                full={"documents": None}, cost=(2, 32)),
     Experiment("filtering-theorem-1", "SIMPLE-FIL: regret and bound", "filtering", "theorem 1",
                "generated", simple,

@@ -22,6 +22,7 @@ from coactive_fast import data, kernels
 
 from . import _judge
 from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task, file_name, rounds_to_show
+from ._sources import files_of
 
 RADIUS = {"regression": 4.0, "classification": 16.0}
 OWN = {"cpusmall": "kin", "a1a": "cancer"}  # the paper's, by what stands in
@@ -82,11 +83,11 @@ def at_hand(sets, names):
 
 def _table(sets, name):
     if sets.real and name == "kin":
-        return data.load_table(sets.file("tabular/kin.csv"))[:2]
+        return data.load_table(*sets.files(name))[:2]
     if sets.real and name == "cancer":
-        return data.load_breast_cancer(sets.file("tabular/cancer.data"))
+        return data.load_breast_cancer(*sets.files(name))
     if sets.real:
-        X, y = data.load_svmlight(sets.file(f"tabular/{name}.svm"))
+        X, y = data.load_svmlight(*sets.files(name))
         return (X.toarray() if hasattr(X, "toarray") else X), y
     if sets.bundled and name in BUNDLED:
         return _bundled(BUNDLED[name])
@@ -107,13 +108,11 @@ def _bundled(name):
 
 def _relatives(sets, name):
     if name == "sse180":
-        found = data.load_prices(sets.file("stocks/sse180.csv"), prices=True).relatives
+        found = data.load_prices(*sets.files(name), prices=True).relatives
         some = np.random.default_rng(0).permutation(found.shape[1])[:DRAWN]
         return np.ascontiguousarray(found[:, np.sort(some)])
-    if name == "tse":
-        return data.load_prices(sets.file("stocks/tse.csv")).relatives
     if sets.real:
-        return data.load_prices(sets.file(f"stocks/{name}_weekly.csv")).relatives
+        return data.load_prices(*sets.files(name)).relatives
     (n, d), rng = STAND_INS[name], np.random.default_rng(len(name))
     return np.exp(0.02 * rng.standard_normal((n, 1)) + 0.03 * rng.standard_normal((n, d))
                   + rng.normal(0.002, 0.001, d))
@@ -375,25 +374,21 @@ SCALES = {"quick": {"rows": 500, "trials": 12, "tuning": 4},
           "full": {"rows": None, "trials": 10, "tuning": 8}}
 
 
-def files(folder, ending, names):
-    return tuple(f"{folder}/{name}{ending}" for name in names)
-
-
 REGRESSION, CLASSES, STOCKS = ("abalone", "cpusmall"), ("ionosphere", "a1a"), (
     "nyse-o", "djia", "msci")
 EXPERIMENTS = [
     Experiment("onseg-regression", "Regression from loss values", "onseg", "figure 1",
                "abalone; cpusmall (for kin)", figure(REGRESSION),
-               files("tabular", ".svm", REGRESSION), cost=(4, 60), **SCALES,
+               files_of(*REGRESSION), cost=(4, 60), **SCALES,
                bundled="diabetes (scikit-learn); generated"),
     Experiment("onseg-classification", "Classification from loss values", "onseg", "figure 2",
                "ionosphere; a1a (for cancer)", figure(CLASSES),
-               files("tabular", ".svm", CLASSES), cost=(10, 70),
+               files_of(*CLASSES), cost=(10, 70),
                quick={"rows": 300, "trials": 8, "tuning": 3}, full=SCALES["full"],
                bundled="generated; breast cancer (scikit-learn)"),
     Experiment("onseg-portfolios", "Portfolios from returns", "onseg", "figure 3",
                "NYSE (O), Dow Jones and MSCI by weeks (for SSE 180)", figure(STOCKS),
-               files("stocks", "_weekly.csv", STOCKS), cost=(4, 40),
+               files_of(*STOCKS), cost=(4, 40),
                quick={"rows": 100, "trials": 6, "tuning": 3},
                full={**SCALES["full"], "trials": 20}),
 ]
