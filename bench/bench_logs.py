@@ -76,7 +76,7 @@ def close(got, expected):
 def array_case(estimator):
     log, law = made(20_000 if threads.quick() else 300_000, 16)
     if estimator == "dr":
-        from coactive_fast.logs._folds import folds_of
+        from coactive_fast.logs._evaluate import folds_of
 
         fold = folds_of(log, 2)
         close(evaluate(law, log, estimator="dr").value, dr_by_numpy(law, log, fold))

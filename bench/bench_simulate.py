@@ -20,7 +20,7 @@ from ratio import Case, Contender, Plan, Tape, Target, takes_at_most, times_fast
 
 import coactive_fast as cf
 from coactive_fast import reference
-from coactive_fast.coactive._item_simulation import _gram_of
+from coactive_fast.coactive._simulation import _gram_of
 
 K, ALPHA = 5, 0.5
 NUMPY = "numpy, feedback given"

@@ -23,6 +23,7 @@ from ._arrays import refuse_masked
 from ._initialized import Initialized
 from ._typing import RowsLike, Scales, Vector
 from .convex._rules import Losses
+from .learner._check import answering
 from .rows._rows import table_of
 
 __all__ = ["Logistic", "PortfolioReturn", "Squared"]
@@ -238,14 +239,11 @@ def _scaled(name, values, scalings):
     """The values by their scaling, if there is one."""
     if name not in scalings:
         return values
-    transform = getattr(scalings[name], "transform", None)
-    if not callable(transform):
-        raise TypeError(f"{name}_scaling must have the method transform: "
-                        f"{type(scalings[name]).__name__} has not")
+    scaling = answering(f"{name}_scaling", scalings[name], ("transform",))
     refuse_masked(values, name)
     if hasattr(values, "toarray"):
         values = table_of(values, name)  # which looks at what the scaling may take on trust
-    return transform(values)
+    return scaling.transform(values)
 
 
 # a subclass may bring a value of its own

@@ -33,7 +33,7 @@ from .coactive._user import (
     numbers,
     true_weights,
 )
-from .learner._check import choice, count, number
+from .learner._check import choice, count, number, same_length
 
 __all__ = [
     "AlphaInformative",
@@ -384,9 +384,8 @@ class Clicks(ClickUser):
         self.preset = choice("preset", preset, tuple(PRESETS))
         self.click = _by_grade("click", click)
         self.stop = _by_grade("stop", stop)
-        if self.click is not None and self.stop is not None and self.stop.size != self.click.size:
-            raise ValueError(f"stop must have length {self.click.size} to go with click, got "
-                             f"{self.stop.size}")
+        if self.click is not None and self.stop is not None:
+            same_length("stop", self.stop.size, self.click.size, "click")
         self.eta = number("eta", eta, least=0.0)
         self._seeded(seed)
 

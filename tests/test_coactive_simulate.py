@@ -191,7 +191,7 @@ def test_large_catalogues(rule, user, kind):
 
 
 def test_a_catalogue_that_went_leaves_no_gram_matrix():
-    kept = cf.coactive._item_simulation._grams
+    kept = cf.coactive._simulation._grams
     catalogue = cf.Items(np.random.default_rng(0).standard_normal((50, 30)))
     before, address = len(kept), id(catalogue.features)
     learner = cf.PreferencePerceptron(catalogue)

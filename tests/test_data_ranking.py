@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from coactive_fast.data import RankingData, make_ranking
-from coactive_fast.data._least_squares import least_squares
+from coactive_fast.data._ratings import least_squares
 
 DATA = os.environ.get("COACTIVE_DATA")
 real = pytest.mark.skipif(not DATA, reason="COACTIVE_DATA does not name the folder of the data")

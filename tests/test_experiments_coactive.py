@@ -12,8 +12,7 @@ from coactive_fast.experiments import (
     _run,
     _sets,
     coactive_clicks,
-    coactive_convex,
-    coactive_dueling,
+    coactive_figures,
     experiments,
 )
 from coactive_fast.experiments._coactive import Case
@@ -101,11 +100,11 @@ def test_the_round_from_which_regret_is_low_for_good():
                                            (lambda t: t, 9.9, 10.1)])
 def test_growth_by_tenfolds(of, low, high):
     x = np.arange(1, 100_001)
-    assert low < np.exp(coactive_convex.growth(made(of(x) / x), "regret").value) < high
+    assert low < np.exp(coactive_figures.growth(made(of(x) / x), "regret").value) < high
 
 
 def test_the_grid_of_the_dueling_bandit_has_25_ratios():
-    ratios = sorted(point["explore"] / point["step"] for point in coactive_dueling.GRID)
+    ratios = sorted(point["explore"] / point["step"] for point in coactive_figures.GRID)
     steps = np.diff(np.log10(ratios))
     assert len(ratios) == 25 and steps.min() > 0.15 and steps.max() < 0.25
 

@@ -9,7 +9,7 @@ from coactive_fast.experiments import (
     _judge,
     _run,
     _sets,
-    coactive_embedding,
+    coactive_figures,
     experiments,
 )
 from coactive_fast.experiments._coactive import Case
@@ -23,13 +23,13 @@ SMALL = {"ranks": [2], "weights": [0.1], "draws": 3, "users": 20, "rounds": 40,
 def test_errors_are_those_of_the_choice():
     train, test = _sets.halves(Sets())
     assert train.shape == test.shape == (200, 1500)
-    found = coactive_embedding.errors(Sets(), 2, 0.1, 1, 5)
+    found = coactive_figures.errors(Sets(), 2, 0.1, 1, 5)
     own = data.choose_factors(train, ranks=(2,), regularizations=(0.1,), folds=3, seed=[5, 1])
     assert found["error"] == own.errors[0, 0] and found["constant"] == own.constant
 
 
 def test_imputed_ratings_are_those_of_the_other_half():
-    found = coactive_embedding.imputed(Sets(), [2, 0.1])
+    found = coactive_figures.imputed(Sets(), [2, 0.1])
     items, ratings = _sets.movies(Sets(), 2, 0.1)
     highest = (data.fit_user_weights(ratings, items.features) @ items.features.T).max(axis=1)
     assert found["share"] == np.mean(highest > 10.0)
@@ -60,6 +60,6 @@ def test_the_experiment():
 def test_verdicts_on_both_sides_of_the_border(lead, verdict):
     constant = np.array([1.0, 1.1, 1.05])
     at = {(6, 0.1): constant + lead + np.array([0.01, -0.01, 0.0])}
-    for finding in coactive_embedding.worth(at, (6, 0.1), (6, 0.1), constant):
+    for finding in coactive_figures.worth(at, (6, 0.1), (6, 0.1), constant):
         assert finding.holds is verdict
     assert _judge.below(_judge.mean(at[6, 0.1] - constant)) is verdict

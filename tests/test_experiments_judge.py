@@ -12,20 +12,12 @@ from coactive_fast.experiments import (
     _run,
     clicks_online,
     coactive_alpha,
-    coactive_batch,
     coactive_clicks,
-    coactive_convex,
-    coactive_dueling,
-    coactive_expected,
-    coactive_exponentiated,
-    coactive_noise,
-    coactive_svm,
-    confidit_newsgroups,
+    coactive_figures,
     confidit_text,
     confidit_versions,
     confidit_vowel,
-    filtering_regret,
-    filtering_topics,
+    filtering,
     onseg,
 )
 from coactive_fast.experiments._coactive import Case
@@ -151,7 +143,7 @@ def played(monkeypatch, play, web, film, **parameters):
 
 def batches(good):
     group = [made(1.0), made(1.5 if good else 7.0), made(5.5 if good else 6.5)]
-    return list(coactive_batch.judge("movies", "p", group))
+    return list(coactive_figures.batch_findings("movies", "p", group))
 
 
 def sweep(good):
@@ -183,18 +175,18 @@ def clicks(good):
 
 def svm(good):
     places = {True: (made(1.0), made(1.5)), False: (made(1.0), made(0.4))}[good]
-    return [coactive_svm.judge(says, "p", *places) for says in
+    return [coactive_figures.svm_finding(says, "p", *places) for says in
             ("Both do comparably.", "The Preference Perceptron is much better (movies).")] + [
-        coactive_svm.cost(*2 * [(made(1.0), made(1.0, seconds=2.2 if good else 1.8))])]
+        coactive_figures.cost(*2 * [(made(1.0), made(1.0, seconds=2.2 if good else 1.8))])]
 
 
 def dueling(good):
     last = made(0.2 if good else 0.05, power=0.0)
     perceptron = made(1.0, power=0.5, noise=0.02)  # after 10 rounds 0.32, after 100 0.1
     early = made(0.5 if good else 0.1, power=0.0)
-    first, second = coactive_dueling.matched("web search", "p", perceptron, early)
-    second = list(coactive_dueling.matched("web search", "p", perceptron, last))[1]
-    return [first, second, *coactive_dueling.worse(
+    first, second = coactive_figures.matched("web search", "p", perceptron, early)
+    second = list(coactive_figures.matched("web search", "p", perceptron, last))[1]
+    return [first, second, *coactive_figures.worse(
         "movies", "p", made(1.0), made(1.6 if good else 1.4))]
 
 
@@ -223,21 +215,21 @@ RULES = {
     "alpha": lambda good: list(coactive_alpha.judge(
         [made(4.0 if good else 8.0), made(1.0)], [made(4.5 if good else 6.0), made(1.0)])),
     "noise": lambda good: [
-        coactive_noise.settles([made(1.0, 0.2 if good else 0.3), made(1.0, 0.1), made(1.0)]),
-        coactive_noise.higher([made(1.1), made(1.1 if good else 0.9), made(1.0)]),
-        coactive_noise.deeper([made(1.0), made(1.03 if good else 0.97), made(1.0)])],
+        coactive_figures.settles([made(1.0, 0.2 if good else 0.3), made(1.0, 0.1), made(1.0)]),
+        coactive_figures.higher([made(1.1), made(1.1 if good else 0.9), made(1.0)]),
+        coactive_figures.deeper([made(1.0), made(1.03 if good else 0.97), made(1.0)])],
     "batch": batches,
-    "expected": lambda good: [coactive_expected.alike(
+    "expected": lambda good: [coactive_figures.alike(
         "x", made(1.0), made(1.2 if good else 1.57))],
-    "exponentiated": lambda good: list(coactive_exponentiated.judge(
+    "exponentiated": lambda good: list(coactive_figures.exponentiated_findings(
         "x", "p", made(1.0), made(0.95 if good else 2.1))),
     "svm": svm,
     "dueling": dueling,
-    "lower": lambda good: list(coactive_convex.lower(
+    "lower": lambda good: list(coactive_figures.lower(
         "x", made(1.0), made(0.97 if good else 1.03))),
-    "logarithmic": lambda good: list(coactive_convex.logarithmic("x", *growing(good))),
-    "gamma": lambda good: list(coactive_convex.judge_sweep("x", sweep(good))),
-    "broader": lambda good: [coactive_convex.broader(
+    "logarithmic": lambda good: list(coactive_figures.logarithmic("x", *growing(good))),
+    "gamma": lambda good: list(coactive_figures.judge_sweep("x", sweep(good))),
+    "broader": lambda good: [coactive_figures.broader(
         *(sweep(good), [made(v) for v in (1.1, 1.1, 1.1, 0.9, 1.1, 1.1, 1.1, 1.0)]
           if good else sweep(False)))],
     "clicks": clicks,
@@ -248,7 +240,7 @@ RULES = {
 def test_convex_losses_with_noise(monkeypatch):
     for good, ratios in ((True, (1.2, 0.97)), (False, (1.3, 1.03))):
         web, film = ([made(1.0), made(ratio)] for ratio in ratios)
-        found = played(monkeypatch, coactive_convex.noisy, web, film)
+        found = played(monkeypatch, coactive_figures.convex_noisy, web, film)
         assert [f.holds for f in found] == [good, good]
         assert all(f.test for f in found)
 
@@ -257,11 +249,12 @@ def test_few_runs_can_be_told_apart_and_noise_cannot():
     """Four runs decide what they show beyond their errors; 57 % more regret is not alike."""
     few = SPREAD[:4]
     first, second = made(1.0, runs=few), made(0.9, runs=few)
-    assert all(f.holds for f in coactive_convex.lower("x", first, second))
+    assert all(f.holds for f in coactive_figures.lower("x", first, second))
     noisy = made(0.993, noise=0.3, runs=OTHER)
-    assert next(coactive_exponentiated.judge("x", "p", made(1.0, noise=0.3), noisy)).holds is None
-    assert coactive_expected.alike("x", made(1.0), made(1.57)).holds is False
-    both = list(coactive_dueling.matched("x", "p", made(1.0), made(0.5, power=0.0)))
+    found = coactive_figures.exponentiated_findings("x", "p", made(1.0, noise=0.3), noisy)
+    assert next(found).holds is None
+    assert coactive_figures.alike("x", made(1.0), made(1.57)).holds is False
+    both = list(coactive_figures.matched("x", "p", made(1.0), made(0.5, power=0.0)))
     assert both[1].level and not both[0].level
 
 
@@ -285,14 +278,14 @@ BAD = {**GOOD, "AROW": (14.0, 30.0), "Confidit": (12.0, 45.0), "Banditron": (19.
 
 
 def orders(good):
-    return list(confidit_newsgroups.orders(cells(GOOD if good else BAD), "one", (0.0, 0.3),
+    return list(confidit_text.orders(cells(GOOD if good else BAD), "one", (0.0, 0.3),
                                            "(x)", "p", True))
 
 
 def levels(good):
     off = 2.0 if good else 4.0
-    shown = {a: [e + off for e in paper] for a, paper in confidit_newsgroups.PAPER.items()}
-    return list(confidit_newsgroups.levels(cells(shown), confidit_newsgroups.NOISE, "x", "p"))
+    shown = {a: [e + off for e in paper] for a, paper in confidit_text.NEWSGROUPS.items()}
+    return list(confidit_text.levels(cells(shown), confidit_text.NOISE, "x", "p"))
 
 
 def online(good):
@@ -303,15 +296,15 @@ def online(good):
     for i, cell in enumerate(found["Confidit"]):
         half = 1000.0 + 100.0 * step * i + SPREAD
         cell.explored = (half, half)
-    return list(confidit_newsgroups.online(found, confidit_newsgroups.NOISE))
+    return list(confidit_text.online(found, confidit_text.NOISE))
 
 
 def text(good):
     by = cells(GOOD if good else BAD)
     by["Confidit"][0].explored = (100.0 + SPREAD, (50.0 if good else 150.0) + SPREAD)
     found = {(a, "reuters", noise): cell for a, by_noise in by.items()
-             for noise, cell in zip(confidit_text.NOISE, by_noise, strict=True)}
-    return list(confidit_text.findings(found, "reuters", "x"))
+             for noise, cell in zip(confidit_text.FEW, by_noise, strict=True)}
+    return list(confidit_text.other_findings(found, "reuters", "x"))
 
 
 def vowel(good):
@@ -358,16 +351,16 @@ def topics(good):
     else:
         found = {"RIDGE-FIL": part(0.5, 0.8, 0.6), "RIDGE-FULL": part(0.7, 0.9, 0.5),
                  "Perceptron": part(0.8, 0.6, 0.6), "tasting": part(0.55, 0.3, 0.3)}
-    return list(filtering_topics.findings(found, list(found)))
+    return list(filtering.findings(found, list(found)))
 
 
 def regret(good):
     """Streams well under the bound that grow like a root; or over it, growing like n."""
     parameters = {"lengths": [100, 1000], "seeds": 8, "models": [[2, 0.5]]}
-    play = filtering_regret.play(Setting(Sets(), 0, parameters))
+    play = filtering.ridge(Setting(Sets(), 0, parameters))
     tasks = next(play)
     results = [{"regret": (np.sqrt(t.arguments["n"]) if good else 100.0 * t.arguments["n"])
-                * (1.0 + 0.1 * SPREAD[t.arguments["number"]])} for t in tasks]
+                * (1.0 + 0.1 * SPREAD[t.arguments["run"]])} for t in tasks]
     with pytest.raises(StopIteration) as end:
         play.send(results)
     return end.value.value.findings

@@ -8,14 +8,14 @@ import pytest
 from coactive_fast import cli
 from coactive_fast.data import load_yahoo
 from coactive_fast.experiments import (
-    _convex_sets,
+    _confidit,
     _run,
     _sets,
     _sources,
-    _texts,
-    _vowels,
-    confidit_tables,
+    confidit_text,
+    confidit_vowel,
     experiments,
+    onseg,
 )
 from coactive_fast.experiments._folder import Sets
 from coactive_fast.experiments._plan import Setting
@@ -105,40 +105,42 @@ def test_the_filtering_papers_stream(folder, monkeypatch):
 
 def test_the_problems_of_onseg(folder):
     nothing = folder()
-    assert _convex_sets.at_hand(nothing, ("abalone", "cpusmall")) == ["abalone", "cpusmall"]
-    assert _convex_sets.at_hand(Sets(), ("nyse-o", "djia")) == ["nyse-o", "djia"]
+    assert onseg.at_hand(nothing, ("abalone", "cpusmall")) == ["abalone", "cpusmall"]
+    assert onseg.at_hand(Sets(), ("nyse-o", "djia")) == ["nyse-o", "djia"]
     sets = folder("kin", "cancer", "sse180", "tse")
-    assert _convex_sets.at_hand(sets, ("abalone", "cpusmall")) == ["abalone", "kin"]
-    assert _convex_sets.at_hand(sets, ("ionosphere", "a1a")) == ["ionosphere", "cancer"]
-    assert _convex_sets.at_hand(sets, ("djia",)) == ["sse180", "tse", "djia"]
-    kin, cancer = (_convex_sets.problem(sets, name, None) for name in ("kin", "cancer"))
+    assert onseg.at_hand(sets, ("abalone", "cpusmall")) == ["abalone", "kin"]
+    assert onseg.at_hand(sets, ("ionosphere", "a1a")) == ["ionosphere", "cancer"]
+    assert onseg.at_hand(sets, ("djia",)) == ["sse180", "tse", "djia"]
+    kin, cancer = (onseg.problem_of(sets, name, None) for name in ("kin", "cancer"))
     assert kin.kind == "regression" and kin.Z.shape == (3, 2) and kin.y.tolist() == [0.5, 1.5, 0.1]
     assert cancer.kind == "classification" and cancer.Z.shape == (6, 9)
-    shares = [_convex_sets.problem(sets, name, None).Z for name in ("sse180", "tse")]
+    shares = [onseg.problem_of(sets, name, None).Z for name in ("sse180", "tse")]
     np.testing.assert_array_equal(shares, [[[2.0, 1.0], [0.5, 1.5]], [[1.5, 1.0], [0.5, 2.0]]])
 
 
 def test_the_nine_texts(folder):
     sets = folder("amazon7", "enron-a", "nytd", "rcv1")
-    assert _texts.at_hand(sets) == ["20newsgroups", "amazon7", "amazon3", "enron-a", "nytd", "rcv1"]
-    shapes = {name: _texts.corpus(sets, name, None) for name in ("amazon7", "amazon3", "enron-a",
-                                                                 "nytd", "rcv1")}
+    assert _sets.texts_at_hand(sets) == ["20newsgroups", "amazon7", "amazon3", "enron-a",
+                                             "nytd", "rcv1"]
+    shapes = {name: _confidit.corpus(sets, name, None)
+              for name in ("amazon7", "amazon3", "enron-a", "nytd", "rcv1")}
     assert {name: (X.shape[0], classes) for name, (X, _, classes) in shapes.items()} == {
         "amazon7": (84, 7), "amazon3": (36, 3), "enron-a": (18, 2), "nytd": (18, 2), "rcv1": (4, 4)}
     assert all(set(X.data) == {1.0} for name, (X, *_) in shapes.items() if name != "nytd")
     assert set(shapes["nytd"][0].data) == {1.0, 3.0, 4.0}
-    assert _texts.called(sets, "nytd") == "NYTD" and _texts.corpus(sets, "nytd", 5)[0].shape[0] == 5
-    assert _texts.called(Sets(), "rcv1") == "Reuters (made like R52, 52 topics)"
+    assert _sets.text_called(sets, "nytd") == "NYTD"
+    assert _confidit.corpus(sets, "nytd", 5)[0].shape[0] == 5
+    assert _sets.text_called(Sets(), "rcv1") == "Reuters (made like R52, 52 topics)"
 
 
 def test_the_panels_of_vowels_and_the_line_of_the_plm(folder, monkeypatch):
     sets = folder("v8.w7")
-    monkeypatch.setattr(_vowels, "SIZES", (20, 300))
-    monkeypatch.setattr(_vowels, "panels", lambda sets: ["v8.w7"])
-    X, y, classes, test = _vowels.frames(sets, "v8.w7")
+    monkeypatch.setattr(confidit_vowel, "SIZES", (20, 300))
+    monkeypatch.setattr(confidit_vowel, "panels", lambda sets: ["v8.w7"])
+    X, y, classes, test = confidit_vowel.frames(sets, "v8.w7")
     assert X.shape == (120, 3) and (classes, test) == (3, 60)
     np.testing.assert_allclose(X[:60].mean(axis=0), [0.0, 0.0, 1.0], atol=1e-12)
-    inside, out = _vowels.drawn(sets, "v8.w7", 300, [0, 0])
+    inside, out = confidit_vowel.drawn(sets, "v8.w7", 300, [0, 0])
     assert sorted(inside) == list(range(60)) and out.tolist() == list(range(60, 120))
     setting = Setting(sets, 0, {"sizes": [50], "orders": 2})
     outcome, _ = _run.drive(experiments()["confidit-vowel"], setting, _run.Here())
@@ -152,11 +154,11 @@ def test_mcnemar_is_the_sign_test_of_the_rows_that_differ():
     first = np.array([True] * 10 + [False] * 30)
     second = np.array([False] * 9 + [True] * 2 + [False] * 29)
     # 9 rows against 1: 2 (1 + 10) / 2^10
-    assert confidit_tables.mcnemar(first, second) == pytest.approx(22 / 1024, rel=1e-12)
-    assert confidit_tables.mcnemar(second, first) == pytest.approx(22 / 1024, rel=1e-12)
-    assert confidit_tables.mcnemar(first, first) == 1.0
+    assert confidit_text.mcnemar(first, second) == pytest.approx(22 / 1024, rel=1e-12)
+    assert confidit_text.mcnemar(second, first) == pytest.approx(22 / 1024, rel=1e-12)
+    assert confidit_text.mcnemar(first, first) == 1.0
     rng = np.random.default_rng(0)
-    ps = [confidit_tables.mcnemar(*(rng.random((2, 400)) < 0.3)) for _ in range(300)]
+    ps = [confidit_text.mcnemar(*(rng.random((2, 400)) < 0.3)) for _ in range(300)]
     assert np.mean(np.array(ps) < 0.05) < 0.08  # of classifiers that are alike
 
 
@@ -168,24 +170,24 @@ def test_marks_on_both_sides_of_the_border():
             **{k.replace("_", " "): v for k, v in rates.items()}}.items()}
 
     # nested flags: the difference of d rows is all on one side, p = 2^(1 - d)
-    assert confidit_tables.marks(flags(Confidit=0.489))["Confidit"] == "⋆"  # 11 rows: 0.00098
-    assert confidit_tables.marks(flags(Confidit=0.490))["Confidit"] == "†"  # 10 rows: 0.00195
-    assert confidit_tables.marks(flags(Confidit=0.492))["Confidit"] == "†"  # 8 rows: 0.0078
-    assert confidit_tables.marks(flags(Confidit=0.493))["Confidit"] == "(⋆)"  # 7 rows: 0.0156
-    assert confidit_tables.marks(flags(Confidit=0.592))["Confidit"] == "(†)"
-    none = dict.fromkeys(confidit_tables.THE_FIVE, "")
-    assert confidit_tables.marks(flags(Confidit=0.593)) == none
-    assert confidit_tables.marks(flags(Confidit=0.7))["Banditron"] == "(⋆)"
-    assert confidit_tables.marks(flags(Confidit=0.4))["AROW"] == ""
+    assert confidit_text.marks(flags(Confidit=0.489))["Confidit"] == "⋆"  # 11 rows: 0.00098
+    assert confidit_text.marks(flags(Confidit=0.490))["Confidit"] == "†"  # 10 rows: 0.00195
+    assert confidit_text.marks(flags(Confidit=0.492))["Confidit"] == "†"  # 8 rows: 0.0078
+    assert confidit_text.marks(flags(Confidit=0.493))["Confidit"] == "(⋆)"  # 7 rows: 0.0156
+    assert confidit_text.marks(flags(Confidit=0.592))["Confidit"] == "(†)"
+    none = dict.fromkeys(confidit_text.THE_FIVE, "")
+    assert confidit_text.marks(flags(Confidit=0.593)) == none
+    assert confidit_text.marks(flags(Confidit=0.7))["Banditron"] == "(⋆)"
+    assert confidit_text.marks(flags(Confidit=0.4))["AROW"] == ""
 
 
 def test_verdicts_on_both_sides_of_the_border():
-    found = [confidit_tables.ahead(one) for one in ((2.0, 0.009), (-2.0, 0.009), (2.0, 0.011))]
+    found = [confidit_text.ahead(one) for one in ((2.0, 0.009), (-2.0, 0.009), (2.0, 0.011))]
     assert found == [True, False, None]
 
 
 def test_the_tables_on_made_up_sets(folder, monkeypatch):
-    monkeypatch.setattr(_texts, "at_hand", lambda sets: ["amazon3", "nytd"])
+    monkeypatch.setattr(_sets, "texts_at_hand", lambda sets: ["amazon3", "nytd"])
     setting = Setting(folder("amazon7", "nytd"), 0, {"size": None, "folds": 3,
                                                      "noises": [0.0, 0.2]})
     outcome, _ = _run.drive(experiments()["confidit-tables"], setting, _run.Here())

@@ -17,7 +17,6 @@ from coactive_fast.experiments import (
     _plan,
     _report,
     _run,
-    _write,
     experiments,
 )
 from coactive_fast.experiments._folder import Sets
@@ -137,7 +136,7 @@ def test_the_name_of_a_task_is_its_work():
 
 def test_what_is_written(tmp_path):
     outcome, _ = _run.drive(EXAMPLE, SETTING, _run.Here())
-    _write.write(tmp_path, EXAMPLE, outcome, {"seed": 0}, pictures=False)
+    _report.write(tmp_path, EXAMPLE, outcome, {"seed": 0}, pictures=False)
     rows = list(csv.reader((tmp_path / "squares.csv").open()))
     assert rows == [["curve", "x", "y", "standard error"], ["a", "1", "2", "1"],
                     ["a", "2", "3", "0"], ["b", "1", "", ""]]
@@ -150,26 +149,26 @@ def test_pictures(tmp_path):
     pytest.importorskip("matplotlib")
     outcome, _ = _run.drive(EXAMPLE, SETTING, _run.Here())
     for folder in ("one", "two"):
-        _write.write(tmp_path / folder, EXAMPLE, outcome, {})
+        _report.write(tmp_path / folder, EXAMPLE, outcome, {})
     assert (tmp_path / "one/squares.png").read_bytes().startswith(b"\x89PNG")
     for name in ("squares.png", "squares.svg"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
 def test_pictures_are_small_and_their_numbers_whole(tmp_path):
-    svg = _write.small('<?xml version="1.0"?>\n<svg><!-- x --><metadata>a\nb</metadata>\n'
+    svg = _report.small('<?xml version="1.0"?>\n<svg><!-- x --><metadata>a\nb</metadata>\n'
                        '<path d="M 1.25 -2.04 \nL 3.00 4.1 \nL -5 6 z"/>\n<text>0.125</text></svg>')
     assert svg == '<svg><path d="M 1.2 -2 3 4.1 -5 6 z"/><text>0.125</text></svg>\n'
     x = np.arange(1, 10_001)
     for log in (True, False):
-        at = _write.thinned(x, log)
-        assert at[0] == 0 and at[-1] == 9999 and _write.POINTS // 2 < len(at) <= _write.POINTS
-    np.testing.assert_array_equal(_write.thinned(x[:5], True), np.arange(5))
+        at = _report.thinned(x, log)
+        assert at[0] == 0 and at[-1] == 9999 and _report.POINTS // 2 < len(at) <= _report.POINTS
+    np.testing.assert_array_equal(_report.thinned(x[:5], True), np.arange(5))
     pytest.importorskip("matplotlib")
     rounds = _plan.rounds_to_show(28_000)
     runs = np.random.default_rng(0).standard_normal((6, 3, len(rounds))).cumsum(-1)
     curves = [Curve.of_runs(f"curve {i}", rounds, one) for i, one in enumerate(runs)]
-    _write.save_pictures(tmp_path, Plot("many", "many", "x", "y", curves, log="x"))
+    _report.save_pictures(tmp_path, Plot("many", "many", "x", "y", curves, log="x"))
     assert (tmp_path / "many.svg").stat().st_size < 30_000  # a hundred are 3 MB of a report
 
 
@@ -220,7 +219,7 @@ def test_every_experiment_at_its_quick_scale(name, tmp_path):
     experiment = experiments()[name]
     setting = _plan.Setting(Sets(), 0, experiment.parameters("quick"))
     outcome, _ = _run.drive(experiment, setting, _run.Here())
-    _write.write(tmp_path, experiment, outcome, {}, pictures=False)
+    _report.write(tmp_path, experiment, outcome, {}, pictures=False)
     assert outcome.findings and (outcome.plots or outcome.tables)
     for plot in outcome.plots:
         for curve in plot.curves:

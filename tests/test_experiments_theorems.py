@@ -9,13 +9,13 @@ from coactive_fast import data
 from coactive_fast.experiments import (
     _judge,
     _plan,
+    _report,
     _run,
     _theorems,
-    _write,
     experiments,
+    filtering,
     theorems_coactive,
     theorems_confidit,
-    theorems_filtering,
     theorems_onseg,
 )
 from coactive_fast.experiments._folder import Sets
@@ -88,7 +88,7 @@ def test_the_determinants_of_a_run_are_within_the_bound():
 
 def test_bound_of_simple_fil():
     # delta = -1/4: (128 + 2) ln n + 4
-    np.testing.assert_allclose(theorems_filtering.bound(np.array([1.0, np.e]), 0.25), [4.0, 134.0])
+    np.testing.assert_allclose(filtering.bound(np.array([1.0, np.e]), 0.25), [4.0, 134.0])
 
 
 def test_bounds_of_onseg():
@@ -200,7 +200,7 @@ def test_lemma_3_by_hand():
 
 
 def test_simple_fil_pays_for_what_it_forwards_in_vain():
-    found = theorems_filtering.one_run(None, 0.1, 1000, 0, 0)
+    found = filtering.one_run(None, 0.1, 1000, 0, 0)
     made_ = data.make_simple_filter(n_rows=1000, p=0.1, seed=[0, 0, 100])
     assert found["regret"][-1] <= made_.regret(np.ones(1000, bool)).sum() == pytest.approx(800.0)
     assert found["regret"][-1] > 0.0
@@ -225,7 +225,7 @@ def drive(name, folder=None):
     setting = _plan.Setting(Sets(), 0, SMALL[name])
     outcome, _ = _run.drive(experiment, setting, _run.Here())
     if folder is not None:
-        _write.write(folder, experiment, outcome, {}, pictures=False)
+        _report.write(folder, experiment, outcome, {}, pictures=False)
     return outcome
 
 
@@ -254,7 +254,7 @@ def test_what_the_papers_claim_wrongly_is_seen():
 def test_a_bound_is_drawn_in_the_colour_of_its_regret():
     pytest.importorskip("matplotlib")
     plot = _theorems.plot("p", "t", [made(1.0, 0.5, label="a"), made(2.0, 0.5, label="b")])
-    lines = _write.draw(plot).axes[0].get_lines()
+    lines = _report.draw(plot).axes[0].get_lines()
     assert [line.get_linestyle() for line in lines] == ["-", "--", "-", "--"]
     assert lines[0].get_color() == lines[1].get_color() != lines[2].get_color()
     assert lines[2].get_color() == lines[3].get_color()

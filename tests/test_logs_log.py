@@ -9,7 +9,7 @@ from test_package_import import python
 
 import coactive_fast as cf
 from coactive_fast.logs import BanditLog
-from coactive_fast.logs._folds import folds_of
+from coactive_fast.logs._evaluate import folds_of
 
 twin = cf.reference.logs
 

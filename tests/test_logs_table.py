@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from coactive_fast import ArmBandit
-from coactive_fast.logs import BanditLog, _columns, _table, replay
+from coactive_fast.logs import BanditLog, _table, replay
 
 TEXT = """round,chosen,reward,probability,price,size,hour,user
 a,0,,,1.5,3,7,u
@@ -58,7 +58,7 @@ def arrow(**changed):
 @pytest.fixture(params=[1, 2, 4, 1 << 14])
 def rows(request, monkeypatch):
     """How many rows are looked at in one go."""
-    monkeypatch.setattr(_columns, "ROWS", request.param)
+    monkeypatch.setattr(_table, "ROWS", request.param)
 
 
 def test_text(rows, tmp_path):
@@ -155,7 +155,7 @@ def test_a_row_a_round():
 
 
 def test_progress_counts_rows(monkeypatch):
-    monkeypatch.setattr(_columns, "ROWS", 2)
+    monkeypatch.setattr(_table, "ROWS", 2)
     seen = []
     BanditLog.from_table(frame(), progress=lambda *told: seen.append(told), **OPTIONS)
     assert seen == [(2, 6), (4, 6), (6, 6)]

@@ -13,8 +13,7 @@ from rewards_cases import ARMS, LINEAR, N_ARMS, D, P, trained
 
 import coactive_fast as cf
 from coactive_fast.logs import BanditLog, evaluate
-from coactive_fast.logs._evaluate import _range, estimate
-from coactive_fast.logs._policies import law_of
+from coactive_fast.logs._evaluate import _range, estimate, law_of
 
 twin = cf.reference.logs
 ESTIMATORS = ("ips", "snips", "dr")

@@ -25,7 +25,7 @@ from sklearn.utils.validation import (
 import coactive_fast as cf
 from coactive_fast._typing import Kernel, Real, RowsLike, Vector, Whole
 from coactive_fast.coactive._learners import CoactiveLearner
-from coactive_fast.filtering._ridge_filters import cost_threshold
+from coactive_fast.filtering._learners import cost_threshold
 from coactive_fast.learner._check import choice, count, switch
 
 from ._pattern import fresh, own_parameters, seeded, store_parameters

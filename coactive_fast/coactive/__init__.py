@@ -1,15 +1,16 @@
 """Learning from an improved object: a ranking or an item is presented, a user makes it better."""
 
-from ._drawing_learners import PDGD, DuelingBandit, PairwisePerceptron
-from ._item_simulation import simulate_items
 from ._learners import (
+    PDGD,
     ConvexPreferencePerceptron,
     CustomPreferencePerceptron,
+    DuelingBandit,
     ExponentiatedPreferencePerceptron,
+    PairwisePerceptron,
     PreferencePerceptron,
     SecondOrderPreferencePerceptron,
 )
-from ._simulation import simulate
+from ._simulation import simulate, simulate_items
 from ._svm import RankingSVM
 from ._tasks import Items, Ranking
 from ._user import feedback_from_clicks

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
+from typing import Any, ClassVar, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import kernels
 from .._initialized import Initialized
-from .._typing import Vector
+from .._typing import Self, Vector
 from ..learner._check import count
 from ..learner._store import storable
 from ..rows._rows import table
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 @storable

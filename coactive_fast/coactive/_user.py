@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._arrays import plain
 from .._initialized import Initialized
-from .._typing import Vector
+from .._typing import Self, Vector
 from ..learner._check import count
 from ..learner._random import make_generator
 from ._rules import index_array
 from ._simulate import Decider
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class User(Initialized):

@@ -12,7 +12,7 @@ import numpy as np
 
 import coactive_fast as cf
 from coactive_fast.fleet._fleet import beside_of, create
-from coactive_fast.logs import _columns
+from coactive_fast.logs import _table as _columns
 from coactive_fast.logs._table import matrix, required
 
 from . import Signals, Trouble, _learners, _rows, _streams, refuse_options, warn

@@ -8,7 +8,7 @@ import math
 import warnings
 from typing import NamedTuple
 
-from ..learner._check import count, number
+from ..learner._check import count, invertible, number
 
 LAST_HORIZON = 2**1000  # float64 ends soon after
 SLACK = 1e-12           # what rounding may take from gamma * r before delta counts as larger
@@ -95,9 +95,7 @@ def exploration(size, *, horizon, loss_bound, lipschitz=None, delta=None, gamma=
     if delta is not None:
         delta = number("delta", delta, above=0.0)
     if gamma is not None:
-        gamma = number("gamma", gamma, above=0.0)
-        if gamma >= 1.0:
-            raise ValueError(f"gamma must be < 1, got {gamma}")
+        gamma = number("gamma", gamma, above=0.0, below=1.0)
     warning = None
     if delta is None or gamma is None:
         if horizon is None:
@@ -182,13 +180,6 @@ def found(name, value):
     """What a formula gave, unless that left the range of float64."""
     if not 0.0 < value < math.inf:
         raise ValueError(f"{name} must be set by hand: its formula gives {value} here")
-    return value
-
-
-def invertible(name, value):
-    value = number(name, value, above=0.0)
-    if math.isinf(1.0 / value):
-        raise ValueError(f"{name} must have a finite inverse, got {value}")
     return value
 
 

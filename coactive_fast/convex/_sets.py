@@ -12,7 +12,7 @@ from .. import kernels
 from .._arrays import finite_vector
 from .._initialized import Initialized
 from .._typing import Real, Vector
-from ..learner._check import count, number
+from ..learner._check import count, number, same_length
 from ..learner._store import storable
 
 SLACK = 1e-9  # relative to the set: by how much `contains` lets rounding take a point outside
@@ -456,7 +456,7 @@ class Box(_BuiltIn):
     def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
         self._lower, self._upper = _limit("lower", lower), _limit("upper", upper)
         if np.ndim(self._lower) and np.ndim(self._upper):
-            _same_length("upper", self._upper.size, self._lower.size, "lower")
+            same_length("upper", self._upper.size, self._lower.size, "lower")
         if np.any(self._lower > self._upper):
             raise ValueError("the box is empty: lower must be <= upper everywhere")
 
@@ -485,7 +485,7 @@ class Box(_BuiltIn):
         """
         for name, limit in (("lower", self._lower), ("upper", self._upper)):
             if np.ndim(limit):
-                _same_length(name, limit.size, dimension, "a point")
+                same_length(name, limit.size, dimension, "a point")
         return np.broadcast_to(self._lower, dimension), np.broadcast_to(self._upper, dimension)
 
     def _half(self, dimension):
@@ -570,21 +570,13 @@ def _dimension(value):
 
 
 def _share(gamma):
-    gamma = number("gamma", gamma, least=0.0)
-    if gamma >= 1.0:
-        raise ValueError(f"gamma must be < 1, got {gamma}")
-    return gamma
+    return number("gamma", gamma, least=0.0, below=1.0)
 
 
 def _vector(name, value, length=-1):
     """A finite vector of float64; a copy only where it is not one yet."""
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite
         return finite_vector(value, name, length, "the set")
-
-
-def _same_length(name, got, expected, other):
-    if got != expected:
-        raise ValueError(f"{name} must have length {expected} to go with {other}, got {got}")
 
 
 def _limit(name, value):

@@ -18,25 +18,24 @@
 A line of a file may be 64 MiB long; a longer one is a `ValueError` with the file and its number.
 """
 
-from ._choose import FactorChoice, choose_factors
 from ._documents import Documents, TopicDocuments, load_rcv1, load_terms
-from ._factorize import factorize, fit_user_weights
-from ._letor import load_letor, load_yahoo
-from ._make import ItemData, make_items, make_ranking
-from ._models import (
+from ._make import (
+    ItemData,
     LabelData,
+    MulticlassData,
     RelevanceData,
     make_confidit,
     make_filtering,
+    make_items,
+    make_multiclass,
+    make_ranking,
     make_simple_filter,
 )
-from ._movielens import load_movielens
-from ._multiclass import MulticlassData, make_multiclass
-from ._prices import Prices, load_prices
-from ._ranking import Query, RankingData
+from ._ranking import Query, RankingData, load_letor, load_yahoo
+from ._ratings import FactorChoice, choose_factors, factorize, fit_user_weights, load_movielens
 from ._scaling import Scaling, minmax, standardize
 from ._svmlight import load_svmlight
-from ._tables import Table, load_breast_cancer, load_table
+from ._tables import Prices, Table, load_breast_cancer, load_prices, load_table
 
 __all__ = [
     "Documents",

@@ -4,6 +4,8 @@ import numpy as np
 import scipy.sparse
 
 from .._arrays import numeric, refuse_masked
+from .._initialized import Initialized, _annotated
+from ..learner._check import same_length as same_length
 from ..rows._formats import checked_csr
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -64,12 +66,6 @@ def whole(name, value):
     return np.require(array, np.int64, ["C", "A"])
 
 
-def same_length(name, got, expected, other):
-    """An error that tells both numbers unless they agree."""
-    if got != expected:
-        raise ValueError(f"{name} must have length {expected} to go with {other}, got {got}")
-
-
 def offsets(name, value, end, what, each="query", several="queries"):
     """Where groups, `each` one of `several`, begin and end: 0 < ... < end."""
     array = whole(name, value)
@@ -107,3 +103,26 @@ def ratings(name, value):
         matrix = scipy.sparse.csr_array((dense[rows, columns], (rows, columns)), dense.shape)
     finite(name, matrix.data)
     return matrix
+
+
+class ReadOnly(Initialized):
+    """Base of data whose public attributes are annotated, given to `_set` once, and then read."""
+
+    def _set(self, **attributes):
+        self.__dict__.update((name, _read_only(value)) for name, value in attributes.items())
+
+    def __setattr__(self, name, value):
+        if not name.startswith("_") and name in _annotated(type(self)):
+            raise AttributeError(f"{name} of {type(self).__name__} cannot be set")
+        super().__setattr__(name, value)
+
+
+def _read_only(value):
+    """A view of an array that cannot be written to; of CSR, of its parts."""
+    if scipy.sparse.issparse(value):
+        parts = tuple(map(_read_only, (value.data, value.indices, value.indptr)))
+        return scipy.sparse.csr_array(parts, shape=value.shape, copy=False)
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.flags.writeable = False
+    return value

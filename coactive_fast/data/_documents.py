@@ -11,8 +11,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import DTypeLike, NDArray
 
-from coactive_fast._typing import Source
-
+from .._typing import Source
 from . import _check
 from ._open import as_paths, opened, opened_lines
 from ._svmlight import load_svmlight

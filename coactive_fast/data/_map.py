@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from coactive_fast.learner import _file
+from ..learner import _file
 
 
 class _Mapped(_file._Reader):

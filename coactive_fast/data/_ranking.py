@@ -1,22 +1,22 @@
-"""Documents of many queries: one array of features, cut by offsets."""
+"""Documents of many queries: one array of features, cut by offsets; the sets of the field."""
 
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias, overload
+from pathlib import Path as Folder
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .._initialized import Initialized
-from .._typing import Path, Source, Vector, Whole
+from .._typing import Path, Self, Source, Vector, Whole
+from ..learner import _check as parameter
 from . import _check
-from ._least_squares import least_squares
+from ._ratings import least_squares
 from ._svmlight import Scan, ZeroBased, load_dense
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 KIND = "RankingData"
 
@@ -64,7 +64,7 @@ class Query(Initialized):
         return f"Query(index={self.index}, documents={len(self)})"
 
 
-class RankingData(Initialized):
+class RankingData(_check.ReadOnly):
     """Queries with documents, their features and their relevance.
 
     ``len(data)`` is the number of queries, ``data[i]`` one of them with ``features``,
@@ -107,10 +107,10 @@ class RankingData(Initialized):
     [2, 1]
     """
 
-    _features: Floats
-    _relevance: Vector
-    _offsets: NDArray[np.int64]
-    _query_ids: NDArray[np.int64] | None
+    features: Floats
+    relevance: Vector
+    offsets: NDArray[np.int64]
+    query_ids: NDArray[np.int64] | None
     _weights: Vector | None
     _largest: float | None
 
@@ -125,50 +125,31 @@ class RankingData(Initialized):
         if query_ids is not None:
             query_ids = _check.whole("query_ids", query_ids)
             _check.same_length("query_ids", query_ids.size, offsets.size - 1, "offsets")
-        self._set(features, relevance, offsets, query_ids)
+        self._fill(features, relevance, offsets, query_ids)
 
-    def _set(self, features, relevance, offsets, query_ids):
-        self._features = _read_only(features)
-        self._relevance = _read_only(relevance)
-        self._offsets = _read_only(offsets)
-        self._query_ids = None if query_ids is None else _read_only(query_ids)
-        self._weights = self._largest = None
+    def _fill(self, features, relevance, offsets, query_ids):
+        self._set(features=features, relevance=relevance, offsets=offsets, query_ids=query_ids,
+                  _weights=None, _largest=None)
 
     @classmethod
     def _of(cls, *arrays):
         """From arrays that are known to be right."""
         data = cls.__new__(cls)
-        data._set(*arrays)
+        data._fill(*arrays)
         return data
-
-    @property
-    def features(self) -> Floats:
-        return self._features
-
-    @property
-    def relevance(self) -> Vector:
-        return self._relevance
-
-    @property
-    def offsets(self) -> NDArray[np.int64]:
-        return self._offsets
-
-    @property
-    def query_ids(self) -> NDArray[np.int64] | None:
-        return self._query_ids
 
     @property
     def dimension(self) -> int:
         """The number of features."""
-        return self._features.shape[1]
+        return self.features.shape[1]
 
     @property
     def n_documents(self) -> int:
         """The number of documents of all queries."""
-        return len(self._features)
+        return len(self.features)
 
     def __len__(self) -> int:
-        return self._offsets.size - 1
+        return self.offsets.size - 1
 
     @overload
     def __getitem__(self, index: slice) -> Self: ...
@@ -185,10 +166,10 @@ class RankingData(Initialized):
         if not -len(self) <= i < len(self):
             raise IndexError(f"query {i} is out of range: there are {len(self)} queries")
         i %= len(self)
-        begin, end = self._offsets[i], self._offsets[i + 1]
+        begin, end = self.offsets[i], self.offsets[i + 1]
         if self._largest is None:
-            self._largest = float(self._relevance.max())
-        return Query(self._features[begin:end], self._relevance[begin:end], i, self._largest)
+            self._largest = float(self.relevance.max())
+        return Query(self.features[begin:end], self.relevance[begin:end], i, self._largest)
 
     def __iter__(self) -> Iterator[Query]:
         return map(self.__getitem__, range(len(self)))
@@ -199,10 +180,10 @@ class RankingData(Initialized):
             return self.take(range(first, last, step))
         if first >= last:
             raise ValueError(f"the slice [{first}:{last}] holds no query")
-        offsets = self._offsets[first:last + 1]
+        offsets = self.offsets[first:last + 1]
         begin, end = offsets[0], offsets[-1]
-        ids = None if self._query_ids is None else self._query_ids[first:last]
-        return self._of(self._features[begin:end], self._relevance[begin:end], offsets - begin,
+        ids = None if self.query_ids is None else self.query_ids[first:last]
+        return self._of(self.features[begin:end], self.relevance[begin:end], offsets - begin,
                         ids)
 
     def take(self, queries: ArrayLike) -> Self:
@@ -231,16 +212,16 @@ class RankingData(Initialized):
         wrong = queries[(queries < 0) | (queries >= len(self))]
         if wrong.size:
             raise ValueError(f"queries must lie in 0 ... {len(self) - 1}, got {wrong[0]}")
-        lengths = np.diff(self._offsets)[queries]
+        lengths = np.diff(self.offsets)[queries]
         offsets = np.concatenate(([0], np.cumsum(lengths)))
-        places = np.repeat(self._offsets[queries] - offsets[:-1], lengths)
+        places = np.repeat(self.offsets[queries] - offsets[:-1], lengths)
         places += np.arange(places.size)
-        ids = None if self._query_ids is None else self._query_ids[queries]
-        return self._of(self._features[places], self._relevance[places], offsets, ids)
+        ids = None if self.query_ids is None else self.query_ids[queries]
+        return self._of(self.features[places], self.relevance[places], offsets, ids)
 
     def __repr__(self) -> str:
         return (f"{type(self).__name__}({len(self)} queries, {self.n_documents} documents, "
-                f"{self.dimension} features, {self._features.dtype})")
+                f"{self.dimension} features, {self.features.dtype})")
 
     def fit_weights(self) -> Vector:
         """The weights whose scores come nearest to the relevance (least squares, no intercept).
@@ -261,7 +242,7 @@ class RankingData(Initialized):
         array([1., 0.])
         """
         if self._weights is None:
-            self._weights = least_squares(self._features, self._relevance)
+            self._weights = least_squares(self.features, self.relevance)
         return self._weights.copy()
 
     @classmethod
@@ -340,7 +321,7 @@ class RankingData(Initialized):
         ...     RankingData.load(os.path.join(folder, "data.cf"))
         RankingData(1 queries, 2 documents, 1 features, float64)
         """
-        _write(path, np.asarray(self._features), self._relevance, self._offsets, self._query_ids)
+        _write(path, np.asarray(self.features), self.relevance, self.offsets, self.query_ids)
 
     @classmethod
     def load(cls, path: Path, *, mmap: bool = True) -> Self:
@@ -435,7 +416,140 @@ def _write(path, features, relevance, offsets, ids):
     _file.write(path, {"kind": KIND}, {**arrays, "features": features})
 
 
-def _read_only(array):
-    view = array.view()
-    view.flags.writeable = False
-    return view
+# --- the sets of the field ------------------------------------------------------------------------
+
+
+PACKED = ("", ".gz", ".bz2", ".xz")
+YAHOO_PARTS = ("train", "valid", "test")
+YAHOO_FEATURES = 700  # of both sets together: 519 of the first and 596 of the second are in use
+LETOR_PARTS = ("train", "vali", "test")
+
+
+def load_yahoo(folder: Path, *, set: Whole = 1, parts: Sequence[str] = YAHOO_PARTS,
+               dtype: DTypeLike = np.float32, into: Path | None = None) -> RankingData:
+    """Read the Yahoo! Learning to Rank Challenge sets (C14): ``set1.train.txt`` and the like.
+
+    Both sets get the same 700 columns, so that a model of one reads the other. Set 1 has 29,921
+    queries with 709,877 documents, which are 2 GB of float32; with `into` they lie in a file and
+    not in memory. O. Chapelle and Y. Chang, Yahoo! Learning to Rank Challenge overview, 2011.
+
+    Parameters
+    ----------
+    folder : path
+        Of the text files, which may be packed (.gz, .bz2, .xz).
+    set : {1, 2}, default=1
+        Which of the two sets of the challenge.
+    parts : sequence of str, default=("train", "valid", "test")
+        One behind the other.
+    dtype : float32 or float64, default=float32
+        Of the features.
+    into : path, optional
+        As for `RankingData.from_svmlight`.
+
+    Returns
+    -------
+    RankingData
+        With the queries' numbers of the files.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from coactive_fast import data
+    >>> folder = tempfile.mkdtemp()
+    >>> with open(os.path.join(folder, "set1.train.txt"), "w") as file:
+    ...     _ = file.write("2 qid:1 10:0.5 699:1\\n0 qid:1 3:0.25\\n")
+    >>> data.load_yahoo(folder, parts=("train",))
+    RankingData(1 queries, 2 documents, 700 features, float32)
+    """
+    number = parameter.count("set", set, least=1, most=2)
+    parts = _checked_parts(parts, YAHOO_PARTS)
+    paths = [_there(folder, f"set{number}.{part}.txt", "C14") for part in parts]
+    return RankingData.from_svmlight(paths, n_features=YAHOO_FEATURES, dtype=dtype, into=into)
+
+
+def load_letor(folder: Path, *, fold: Whole | None = 1, parts: Sequence[str] = LETOR_PARTS,
+               n_features: Whole | None = None, dtype: DTypeLike = np.float32,
+               into: Path | None = None) -> RankingData:
+    """Read a LETOR 3.0, LETOR 4.0 or MSLR-WEB set from its folder.
+
+    The folder holds ``Fold1`` ... ``Fold5``, each with ``train.txt``, ``vali.txt`` and
+    ``test.txt``; or the five parts ``S1.txt`` ... ``S5.txt``, of which a fold takes three, one and
+    one. Any fold with all of its parts is the whole set. MSLR-WEB30K has 31,531 queries with
+    3,771,125 documents of 136 features: 2 GB of float32, which with `into` lie in a file and not
+    in memory.
+
+    T. Qin, T.-Y. Liu, Introducing LETOR 4.0 datasets, 2013.
+
+    Parameters
+    ----------
+    folder : path
+        The files may be packed (.gz, .bz2, .xz).
+    fold : int, default=1
+        1 ... 5. None: the folder itself holds the parts.
+    parts : sequence of str, default=("train", "vali", "test")
+        One behind the other.
+    n_features : int, optional
+        The number of columns; None: the largest index decides.
+    dtype : float32 or float64, default=float32
+        Of the features.
+    into : path, optional
+        As for `RankingData.from_svmlight`.
+
+    Returns
+    -------
+    RankingData
+        The queries of all files asked for, in the order of the files.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from coactive_fast import data
+    >>> folder = tempfile.mkdtemp()
+    >>> for i in range(1, 6):
+    ...     with open(os.path.join(folder, f"S{i}.txt"), "w") as file:
+    ...         _ = file.write(f"1 qid:{i} 1:0.5 2:{i}\\n")
+    >>> data.load_letor(folder, fold=2, parts=("vali", "test")).query_ids
+    array([5, 1])
+    """
+    parts = _checked_parts(parts, LETOR_PARTS)
+    if fold is None:
+        paths = [_there(folder, f"{part}.txt", "LETOR") for part in parts]
+    else:
+        fold = parameter.count("fold", fold, least=1, most=5)
+        if _find(folder, "S1.txt") is not None:
+            paths = [_there(folder, f"S{i}.txt", "LETOR") for part in parts
+                     for i in _fifths(fold, part)]
+        else:
+            paths = [_there(Folder(os.fsdecode(folder), f"Fold{fold}"), f"{part}.txt", "LETOR")
+                     for part in parts]
+    return RankingData.from_svmlight(paths, n_features=n_features, dtype=dtype, into=into)
+
+
+def _fifths(fold, part):
+    """Which of S1 ... S5 a part of a fold is made of: three in turn from the fold's own on, then
+    one, then one."""
+    order = [(fold - 1 + i) % 5 + 1 for i in range(5)]
+    return {"train": order[:3], "vali": order[3:4], "test": order[4:]}[part]
+
+
+def _checked_parts(parts: Any, known: Any) -> list[str]:
+    parts = [parts] if isinstance(parts, str) else list(parts)
+    if not parts:
+        raise ValueError("parts must name at least one part")
+    return [parameter.choice("parts", part, known) for part in parts]
+
+
+def _find(folder, name):
+    for ending in PACKED:
+        path = Folder(os.fsdecode(folder), name + ending)
+        if path.is_file():
+            return path
+    return None
+
+
+def _there(folder, name, what):
+    path = _find(folder, name)
+    if path is None:
+        raise FileNotFoundError(f"{os.fsdecode(folder)!r} holds no {name}, packed or not: expected "
+                                f"the folder of a {what} set")
+    return path

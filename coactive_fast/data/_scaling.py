@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from .._arrays import plain
 from .._initialized import Initialized
 from .._typing import Real, RowsLike, Vector
-from ..learner._check import number
+from ..learner._check import number, same_length
 from ..rows._rows import table_of
 from ._check import vector
 
@@ -48,9 +48,7 @@ class Scaling(Initialized):
         self.shift = vector("shift", shift)
         self.scale = vector("scale", scale)
         self.kind = kind
-        if self.shift.shape != self.scale.shape:
-            raise ValueError(f"scale must have length {self.shift.size} to go with shift, got "
-                             f"{self.scale.size}")
+        same_length("scale", self.scale.size, self.shift.size, "shift")
         if not (self.scale > 0.0).all():
             raise ValueError(f"scale must be > 0, got {self.scale.min()}")
 

@@ -8,11 +8,10 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import DTypeLike, NDArray
 
-from coactive_fast._memory import refuse_beyond_limit
-from coactive_fast._typing import Source, Vector, Whole
-from coactive_fast.learner import _check as parameter
-from coactive_fast.learner import _file
-
+from .._memory import refuse_beyond_limit
+from .._typing import Source, Vector, Whole
+from ..learner import _check as parameter
+from ..learner import _file
 from . import _check, _compiled
 from ._open import as_paths, opened
 

@@ -1,21 +1,135 @@
-"""Plain tables: a row a line, numbers and one column of labels."""
+"""Plain tables: numbers with a column of labels, and price relatives.
+
+A line is cut into fields by commas, semicolons, tabs or blanks.
+"""
 
 from __future__ import annotations
 
+import csv
+import math
 from array import array
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from coactive_fast._typing import Source, Vector
-from coactive_fast.learner import _check as parameter
-
+from .._memory import refuse_beyond_limit
+from .._typing import Source, Vector
+from ..learner import _check as parameter
 from . import _check
-from ._fields import MISSING, Columns, checked_delimiter, cut, finite, number
 from ._open import opened_lines
 from ._svmlight import load_svmlight
+
+DELIMITERS = (",", ";", "\t")
+MISSING = ("", "?", "NA", "nan", "NaN")
+LONG = 1 << 20  # characters of a line from which on its fields are counted before it is cut
+FIELD = 200  # bytes that one takes, as a string in lists and sets
+
+
+def number(field):
+    """A float; None for what is none."""
+    try:
+        return float(field)
+    except ValueError:
+        return None
+
+
+def cut(lines, delimiter, name):
+    """(line number, fields) of numbered lines of text; a line is a row, quotes or not.
+
+    `delimiter` None: the first line tells, whose first comma, semicolon or tab it is; else blanks.
+    `name` is what messages call the file.
+    """
+    for at, line in lines:
+        if delimiter is None:
+            delimiter = next((mark for mark in DELIMITERS if mark in line), " ")
+        if len(line) > LONG:
+            marks = " \t" if delimiter == " " else delimiter
+            refuse_beyond_limit(float(FIELD) * (sum(map(line.count, marks)) + 1),
+                                f"{name}: line {at}: a row of so many fields", "fewer take less")
+        if delimiter == " ":
+            yield at, line.split()
+            continue
+        try:
+            fields = next(csv.reader([line], delimiter=delimiter))
+        except csv.Error as error:
+            raise ValueError(f"{name}: line {at}: expected fields with {delimiter!r} between, got "
+                             f"{line[:40]!r}: {_reason(line, error)}") from None
+        yield at, [field.strip() for field in fields]
+
+
+def _reason(line, error):
+    """Why the csv module refuses a line; what it says of a carriage return is advice on files."""
+    return "a carriage return stands inside of it" if "\r" in line else str(error)
+
+
+def checked_delimiter(delimiter):
+    if delimiter is not None and delimiter not in (*DELIMITERS, " "):
+        raise ValueError("delimiter must be ',', ';', a tab, ' ' (any blanks) or None, got "
+                         f"{delimiter!r}")
+    return delimiter
+
+
+def distinct(names, what, where):
+    """The names themselves, none of them twice."""
+    if len(set(names)) < len(names):
+        counts = Counter(names)
+        twice = next(n for n in names if counts[n] > 1)
+        raise ValueError(f"{where}: the names of the {what} must differ, got {twice!r} twice")
+    return tuple(names)
+
+
+def strings(name, values):
+    """A tuple of strings."""
+    if isinstance(values, str):
+        raise TypeError(f"{name} must be a sequence of strings, got a str")
+    found = tuple(values)
+    if not all(isinstance(item, str) for item in found):
+        raise TypeError(f"{name} must be a sequence of strings")
+    return found
+
+
+def finite(field, where, column):
+    """A finite number, or an error that tells its place."""
+    value = number(field)
+    if value is None or not np.isfinite(value):
+        raise ValueError(f"{where}: {column}: expected a finite number, got {field[:40]!r}")
+    return value
+
+
+class Columns:
+    """Which column is what: by the first line."""
+
+    def __init__(self, first, target, drop, name):
+        self.width, self.file = len(first), name
+        self.first = first
+        by_name = any(isinstance(which, str) for which in (target, *drop))
+        self.target = None if target is None else self.place("target", target)
+        dropped = {self.place("drop", which) for which in drop}
+        self.features = [i for i in range(self.width) if i != self.target and i not in dropped]
+        if not self.features:
+            raise ValueError(f"{name} must have a column besides the target and what is dropped")
+        self.header = by_name or any(number(first[i]) is None and first[i] not in MISSING
+                                     for i in self.features)
+        names = first if self.header else [str(i) for i in range(self.width)]
+        self.names = distinct([names[i] for i in self.features], "columns", name)
+
+    def place(self, what, which):
+        if isinstance(which, str):
+            if which not in self.first:
+                raise ValueError(f"{what} must name a column of {self.file}, which has "
+                                 f"{', '.join(self.first)[:200]}, got {which!r}")
+            return self.first.index(which)
+        at = parameter.count(what, which, least=-self.width, most=self.width - 1)
+        return at % self.width
+
+    def called(self, i):
+        return f"column {i + 1}" + (f" ({self.first[i]})" if self.header else "")
+
+
+# --- tables ---------------------------------------------------------------------------------------
 
 
 class Table(NamedTuple):
@@ -190,3 +304,96 @@ def _is_svmlight(path):
     if hasattr(path, "seek"):
         path.seek(0)
     return ":" in first
+
+
+# --- prices ---------------------------------------------------------------------------------------
+
+
+class Prices(NamedTuple):
+    """Price relatives and whose they are.
+
+    Attributes
+    ----------
+    relatives : ndarray of float64, shape (periods, shares)
+        Price at a period's end over that at its beginning.
+    names : tuple of str
+        One a share.
+    """
+
+    relatives: Vector
+    names: tuple[str, ...]
+
+
+def load_prices(path: Source, *, prices: bool = False, drop: Sequence[int | str] = (),
+                delimiter: str | None = None) -> Prices:
+    """Read price relatives, or prices: a plain table with a row a period and a column a share.
+
+    The first line holds the shares' names unless all of it are numbers; the shares are then called
+    "0", "1", ... Blank lines are skipped. ``coactive_fast.losses.PortfolioReturn`` takes the
+    relatives as they are, or less 1 for rates. So are read the sets of the portfolio papers (TSE,
+    NYSE, ...), and closing prices as exchanges tell them (SSE).
+
+    Parameters
+    ----------
+    path : str, os.PathLike or binary file object
+        Packed files (gzip, bzip2, xz) are told by their first bytes.
+    prices : bool, default=False
+        The table holds prices: a relative is a row over the one before, one period less.
+    drop : sequence of int or str, default=()
+        Columns that are no shares, as dates, by their places or names.
+    delimiter : {",", ";", "\\t", " "}, optional
+        Between the fields; " " means any blanks. None: the first line tells.
+
+    Returns
+    -------
+    Prices
+        ``relatives`` of shape (periods, shares), finite and > 0, and ``names``.
+
+    Raises
+    ------
+    ValueError
+        For a bad line, with its number, the share and the text.
+
+    Examples
+    --------
+    >>> import io
+    >>> from coactive_fast import data
+    >>> prices = data.load_prices(io.BytesIO(b"acme,zinc\\n1.01,0.99\\n1.0,1.02\\n"))
+    >>> prices.names, prices.relatives
+    (('acme', 'zinc'), array([[1.01, 0.99],
+           [1.  , 1.02]]))
+    >>> text = b"day acme\\nMon 4\\nTue 5\\nWed 6\\n"
+    >>> data.load_prices(io.BytesIO(text), prices=True, drop=["day"]).relatives.ravel()
+    array([1.25, 1.2 ])
+    """
+    prices = parameter.switch("prices", prices)
+    delimiter = checked_delimiter(delimiter)
+    plan, values = None, array("d")
+    with opened_lines(path) as (lines, name):
+        for at, fields in cut(lines, delimiter, name):
+            if plan is None:
+                plan = Columns(fields, None, drop, name)
+                if plan.header:
+                    continue
+            values.extend(_row(fields, plan, f"{name}: line {at}", prices))
+    if plan is None or len(values) < (2 if prices else 1) * len(plan.features):
+        raise ValueError(f"{name} must hold at least one row of price relatives"
+                         + (", so two of prices" if prices else ""))
+    relatives = np.frombuffer(values).reshape(-1, len(plan.features)).copy()
+    if prices:
+        with np.errstate(over="ignore", under="ignore"):
+            relatives = relatives[1:] / relatives[:-1]
+        if not (np.isfinite(relatives) & (relatives > 0.0)).all():
+            raise ValueError(f"{name}: the ratio of two prices is beyond the range of float64")
+    return Prices(relatives, plan.names)
+
+
+def _row(fields, plan, where, prices):
+    if len(fields) != plan.width:
+        raise ValueError(f"{where}: expected {plan.width} values, got {len(fields)}")
+    row = [number(fields[i]) for i in plan.features]
+    for i, value in zip(plan.features, row, strict=True):
+        if value is None or not (0.0 < value < math.inf):
+            raise ValueError(f"{where}: {plan.called(i)}: a price{'' if prices else ' relative'} "
+                             f"must be a finite number > 0, got {fields[i][:40]!r}")
+    return row

@@ -14,7 +14,7 @@ import numpy as np
 
 import coactive_fast as cf
 
-from . import _judge, _sets
+from . import _judge, _sets, _sources
 from ._plan import (
     Curve,
     Experiment,
@@ -169,6 +169,10 @@ class Result:
         """The logarithm of the mean of `runs_at`, an estimate."""
         return _judge.log_mean(self.runs_at(t, measure))
 
+    def remains(self):
+        """What the last tenfold of rounds leaves of the regret: the logarithm of the ratio."""
+        return self.log().minus(self.log(int(self.rounds[-1]) // 10))
+
     def log_range(self):
         """The same of the mean height of the curve."""
         return _judge.log_mean(np.concatenate([f["regret range"] for f in self.found]))
@@ -232,6 +236,17 @@ def by_kind(web, films):
         yield place, "noisy", results[half:]
 
 
+def four(web, film, judge, story=()):
+    """Of each place and kind of feedback a plot, what ``judge(place, kind, plot, *results)`` finds,
+    and the results; `story`: the place and kind of the plot that belongs to the paper's story."""
+    plots, findings, groups = [], [], {}
+    for place, kind, results in by_kind(web, film):
+        plots.append(average_plot(place, kind, results, (place, kind) == story))
+        findings += judge(place, kind, plots[-1].name, *results)
+        groups[f"{place}, {kind}"] = results
+    return plots, findings, groups
+
+
 def average_plot(place, kind, results, story=False):
     return Plot(file_name(place, kind), f"{place.capitalize()}, {kind} feedback", "round",
                 "average regret", [r.curve() for r in results], log="x", bottom=0.0, story=story)
@@ -256,7 +271,7 @@ def ends(results):
 
 def falls(where, results, main="", plot=""):
     """That regret goes to zero: a tenfold of rounds, at the end, still takes much of it away."""
-    kept = [r.log().minus(r.log(int(r.rounds[-1]) // 10)) for r in results]
+    kept = [r.remains() for r in results]
     return Finding(
         f"Regret approaches zero ({where}).",
         "the last tenfold of rounds leaves " + ", ".join(
@@ -280,4 +295,4 @@ def is_ordered(says, results, reason="", main="", plot=""):
 def experiment(name, title, shows, play, cost, quick=QUICK, full=PAPER):
     """An experiment on both sets."""
     return Experiment(name, title, "coactive", shows, "MQ2008; MovieLens 1M", play,
-                      files=(*_sets.PARTS, _sets.RATINGS), quick=quick, full=full, cost=cost)
+                      _sources.files_of("mq2008", "movielens"), quick=quick, full=full, cost=cost)

@@ -10,8 +10,8 @@ import numpy as np
 
 import coactive_fast as cf
 
-from . import _judge, _labelled
-from ._plan import Curve, Task, rounds_to_show
+from . import _judge, _sets
+from ._plan import Curve, Plot, Task, rounds_to_show
 
 
 def powers(least, most):
@@ -30,10 +30,11 @@ ALGORITHMS = {  # constructor, the parameter and its values
 THE_FIVE = list(ALGORITHMS)[:5]
 PARTS = {"one": "one pass", "all": "all passes"}
 CORPORA = {  # by the names of the rows
-    "raw": _labelled.newsgroups, "unit": _labelled.newsgroups,
-    "words": _labelled.newsgroups_words, "reuters": _labelled.reuters,
-    "amazon": _labelled.amazon_domains, "stars": _labelled.amazon_stars,
-    "vowel": _labelled.vowel,
+    "raw": _sets.newsgroups, "unit": _sets.newsgroups,
+    "words": _sets.newsgroups_words, "reuters": _sets.reuters,
+    "amazon": _sets.amazon_domains, "stars": _sets.amazon_stars,
+    "vowel": _sets.vowel,
+    **{name: functools.partial(_sets.text, name) for name in _sets.TEXTS},
 }
 
 
@@ -43,7 +44,7 @@ def corpus(sets, rows, size):
     X, y = CORPORA[rows](sets)
     classes = int(y.max()) + 1
     X, y = X[:size], y[:size]
-    return (_labelled.unit(X) if rows == "unit" else X), y, classes
+    return (_sets.unit(X) if rows == "unit" else X), y, classes
 
 
 def learner(algorithm, value, classes, seed):
@@ -77,23 +78,26 @@ def tune(sets, algorithm, value, rows, noise, passes, size, seed):
 
 def validate(sets, algorithm, value, rows, noise, folds, passes, size, seed):
     """Of every fold: errors after one pass and after all; mistakes and explored rounds so far, at
-    the rounds that are shown. Mistakes are told by the true labels, as in the paper."""
+    the rounds that are shown. Mistakes are told by the true labels, as in the paper. Of every row,
+    whether the classifier that did not learn it gets it wrong after one pass."""
     X, y, classes = corpus(sets, rows, size)
     fold = np.arange(len(y)) % folds
     per_pass = len(y) - np.bincount(fold).max()
     shown = np.union1d(rounds_to_show(passes * per_pass), per_pass) - 1
-    errors, mistakes, explored = [], [], []
+    errors, mistakes, explored, missed = [], [], [], np.empty(len(y), dtype=bool)
     for f in range(folds):
         X_in, y_in, X_out, y_out = X[fold != f], y[fold != f], X[fold == f], y[fold == f]
         one, parts = learner(algorithm, value, classes, [seed, 1, f]), []
         for history in passes_of(one, X_in, y_in, noise, passes, [seed, 3, f]):
             errors.append(wrong(one, X_out, y_out))
+            if not parts:
+                missed[fold == f] = one.predict(X_out) != y_out
             parts.append(history)
         choices = np.concatenate([history.choices for history in parts])
         mistakes.append(np.cumsum(choices != np.tile(y_in, passes))[shown])
         explored.append(np.cumsum(np.concatenate([h.explored for h in parts]))[shown])
     return {"errors": np.reshape(errors, (folds, 2)), "mistakes": mistakes, "explored": explored,
-            "rounds": shown + 1, "per_pass": per_pass}
+            "rounds": shown + 1, "per_pass": per_pass, "wrong": missed}
 
 
 # --- what several findings ask -------------------------------------------------------------------
@@ -125,6 +129,16 @@ def fading(cell):
                                f"{second.mean():,.0f} in the second; the difference is {gap}")
 
 
+def plots(cells, name, where, story=False):
+    """Mistakes in the first pass and in all, and explored rounds, of a `Cell` an algorithm."""
+    yield Plot(f"{name}-first", f"First pass, {where}", "round", "mistakes",
+               [cell.curve(a, "mistakes", True) for a, cell in cells.items()], story=story)
+    yield Plot(f"{name}-all", f"All passes, {where}", "round", "mistakes",
+               [cell.curve(a, "mistakes") for a, cell in cells.items()], log="xy")
+    yield Plot(f"{name}-explored", f"Explored rounds, {where}", "round", "explored rounds",
+               [cell.curve(a, "explored") for a, cell in cells.items() if cell.explores()])
+
+
 # --- the two stages -----------------------------------------------------------------------------
 
 
@@ -134,7 +148,7 @@ class Cell:
     def __init__(self, first, last, value_first, value_last):
         self.one, self.all = first["errors"][:, 0], last["errors"][:, 1]
         self.values = value_first, value_last
-        self.online = first
+        self.online, self.wrong = first, first["wrong"]
         first_pass = np.searchsorted(first["rounds"], first["per_pass"])
         self.first_mistakes = np.asarray(first["mistakes"])[:, first_pass]  # of every fold
 
@@ -154,11 +168,12 @@ class Cell:
         return np.any(self.online["explored"])
 
 
-def tuned(setting, all_rows, noises):
+def tuned(setting, all_rows, noises, algorithms=tuple(ALGORITHMS)):
     """Yields the tasks of both stages; returns a `Cell` for each (algorithm, rows, noise)."""
-    common = {"passes": setting["passes"], "size": setting["size"], "seed": setting.seed}
+    common = {"passes": setting.parameters.get("passes", 1), "size": setting["size"],
+              "seed": setting.seed}
     cells = [{"algorithm": a, "rows": rows, "noise": noise}
-             for rows in all_rows for noise in noises for a in ALGORITHMS]
+             for rows in all_rows for noise in noises for a in algorithms]
     trials = [(cell, value) for cell in cells for value in ALGORITHMS[cell["algorithm"]][2]
               if value is not None]
     tried = yield [Task(tune, {**cell, "value": value, **common}) for cell, value in trials]

@@ -58,11 +58,11 @@ class Sets:
         if path is not None:
             return path
         raise FileNotFoundError(f"{name} is not in the data folder {self.folder}"
-                                + self.origin(name))
+                                + _sources.origin(name))
 
-    def origin(self, name):
-        """Where to get a file, as the end of a sentence."""
-        return _sources.origin(name)
+    def files(self, key, which=slice(None)):
+        """The paths of the files of a set of `_sources`, or of some of them."""
+        return [self.file(name) for name in _sources.SOURCES[key].files[which]]
 
     def checksums(self, names):
         """SHA-256 of each file, by name; refuses what is missing, and what is empty."""
@@ -71,7 +71,7 @@ class Sets:
             path = self.file(name)
             with opened(path) as (file, _):
                 if not file.read(1):
-                    raise ValueError(f"{path} is empty{self.origin(name)}")
+                    raise ValueError(f"{path} is empty{_sources.origin(name)}")
             with open(path, "rb") as file:
                 digest = hashlib.sha256()
                 while block := file.read(1 << 20):

@@ -96,6 +96,11 @@ def log_ratio(a, b, same_runs=True):
     return log_mean(a).minus(log_mean(b), same_runs)
 
 
+def standard_error(values):
+    """Of their mean; None of one alone."""
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+
+
 # --- verdicts -----------------------------------------------------------------------------------
 
 

@@ -85,6 +85,14 @@ class Experiment:
         return self.bundled if sets.bundled and self.bundled else "generated"
 
 
+def repeated(function, settings, runs, **common):
+    """Yields `runs` tasks of each setting, told apart by the argument `run`; returns their results,
+    a list a setting."""
+    found = iter((yield [Task(function, {**one, **common, "run": run})
+                         for one in settings for run in range(runs)]))
+    return [[next(found) for _ in range(runs)] for _ in settings]
+
+
 # --- what comes out -----------------------------------------------------------------------------
 
 

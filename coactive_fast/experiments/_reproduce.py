@@ -22,9 +22,9 @@ from coactive_fast.commands import Trouble, stoppable
 from coactive_fast.learner._extras import require
 from coactive_fast.learner._progress import reporter
 
-from . import _run, _sources, _write, experiments
+from . import _run, _sources, experiments
 from ._folder import Sets
-from ._report import SHORT, WORDS, Entry, count, marks, write_report
+from ._report import SHORT, WORDS, Entry, count, marks, write, write_report
 
 try:
     import fcntl
@@ -48,8 +48,7 @@ def chosen(names):
                 raise Trouble(f"there is no experiment {name!r}" + (
                     f"; the nearest are {', '.join(near)}" if near else "")
                     + ". `coactive-fast list` shows all")
-    wanted = [e for e in known.values() if not names or e.name in names or e.paper in names]
-    return wanted
+    return [e for e in known.values() if not names or e.name in names or e.paper in names]
 
 
 @contextlib.contextmanager
@@ -129,22 +128,15 @@ class Progress:
         self.lock, self.report = threading.Lock(), report
 
     def of(self, name):
-        def tell(done, total):
-            # later stages of an experiment add to its total: never backwards
-            with self.lock:
-                self.done[name] = max(self.done[name], 0.98 * done / total if total else 0.0)
-                self.tell()
-        return tell
+        return lambda done, total: self.reached(name, 0.98 * done / total if total else 0.0)
 
-    def ended(self, name):
+    def reached(self, name, done):
+        # later stages of an experiment add to its total: never backwards
         with self.lock:
-            self.done[name] = 1.0
-            self.tell()
-
-    def tell(self):
-        if self.report is not None:
-            share = sum(self.share[name] * done for name, done in self.done.items())
-            self.report(int(self.STEPS * share + 0.5), self.STEPS)
+            self.done[name] = max(self.done[name], done)
+            if self.report is not None:
+                share = sum(self.share[name] * done for name, done in self.done.items())
+                self.report(int(self.STEPS * share + 0.5), self.STEPS)
 
 
 def machine():
@@ -234,11 +226,11 @@ class Run(NamedTuple):
         facts = {**self.about, "data": experiment.data_of(self.sets), "checksums": files,
                  "parameters": dict(experiment.parameters(self.scale)),
                  "versions": machine(), "seconds": seconds}
-        _write.write(self.out / experiment.name, experiment, outcome, facts)
+        write(self.out / experiment.name, experiment, outcome, facts)
         return Entry(experiment, outcome, facts, seconds)
 
 
-def _entries(run, wanted, crew, told):
+def _entries(run, wanted, crew, progress):
     """Plays several experiments at a time, and writes each as it ends; in the order of `wanted`.
 
     The long ones begin first. A crew of several is given more than it has hands: an experiment
@@ -246,8 +238,8 @@ def _entries(run, wanted, crew, told):
     """
     entries, paper = {}, run.scale == "paper"
     with ThreadPoolExecutor(crew.jobs + SPARE if crew.jobs > 1 else 1) as drivers:
-        running = {drivers.submit(run.play, experiment, crew, told.of(experiment.name)): experiment
-                   for experiment in sorted(wanted, key=lambda e: -e.cost[paper])}
+        running = {drivers.submit(run.play, e, crew, progress.of(e.name)): e
+                   for e in sorted(wanted, key=lambda e: -e.cost[paper])}
         try:
             for future in as_completed(running):
                 experiment = running[future]
@@ -255,7 +247,7 @@ def _entries(run, wanted, crew, told):
                     entries[experiment.name] = run.write(experiment, *future.result())
                 except Exception as error:
                     raise _trouble(error, experiment, run) from error
-                told.ended(experiment.name)
+                progress.reached(experiment.name, 1.0)
         except BaseException:
             crew.stop()
             for future in running:
@@ -273,7 +265,7 @@ def _trouble(error, experiment, run):
         text = f"{error.filename or run.out}: {error.strerror}"
     else:
         text = str(error) or type(error).__name__
-        about = next((run.sets.origin(name) for name in _sources.files(experiment, run.sets)
+        about = next((_sources.origin(name) for name in _sources.files(experiment, run.sets)
                       if name in text), "")
         text += about if about not in text else ""
     return Trouble(f"{experiment.name}: {text}")
@@ -294,11 +286,11 @@ def _checksums(sets, wanted):
 def summary(entries, took, path, say):
     """A line an experiment, and one for all; of a few experiments, their findings too."""
     for entry in entries:
-        say(f"{entry.experiment.name:28} {entry.seconds:7.1f} s   {told(marks([entry]))}")
+        say(f"{entry.experiment.name:28} {entry.seconds:7.1f} s   {numbers(marks([entry]))}")
         for finding in entry.outcome.findings if len(entries) <= FEW else ():
             say(f"  {WORDS[finding.holds]}: {finding.says} {finding.measured}")
-    say(f"{count(len(entries), 'experiment')} in {took:.0f} s, {told(marks(entries))}: {path}")
+    say(f"{count(len(entries), 'experiment')} in {took:.0f} s, {numbers(marks(entries))}: {path}")
 
 
-def told(counts):
+def numbers(counts):
     return ", ".join(f"{n} {SHORT[value]}" for value, n in counts.items() if n) or "no findings"

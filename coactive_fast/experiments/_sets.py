@@ -4,19 +4,20 @@ Each is a function of `Sets` and keeps what it read last, so the tasks of one pr
 """
 
 import functools
+import json
+import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from coactive_fast import Items, data
+from coactive_fast.data._open import opened
 
 from . import _sources
 
-PARTS = tuple(f"mq2008/S{i}.txt" for i in range(1, 6))
-RATINGS = "ml-1m/ratings.dat"
-NEWS = "reuters21578/reuters21578_multilabel.svm"
-TOPICS = "reuters21578/topics.tsv"
 MAPPED = "yahoo/set1.cf"  # what `load_yahoo(folder, into=...)` made of the text beside it
 SOME = 1 << 16  # documents at a time, of sets that fill much of the memory
 STREAM = 70_000  # documents of the filtering paper's stream
@@ -32,7 +33,7 @@ def web_search(sets):
         if mapped := sets.there(MAPPED):  # else each process holds 2 GB of its own
             return data.RankingData.load(mapped)
         return data.load_yahoo(Path(sets.folder, "yahoo"))
-    parts = [data.RankingData.from_svmlight(sets.file(name), n_features=46) for name in PARTS]
+    parts = [data.RankingData.from_svmlight(path, n_features=46) for path in sets.files("mq2008")]
     sizes = np.concatenate([np.diff(part.offsets) for part in parts])
     return data.RankingData(np.concatenate([part.features for part in parts]),
                             np.concatenate([part.relevance for part in parts]),
@@ -63,7 +64,7 @@ def halves(sets):
     MovieLens 1M; else generated ones of 400 users for 1,500 items.
     """
     if sets.real:
-        ratings = data.load_movielens(sets.file(RATINGS))[0]
+        ratings = data.load_movielens(*sets.files("movielens"))[0]
     else:
         ratings = data.make_items(n_users=400, n_items=1500, n_features=10, seed=1).ratings
     order = np.random.default_rng(0).permutation(ratings.shape[0])
@@ -75,7 +76,7 @@ def movies(sets, rank=None, regularization=0.1):
     """The catalogue by one half of the users, and the ratings of the other half: (Items, ratings).
 
     Rank None: 50, of generated ratings 10, which is theirs. Users of the other half who rated
-    few films are not determined by 50 features: `coactive_embedding` shows what that does.
+    few films are not determined by 50 features: see the experiment coactive-embedding.
     """
     if rank is None:
         rank = 50 if sets.real else 10
@@ -107,8 +108,9 @@ def news(sets):
         return made_news()
     if sets.has("rcv1"):
         return first_news(sets)
-    X, labels = data.load_svmlight(sets.file(NEWS), multilabel=True)
-    lines = sets.file(TOPICS).read_text(encoding="utf-8").splitlines()[1:]
+    documents, topics = sets.files("reuters")
+    X, labels = data.load_svmlight(documents, multilabel=True)
+    lines = topics.read_text(encoding="utf-8").splitlines()[1:]
     known = {int(line.split("\t")[0]): line.split("\t")[1] for line in lines}
     of = [frozenset(map(int, topics)) for topics in labels]
     relevant = np.array([[topic in topics for topic in known] for topics in of])
@@ -125,7 +127,7 @@ def frequent(relevant, names):
 def first_news(sets, documents=STREAM):
     """The filtering paper's stream: the first documents of RCV1-v2 by their numbers, which follow
     the time, weighted as there; words that occur at least three times in them."""
-    topics, *tokens = map(sets.file, _sources.SOURCES["rcv1"].files)
+    topics, *tokens = sets.files("rcv1")
     found = data.load_rcv1(tokens[:2], topics)  # the first 222,477 documents
     first = np.argsort(found.ids, kind="stable")[:documents]
     counts = found.X[first]
@@ -138,9 +140,7 @@ def weighted(counts):
     rows = counts.copy()
     documents = np.bincount(rows.indices, minlength=rows.shape[1])
     rows.data = (1.0 + np.log(rows.data)) * np.log(rows.shape[0] / documents[rows.indices])
-    lengths = np.sqrt(np.ravel(rows.multiply(rows).sum(axis=1)))
-    rows.data /= np.repeat(np.where(lengths > 0.0, lengths, 1.0), np.diff(rows.indptr))
-    return rows
+    return unit(rows)
 
 
 def made_news(documents=3000, words=4000, themes=30, length=60):
@@ -157,7 +157,186 @@ def made_news(documents=3000, words=4000, themes=30, length=60):
     found = np.bincount(counts.indices, minlength=words)
     counts.data = (1.0 + np.log(counts.data)) * np.log(documents / found[counts.indices])
     norm = np.sqrt(counts.multiply(counts).sum(1)).A1
-    share = np.bincount(theme, minlength=themes) / documents
-    kept = np.flatnonzero((share >= 0.01) & (share <= 0.05))
-    return (scipy.sparse.diags(1.0 / norm) @ counts, theme[:, None] == kept,
-            [f"theme {k + 1}" for k in kept])
+    relevant = theme[:, None] == np.arange(themes)
+    return (scipy.sparse.diags(1.0 / norm) @ counts,
+            *frequent(relevant, [f"theme {k + 1}" for k in range(themes)]))
+
+
+
+@functools.lru_cache(maxsize=2)
+def newsgroups(sets):
+    """Messages as the sets of their words (values 1), in random order: ``(X, labels)``.
+
+    20 newsgroups, 18,846 messages, 42,967 words; else 6,000 generated ones of 20 classes.
+    """
+    return _words(sets, "20newsgroups", slice(2), 42967, (6000, 2500, 20, 60))
+
+
+@functools.lru_cache(maxsize=2)
+def newsgroups_words(sets):
+    """The same from the text of sender, subject and message, with all its 170,895 words: those
+    that one or two messages have, numbers and stop words too."""
+    if not sets.real:
+        return newsgroups(sets)
+    words, places, ends, labels = {}, [], [0], []
+    with opened(*sets.files("20newsgroups", slice(2, 3))) as (file, _):
+        for line in file.read().splitlines():
+            message = json.loads(line)
+            head, _, body = message["text"].lower().partition("\n\n")
+            kept = [part for part in head.split("\n") if part.startswith(("subject:", "from:"))]
+            found = set(re.findall(r"\w+", "\n".join([*kept, body])))
+            places += [words.setdefault(word, len(words)) for word in sorted(found)]
+            ends.append(len(places))
+            labels.append(message["label"] - 1)
+    X = scipy.sparse.csr_matrix((np.ones(len(places)), places, ends), (len(labels), len(words)))
+    X.sort_indices()
+    return _shuffled(X, np.array(labels))
+
+
+@functools.lru_cache(maxsize=2)
+def reuters(sets):
+    """Reuters-21578 with one topic each (R52), values 1: 9,101 articles, 52 topics."""
+    return _words(sets, "r52", slice(2), 13141, (3000, 2000, 12, 40))
+
+
+@functools.lru_cache(maxsize=2)
+def amazon_domains(sets):
+    """Reviews by what they are of, values 1: 8,000 of four kinds."""
+    return _words(sets, "amazon", slice(1), 14737, (3000, 2000, 4, 40))
+
+
+@functools.lru_cache(maxsize=2)
+def amazon_stars(sets):
+    """The same reviews by their stars: 1, 2, 4 or 5."""
+    return _words(sets, "amazon", slice(1, 2), 14737, (3000, 2000, 4, 20))
+
+
+@functools.lru_cache(maxsize=2)
+def vowel(sets):
+    """Deterding's vowels, 990 frames of 10 numbers and a constant, standardised; 11 vowels.
+
+    Without a folder: scikit-learn's digits, 1,797 of 64 pixels; else generated.
+    """
+    if sets.real:
+        parts = [data.load_svmlight(path, n_features=10, integer_labels=True)
+                 for path in sets.files("vowel")]
+        X = np.vstack([part[0].toarray() for part in parts])
+        y = np.concatenate([part[1] for part in parts]) - 1
+    elif sets.bundled:
+        from sklearn.datasets import load_digits
+
+        X, y = load_digits(return_X_y=True)
+    else:
+        rng = np.random.default_rng(1)
+        y = rng.integers(11, size=990)
+        X = rng.standard_normal((11, 10))[y] + 0.7 * rng.standard_normal((990, 10))
+    X = np.column_stack([data.standardize(X).transform(X), np.ones(len(y))])
+    return _shuffled(scipy.sparse.csr_matrix(X), y)
+
+
+def _words(sets, key, which, n_features, made):
+    """The files' rows as sets of words, or generated ones."""
+    if not sets.real:
+        return _shuffled(*_messages(*made))
+    parts = [data.load_svmlight(path, n_features=n_features, integer_labels=True)
+             for path in sets.files(key, which)]
+    X = scipy.sparse.vstack([part[0] for part in parts], format="csr")
+    X.data[:] = 1.0
+    return _shuffled(X, np.concatenate([part[1] for part in parts]) - 1)
+
+
+def _shuffled(X, y):
+    order = np.random.default_rng(0).permutation(len(y))
+    return X[order], y[order]
+
+
+def unit(X):
+    """The rows of X with length 1; null rows stay null."""
+    lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+    rows = scipy.sparse.csr_matrix(X, copy=True)
+    rows.data /= np.repeat(np.where(lengths > 0.0, lengths, 1.0), np.diff(rows.indptr))
+    return rows
+
+
+def _messages(n, n_words, n_classes, length):
+    """Words by Zipf's law, each class with a hundred that it likes."""
+    rng = np.random.default_rng(1)
+    share = np.tile(-np.log(np.arange(n_words) + 10.0), (n_classes, 1))
+    for own in share:
+        own[rng.permutation(n_words)[:100]] += 2.0
+    y = rng.integers(n_classes, size=n)
+    words = np.empty((n, length), dtype=np.intp)
+    for part in range(0, n, 500):  # by parts: the keys of all rows would fill the memory
+        keys = share[y[part:part + 500]]  # the largest: drawn without replacement
+        keys += rng.gumbel(size=keys.shape)
+        words[part:part + 500] = np.argpartition(-keys, length, axis=1)[:, :length]
+    words.sort(axis=1)
+    ends = np.arange(0, words.size + 1, length)
+    return scipy.sparse.csr_matrix((np.ones(words.size), words.ravel(), ends), (n, n_words)), y
+
+
+# --- the nine text sets of the Confidit paper, by its names ---------------------------------------
+
+GENERAL = ("CCAT", "ECAT", "GCAT", "MCAT")  # corporate, economic, government, markets
+MOST = 100_000  # articles of RCV1-v2: a seventh of the paper's, by chance
+
+
+class Text(NamedTuple):
+    """One of the nine: the paper's name, what reads it, and what stands in for it."""
+
+    title: str
+    stands_in: str | None = None
+    instead: Callable | None = None
+
+
+TEXTS = {
+    "20newsgroups": Text("20 newsgroups", "20 newsgroups", newsgroups_words),
+    "amazon7": Text("Amazon7", "reviews by product, four kinds", amazon_domains),
+    "amazon3": Text("Amazon3"),
+    "enron-a": Text("Enron A"),
+    "enron-b": Text("Enron B"),
+    "nytd": Text("NYTD"),
+    "nyto": Text("NYTO"),
+    "nyts": Text("NYTS"),
+    "rcv1": Text("Reuters", "R52, 52 topics", reuters),
+}
+
+
+def texts_at_hand(sets):
+    """The names of those that a run can take: all that there are, or have something to stand in."""
+    return [name for name, text in TEXTS.items() if sets.has(name) or text.instead is not None]
+
+
+def text_called(sets, name):
+    """The paper's name, and what stands in for it."""
+    text = TEXTS[name]
+    if sets.has(name):
+        return text.title
+    stands_in = sets.called(text.stands_in)
+    return text.title if stands_in == text.title else f"{text.title} ({stands_in})"
+
+
+def text(name, sets):
+    """The rows and labels of a text set, in random order."""
+    if not sets.has(name):
+        return TEXTS[name].instead(sets)
+    X, y = _shuffled(*_own_text(sets, name))
+    return X[:MOST], y[:MOST]
+
+
+def _own_text(sets, name):
+    """The paper's own set: words as 1 where they occur, of the New York Times their counts."""
+    if name == "20newsgroups":
+        return newsgroups_words(sets)
+    paths = sets.files(name)
+    if name == "rcv1":
+        X, y = data.load_rcv1(paths[1:], paths[0]).single(GENERAL)
+    elif name.startswith("amazon"):
+        found = data.load_terms(dict(zip(_sources.PRODUCTS, paths, strict=False)))
+        X, y = found.X, found.labels
+    else:
+        found = data.load_terms(paths[0])
+        X, y = found.X, found.labels
+    if not name.startswith("nyt"):
+        X.data[:] = 1.0
+    return X, y

@@ -173,7 +173,12 @@ def files(experiment, sets):
     if experiment.name not in TAKES:
         return tuple(experiment.files)
     names = chosen(TAKES[experiment.name], sets)
-    return tuple(dict.fromkeys(name for key in names for name in SOURCES[key].files))
+    return files_of(*names)
+
+
+def files_of(*names):
+    """The files of these sets."""
+    return tuple(dict.fromkeys(file for name in names for file in SOURCES[name].files))
 
 
 def called(experiment, sets):

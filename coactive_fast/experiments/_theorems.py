@@ -123,8 +123,8 @@ def table(name, title, cases, note=""):
         for t in powers(case.rounds):
             at = int(np.searchsorted(case.rounds, t))
             regret, bound = case.regret[:, at], case.bound[:, at].mean()
-            rows.append([case.label, int(t), regret.mean(), error(regret), regret.max(), bound,
-                         regret.mean() / bound])
+            rows.append([case.label, int(t), regret.mean(), _judge.standard_error(regret),
+                         regret.max(), bound, regret.mean() / bound])
     return Table(name, title, ["setting", "rounds", "mean regret", "standard error", "largest",
                                "bound", "mean / bound"], rows, note)
 
@@ -133,10 +133,6 @@ def powers(rounds):
     """Those of ten from 100 on, and the last."""
     tens = 10 ** np.arange(2, int(np.log10(rounds[-1])) + 1)
     return np.unique(np.r_[tens[np.isin(tens, rounds)], rounds[-1]])
-
-
-def error(values):
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
 
 
 # --- what is found ------------------------------------------------------------------------------

@@ -7,21 +7,74 @@ parameters tuned on 80 and 20 % of the rows learned from. Without real vowels: s
 digits.
 """
 
+import functools
+
 import numpy as np
 
-from . import _judge, _labelled, _vowels
-from ._confidit import ALGORITHMS, THE_FIVE, learner, wrong
-from ._plan import Curve, Experiment, Finding, Outcome, Plot, Task
+from coactive_fast import data
+
+from . import _judge, _sources
+from ._confidit import ALGORITHMS, THE_FIVE, corpus, learner, wrong
+from ._plan import Curve, Experiment, Finding, Outcome, Plot, repeated
+
+STAND_IN = "vowel"
+PLM = {  # accuracy of the Probabilistic Linear Machine (Lin, Bilmes, Crammer 2009), by the paper
+    "v4.w1": 90.0, "v4.w7": 91.6, "v8.w1": 67.2, "v8.w7": 68.4,
+}
+SIZES = (1000, 2000, 5000, 20_000, 50_000, 300_000)  # frames of the panels; the last: all
+TEST = 300  # frames of the stand-in that are kept for testing
 
 
-def accuracy(sets, algorithm, rows, order, seed, panel=_vowels.STAND_IN):
+def panels(sets):
+    """The names of the panels that a run has."""
+    return [*filter(sets.has, PLM), STAND_IN]
+
+
+def called(sets, panel):
+    return sets.called("vowels", "digits") if panel == STAND_IN else f"Vocal Joystick {panel}"
+
+
+def sizes(panel, setting):
+    """How many frames are learned from."""
+    return list(setting["sizes"] if panel == STAND_IN else SIZES)
+
+
+@functools.lru_cache(maxsize=1)
+def frames(sets, panel):
+    """``(X, y, classes, test)``: the last `test` rows are the paper's test set, 0: there is none.
+
+    Standardised by the frames to learn from, with a constant.
+    """
+    if panel == STAND_IN:
+        return *corpus(sets, STAND_IN, None), 0
+    train, test = map(data.load_table, sets.files(panel))
+    if train.classes is None or train.classes != test.classes or train.X.shape[1:] != \
+            test.X.shape[1:]:
+        raise ValueError(f"the tables of {panel} must have the same columns, the last of which "
+                         "names the vowel, and the same vowels")
+    scaling = data.standardize(train.X)
+    X = np.concatenate([scaling.transform(train.X), scaling.transform(test.X)])
+    X = np.column_stack([X, np.ones(len(X))])
+    return X, np.concatenate([train.y, test.y]), len(train.classes), len(test.y)
+
+
+def drawn(sets, panel, rows, seed):
+    """So many rows to learn from, in random order, and those to test on: places."""
+    _, y, _, test = frames(sets, panel)
+    at = np.random.default_rng(seed).permutation(len(y) - test)
+    if test:
+        return at[:rows], np.arange(len(y) - test, len(y))
+    return at[TEST:TEST + rows], at[:TEST]
+
+
+def accuracy(sets, algorithm, rows, run, seed, panel=STAND_IN):
     """Of one order: test accuracy after one pass over so many rows, with the tuned parameter."""
-    X, y, classes, _ = _vowels.frames(sets, panel)
-    inside, out = _vowels.drawn(sets, panel, rows, [seed, order])
+    X, y, classes, _ = frames(sets, panel)
+    inside, out = drawn(sets, panel, rows, [seed, run])
     cut = int(0.8 * len(inside))
 
     def tested(value, train, test):
-        one = learner(algorithm, value, classes, [seed, order, 1])
+        one = learner(algorithm, value, classes, [seed, run, 1])
         one.run(X[train], y[train])
         return wrong(one, X[test], y[test])
 
@@ -32,8 +85,8 @@ def accuracy(sets, algorithm, rows, order, seed, panel=_vowels.STAND_IN):
 
 def play(setting):
     outcome = Outcome()
-    for panel in _vowels.panels(setting.sets):
-        part = yield from one_panel(setting, panel, _vowels.sizes(panel, setting))
+    for panel in panels(setting.sets):
+        part = yield from one_panel(setting, panel, sizes(panel, setting))
         outcome.plots += part.plots
         outcome.findings += part.findings
     return outcome
@@ -41,16 +94,16 @@ def play(setting):
 
 def one_panel(setting, panel, sizes):
     orders = setting["orders"]
-    found = yield [Task(accuracy, {"algorithm": a, "rows": n, "order": o, "seed": setting.seed,
-                                   "panel": panel})
-                   for a in ALGORITHMS for n in sizes for o in range(orders)]
-    values = np.reshape([float(f["accuracy"]) for f in found],
+    found = yield from repeated(
+        accuracy, [{"algorithm": a, "rows": n} for a in ALGORITHMS for n in sizes], orders,
+        seed=setting.seed, panel=panel)
+    values = np.reshape([[float(one["accuracy"]) for one in runs] for runs in found],
                         (len(ALGORITHMS), len(sizes), orders))
     curves = [Curve.of_runs(a, sizes, runs.T)
               for a, runs in zip(ALGORITHMS, values, strict=True)]
-    what = _vowels.called(setting.sets, panel)
-    levels = {"PLM, by the paper": _vowels.PLM[panel]} if panel in _vowels.PLM else {}
-    name = "accuracy" if panel == _vowels.STAND_IN else f"accuracy-{panel}"
+    what = called(setting.sets, panel)
+    levels = {"PLM, by the paper": PLM[panel]} if panel in PLM else {}
+    name = "accuracy" if panel == STAND_IN else f"accuracy-{panel}"
     return Outcome(plots=[Plot(name, f"{what[0].upper()}{what[1:]}, one pass", "rows",
                                "test accuracy, %", curves, levels=levels, story=True)],
                    findings=list(findings(dict(zip(ALGORITHMS, values, strict=True)),
@@ -90,6 +143,6 @@ def findings(values, where, plot="accuracy"):
 
 EXPERIMENTS = [Experiment(
     "confidit-vowel", "Vowels by the number of frames", "confidit", "figure 8",
-    "Deterding vowels", play, files=_labelled.VOWEL, bundled="digits (scikit-learn)",
+    "Deterding vowels", play, files=_sources.files_of("vowel"), bundled="digits (scikit-learn)",
     quick={"sizes": [50, 200, 600], "orders": 16},
     full={"sizes": [25, 50, 100, 200, 400, 690], "orders": 20}, cost=(1, 1))]

@@ -3,27 +3,154 @@
 A first stage chooses what the paper chose by hand, from a grid, by the worst of the measure at the
 end of runs of their own (large steps are fine on the average and now and then lost for good); the
 step sizes of ONSEG's rivals are chosen in the same way, beside the printed ones.
+
+Rows are scaled so that none is longer than 1, labels of regressions to -1 ... 1. Then ``|x.z| <=
+R`` in the ball of radius R, and F, G and the exp-concavity follow from the formulas of the losses.
+Each problem goes by the name of its real data; without a folder scikit-learn's diabetes and breast
+cancer stand for two of them, generated rows for the others.
 """
 
+import functools
 import time
 import warnings
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import coactive_fast as cf
+from coactive_fast import data, kernels
 
-from . import _convex_sets, _judge
-from ._plan import (
-    Curve,
-    Experiment,
-    Finding,
-    Outcome,
-    Plot,
-    Table,
-    Task,
-    file_name,
-    rounds_to_show,
-)
+from . import _judge
+from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task, file_name, rounds_to_show
+from ._sources import files_of
+
+RADIUS = {"regression": 4.0, "classification": 16.0}
+OWN = {"cpusmall": "kin", "a1a": "cancer"}  # the paper's, by what stands in
+BUNDLED = {"abalone": "diabetes", "a1a": "breast cancer"}
+SHARES = ("nyse-o", "djia", "msci", "sse180", "tse")
+DRAWN = 94  # shares of the SSE 180, by chance: the paper's trials draw anew each
+TWO_CLASSES = ("ionosphere", "a1a", "cancer")
+STAND_INS = {"abalone": (400, 8), "cpusmall": (400, 12), "ionosphere": (351, 33), "a1a": (400, 60),
+             "nyse-o": (300, 36), "djia": (101, 30), "msci": (208, 24)}
+
+
+class Problem(NamedTuple):
+    kind: str  # regression, classification, portfolio
+    Z: np.ndarray
+    y: np.ndarray | None
+    scaling: dict  # of "Z" and "y", data.Scaling
+    feasible: Any
+    F: float  # bound on the absolute losses
+    G: float  # on the gradients' length
+    concavity: float  # exp-concavity of the losses on the set; 0: they are linear
+    levels: dict  # values to compare with, by name
+
+    @property
+    def d(self):
+        return self.Z.shape[1]
+
+    def losses(self, order):
+        """The losses with their rows in that order, the scaling in their record."""
+        Z, z, y = self.Z[order], self.scaling.get("Z"), self.scaling.get("y")
+        if self.kind == "portfolio":
+            return cf.losses.PortfolioReturn(Z, Z_scaling=z)
+        if self.kind == "classification":
+            return cf.losses.Logistic(Z, self.y[order], Z_scaling=z)
+        return cf.losses.Squared(Z, self.y[order], Z_scaling=z, y_scaling=y)
+
+
+@functools.lru_cache(maxsize=8)
+def problem_of(sets, name, rows):
+    """By the name of its data; `rows`: only so many, None: all."""
+    if name in SHARES:
+        return _portfolio(_relatives(sets, name)[:rows])
+    X, y = _table(sets, name)
+    if rows is not None and rows < len(X):
+        some = np.sort(np.random.default_rng(0).permutation(len(X))[:rows])
+        X, y = X[some], y[some]
+    lowest = 0.0 if np.isin(X, (0.0, 1.0)).all() else -1.0  # of features, before the length
+    kind = _classification if name in TWO_CLASSES else _regression
+    return kind(X, y, lowest)
+
+
+def at_hand(sets, names):
+    """The names of the problems, those that stand in replaced by the paper's own in the folder;
+    portfolios of the folder beside them."""
+    names = [own if sets.has(own := OWN.get(name, name)) else name for name in names]
+    more = [name for name in ("sse180", "tse") if "djia" in names and sets.has(name)]
+    return [*more, *names]
+
+
+def _table(sets, name):
+    if sets.real and name == "kin":
+        return data.load_table(*sets.files(name))[:2]
+    if sets.real and name == "cancer":
+        return data.load_breast_cancer(*sets.files(name))
+    if sets.real:
+        X, y = data.load_svmlight(*sets.files(name))
+        return (X.toarray() if hasattr(X, "toarray") else X), y
+    if sets.bundled and name in BUNDLED:
+        return _bundled(BUNDLED[name])
+    (n, d), rng = STAND_INS[name], np.random.default_rng(len(name))
+    X = rng.uniform(0.0, 1.0, (n, d)) if name != "a1a" else (rng.random((n, d)) < 0.12) * 1.0
+    truth = (X - X.mean(0)) @ rng.standard_normal(d) + 0.3 * rng.standard_normal(n)
+    return X, np.where(truth >= 0.0, 1.0, -1.0) if name in ("ionosphere", "a1a") else truth
+
+
+def _bundled(name):
+    from sklearn import datasets
+
+    if name == "diabetes":
+        return datasets.load_diabetes(return_X_y=True)
+    X, benign = datasets.load_breast_cancer(return_X_y=True)
+    return X, np.where(benign, 1.0, -1.0)
+
+
+def _relatives(sets, name):
+    if name == "sse180":
+        found = data.load_prices(*sets.files(name), prices=True).relatives
+        some = np.random.default_rng(0).permutation(found.shape[1])[:DRAWN]
+        return np.ascontiguousarray(found[:, np.sort(some)])
+    if sets.real:
+        return data.load_prices(*sets.files(name)).relatives
+    (n, d), rng = STAND_INS[name], np.random.default_rng(len(name))
+    return np.exp(0.02 * rng.standard_normal((n, 1)) + 0.03 * rng.standard_normal((n, d))
+                  + rng.normal(0.002, 0.001, d))
+
+
+def _short_rows(X, lowest):
+    """The scaling of each column to an interval from `lowest` to 1 times what makes the longest
+    row 1 long."""
+    longest = np.linalg.norm(data.minmax(X, lower=lowest).transform(X), axis=1).max()
+    return data.minmax(X, lower=lowest / longest, upper=1.0 / longest)
+
+
+def _regression(X, y, lowest):
+    R = RADIUS["regression"]
+    scaling = {"Z": _short_rows(X, lowest), "y": data.minmax(y, lower=-1.0)}
+    Z, labels = scaling["Z"].transform(X), scaling["y"].transform(y)
+    A = Z.T @ Z + 1e-9 * np.eye(Z.shape[1])
+    best, _ = kernels.project_ball(np.linalg.solve(A, Z.T @ labels), np.linalg.inv(A), R)
+    worst = R + 1.0  # of |x.z - y|
+    return Problem("regression", X, y, scaling, cf.Ball(R), worst**2 / 2.0, worst, worst**-2,
+                   {"the best point of the ball": float(np.mean((Z @ best - labels) ** 2) / 2.0)})
+
+
+def _classification(X, y, lowest):
+    R = RADIUS["classification"]
+    return Problem("classification", X, y, {"Z": _short_rows(X, lowest)}, cf.Ball(R),
+                   float(np.log1p(np.exp(R))), 1.0, float(np.exp(-R)),
+                   {"always the larger class": float(min(np.mean(y > 0), np.mean(y < 0)))})
+
+
+def _portfolio(relatives):
+    rates = data.Scaling(np.ones(relatives.shape[1]), np.ones(relatives.shape[1]), "rates")
+    Z = rates.transform(relatives)
+    return Problem("portfolio", relatives, None, {"Z": rates}, cf.Simplex(),
+                   float(np.abs(Z).max()), float(np.linalg.norm(Z, axis=1).max()), 0.0,
+                   {"equal shares": 100.0 * float(Z.mean()),
+                    "the best share": 100.0 * float(Z.mean(0).max())})
+
 
 PASSES = 150
 YEAR = 52  # weeks before which a mean return says nothing and would fill the plot
@@ -62,7 +189,7 @@ def build(kind, problem, rounds, by_hand, seed):
 
 def play_one(sets, name, kind, by_hand, rows, seed, trial):
     """One run: the measures at the rounds that are shown, and the constants in use."""
-    problem = _convex_sets.problem(sets, name, rows)
+    problem = problem_of(sets, name, rows)
     n = len(problem.Z)
     rounds, order = PASSES * n, np.arange(n)
     if problem.kind != "portfolio":  # weeks stay in their order
@@ -98,7 +225,7 @@ def figure(names):
     """The play of one figure over these data."""
     def play(setting):
         outcome = Outcome()
-        for name in _convex_sets.at_hand(setting.sets, names):
+        for name in at_hand(setting.sets, names):
             yield from one_set(setting, name, outcome)
         return outcome
     return play
@@ -106,8 +233,8 @@ def figure(names):
 
 def one_set(setting, name, outcome):
     rows = setting["rows"]
-    problem = _convex_sets.problem(setting.sets, name, rows)
-    called = _convex_sets.called(setting.sets, name)
+    problem = problem_of(setting.sets, name, rows)
+    title = setting.sets.called(name, BUNDLED.get(name))
     measure, words = MEASURES[problem.kind]
     kinds = variants(problem)
 
@@ -131,21 +258,21 @@ def one_set(setting, name, outcome):
         axis = "mean logistic loss" if what == "loss" and what != measure else words
         curves = [Curve.of_runs(label, x[late], [found[what][late] for found in runs])
                   for label, runs in parts.items()]
-        outcome.plots.append(Plot(file_name(called, what), f"{called}, {PASSES} passes", "round",
+        outcome.plots.append(Plot(file_name(title, what), f"{title}, {PASSES} passes", "round",
                                   axis, curves, log="x", story=what == measure,
                                   levels=problem.levels if what == measure else {}))
     ends = {label: np.array([found[measure][-1] for found in runs])
             for label, runs in parts.items()}
-    outcome.tables.append(parameters(called, problem, kinds, parts, ends, words))
-    outcome.parameters[called] = {
+    outcome.tables.append(parameters(title, problem, kinds, parts, ends, words))
+    outcome.parameters[title] = {
         "rows": len(problem.Z), "dimension": problem.d, "rounds": PASSES * len(problem.Z),
         "feasible": repr(problem.feasible), "loss bound F": problem.F,
         "gradient bound G": problem.G, "exp-concavity": problem.concavity,
         "by hand": {**hand, "grids": {k: list(GRIDS[k]) for k in hand}},
         "scaling": {k: s.to_dict() for k, s in problem.scaling.items()}}
-    outcome.findings += judge(called, problem, ends, BETTER[measure], file_name(called, measure))
+    outcome.findings += judge(title, problem, ends, BETTER[measure], file_name(title, measure))
     if problem.kind == "regression":
-        outcome.findings.append(faster(called, parts))
+        outcome.findings.append(faster(title, parts))
 
 
 def chosen(grids, measure, tasks):
@@ -165,16 +292,12 @@ def parameters(name, problem, kinds, parts, ends, words):
     """Every constant of every learner, and where it ended."""
     rows = []
     for label, _, _ in kinds:
-        first = parts[label][0]
-        constants = [float(first[constant]) for constant in CONSTANTS]
-        rows.append([label, float(ends[label].mean()), error(ends[label]), *constants])
+        first, last = parts[label][0], ends[label]
+        rows.append([label, float(last.mean()), _judge.standard_error(last),
+                     *(float(first[constant]) for constant in CONSTANTS)])
     n, d = problem.Z.shape
     return Table(file_name(name, "parameters"), f"{name}: {n} rows, d = {d}, {PASSES * n} rounds, "
                  f"{problem.feasible!r}", ["learner", words, "standard error", *CONSTANTS], rows)
-
-
-def error(values):
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
 
 
 # --- findings -----------------------------------------------------------------------------------
@@ -251,25 +374,21 @@ SCALES = {"quick": {"rows": 500, "trials": 12, "tuning": 4},
           "full": {"rows": None, "trials": 10, "tuning": 8}}
 
 
-def files(folder, ending, names):
-    return tuple(f"{folder}/{name}{ending}" for name in names)
-
-
 REGRESSION, CLASSES, STOCKS = ("abalone", "cpusmall"), ("ionosphere", "a1a"), (
     "nyse-o", "djia", "msci")
 EXPERIMENTS = [
     Experiment("onseg-regression", "Regression from loss values", "onseg", "figure 1",
                "abalone; cpusmall (for kin)", figure(REGRESSION),
-               files("tabular", ".svm", REGRESSION), cost=(4, 60), **SCALES,
+               files_of(*REGRESSION), cost=(4, 60), **SCALES,
                bundled="diabetes (scikit-learn); generated"),
     Experiment("onseg-classification", "Classification from loss values", "onseg", "figure 2",
                "ionosphere; a1a (for cancer)", figure(CLASSES),
-               files("tabular", ".svm", CLASSES), cost=(10, 70),
+               files_of(*CLASSES), cost=(10, 70),
                quick={"rows": 300, "trials": 8, "tuning": 3}, full=SCALES["full"],
                bundled="generated; breast cancer (scikit-learn)"),
     Experiment("onseg-portfolios", "Portfolios from returns", "onseg", "figure 3",
                "NYSE (O), Dow Jones and MSCI by weeks (for SSE 180)", figure(STOCKS),
-               files("stocks", "_weekly.csv", STOCKS), cost=(4, 40),
+               files_of(*STOCKS), cost=(4, 40),
                quick={"rows": 100, "trials": 6, "tuning": 3},
                full={**SCALES["full"], "trials": 20}),
 ]

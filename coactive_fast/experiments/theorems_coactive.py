@@ -12,7 +12,7 @@ import coactive_fast as cf
 from coactive_fast.data import RankingData
 
 from . import _judge, _theorems
-from ._plan import Curve, Experiment, Finding, Outcome, Plot, Task
+from ._plan import Curve, Experiment, Finding, Outcome, Plot, Task, repeated
 from ._theorems import Case
 
 RADIUS = 1.0  # of the ball that w stays in, and the length of w*
@@ -169,13 +169,12 @@ def exponentiated_run(sets, rounds, n_features, alpha, seed, run):
 def exponentiated(setting):
     lengths, runs = setting["lengths"], setting["runs"]
     models = [(n, alpha) for n in setting["features"] for alpha in (1.0, 0.5)]
-    found = iter((yield [
-        Task(exponentiated_run, {"rounds": length, "n_features": n, "alpha": alpha,
-                                 "seed": setting.seed, "run": run})
-        for n, alpha in models for length in lengths for run in range(runs)]))
+    found = iter((yield from repeated(
+        exponentiated_run, [{"rounds": length, "n_features": n, "alpha": alpha}
+                            for n, alpha in models for length in lengths],
+        runs, seed=setting.seed)))
     cases = [Case.of_lengths(f"{n} features, α = {alpha:g}", lengths,
-                             [[next(found) for _ in range(runs)] for _ in lengths])
-             for n, alpha in models]
+                             [next(found) for _ in lengths]) for n, alpha in models]
     return Outcome(
         plots=[_theorems.plot("exponentiated", "Exponentiated weights and Theorem 5", cases)],
         tables=[_theorems.table("bounds", f"{runs} runs a length, each with its own rate", cases)],

@@ -10,7 +10,7 @@ import coactive_fast as cf
 from coactive_fast import data
 
 from . import _theorems
-from ._plan import Experiment, Outcome, Task
+from ._plan import Experiment, Outcome, repeated
 from ._theorems import Case
 
 C = 4.0  # of eta_t; the paper has (1 + alpha)^2, which is the same where alpha = 1
@@ -63,14 +63,12 @@ def play(setting):
     rounds, runs = setting["rounds"], setting["runs"]
     settings = [(model, alpha, scale) for scale in (0.0, setting["error"])
                 for *model, alpha in setting["models"]]
-    found = iter((yield [
-        Task(one_run, {"model": model, "alpha": alpha, "scale": scale, "rounds": rounds,
-                       "seed": setting.seed, "run": run})
-        for model, alpha, scale in settings for run in range(runs)]))
+    found = yield from repeated(
+        one_run, [dict(zip(("model", "alpha", "scale"), one, strict=True)) for one in settings],
+        runs, rounds=rounds, seed=setting.seed)
     cases, grown = [], {}
-    for (k, d, _), alpha, scale in settings:
+    for ((k, d, _), alpha, scale), mine in zip(settings, found, strict=True):
         label = f"K = {k}, α = {alpha:g}" + (", Q" if scale else "")
-        mine = [next(found) for _ in range(runs)]
         cases.append(Case.of(label, _theorems.shown(rounds), mine))
         grown[label] = (f"{np.mean([one['grown'] for one in mine]):.4g} of at most "
                         f"{determinants(rounds, d, k, alpha):.4g}")

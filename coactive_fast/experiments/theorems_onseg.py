@@ -12,7 +12,7 @@ import numpy as np
 import coactive_fast as cf
 
 from . import _judge, _theorems
-from ._plan import Experiment, Finding, Outcome, Table, Task
+from ._plan import Experiment, Finding, Outcome, Table, repeated
 from ._theorems import Case
 
 RADIUS = 1.0  # of the ball to choose from: r = 1, D = 2
@@ -63,14 +63,12 @@ def one_run(sets, theorem, d, rounds, seed, run):
 
 def play(setting):
     lengths, runs, dimensions = setting["lengths"], setting["runs"], setting["dimensions"]
-    settings = [(theorem, d) for theorem in (1, 2) for d in dimensions]
-    found = iter((yield [
-        Task(one_run, {"theorem": theorem, "d": d, "rounds": T, "seed": setting.seed, "run": run})
-        for theorem, d in settings for T in lengths for run in range(runs)]))
-    cases = {1: [], 2: []}
-    for theorem, d in settings:
-        cases[theorem].append(Case.of_lengths(
-            f"d = {d}", lengths, [[next(found) for _ in range(runs)] for _ in lengths]))
+    found = iter((yield from repeated(
+        one_run, [{"theorem": theorem, "d": d, "rounds": T}
+                  for theorem in (1, 2) for d in dimensions for T in lengths],
+        runs, seed=setting.seed)))
+    cases = {theorem: [Case.of_lengths(f"d = {d}", lengths, [next(found) for _ in lengths])
+                       for d in dimensions] for theorem in (1, 2)}
     return Outcome(
         plots=[_theorems.plot(f"theorem-{n}", f"ONSEG and Theorem {n}", cases[n], story=n == 1)
                for n in (1, 2)],

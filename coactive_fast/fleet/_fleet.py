@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, SupportsIndex, TypeAlia
 from numpy.typing import ArrayLike
 
 from .._initialized import Initialized
-from .._typing import Real, RowsLike
+from .._typing import Real, RowsLike, Self
 from ..learner import _file, _store
 from ..learner._base import Learner
 from ..learner._check import choice, count, number, switch
@@ -21,7 +21,7 @@ from ._kinds import kind_of, refuse_other
 from ._records import Records
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, TypeVar
+    from typing_extensions import TypeVar
 
     Model = TypeVar("Model", bound=Learner, default=Any)  # any, where the file says which
 else:

@@ -2,11 +2,12 @@
 
 import math
 import operator
+import os
 
 import numpy as np
 
 
-def number(name, value, *, above=None, least=None, most=None):
+def number(name, value, *, above=None, least=None, most=None, below=None):
     """A finite float within the bounds."""
     if isinstance(value, (str, bytes, bool, complex)) or (
             isinstance(value, (np.generic, np.ndarray)) and not _is_one_number(value)):
@@ -23,7 +24,17 @@ def number(name, value, *, above=None, least=None, most=None):
         raise ValueError(f"{name} must be >= {least:g}, got {given}")
     if most is not None and not given <= most:
         raise ValueError(f"{name} must be <= {most:g}, got {given}")
+    if below is not None and not given < below:
+        raise ValueError(f"{name} must be < {below:g}, got {given}")
     return given
+
+
+def invertible(name, value):
+    """A number > 0 whose inverse is one too."""
+    value = number(name, value, above=0.0)
+    if math.isinf(1.0 / value):
+        raise ValueError(f"{name} must have a finite inverse, got {value}")
+    return value
 
 
 def _is_one_number(value):
@@ -53,6 +64,11 @@ def count(name, value, *, least=0, most=None):
     return given
 
 
+def threads(n_jobs):
+    """How many threads: -1 stands for as many as there are processors."""
+    return os.cpu_count() or 1 if n_jobs == -1 else count("n_jobs", n_jobs, least=1)
+
+
 def switch(name, value):
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
@@ -65,6 +81,22 @@ def choice(name, value, allowed):
     if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
     return value
+
+
+def same_length(name, got, expected, other):
+    """An error that tells both numbers unless they agree."""
+    if got != expected:
+        raise ValueError(f"{name} must have length {expected} to go with {other}, got {got}")
+
+
+def answering(name, thing, methods):
+    """The thing itself, or a `TypeError` that names the first method it lacks."""
+    if isinstance(thing, type):
+        raise TypeError(f"{name} must be an object, got the class {thing.__name__} itself")
+    for method in methods:
+        if not callable(getattr(thing, method, None)):
+            raise TypeError(f"{name} must have the method {method}: {type(thing).__name__} has not")
+    return thing
 
 
 def precision_of(value, covariance):

@@ -1,9 +1,10 @@
-"""How far a long run is: what `progress=` may be."""
+"""How far a long run is: what `progress=` may be; runs of many parts in threads."""
 
 import contextlib
 import math
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 PAUSE = 0.1  # seconds between two drawings of the plain bar
 WIDTH = 30
@@ -27,51 +28,59 @@ def reporter(progress):
                     f"{type(progress).__name__}")
 
 
+def in_threads(work, n, jobs, stop, report):
+    """``[work(0), ..., work(n - 1)]``, and reports how many are done.
+
+    The first error, or Ctrl-C, ends it: ``stop()`` is to end the parts that are under way.
+    """
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            futures = [pool.submit(work, i) for i in range(n)]
+            for done, future in enumerate(as_completed(futures), 1):
+                future.result()
+                if report is not None:
+                    report(done, n)
+        except BaseException:
+            stop()
+            pool.shutdown(cancel_futures=True)
+            raise
+    return [future.result() for future in futures]
+
+
 def _bar():
-    for bar in (_Tqdm, _Rich):
-        with contextlib.suppress(ImportError):
-            return bar()
+    with contextlib.suppress(ImportError):
+        from tqdm.auto import tqdm
+
+        return _tqdm(tqdm)
+    with contextlib.suppress(ImportError):
+        from rich.console import Console
+        from rich.progress import Progress
+
+        return _rich(Progress(console=Console(stderr=True)))
     terminal = sys.stderr is not None and sys.stderr.isatty()
     return _Plain() if terminal else contextlib.nullcontext()
 
 
-class _Tqdm:
-    def __init__(self):
-        from tqdm.auto import tqdm
+@contextlib.contextmanager
+def _tqdm(make):
+    with contextlib.ExitStack() as stack:
+        bar = None  # made at the first report, which tells the total
 
-        self.make = tqdm
-        self.bar = None  # made at the first report, which tells the total
+        def report(done, total):
+            nonlocal bar
+            if bar is None:
+                bar = make(total=total)
+                stack.callback(bar.close)
+            bar.update(done - bar.n)
 
-    def __enter__(self):
-        return self.report
-
-    def __exit__(self, *error):
-        if self.bar is not None:
-            self.bar.close()
-
-    def report(self, done, total):
-        if self.bar is None:
-            self.bar = self.make(total=total)
-        self.bar.update(done - self.bar.n)
+        yield report
 
 
-class _Rich:
-    def __init__(self):
-        from rich.console import Console
-        from rich.progress import Progress
-
-        self.bar = Progress(console=Console(stderr=True))
-
-    def __enter__(self):
-        self.bar.start()
-        self.task = self.bar.add_task("", total=None)
-        return self.report
-
-    def __exit__(self, *error):
-        self.bar.stop()
-
-    def report(self, done, total):
-        self.bar.update(self.task, completed=done, total=total)
+@contextlib.contextmanager
+def _rich(bar):
+    with bar:  # starts it, and stops it
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 class _Plain:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias
@@ -9,19 +10,167 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._arrays import finite_vector
 from .._memory import refuse_beyond_limit
 from .._typing import Progress, Real
+from ..learner._base import Learner
 from ..learner._check import choice, count, number, switch
 from ..learner._history import History, column, record
 from ..learner._progress import reporter
 from ..rewards import ArmBandit, LinearBandit
-from ._folds import folds_of
 from ._log import BanditLog
-from ._policies import law_of
+from ._runs import LawRun
 from ._values import Expected, Sequence, effective_size, error_of_mean, take_law, total
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+MOST = 2**40  # of samples
+
+
+def law_of(policy, log, samples):
+    """What answers ``fill(first, last, report)``: one probability a row of these rounds; it may
+    say on the way how far it is, ``report(done)``."""
+    samples = None if samples is None else count("samples", samples, least=1, most=MOST)
+    if isinstance(policy, (LinearBandit, ArmBandit)):
+        refuse_misfit(policy, log)
+        if policy.explore == "thompson" and samples is None:
+            raise ValueError("samples must be given: the law of thompson has no closed form")
+        return _Learned(policy, log, samples or 0)
+    if isinstance(policy, Learner):
+        raise TypeError(f"policy must be a bandit, an array or a function, and a "
+                        f"{type(policy).__name__} has no probabilities: give those of its choices")
+    if callable(getattr(policy, "probabilities", None)):
+        return _Asked(_by_name(policy.probabilities, log), log)
+    if callable(policy):
+        return _Asked(policy, log)
+    return _Given(policy, log)
+
+
+def refuse_misfit(bandit, log):
+    """A bandit whose rows are not those of the log, before anything is asked of it."""
+    if isinstance(bandit, LinearBandit):
+        bandit._engine.fits(log.n_features, "features of log")
+        if bandit.context_features and bandit.context_features != log.n_context:
+            raise ValueError(f"context of log must have {bandit.context_features} features, those "
+                             f"of this bandit, got {log.n_context}")
+        return
+    refuse_no_context(bandit, log)
+    longest = int(np.diff(log.offsets).max())
+    if longest > bandit.n_arms:
+        raise ValueError(f"log must have at most {bandit.n_arms} actions a round, one an arm, got "
+                         f"{longest}")
+
+
+def refuse_no_context(learner, log):
+    """A log without the rows by which learners of arms and labels go."""
+    if log.context is None:
+        raise ValueError(f"context of log must be given: a {type(learner).__name__} goes by it")
+    learner._engine.fits(log.n_context, "context of log")
+
+
+def _by_name(probabilities, log):
+    """A method as a function of the actions and the context."""
+    if log.context is None:
+        return lambda X, context: probabilities(X)
+    return lambda X, context: probabilities(X, context=context)
+
+
+class _Given:
+    """An array."""
+
+    def __init__(self, policy, log):
+        self.law = finite_vector(policy, "policy", log.n_actions, "the rows of features")
+        self.offsets = log.offsets
+
+    def fill(self, first, last, report):
+        return self.law[self.offsets[first]:self.offsets[last]]
+
+
+class _Asked:
+    """A function, called once a round."""
+
+    def __init__(self, call, log):
+        self.call, self.log = call, log
+
+    def fill(self, first, last, report):
+        log, offsets = self.log, self.log.offsets
+        law = np.empty(offsets[last] - offsets[first])
+        for t in range(first, last):
+            begin, end = offsets[t], offsets[t + 1]
+            found = self.call(log.features[begin:end], _context(log, t))
+            law[begin - offsets[first]:end - offsets[first]] = finite_vector(
+                found, f"policy in round {t}", end - begin, "its actions")
+            if t % 256 == 0:
+                report(t)
+        return law
+
+
+def _context(log, t):
+    """That of a round: a vector, a sparse row, or None."""
+    if log.context is None or isinstance(log.context, np.ndarray):
+        return None if log.context is None else log.context[t]
+    return log.context[t:t + 1]
+
+
+class _Learned:
+    """A bandit as it is now: a copy, which others do not teach meanwhile."""
+
+    def __init__(self, policy, log, samples):
+        self.engine = copy.copy(policy)._engine
+        self.run, self.offsets = LawRun(self.engine, log, samples), log.offsets
+
+    def fill(self, first, last, report):
+        law = np.empty(self.offsets[last] - self.offsets[first])
+        self.run.fill(self.engine, last, law, lambda done, total: report(done))
+        return law
+
+
+# --- folds: by a hash of the group, the same on every machine, in every run, for every other log --
+
+
+FNV_BASIS, FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX = ((30, np.uint64(0xBF58476D1CE4E5B9)), (27, np.uint64(0x94D049BB133111EB)))
+
+
+def folds_of(log, folds):
+    """The fold of every round, intp: SplitMix64 of its group modulo the number of folds.
+
+    An integer goes in modulo 2^64, a string by the FNV-1a hash of its UTF-8 bytes; without groups
+    a round goes by its number. O(n) and, for strings, their length.
+    """
+    if log.groups is None:
+        numbers = np.arange(len(log), dtype=np.uint64)
+    elif log.groups.dtype.kind == "U":
+        numbers = _fnv(np.char.encode(log.groups, "utf-8"))
+    else:
+        numbers = log.groups.astype(np.uint64)  # of negative ones modulo 2^64
+    return (_splitmix(numbers) % np.uint64(folds)).astype(np.intp)
+
+
+def _splitmix(numbers):
+    numbers = numbers + GOLDEN
+    for shift, factor in MIX:
+        numbers = (numbers ^ numbers >> np.uint64(shift)) * factor
+    return numbers ^ numbers >> np.uint64(31)
+
+
+def _fnv(strings):
+    """Of byte strings, column after column of their bytes."""
+    found = np.full(strings.shape, FNV_BASIS)
+    lengths = np.char.str_len(strings)
+    if strings.dtype.itemsize:
+        table = np.ascontiguousarray(strings).view(np.uint8).reshape(strings.size, -1)
+        for place in range(table.shape[1]):
+            there = lengths > place
+            found[there] = (found[there] ^ table[there, place]) * FNV_PRIME
+    return found
+
+
+# --- the estimate ---------------------------------------------------------------------------------
+
 
 Estimator: TypeAlias = Literal["ips", "snips", "dr"]
 Policy: TypeAlias = LinearBandit | ArmBandit | ArrayLike | Callable[[Any, Any], ArrayLike]
@@ -222,23 +371,23 @@ def estimate(law, log, fold, estimator, most, ends, force, report=None):
     if direct:
         fold = np.unique(fold, return_inverse=True)[1]  # what is empty takes no part
 
-    def tell(done):
+    def reached(done):
         if report is not None:
             report(done, ahead + n)
 
-    expected = Expected(log, fold, _fitted(log, fold, tell)) if direct else None
+    expected = Expected(log, fold, _fitted(log, fold, reached)) if direct else None
     w, sequence = np.empty(n), Sequence(n, *ends)
     mean, near = (np.empty(n), np.empty(n)) if direct else (None, None)
     for first, last in _blocks(log.offsets):
         part = slice(first, last)
-        p = law.fill(first, last, lambda done: tell(ahead + done))
+        p = law.fill(first, last, lambda done: reached(ahead + done))
         take_law(p, log.offsets[first:last + 1], first, log.chosen[part], w[part])
         with np.errstate(over="ignore"):
             np.minimum(np.divide(w[part], log.probability[part], out=w[part]), most, out=w[part])
         sequence.advance(w[part], reward[part])
         if direct:
             expected.fill(first, p, mean[part], near[part])
-        tell(ahead + last)
+        reached(ahead + last)
     size = _trusted(w, force)
     if estimator == "snips":
         value, z = _normalized(w, reward, n)
@@ -309,7 +458,7 @@ def _groups(log):
 # --- the regression of "dr" -------------------------------------------------------------------
 
 
-def _fitted(log, fold, tell):
+def _fitted(log, fold, reached):
     """For each fold the weights by the rounds of all others, shape (folds, (p + 1) d)."""
     folds, D = int(fold.max()) + 1, (log.n_context + 1) * log.n_features
     refuse_beyond_limit(8.0 * (folds + 2) * D * D, f"a regression of {D} features for each of "
@@ -323,7 +472,7 @@ def _fitted(log, fold, tell):
             own = rows[fold[part] == k]
             products[k] += own.T @ own
             targets[k] += own.T @ log.reward[part][fold[part] == k]
-        tell(min(first + step, len(log)))
+        reached(min(first + step, len(log)))
     weights = np.zeros((folds, D))
     for k in range(folds):
         others = [j for j in range(folds) if j != k]

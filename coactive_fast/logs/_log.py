@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .._arrays import refuse_masked
-from .._initialized import Initialized
-from .._typing import Progress, RowsLike, Source, Vector, Whole
+from .._typing import Progress, RowsLike, Self, Source, Vector, Whole
 from ..data import _check
+from ..data._tables import strings
 from ..rows._formats import checked_csr
 from . import _table, _vw
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 Table: TypeAlias = Any  # dense float32 or float64, or CSR
 
+BY_ROUND = ("chosen", "reward", "probability", "context", "groups")
 
-class BanditLog(Initialized):
+
+class BanditLog(_check.ReadOnly):
     """What a policy met and did, round by round.
 
     Round t offered the actions ``features[offsets[t]:offsets[t + 1]]``, took number ``chosen[t]``
@@ -86,15 +85,15 @@ class BanditLog(Initialized):
     """
 
     _left_out: dict[str, int] = {}
-    _features: Table
-    _context: Table | None
-    _offsets: NDArray[np.int64]
-    _chosen: NDArray[np.int64]
-    _reward: Vector
-    _probability: Vector
-    _groups: NDArray[Any] | None
-    _feature_names: tuple[str, ...] | None
-    _context_names: tuple[str, ...] | None
+    features: Table
+    context: Table | None
+    offsets: NDArray[np.int64]
+    chosen: NDArray[np.int64]
+    reward: Vector
+    probability: Vector
+    groups: NDArray[Any] | None
+    feature_names: tuple[str, ...] | None
+    context_names: tuple[str, ...] | None
 
     def __init__(self, features: RowsLike, offsets: ArrayLike, chosen: ArrayLike,
                  reward: ArrayLike, probability: ArrayLike, *, context: RowsLike | None = None,
@@ -120,9 +119,10 @@ class BanditLog(Initialized):
             context = _rows("context", context)
             _check.same_length("context", context.shape[0], n, "offsets")
         groups = None if groups is None else _lasting("groups", _groups(groups), n)
-        self._set(features, offsets, chosen, reward, probability, context, groups,
-                  _names("feature_names", feature_names, features),
-                  _names("context_names", context_names, context))
+        self._set(features=features, offsets=offsets, chosen=chosen, reward=reward,
+                  probability=probability, context=context, groups=groups,
+                  feature_names=_names("feature_names", feature_names, features),
+                  context_names=_names("context_names", context_names, context))
 
     @classmethod
     def from_vw(cls, path: Source | Sequence[Source], *,
@@ -303,50 +303,6 @@ class BanditLog(Initialized):
         log._left_out = left_out
         return log
 
-    def _set(self, features, offsets, chosen, reward, probability, context, groups,
-             feature_names, context_names):
-        self._features, self._context = _read_only(features), _read_only(context)
-        self._offsets, self._chosen = _read_only(offsets), _read_only(chosen)
-        self._reward, self._probability = _read_only(reward), _read_only(probability)
-        self._groups = _read_only(groups)
-        self._feature_names, self._context_names = feature_names, context_names
-
-    @property
-    def features(self) -> Table:
-        return self._features
-
-    @property
-    def offsets(self) -> NDArray[np.int64]:
-        return self._offsets
-
-    @property
-    def chosen(self) -> NDArray[np.int64]:
-        return self._chosen
-
-    @property
-    def reward(self) -> Vector:
-        return self._reward
-
-    @property
-    def probability(self) -> Vector:
-        return self._probability
-
-    @property
-    def context(self) -> Table | None:
-        return self._context
-
-    @property
-    def groups(self) -> NDArray[Any] | None:
-        return self._groups
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        return self._feature_names
-
-    @property
-    def context_names(self) -> tuple[str, ...] | None:
-        return self._context_names
-
     @property
     def left_out(self) -> dict[str, int]:
         """What a file held that is not part of the log, by kind."""
@@ -355,20 +311,20 @@ class BanditLog(Initialized):
     @property
     def n_features(self) -> int:
         """Columns of `features`."""
-        return self._features.shape[1]
+        return self.features.shape[1]
 
     @property
     def n_context(self) -> int:
         """Columns of `context`; 0 where there is none."""
-        return 0 if self._context is None else self._context.shape[1]
+        return 0 if self.context is None else self.context.shape[1]
 
     @property
     def n_actions(self) -> int:
         """Rows of `features`."""
-        return self._features.shape[0]
+        return self.features.shape[0]
 
     def __len__(self) -> int:
-        return self._offsets.size - 1
+        return self.offsets.size - 1
 
     def __getitem__(self, rounds: slice) -> Self:
         """A run of rounds; views, where `features` and `context` are dense."""
@@ -379,21 +335,20 @@ class BanditLog(Initialized):
             raise ValueError(f"a slice of rounds must have step 1, got {step}")
         if first >= last:
             raise ValueError(f"the slice [{first}:{last}] holds no round")
-        begin, end = self._offsets[first], self._offsets[last]
+        begin, end = self.offsets[first], self.offsets[last]
         part = type(self).__new__(type(self))
-        part._set(self._features[begin:end], self._offsets[first:last + 1] - begin,
-                  self._chosen[first:last], self._reward[first:last],
-                  self._probability[first:last],
-                  None if self._context is None else self._context[first:last],
-                  None if self._groups is None else self._groups[first:last],
-                  self._feature_names, self._context_names)
+        columns = {name: getattr(self, name) for name in BY_ROUND}
+        part._set(features=self.features[begin:end], offsets=self.offsets[first:last + 1] - begin,
+                  feature_names=self.feature_names, context_names=self.context_names,
+                  **{name: column if column is None else column[first:last]
+                     for name, column in columns.items()})
         return part
 
     def __repr__(self) -> str:
-        more = "" if self._context is None else f", {self.n_context} of context"
-        sparse = ", sparse" if scipy.sparse.issparse(self._features) else ""
+        more = "" if self.context is None else f", {self.n_context} of context"
+        sparse = ", sparse" if scipy.sparse.issparse(self.features) else ""
         return (f"{type(self).__name__}({len(self)} rounds, {self.n_actions} actions, "
-                f"{self.n_features} features{more}, {self._features.dtype}{sparse})")
+                f"{self.n_features} features{more}, {self.features.dtype}{sparse})")
 
 
 def _rows(name, value):
@@ -443,24 +398,8 @@ def _groups(value):
 def _names(name, value, table):
     if value is None:
         return None
-    if isinstance(value, str):
-        raise TypeError(f"{name} must be a sequence of strings, got a str")
-    names = tuple(value)
-    if not all(isinstance(item, str) for item in names):
-        raise TypeError(f"{name} must be a sequence of strings")
+    names = strings(name, value)
     columns = 0 if table is None else table.shape[1]
     if len(names) != columns:
         raise ValueError(f"{name} must have {columns} names, one a column, got {len(names)}")
     return names
-
-
-def _read_only(array):
-    """A view that cannot be written to; of CSR, of its parts."""
-    if array is None:
-        return None
-    if scipy.sparse.issparse(array):
-        parts = tuple(_read_only(part) for part in (array.data, array.indices, array.indptr))
-        return scipy.sparse.csr_array(parts, shape=array.shape, copy=False)
-    view = array.view()
-    view.flags.writeable = False
-    return view

@@ -17,8 +17,8 @@ from ..learner._random import make_generator
 from ..multiclass import Banditron, Confidit, Newtron
 from ..multiclass._learners import MulticlassLearner
 from ..rewards import ArmBandit, LinearBandit
+from ._evaluate import refuse_misfit, refuse_no_context
 from ._log import BanditLog
-from ._policies import refuse_misfit, refuse_no_context
 from ._runs import Accepted, BanditReplay, LabelReplay
 
 Replayable: TypeAlias = LinearBandit | ArmBandit | Confidit | Banditron | Newtron

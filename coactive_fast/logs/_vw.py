@@ -11,9 +11,9 @@ import scipy.sparse
 
 from .._memory import refuse_beyond_limit
 from ..data import _check
-from ..data._fields import distinct
 from ..data._open import as_paths, opened
 from ..data._svmlight import Grown
+from ..data._tables import distinct, strings
 from ..learner import _check as parameter
 from ..learner._progress import reporter
 from . import _scan
@@ -54,12 +54,7 @@ def _columns(bits_name, bits, names_name, names):
         return Hashed(parameter.count(bits_name, bits, least=1, most=31))
     if names is None:
         return Vocabulary()
-    if isinstance(names, str):
-        raise TypeError(f"{names_name} must be a sequence of strings, got a str")
-    found = tuple(names)
-    if not all(isinstance(name, str) for name in found):
-        raise TypeError(f"{names_name} must be a sequence of strings")
-    return Given(distinct(found, "columns", names_name))
+    return Given(distinct(strings(names_name, names), "columns", names_name))
 
 
 class _Listener:

@@ -1,6 +1,15 @@
 # The names with an underscore are there for this stub only, not at run time.
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, SupportsIndex, TypeAlias, TypedDict, TypeVar, overload, type_check_only
+from typing import (
+    Any,
+    Literal,
+    SupportsIndex,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    overload,
+    type_check_only,
+)
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

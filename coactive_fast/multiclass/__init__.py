@@ -1,9 +1,9 @@
 """Multiclass learning from right or wrong: a label is tried, and one bit comes back."""
 
-from ._confidit import Confidit
 from ._history import MulticlassHistory
 from ._learners import (
     Banditron,
+    Confidit,
     MulticlassAROW,
     MulticlassPerceptron,
     MulticlassSecondOrderPerceptron,

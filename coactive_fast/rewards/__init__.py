@@ -1,9 +1,8 @@
 """Learning from real rewards: a number comes back, for what was chosen alone."""
 
-from ._bandits import ArmBandit, LinearBandit
 from ._catalogue import Catalogue
 from ._history import BanditHistory, Decision, RegressionHistory
-from ._ridge import OnlineRidge
+from ._learners import ArmBandit, LinearBandit, OnlineRidge
 from ._simulation import LinearRewards, RewardTable, simulate_bandit
 
 __all__ = ["ArmBandit", "BanditHistory", "Catalogue", "Decision", "LinearBandit", "LinearRewards",

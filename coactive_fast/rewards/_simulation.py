@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._initialized import Initialized
-from .._typing import Progress, Real, Seed, Vector
+from .._typing import Progress, Real, Seed, Self, Vector
 from ..learner._chance import Chance
 from ..learner._check import count, number
 from ..learner._random import make_generator
 from ..rows._labels import labels_of
-from ._bandits import ArmBandit, LinearBandit
 from ._history import BanditHistory
+from ._learners import ArmBandit, LinearBandit
 from ._rules import BanditRun
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 MOST = 2**40  # rounds, which each leave 32 bytes
 

@@ -1,31 +1,256 @@
-"""The filters by ridge regression: thin classes over the engine."""
+"""The filters: thin classes over the engine; many topics over one stream."""
 
 from __future__ import annotations
 
-import math
+import copy
+import threading
 from collections.abc import Mapping
+from concurrent.futures import CancelledError
 from functools import partial
 from typing import Any, Literal, SupportsIndex
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from .._typing import Kernel, Precision, Real, RowsLike, Vector
+from .._arrays import refuse_masked
+from .._typing import Kernel, Precision, Progress, Real, RowsLike, Vector
 from ..kernels import top_k
+from ..learner._base import Learner
 from ..learner._chance import Chance
-from ..learner._check import choice, count, number, precision_of, switch
+from ..learner._check import answering, choice, count, invertible, number, precision_of, switch
+from ..learner._progress import in_threads, reporter
 from ..learner._random import make_generator
-from ..metric._forms import (
+from ..metric._single import (
     BallRidge,
     BudgetRidge,
     DiagonalRidge,
     DualBall,
     DualRidge,
     FullRidge,
+    TopicRidge,
     WindowRidge,
 )
-from ._filters import FEEDBACK, Filter
-from ._rules import FilterEngine, Rule
+from ..rows._formats import checked_csr
+from ..rows._labels import flags_of
+from ._history import FilteringHistory
+from ._rules import (
+    FilterEngine,
+    FilterRun,
+    Perceptron,
+    Rule,
+    Share,
+    Stream,
+    TastingEngine,
+    TopicsRun,
+)
+
+FEEDBACK = ("forwarded", "full")
+
+
+class Filter(Learner):
+    """What all filters have in common.
+
+    A round is ``forward(x)``, which says whether x is forwarded and counts the round; where its
+    label comes to be known ``learn(x, relevant)`` follows, which counts no round.
+    """
+
+    last_history: FilteringHistory | None
+
+    def forward(self, x: RowsLike) -> bool:
+        """Whether x is forwarded; counts the round.
+
+        Parameters
+        ----------
+        x : array_like of shape (d,) or scipy.sparse row
+            The first row fixes d.
+
+        Returns
+        -------
+        bool
+            Whether x is forwarded; only then may its label be learned.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.RidgeFilter()
+        >>> learner.forward([1.0, 0.0]), learner.rounds  # nothing is known yet
+        (True, 1)
+        """
+        return self._engine.forward(x)
+
+    def learn(self, x: RowsLike, relevant: bool | np.bool_) -> None:
+        """Takes in the label of x, whether x was forwarded before or not.
+
+        What `forward` computed for the same x just before is used again, with the same result.
+
+        Parameters
+        ----------
+        x : array_like of shape (d,) or scipy.sparse row
+            One row.
+        relevant : bool
+            Its label.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.RidgeFilter()
+        >>> learner.learn([1.0, 0.0], True)
+        >>> learner.learned, learner.rounds
+        (1, 0)
+        """
+        self._engine.learn(x, relevant)
+
+    def margin(self, x: RowsLike) -> float:
+        """What is compared with the threshold; changes nothing.
+
+        Parameters
+        ----------
+        x : array_like of shape (d,) or scipy.sparse row
+            One row.
+
+        Returns
+        -------
+        float
+            Positive where x looks relevant; 0 before anything was learned.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.PerceptronFilter()
+        >>> learner.learn([1.0, 0.0], False)
+        >>> learner.margin([2.0, 5.0])
+        -2.0
+        """
+        return self._engine.margin(x)
+
+    @property
+    def threshold(self) -> float:
+        """The threshold of the round to come; minus infinity where all is forwarded."""
+        return self._engine.threshold
+
+    @property
+    def rounds(self) -> int:
+        """How often `forward` was called."""
+        return self._engine.rounds
+
+    @property
+    def learned(self) -> int:
+        """N, how often `learn` was called."""
+        return self._engine.learned
+
+    def run(self, X: RowsLike, y: ArrayLike, *, u: ArrayLike | None = None,
+            progress: Progress = None) -> FilteringHistory:
+        """Forwards row by row, and learns the labels that the feedback grants.
+
+        The result is that of the loop of single calls, bit for bit; it is one compiled loop
+        without the GIL. In the kernel form the rows to come are solved for in blocks, so that
+        the factor is read once for many of them.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse matrix of shape (T, d)
+            CSR with 32- or 64-bit indices, float64 and float32 are read where they are.
+        y : array_like of bool, shape (T,)
+            True where the row is relevant.
+        u : array_like of shape (d,), optional
+            The true rule, where it is known: for the history's regret.
+        progress : bool or callable, optional
+            True shows a bar; a callable is called now and then as ``progress(done, total)``.
+
+        Returns
+        -------
+        FilteringHistory
+            Also kept as `last_history`, where an interrupted run leaves its rounds so far.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import coactive_fast as cf
+        >>> X = np.random.default_rng(0).standard_normal((500, 4))
+        >>> history = cf.RidgeFilter().run(X, X[:, 0] > 0.5)
+        >>> bool(history.recall > history.precision)
+        True
+        """
+        stream = Stream(X)
+        relevant = flags_of(y, "y", len(stream))
+        projection = None if u is None else stream.products(u)
+        run = FilterRun(stream, relevant, self._full_feedback, projection)
+        run.admit(self._engine)
+        return run.play(self, progress)
+
+    @property
+    def _full_feedback(self):
+        return self._parameters.get("feedback") == "full"
+
+
+class SimpleFilter(Filter):
+    """Forwards by the share of relevant rows alone, whatever x is.
+
+    The margin is the share of relevant labels among those learned, less 1/2 (0 while nothing was
+    learned); the threshold is ``-sqrt(4 ln t / N)``.
+
+    See Also
+    --------
+    RidgeFilter : Looks at the features.
+
+    References
+    ----------
+    N. Cesa-Bianchi, A. Conconi, C. Gentile. Margin-based algorithms for information filtering.
+    NIPS 15, 2003.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> learner = cf.SimpleFilter()
+    >>> learner.learn([1.0], True)
+    >>> learner.margin([2.0]), learner.forward([2.0])
+    (0.5, True)
+    """
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _build(self, parameters):
+        return FilterEngine(Share, Rule("falling", scale=4.0))
+
+
+class PerceptronFilter(Filter):
+    """The Perceptron: forwards where ``w.x >= 0``, and learns ``w += y x`` on a mistake.
+
+    Parameters
+    ----------
+    feedback : {"full", "forwarded"}
+        Which labels `run` shows it.
+
+    See Also
+    --------
+    AppleTasting : With a chance to learn from what it would hold back.
+    RidgeFilter : Second order.
+
+    References
+    ----------
+    N. Cesa-Bianchi, A. Conconi, C. Gentile. Margin-based algorithms for information filtering.
+    NIPS 15, 2003.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> learner = cf.PerceptronFilter()
+    >>> learner.learn([1.0, 0.0], False)
+    >>> learner.forward([1.0, 0.0])
+    False
+    """
+
+    def __init__(self, *, feedback: Literal["forwarded", "full"] = "full") -> None:
+        self._begin(feedback=feedback)
+
+    def _build(self, given):
+        choice("feedback", given["feedback"], FEEDBACK)
+        return FilterEngine(Perceptron, Rule("sign"))
+
+
+# --- ridge regression -----------------------------------------------------------------------------
+
 
 COVARIANCES = ("full", "diagonal", "kernel")
 RULES = ("paper", "ucb", "bbq", "dgs")
@@ -459,9 +684,7 @@ class ProbabilisticRidgeFilter(_RidgeFilter):
                     kernel_params=kernel_params, precision=precision, seed=seed)
 
     def _build(self, given):
-        a = number("a", given["a"], above=0.0)
-        if math.isinf(1.0 / a):
-            raise ValueError(f"a must have a finite inverse, got {a}")
+        a = invertible("a", given["a"])
         covariance, forget, window = _form(given)
         if covariance == "kernel":
             kernel, params = given["kernel"], given["kernel_params"]
@@ -487,3 +710,188 @@ def _coin(given):
         return -1.0
     n = count("horizon", horizon, least=1)
     return 0.5 * (1.0 + n**-0.5) * n**-0.5
+
+
+# --- apple tasting: a filter made of any learner that wants every label ---------------------------
+
+
+def _is_plain(kind):
+    """Whether margin and learn are those of this package."""
+    return (issubclass(kind, Filter) and kind.margin is Filter.margin
+            and kind.learn is Filter.learn)
+
+
+class AppleTasting(Filter):
+    """Makes a filter of a learner that wants every label, by chance alone.
+
+    Forwards where the classifier's margin is at least 0, else all the same with probability
+    `explore`; the classifier learns what was forwarded. Its own threshold, `forward` and count of
+    rounds are not used, and x is handed to it as it comes.
+
+    Parameters
+    ----------
+    classifier : object
+        Has ``margin(x)`` and ``learn(x, relevant)``. It is copied: `classifier` is the copy that
+        learns, and `reset` returns to what was given.
+    explore : float
+        Probability p in [0, 1].
+    seed : optional
+        Anything `numpy.random.default_rng` takes; a Generator is copied. A coin is drawn where
+        the margin is negative, and only there.
+
+    See Also
+    --------
+    RidgeFilter : Explores by its threshold, not by chance.
+
+    Notes
+    -----
+    Over a filter of this package `run` is one compiled loop. A classifier of your own gets the
+    rows of `run` one by one, ``X[t]`` (of a sparse X a CSR of one row); a learner over it cannot
+    be saved.
+
+    References
+    ----------
+    D. P. Helmbold, N. Littlestone, P. M. Long. Apple tasting. Information and Computation 161,
+    2000.
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> learner = cf.AppleTasting(cf.PerceptronFilter(), 0.0)
+    >>> learner.learn([1.0, 0.0], False)
+    >>> learner.forward([1.0, 0.0]), learner.classifier.rounds
+    (False, 0)
+    """
+
+    _shaping = ("classifier",)
+
+    def __init__(self, classifier: Any, explore: Real, *, seed: Any = None) -> None:
+        self._begin(classifier=classifier, explore=explore, seed=seed)
+
+    def _build(self, given):
+        classifier = answering("classifier", given["classifier"], ("margin", "learn"))
+        explore = number("explore", given["explore"], least=0.0, most=1.0)
+        return TastingEngine(copy.deepcopy(classifier), Rule("coin", explore=explore),
+                             Chance(make_generator(given["seed"])), _is_plain(type(classifier)))
+
+    @property
+    def classifier(self) -> Any:
+        """The copy of the classifier that learns."""
+        return self._engine.classifier
+
+
+# --- many topics over one stream ------------------------------------------------------------------
+
+
+def run_topics(learner: Filter, X: RowsLike, Y: RowsLike, *,
+               labelled: tuple[RowsLike, RowsLike] | None = None, n_jobs: SupportsIndex = 1,
+               progress: Progress = None) -> list[FilteringHistory]:
+    """Runs a fresh filter for each topic over one stream.
+
+    With RIDGE-FULL in the kernel form (no window, no budget) all topics learn the same rows: one
+    factor is made and serves them all. Else the topics are runs of their own, side by side in
+    threads.
+
+    Parameters
+    ----------
+    learner : filter
+        A template: it is used as it is after `reset`, and not changed. Where it has chance, each
+        topic gets an independent stream of its seed.
+    X : array_like or scipy.sparse matrix of shape (T, d)
+        The stream, a row a round, the same for every topic.
+    Y : array_like of bool, shape (T, topics)
+        The labels of each topic in a column.
+    labelled : (X0, Y0), optional
+        Rows whose labels are known, and those in columns as in Y: each topic learns them in order
+        before the stream. They count in N, not in t, and not in the histories.
+    n_jobs : int, default 1
+        Threads.
+    progress : bool or callable, optional
+        Counts topics, or, where one factor serves all, rounds.
+
+    Returns
+    -------
+    list of FilteringHistory
+        One for each topic: what ``learner.run`` gives, bit for bit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import coactive_fast as cf
+    >>> X = np.random.default_rng(0).standard_normal((60, 5))
+    >>> Y = X[:, :3] > 0.0  # three topics
+    >>> histories = cf.run_topics(cf.RidgeFilter(covariance="kernel", feedback="full"), X, Y)
+    >>> len(histories), all(history.f_measure > 0.7 for history in histories)
+    (3, True)
+    """
+    if not isinstance(learner, Filter):
+        raise TypeError(f"learner must be a filter, got {type(learner).__name__}")
+    jobs = count("n_jobs", n_jobs, least=1)
+    stream = Stream(X)
+    relevant = _labels(Y, len(stream), "Y", "X")
+    known = None if labelled is None else _known(labelled, stream, relevant.shape[1])
+    with reporter(progress) as report:
+        if _shares_a_factor(learner):
+            return _by_one_factor(learner, stream, relevant, known, report)
+        return _side_by_side(learner, stream, relevant, known, jobs, report)
+
+
+def _shares_a_factor(learner):
+    return (type(learner) is RidgeFilter and learner.covariance == "kernel"
+            and learner.feedback == "full" and learner.window is None
+            and learner.budget is None)
+
+
+def _labels(Y, n, name, rows):
+    refuse_masked(Y, name)
+    given = checked_csr(Y, name).toarray() if hasattr(Y, "toarray") else np.asarray(Y)
+    if given.ndim != 2 or given.shape[0] != n:
+        raise ValueError(f"{name} must have shape ({n}, topics) to go with {rows}, got "
+                         f"{given.shape}")
+    return flags_of(given.reshape(-1), name, given.size).reshape(given.shape)
+
+
+def _known(labelled, stream, topics):
+    """The rows with known labels and those labels, checked."""
+    if not isinstance(labelled, tuple) or len(labelled) != 2:
+        raise TypeError("labelled must be None or a pair (X0, Y0)")
+    rows = Stream(labelled[0], "labelled[0]")
+    if rows.d != stream.d:
+        raise ValueError(f"labelled[0] must have {stream.d} features to go with X, got {rows.d}")
+    relevant = _labels(labelled[1], len(rows), "labelled[1]", "labelled[0]")
+    if relevant.shape[1] != topics:
+        raise ValueError(f"labelled[1] must have {topics} columns to go with Y, got "
+                         f"{relevant.shape[1]}")
+    return rows, relevant
+
+
+def _by_one_factor(learner, stream, relevant, known, report):
+    model = TopicRidge(learner.kernel, learner.kernel_params, 1.0, relevant.shape[1])
+    tau = cost_threshold(learner.cost_ratio)
+    if known is not None:
+        TopicsRun(*known, model, tau).alone(None)
+    run = TopicsRun(stream, relevant, model, tau)
+    run.alone(report)
+    return run.histories()
+
+
+def _side_by_side(learner, stream, relevant, known, jobs, report):
+    topics = relevant.shape[1]
+    seeds = [None] * topics
+    if "seed" in learner.get_params(deep=False):
+        seeds = make_generator(learner.seed).spawn(topics)
+    stop = threading.Event()  # the runs under way end at their next pause
+
+    def paused(done, total):
+        if stop.is_set():
+            raise CancelledError
+
+    def one(k):
+        fresh = learner.clone()
+        if seeds[k] is not None:
+            fresh.set_params(seed=seeds[k])
+        if known is not None:
+            FilterRun(known[0], known[1][:, k], True, teaching=True).play(fresh, paused)
+        return FilterRun(stream, relevant[:, k], fresh._full_feedback).play(fresh, paused)
+
+    return in_threads(one, topics, jobs, stop.set, report)
