@@ -9,7 +9,6 @@ Switches, by environment:
 
 import multiprocessing
 import os
-import platform
 import runpy
 import sys
 from pathlib import Path
@@ -39,7 +38,7 @@ JOBS = int(os.environ.get("COACTIVE_JOBS", "0")) or processors()
 THREADS = JOBS if not DEBUG and multiprocessing.get_start_method() == "fork" else 0
 
 # One rounding where the kernels say fma, two where they do not, whatever the compiler's default.
-compile_args = ["-std=c11", "-ffp-contract=off"]
+compile_args = ["-std=c11", "-ffp-contract=off", "-O0" if DEBUG or COVERAGE else "-O3"]
 link_args = []
 if DEBUG or SANITIZE:
     compile_args += ["-g", "-fno-omit-frame-pointer"]
@@ -67,29 +66,9 @@ SOURCES = {"coactive_fast._table": LIBRARY}  # of a module, besides its own .pyx
 MODULES = sorted(str(p.with_suffix("")).replace("/", ".")
                  for p in Path("coactive_fast").rglob("*.pyx"))
 
-# A wheel has some forty modules, and most of each is what Cython makes of Python. At -O2 that is an
-# eighth less than at -O3, for rounds from Python that take 1 to 6 % longer; at -Os it is 40 % less,
-# for 3 to 12 %. So -O3 is for the numerical code and what most rounds go through, -Os for readers,
-# states, what is done once or costs its kernels' time anyway, and -O2 for the rest.
-FAST = {"coactive_fast." + name for name in (
-    "_table", "kernels", "learner._run", "metric._diagonal", "multiclass._policy", "rows._rows")}
-SMALL = {"coactive_fast." + name for name in (
-    "coactive._clicks", "coactive._dueling", "coactive._pending", "convex._engine", "convex._rules",
-    "data._compiled", "filtering._fit", "fleet._engine", "fleet._form", "fleet._records",
-    "learner._chance", "learner._state", "logs._runs", "logs._scan", "logs._values",
-    "metric._base", "metric._dual", "multiclass._newtron", "rewards._catalogue")}
-
 # Utilities of Cython that all modules need (how a compiled function looks to Python, how keywords
 # are told apart), compiled once. The others import it.
 SHARED = "coactive_fast._utility"
-
-
-def level(module):
-    """How hard the compiler works on a module."""
-    if DEBUG or COVERAGE:
-        return "-O0"
-    return "-O3" if module in FAST else "-Os" if module in SMALL else "-O2"
-
 
 # Numpy's own draws, for C code: a static library beside the numpy that this is built against.
 NPYRANDOM = str(Path(numpy.get_include()).parents[1] / "random" / "lib")
@@ -98,22 +77,10 @@ LINKED = {"coactive_fast.learner._chance": {"libraries": ["npyrandom"],
                                             "library_dirs": [NPYRANDOM]}}
 
 
-# The kernels for what any processor has: on x86-64 those of before 2013 alone take them, and at -O3
-# they would be a tenth of all modules.
-PLAIN = "csrc/isa/baseline.c" if (sys.platform, platform.machine()) == ("linux", "x86_64") else ""
-
-
 class Build(build_ext):
-    """Without the folder of the Python that builds in the modules (RUNPATH); `PLAIN` at -Os."""
+    """Without the folder of the Python that builds in the modules (RUNPATH)."""
 
     def build_extensions(self):
-        compile_one = self.compiler._compile
-
-        def compile_this(obj, src, ext, cc_args, extra_postargs, pp_opts):
-            small = ["-Os"] if src == PLAIN and not (DEBUG or COVERAGE) else []
-            compile_one(obj, src, ext, cc_args, [*extra_postargs, *small], pp_opts)
-
-        self.compiler._compile = compile_this
         for name in ("linker_so", "compiler_so"):
             words = getattr(self.compiler, name, None)
             if words:
@@ -122,7 +89,7 @@ class Build(build_ext):
         super().build_extensions()
 
 
-class Python(build_py):
+class Stubs(build_py):
     """The stubs of a wheel have the docstrings of their modules; those of this tree stay bare."""
 
     def build_package_data(self):
@@ -150,7 +117,7 @@ extensions = [
         [name.replace(".", "/") + ".pyx", *SOURCES.get(name, [])],
         include_dirs=["csrc/include", numpy.get_include()],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_22_API_VERSION")],
-        extra_compile_args=[*compile_args, level(name)],
+        extra_compile_args=compile_args,
         extra_link_args=link_args,
         depends=HEADERS,
         libraries=[*LINKED.get(name, {}).get("libraries", []), *MATH],
@@ -158,8 +125,8 @@ extensions = [
     )
     for name in MODULES
 ]
-extensions.append(Extension(SHARED, [SHARED.replace(".", "/") + ".c"], extra_link_args=link_args,
-                            extra_compile_args=[*compile_args, level(SHARED)]))
+extensions.append(Extension(SHARED, [SHARED.replace(".", "/") + ".c"],
+                            extra_compile_args=compile_args, extra_link_args=link_args))
 
 setup(
     ext_modules=cythonize(
@@ -177,6 +144,6 @@ setup(
             "cdivision": not DEBUG,
         },
     ),
-    cmdclass={"build_ext": Build, "build_py": Python, "editable_wheel": Editable},
+    cmdclass={"build_ext": Build, "build_py": Stubs, "editable_wheel": Editable},
     options={"build_ext": {"parallel": JOBS}},
 )

@@ -26,7 +26,7 @@ def docstrings(path):
         names[len(indent) // 4:] = [name]
         if literal:  # that of a class may begin with its signature
             text = ast.literal_eval(literal).split(")\n--\n\n", 1)[-1]
-            found[".".join(names)] = inspect.cleandoc(text)
+            found.setdefault(".".join(names), inspect.cleandoc(text))
     return found
 
 

@@ -11,7 +11,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-MOST = 3_000_000  # bytes of a wheel
+MOST = 5_000_000  # bytes of a wheel
 # the C library and its mathematics, of glibc and of musl, which has both in one
 SYSTEM = re.compile(r"lib[cm]\.so(\.6)?|libc\.musl-\w+\.so\.1")
 

@@ -72,7 +72,7 @@ def test_a_wheel_that_is_fit(checker, tmp_path, capsys):
 def test_size(checker, tmp_path, capsys):
     files = {"a/one.so": library(tmp_path, "one.so"), "a/b": os.urandom(checker.MOST)}
     assert checker.main([wheel(tmp_path, files)]) == 1
-    assert "bytes, more than 3000000" in capsys.readouterr().out
+    assert "bytes, more than 5000000" in capsys.readouterr().out
 
 
 def test_what_is_linked_and_where_it_is_looked_for(checker, tmp_path, capsys):
