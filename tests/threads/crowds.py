@@ -1,6 +1,6 @@
 """Threads that begin at once, and states that can be compared.
 
-The environment variable COACTIVE_THREAD_SECONDS is how long one test goes on: a fraction of a second
+The environment variable COACTIVE_THREAD_SECONDS is how long one test goes on: a tenth of a second
 by default, so that all of this folder takes about a minute on two cores; with 6 it takes an hour.
 Each scenario runs in a process of its own (`in_child`), so that a crash and a hang are failures of
 one test. The scenarios are right with and without the GIL.
@@ -107,7 +107,7 @@ def parts(value):
 def digest(value):
     """A short text for a state, a learner or a metric; the same for the same bits."""
     found = hashlib.sha256()
-    for part in parts(value.__reduce__()[-1] if hasattr(value, "logdet") else value):
+    for part in parts(value.state() if hasattr(value, "logdet") else value):
         found.update(b"%d:" % len(part))
         found.update(part)
     return found.hexdigest()

@@ -6,6 +6,7 @@ Each class plays the layouts that `layouts` has of it; one without any fails her
 import tempfile
 import threading
 import time
+from functools import partial
 
 import children
 import layouts
@@ -66,7 +67,7 @@ def one_learns_and_others_read(case):
     with tempfile.TemporaryDirectory() as folder:
         for _ in passes():
             learner, done, seen = layout.make(), threading.Event(), set()
-            together(first(done, lambda: layouts.taught(layout, rounds, learner)),
+            together(first(done, partial(layouts.taught, layout, rounds, learner)),
                      until(done, *snapshots(learner, seen)),
                      *[until(done, *calls) for calls in disturbers(layout, learner, folder)])
             assert digest(learner) == states[-1], "another state than that of one thread"
@@ -75,7 +76,7 @@ def one_learns_and_others_read(case):
 
 
 def repeated(layout):
-    """A call that may be repeated with no other one between, if the layout has one: one example."""
+    """A round and its decision that can be learned from again and again, if there is one."""
     for t in (1, 2, 3, 5, 6, 7):
         learner = layout.make()
         decision = layout.act(learner, t)
@@ -86,33 +87,33 @@ def repeated(layout):
         try:
             layout.tell(learner, t, decision)
         except (RuntimeError, ValueError):
-            return None, None  # a value is the answer to one question
-        return (lambda of: layout.act(of, t)), (lambda of: layout.tell(of, t, decision))
+            return None  # a value is the answer to one question
+        return t, decision
     raise AssertionError("no example of the layout changes the learner")
 
 
 def several_learn_one_example(case):
-    """Whatever the order, this is one sequence of equal calls: no example is lost or half learned."""
+    """Whatever the order, it is one sequence of equal calls: no example is lost or half learned."""
     layout = layouts.BY_NAME[case]
-    begin, learn = repeated(layout)
-    if learn is None:
+    example = repeated(layout)
+    if example is None:
         return asked_and_answered_in_turn(layout)
     each, start = 0, time.monotonic()
     alone = layout.make()
-    begin(alone)
+    layout.act(alone, example[0])
     while each < MOST and (each == 0 or time.monotonic() - start < LONG):
         for _ in range(THREADS):
-            learn(alone)
+            layout.tell(alone, *example)
         each += 1
     expected = digest(alone)
 
     def work():
         for _ in range(each):
-            learn(learner)
+            layout.tell(learner, *example)
 
     for _ in passes():
         learner = layout.make()
-        begin(learner)
+        layout.act(learner, example[0])
         together(*[work] * THREADS)
         assert digest(learner) == expected, "another state than that of one thread"
 
