@@ -1,10 +1,10 @@
 """The functions and files that one call enters, in the order in which they are entered first.
 
-    python bench/walks.py                        # builds a copy of this tree (some minutes), all walks
-    python bench/walks.py --keep /tmp/walks      # the copy is built there and stays
-    python bench/walks.py --built /tmp/walks     # an older copy is used
-    python bench/walks.py --tree ../other        # another tree than this one
-    python bench/walks.py "Confidit.choose" -v   # walks whose names hold a text; all functions
+    python bench/walks.py                         # builds a copy of this tree (minutes), all walks
+    python bench/walks.py --keep copy             # the copy is built in that folder and stays
+    python bench/walks.py --built copy            # one that was kept is used
+    python bench/walks.py --tree ../other         # another tree than this one
+    python bench/walks.py "Confidit.choose" -v    # walks whose names hold a text; all functions
 
 How far somebody must read who wants to know what a call does. Counted are the package's own
 functions: those of its Python files, its Cython functions (def, cdef, cpdef, inline ones too) and
@@ -21,9 +21,9 @@ Linux, GCC and addr2line.
 
 import argparse
 import collections
-import functools
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -32,8 +32,9 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-HOOK = """
-static void *entered[1 << 20];
+ROOM = 1 << 22  # entries of one walk
+HOOK = f"#define ROOM {ROOM}" + """
+static void *entered[ROOM];
 static int many, on;
 
 #define PLAIN __attribute__((no_instrument_function))
@@ -41,7 +42,7 @@ static int many, on;
 PLAIN void __cyg_profile_func_enter(void *function, void *site)
 {
     (void)site;
-    if (on && many < 1 << 20)
+    if (on && many < ROOM)
         entered[many++] = function;
 }
 PLAIN void __cyg_profile_func_exit(void *function, void *site) { (void)function, (void)site; }
@@ -52,6 +53,7 @@ PLAIN void *walk_step(int i) { return entered[i]; }
 """
 UNCOUNTED = "/usr/,numpy,python3,lanes"  # parts of the paths of files whose functions are none
 MADE = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")  # no functions in newer Pythons
+UNITS = ("baseline", "v3", "v4")  # csrc/isa/*.c that only include the others
 ROUNDS = 16
 WALKS = {}
 
@@ -122,26 +124,30 @@ def register_all():
         learner = cf.RidgeFilter()
         return lambda n: learner.run(np.resize(X, (n, 9)), np.ones(n, dtype=bool))
 
-    folder = Path(tempfile.mkdtemp(dir=os.getcwd()))
-    rows, model = str(folder / "rows.svm"), str(folder / "model.cf")
-    with open(rows, "w") as file:
-        for t in range(500):
-            entries = " ".join(f"{j + 1}:{v:.4f}" for j, v in enumerate(X[t % 64]))
-            file.write(f"{labels[t % 64]} {entries}\n")
+    def rows():
+        """A file of 500 rows in the working directory, which is a temporary one."""
+        with open("rows.svm", "w") as file:
+            for t in range(500):
+                entries = " ".join(f"{j + 1}:{v:.4f}" for j, v in enumerate(X[t % 64]))
+                file.write(f"{labels[t % 64]} {entries}\n")
+        return "rows.svm"
 
     @walk("(e) coactive-fast train confidit rows.svm --model model.cf")
     def train():
         from coactive_fast import cli
 
-        return lambda t: cli.main(["--quiet", "train", "confidit", rows, "--model", model])
+        words = ["train", "confidit", rows(), "--model", "model.cf", "--quiet"]
+        return lambda t: cli.main(words)
 
     @walk("(e) the same in four lines of Python")
     def four_lines():
+        file = rows()
+
         def call(t):
-            features, found = cf.data.load_svmlight(rows)
+            features, found = cf.data.load_svmlight(file)
             learner = cf.Confidit(5)
-            learner.run(features, found.astype(int))
-            learner.save(model)
+            learner.run(features, found)
+            learner.save("model.cf")
         return call
 
     @walk("(f) Fleet.learn")
@@ -153,9 +159,12 @@ def register_all():
 
     @walk("(g) logs.evaluate")
     def evaluate():
-        log = cf.logs.Log(X, labels, rng.random(64), np.full(64, 0.2), n_actions=5)
-        policy = cf.ArmBandit(5, explore="greedy", floor=0.1, seed=1)
-        return lambda t: cf.logs.evaluate(policy.clone(), log)
+        n = 512
+        log = cf.logs.BanditLog(rng.standard_normal((2 * n, 10)), range(0, 2 * n + 1, 2),
+                                np.arange(n) % 2, rng.random(n), np.full(n, 0.5))
+        policy = cf.LinearBandit(explore="greedy")
+        policy.learn(documents[0, 0], 1.0)
+        return lambda t: cf.logs.evaluate(policy, log)
 
     @walk("PreferencePerceptron.present, a ranking")
     def present():
@@ -217,8 +226,10 @@ class Recorder:
 
     def steps(self):
         """Addresses of compiled functions, and Python functions between them."""
-        found, many = [], 0
-        for at, step in [*self.python, (self.library.walk_length(), None)]:
+        found, many, length = [], 0, self.library.walk_length()
+        if length == ROOM:
+            raise RuntimeError("a walk is too long for the hook")
+        for at, step in [*self.python, (length, None)]:
             found += [("compiled", self.library.walk_step(i)) for i in range(many, at)]
             many = at
             if step is not None:
@@ -293,7 +304,7 @@ def readable(name, file):
     return ".".join([*classes, re.sub(r"^\d+", "", rest)]), file
 
 
-def functions(walked, names, root):
+def functions(walked, names, source):
     """The functions of one walk, each once, as (name, file): of two lengths of a run those that
     the longer one enters more often."""
     counted = [collections.Counter(), collections.Counter()]
@@ -301,19 +312,35 @@ def functions(walked, names, root):
         for step in steps:
             entry = names[step[1]] if step[0] == "compiled" else tuple(step[1:])
             if entry is not None:
-                counts[entry[0], relative(entry[1], root)] += 1
+                counts[entry[0], source(*entry)] += 1
     if len(walked) == 1:
         return list(counted[0])
     return [entry for entry, times in counted[1].items()
             if times - counted[0][entry] >= ROUNDS // 4]
 
 
-def relative(file, root):
-    file = os.path.normpath(file)
-    for folder in ("coactive_fast", "csrc"):
-        if f"{os.sep}{folder}{os.sep}" in file.replace(root, ""):
-            return folder + file.replace(root, "").split(f"{os.sep}{folder}", 1)[1]
-    return os.path.relpath(file, root) if file.startswith(root) else file
+class Sources:
+    """In which source of the tree a function stands."""
+
+    def __init__(self, root):
+        self.root = Path(root)
+        self.texts = {path.relative_to(self.root): path.read_text()
+                      for folder in ("csrc", "coactive_fast")
+                      for path in sorted((self.root / folder).rglob("*"))
+                      if path.suffix in (".h", ".pyx", ".pxd", ".pxi")}
+
+    def __call__(self, name, file):
+        """The file that the symbols name; where Cython made it or it only includes others, the one
+        with the definition."""
+        path = Path(os.path.normpath(self.root / file))
+        if not path.is_relative_to(self.root):
+            return str(path)
+        path = path.relative_to(self.root)
+        if path.suffix == ".c" and (path.parts[0] == "coactive_fast" or path.stem in UNITS):
+            defined = re.compile(rf"^ *static [^\n;=]*\b{name}\(", re.MULTILINE)
+            found = (other for other, text in self.texts.items() if defined.search(text))
+            path = next(found, path)
+        return str(path)
 
 
 # --- the copy -----------------------------------------------------------------------------------
@@ -361,13 +388,17 @@ def walked(built, names):
         library = hook(folder)
         environment = {**os.environ, "LD_PRELOAD": library, "PYTHONPATH": str(built),
                        "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-        out = subprocess.run(
+        if platform.machine() == "x86_64":  # the same kernels wherever it runs
+            environment["COACTIVE_FAST_ISA"] = "v3"
+        done = subprocess.run(
             [sys.executable, os.path.abspath(__file__), "--child", library, *names], cwd=folder,
-            env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
-    found = json.loads(out.splitlines()[-1])
+            env=environment, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise SystemExit("the walks failed")
+    found = json.loads(done.stdout.splitlines()[-1])
     names_of = named(found["steps"], found["modules"])
-    root = os.path.dirname(found["package"])
-    return {name: functions(steps, names_of, root) for name, steps in found["steps"].items()}
+    source = Sources(os.path.dirname(found["package"]))
+    return {name: functions(steps, names_of, source) for name, steps in found["steps"].items()}
 
 
 def main():
