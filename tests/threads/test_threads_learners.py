@@ -13,7 +13,7 @@ import layouts
 import numpy as np
 import pytest
 from crowds import THREADS, digest, first, in_child, passes, snapshots, together, until
-from readers import disturbers
+from readers import disturbers, readings
 
 from coactive_fast.learner import _store
 
@@ -212,6 +212,26 @@ def unless_forgotten(call, *arguments):
 
 FORGOTTEN = ("no point was asked for", "must be what present returned",
              "must be that of a pending decision")
+def answers_are_added(case):
+    """Classes or arms are added while others choose, learn and read."""
+    layout, rounds = layouts.BY_NAME[case], 24
+    alone = layouts.taught(layout, rounds)
+    for _ in passes():
+        learner, done, labels = layout.make(), threading.Event(), []
+        arms = hasattr(learner, "add_arm")
+        add = learner.add_arm if arms else learner.add_class
+
+        def answers(learner=learner, arms=arms):
+            return learner.n_arms if arms else learner.n_classes
+
+        before = answers()
+        together(first(done, partial(layouts.taught, layout, rounds, learner)),
+                 *[lambda add=add, labels=labels: [labels.append(add()) for _ in range(5)]] * 2,
+                 until(done, *readings(layout, learner).values()))
+        assert sorted(labels) == list(range(before, before + 10)) and answers() == before + 10
+        assert learner.rounds == alone.rounds
+
+
 MERGING = {"OnlineRidge": {}, "LinearBandit": {}, "ArmBandit": {"n_arms": 1}}  # how they are made
 
 
@@ -268,6 +288,13 @@ def test_each_has_its_own(name, case):
 @scenarios(CASES)
 def test_others_change_it(name, case):
     play(others_change_it, name, case)
+
+
+@children.forks
+@scenarios([(name, case) for name, case in CASES
+            if {"add_class", "add_arm"} & set(dir(_store.learners()[name]))])
+def test_answers_are_added(name, case):
+    play(answers_are_added, name, case)
 
 
 @children.forks
