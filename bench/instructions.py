@@ -5,17 +5,18 @@
     python bench/instructions.py --write new.json    # keep the counts
     python bench/instructions.py --compare bench/instructions_0.2.1.json
 
-Each operation is warmed up and then plays N and 2 N calls (rounds, where a run is counted), from a
+Each operation is warmed up and then plays N and 2 N calls (8 times as many rounds of a run), from a
 state that is made anew; the difference, divided by N, is the cost of one. The interpreter's part of
 it is some 100 instructions for the loop and the call itself. ``--compare`` lists each operation
 beside the recorded count, marks what costs more than 1 % more, and ends with status 1 if there is
 such a row.
 
 Counts of one build agree to less than 0.1 % from run to run: the hash seed is fixed, the collector
-of cycles is off, BLAS has one thread, and each operation has a process of its own, forked from one
-that has imported the package. Other compilers, interpreters and versions of numpy count otherwise;
-they stand in the file, and a comparison warns where they differ. Valgrind's processor has AVX2 and
-FMA and no AVX-512, so that the kernels are those of `v3`, whatever the machine has.
+of cycles is off, BLAS has one thread, clocks stand still, and each operation has a process of its
+own, forked from one that has imported the package. Other compilers, interpreters and versions of
+numpy count otherwise; they stand in the file, and a comparison warns where they differ. Valgrind's
+processor has AVX2 and FMA and no AVX-512, so that the kernels are those of `v3`, whatever the
+machine has.
 ``COACTIVE_FAST_ISA`` chooses others. The package is the one that Python finds: ``PYTHONPATH`` names
 another tree.
 
@@ -42,18 +43,32 @@ N = 128  # calls of the shorter one of the two plays
 WARM = 32
 MORE = 1.01  # what is reported
 
+# Where a count begins and ends; and clocks that stand still: runs check for signals by the time.
 MARKS = """
+#include <time.h>
 #include <valgrind/callgrind.h>
 void count_from_here(void) { CALLGRIND_ZERO_STATS; }
 void count_to_here(void) { CALLGRIND_DUMP_STATS; }
+int timespec_get(struct timespec *t, int base)
+{
+    t->tv_sec = 1800000000, t->tv_nsec = 0;
+    return base;
+}
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+    (void)clock;
+    t->tv_sec = 1800000000, t->tv_nsec = 0;
+    return 0;
+}
 """
+LONG = 8  # times as many rounds, for those of a run: what the run itself does varies by some 100
 OPERATIONS = {}
 
 
-def operation(name):
+def operation(name, times=1):
     """Registers a function that makes ready and returns another one, which makes n calls."""
     def register(function):
-        OPERATIONS[name] = function
+        OPERATIONS[name] = function, times
         return function
     return register
 
@@ -90,9 +105,9 @@ def taught(learner, *columns):
 # --- multiclass ---------------------------------------------------------------------------------
 
 
-def multiclass(name, make, told):
-    """The three operations of a classifier; `told` makes what it learns of a label."""
-    answers = [told(label) for label in LABELS]
+def multiclass(name, make, answer):
+    """The three operations of a classifier; `answer` is what it learns of a label."""
+    answers = [answer(label) for label in LABELS]
 
     @operation(f"{name}.choose")
     def choose():
@@ -108,11 +123,11 @@ def multiclass(name, make, told):
         learner = make()
 
         def play(n):
-            for x, answer in endless(n, ROWS, answers):
-                learner.learn(x, *answer)
+            for x, label in endless(n, ROWS, answers):
+                learner.learn(x, *label)
         return play
 
-    @operation(f"{name}.run, a round")
+    @operation(f"{name}.run, a round", 1 if "kernel" in name else LONG)
     def run():
         learner = make()
         return lambda n: learner.run(repeated(X, n), repeated(LABELS, n))
@@ -193,7 +208,7 @@ def filtering(name, make):
                 learner.learn(x, relevant)
         return play
 
-    @operation(f"{name}.run, a round")
+    @operation(f"{name}.run, a round", LONG)
     def run():
         learner = make()
         return lambda n: learner.run(repeated(X, n), repeated(RELEVANT, n))
@@ -243,7 +258,7 @@ def coactive(cf):
     ranking("SecondOrderPreferencePerceptron 20x10",
             lambda: cf.SecondOrderPreferencePerceptron(cf.Ranking(k=5)))
 
-    @operation("PreferencePerceptron 20x10, simulate, a round")
+    @operation("PreferencePerceptron 20x10, simulate, a round", LONG)
     def simulated():
         offsets = np.arange(len(DOCUMENTS) + 1) * 20
         features = np.concatenate(DOCUMENTS)
@@ -289,7 +304,7 @@ def convex(cf):
     asked("OGD ball 5", lambda: cf.OGD(5, ball, 1.0), gradients)
     asked("ONS ball 5", lambda: cf.ONS(5, ball, 0.5), gradients)
 
-    @operation("ONSEG ball 5.run, a round")
+    @operation("ONSEG ball 5.run, a round", LONG)
     def run():
         learner = onseg()
         return lambda n: learner.run(losses, n)
@@ -317,7 +332,7 @@ def rewards(cf):
                 learner.predict(x)
         return play
 
-    @operation("OnlineRidge 9.run, a round")
+    @operation("OnlineRidge 9.run, a round", LONG)
     def run():
         learner = cf.OnlineRidge()
         return lambda n: learner.run(repeated(X, n), repeated(REWARDS, n))
@@ -452,12 +467,13 @@ def register_all():
 
 def count(name, marks):
     """In a process of its own: the part files 1 and 2 of this process count N and 2 N calls."""
-    OPERATIONS[name]()(2 * N)
+    make, times = OPERATIONS[name]
+    make()(2 * N)
     for n in (N, 2 * N):
-        play = OPERATIONS[name]()
+        play = make()
         play(WARM)
         marks.count_from_here()
-        play(n)
+        play(n * times)
         marks.count_to_here()
 
 
@@ -512,7 +528,8 @@ def measured(names):
         done = subprocess.run(
             ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={folder}/out.%p",
              sys.executable, os.path.abspath(__file__), "--child", library, *names],
-            env=environment(), cwd=folder, stdout=subprocess.PIPE, text=True)
+            env={**environment(), "LD_PRELOAD": library}, cwd=folder, stdout=subprocess.PIPE,
+            text=True)
         if done.returncode:
             raise SystemExit("nothing was counted")
         found = json.loads(done.stdout)
@@ -521,7 +538,7 @@ def measured(names):
         counts = {}
         for name, process in found["processes"].items():
             once, twice = (total(Path(folder, f"out.{process}.{part}")) for part in (1, 2))
-            counts[name] = round((twice - once) / N, 1)
+            counts[name] = round((twice - once) / (N * OPERATIONS[name][1]), 1)
         return found["record"], counts
 
 

@@ -6,7 +6,7 @@
     python bench/walks.py --tree ../other         # another tree than this one
     python bench/walks.py "Confidit.choose" -v    # walks whose names hold a text; all functions
 
-How far somebody must read who wants to know what a call does. Counted are the package's own
+How much one must read to understand what a call does. Counted are the package's own
 functions: those of its Python files, its Cython functions (def, cdef, cpdef, inline ones too) and
 those of the C library. Not counted are what Cython adds, Python, NumPy and the operations on lanes
 (csrc/isa/lanes*.h). Each function counts once, however often it is entered; of a run those count

@@ -17,7 +17,7 @@ from readers import disturbers, readings
 
 from coactive_fast.learner import _store
 
-MOST = 48  # rounds of one sequence, fewer where they take longer than
+MOST = 48  # rounds of one sequence, which ends earlier after
 LONG = 0.01  # seconds
 
 LAYOUTS = {name: [layout.name for layout in layouts.LEARNERS if type(layout.make()) is cls]
@@ -119,7 +119,7 @@ def several_learn_one_example(case):
 
 
 def asked_and_answered_in_turn(layout):
-    """A point that is asked for and its value belong together: the threads take turns."""
+    """A point that is asked for and its value belong together: one thread plays at a time."""
     states, rounds = sequence(layout)
     for _ in passes():
         learner, lock, at = layout.make(), threading.Lock(), iter(range(rounds))

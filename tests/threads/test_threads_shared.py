@@ -1,5 +1,6 @@
 """What threads share besides a learner: metrics, generators, catalogues, fleets, kernels."""
 
+import os
 import tempfile
 import threading
 from functools import partial
@@ -173,7 +174,7 @@ def test_learners_share_a_generator(case):
 
 
 def bandits_choose_from_one_catalogue(explore):
-    """Others add rows that never win, and take them away."""
+    """Another thread adds rows that never win, and removes them."""
     X = layouts.numbers((600, 5), 32) + 3.0
 
     def plays(learner, items):
@@ -228,6 +229,7 @@ def test_rows_of_two_classes_of_csr():
 
 # --- fleets -------------------------------------------------------------------------------------
 
+has_fleets = pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="no fleets here")
 FLEETS = {
     "LinearBandit": (partial(cf.LinearBandit, seed=1), lambda of, key, x: of.learn(key, x, 1.0)),
     "ArmBandit": (partial(cf.ArmBandit, 3, seed=1), lambda of, key, x: of.learn(key, x, 1, 1.0)),
@@ -275,6 +277,7 @@ def threads_teach_one_fleet(name):
 
 
 @children.forks
+@has_fleets
 @pytest.mark.parametrize("name", FLEETS)
 def test_threads_teach_one_fleet(name):
     in_child(threads_teach_one_fleet, name)
@@ -296,6 +299,7 @@ def runs_of_one_fleet(name):
 
 
 @children.forks
+@has_fleets
 def test_runs_of_one_fleet():
     in_child(runs_of_one_fleet, "OnlineRidge")
 
