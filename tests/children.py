@@ -81,7 +81,8 @@ class Server:
     def __init__(self):
         import coactive_fast
 
-        paths = [str(HERE), str(Path(coactive_fast.__file__).resolve().parents[1])]
+        paths = [str(HERE), str(HERE / "threads"),
+                 str(Path(coactive_fast.__file__).resolve().parents[1])]
         paths += os.environ.get("PYTHONPATH", "").split(os.pathsep)
         self.process = subprocess.Popen(
             [sys.executable, "-W", "ignore", str(HERE / "children.py")], text=True,

@@ -146,11 +146,6 @@ def test_saving_from_a_run_does_not_hang(name):
     children.run(deadlock_rounds.some_rounds, name, 10, seconds=10.0)
 
 
-def test_every_learner_has_a_case():
-    cases = {type(layout.make()) for layout in layouts.LEARNERS}
-    assert cases == set(_store.learners().values())
-
-
 def test_every_public_method_is_known():
     """A new method is read by the threads, or is named among those that change the learner."""
     known = CHANGES | set(READS) | ALONE
