@@ -1,5 +1,8 @@
 """What the machines have found, each as small as it gets."""
 
+import pickle
+
+import numpy as np
 import pytest
 
 import coactive_fast as cf
@@ -22,3 +25,21 @@ def test_parameters_of_an_inner_learner_are_set_or_refused_as_a_whole():
     assert learner.reset().set_params(classifier__cost_ratio=2.0).classifier.cost_ratio == 2.0
     learner.set_params(classifier=cf.RidgeFilter(), classifier__window=3)
     assert learner.classifier.window == 3 and learner.classifier.feedback == "forwarded"
+
+
+@pytest.mark.parametrize("make", [
+    lambda: cf.OnlineRidge(forget=0.6, precision="fast"),
+    lambda: cf.RidgeFilter(forget=0.6, precision="fast", feedback="full"),
+], ids=["regression", "filter"])
+def test_what_forgets_in_the_fast_form_can_be_saved(make, tmp_path, rng):
+    """Each rescaling of what was forgotten made the bound smaller from which on rows are too long
+    for the fast form, also where there is none: after some thousand rows the learner went over to
+    the robust form, and its state and its files were refused."""
+    learner = make()
+    X = rng.standard_normal((3000, 6))
+    learner.run(X, X[:, 0] > 0.0)
+    assert learner.health()["precision"] in ("fast", ["fast"])
+    learner.save(tmp_path / "learner.cf")
+    read = "predict" if hasattr(learner, "predict") else "margins"
+    for other in (cf.load(tmp_path / "learner.cf"), pickle.loads(pickle.dumps(learner))):
+        np.testing.assert_array_equal(getattr(other, read)(X[:5]), getattr(learner, read)(X[:5]))
