@@ -534,6 +534,40 @@ class Machine:
     def shaping_changes(self):
         return {}
 
+    def stops(self, r, run, single, X):
+        """A run over a row beyond the range of float64: the rows before it are learned, and the
+        learner is as after single calls of those. On copies: what follows may be too large, too.
+
+        run : (learner, X) -> history
+        single : (learner, X, t): the calls of round t
+        """
+        one, other = copy.deepcopy(self.learner), copy.deepcopy(self.mirror)
+        rounds = one.rounds
+        X = X.copy()
+        X[r.randrange(len(X))] = r.choice([1e308, 1e200, 1e160, -1e308])
+        done = len(X)
+        try:
+            run(one, X)
+        except REFUSED:
+            done = one.rounds - rounds
+            if one.last_history is None or len(one.last_history) != done:
+                self.fail(f"a run stopped after {done} rounds, and its history is "
+                          f"{one.last_history!r}")
+        for t in range(done):
+            single(other, X, t)
+        prefix = self.settled_of(other)
+        if done < len(X):
+            try:
+                single(other, X, done)
+            except REFUSED:
+                pass
+            else:
+                self.fail(f"a run was refused at row {done}, which single calls take")
+        # those may have chosen, and drawn for that, before the row was refused
+        ours, theirs = self.settled_of(one), self.settled_of(other)
+        if ours not in (prefix, theirs):
+            self.fail(f"a run that stopped after {done} rounds: {difference(ours, prefix)}")
+
     # --- code of the user's that fails or reaches back --------------------------------------------
 
     def ways_back(self, r):

@@ -230,6 +230,20 @@ class FilterMachine(Machine):
 
     rule_run.weight = 2
 
+    def rule_stop(self, r):
+        if self.own:
+            return
+        X, full = table(r, 4), self.learner._full_feedback
+        y = [r.random() < 0.5 for _ in X]
+
+        def single(one, X, t):
+            if one.forward(X[t]) or full:
+                one.learn(X[t], y[t])
+
+        self.stops(r, lambda one, X: one.run(X, y), single, X)
+
+    rule_stop.weight = 0.3
+
     def rule_bad(self, r):
         one, good = self.learner, row(r)
         known = "exactly" if self.name != "AppleTasting" and one._engine.dimension else None

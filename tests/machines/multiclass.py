@@ -253,6 +253,18 @@ class MulticlassMachine(Machine):
 
     rule_run.weight = 2
 
+    def rule_stop(self, r):
+        X = table(r, 4)
+        y = [r.randrange(self.classes) for _ in X]
+
+        def single(one, X, t):
+            label = one.choose(X[t])
+            one.learn(X[t], *((label, label == y[t]) if self.bandit else (y[t],)))
+
+        self.stops(r, lambda one, X: one.run(X, y), single, X)
+
+    rule_stop.weight = 0.3
+
     def rule_add_class(self, r):
         if self.classes >= 7:
             return

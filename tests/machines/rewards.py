@@ -189,6 +189,14 @@ class RidgeMachine(RewardMachine):
 
     rule_run.weight = 2
 
+    def rule_stop(self, r):
+        X = table(r, 4)
+        y = [self.target(r) for _ in X]
+        self.stops(r, lambda one, X: one.run(X, y),
+                   lambda one, X, t: (one.predict(X[t:t + 1]), one.learn(X[t], y[t])), X)
+
+    rule_stop.weight = 0.3
+
     def rule_bad(self, r):
         one, good, n = self.learner, row(r), r.choice([1, 3])
         known = "wide" if self.most else "exactly" if one._engine.dimension else None

@@ -18,7 +18,7 @@ def row(r, d=WIDE):
     if kind < 0.35:
         x[[i for i in range(d) if r.random() < 0.5]] = 0.0
     elif kind < 0.38:
-        x *= 2.0 ** r.randrange(-8, 5)
+        x *= 2.0 ** r.randrange(-8, 3)
     elif kind < 0.45:
         x = np.round(x) + 0.0  # no -0.0, which sparse rows do not hold
     return x
@@ -57,8 +57,9 @@ def form_of_row(r, x, pairs=False):
     return x
 
 
-def form_of_rows(r, X):
-    way = r.choice(["dense", "dense", "float32", "fortran", "csr", "csr64", "list"])
+def form_of_rows(r, X, sparse=True):
+    ways = ["dense", "dense", "float32", "fortran", "list"]
+    way = r.choice([*ways, "csr", "csr64"] if sparse else ways)
     if way == "float32":
         return X.astype(np.float32)
     if way == "fortran":
