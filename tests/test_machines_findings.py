@@ -43,3 +43,38 @@ def test_what_forgets_in_the_fast_form_can_be_saved(make, tmp_path, rng):
     read = "predict" if hasattr(learner, "predict") else "margins"
     for other in (cf.load(tmp_path / "learner.cf"), pickle.loads(pickle.dumps(learner))):
         np.testing.assert_array_equal(getattr(other, read)(X[:5]), getattr(learner, read)(X[:5]))
+
+
+@pytest.mark.parametrize("precision", ["fast", "robust"])
+def test_merging_keeps_the_place_in_the_block_of_forgetting(precision, rng):
+    """The regulariser is renewed by every n-th call of `forget`; the fast form began to count anew
+    after `merge`, unlike the robust one and the twin."""
+    m, twin = cf.metric.Full(4, precision=precision), cf.reference.Full(4)
+    other, his = cf.metric.Full(4, precision=precision), cf.reference.Full(4)
+    for x, y in rng.standard_normal((5, 2, 4)):
+        for one, row in ((m, x), (twin, x), (other, y), (his, y)):
+            one.update(row)
+    for one in (m, twin):
+        one.forget(0.9)  # the first of a block renews
+    m.merge(other)
+    twin.merge(his)
+    for _ in range(6):
+        m.forget(0.9)
+        twin.forget(0.9)
+        np.testing.assert_allclose(m.matrix(), twin.matrix(), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("n", [0, 1, 4])
+@pytest.mark.parametrize("template, answers", [
+    (cf.RidgeFilter(), ([True] * 3,)),
+    (cf.PreferencePerceptron(cf.Ranking(k=2)), ()),
+    (cf.OnlineRidge(), ([1.0] * 3,)),
+    (cf.ArmBandit(2), ([0] * 3, [1.0] * 3)),
+], ids=["filter", "perceptron", "regression", "arms"])
+def test_a_run_of_a_fleet_has_a_key_for_each_row(template, answers, n):
+    """Of filters and perceptrons the number of keys was not looked at: where there were too few,
+    what lay behind them in memory became keys."""
+    fleet = cf.Fleet(None, template, 10)
+    with pytest.raises(ValueError, match=f"keys must have length 3, one a row of X, got {n}"):
+        fleet.run([7] * n, np.ones((3, 2)), *answers)
+    assert len(fleet) == 0

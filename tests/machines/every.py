@@ -1,5 +1,5 @@
 """All machines: to import this is to know them."""
 
-from . import coactive, convex, filtering, metrics, multiclass, rewards  # noqa: F401
+from . import coactive, convex, filtering, fleets, metrics, multiclass, rewards  # noqa: F401
 
-OTHERS = ("metric.Full", "metric.Diagonal", "metric.Dual")  # machines of what is no learner
+OTHERS = ("metric.Full", "metric.Diagonal", "metric.Dual", "Fleet")  # no learners

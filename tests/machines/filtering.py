@@ -132,9 +132,18 @@ class FilterMachine(Machine):
     def form(self, r, x):
         return form_of_row(r, x, self.pairs())
 
+    def undecided(self, x):
+        """Whether rounding alone says on which side of where a coin is drawn x is."""
+        if self.name not in ("ProbabilisticRidgeFilter", "AppleTasting"):
+            return False
+        rho = self.parameters.get("cost_ratio", 1.0)
+        return abs(self.mirror.margin(x) - (rho - 1.0) / (rho + 1.0)) < 1e-9
+
     # --- rules ----------------------------------------------------------------------------------
 
     def forward(self, r, x):
+        if self.twin is not None and self.undecided(x):
+            self.twin = None
         forwarded = self.learner.forward(self.form(r, x))
         if type(forwarded) is not bool:
             self.fail(f"forward gave {forwarded!r}")
@@ -213,6 +222,8 @@ class FilterMachine(Machine):
         full = self.learner._full_feedback
         for t in range(n):
             x, relevant = X[t], bool(y[t])
+            if self.twin is not None and self.undecided(x):
+                self.twin = None
             margin, forwarded = self.mirror.margin(x), self.mirror.forward(x)
             if forwarded != history.forwarded[t] or not same(margin, history.margins[t]):
                 self.fail(f"run: {history.forwarded[t]}, {history.margins[t]!r} in round {t}, "

@@ -41,7 +41,8 @@ def one_machine(name, seed, notes):
             notes[name] += time.perf_counter() - begin
     except Exception as error:
         where = traceback.format_exc(limit=-3)
-        return steps, (number, steps, f"{type(error).__name__}: {error}", where)
+        kind = "" if isinstance(error, core.Finding) else f"{type(error).__name__}: "
+        return steps, (number, steps, f"{kind}{error}", where)
     return steps, None
 
 
