@@ -249,8 +249,6 @@ cdef class RewardFleet(StreamingFleet):
         self.refuse_writing()
         s.keys, s.rows = keys_of(keys), rows_of(X, "X")
         n = s.rows.n
-        if s.keys.n != n:
-            raise ValueError(f"keys must have length {n}, one a row of X, got {s.keys.n}")
         if len(answers) != 1 + self.arms:
             raise TypeError(f"run takes keys, rows and {'arms and rewards' if self.arms else 'targets'}, "
                             f"got {len(answers)} arguments behind the rows")

@@ -17,6 +17,8 @@ cdef class StreamingFleet(FleetEngine):
         cdef Worker w
         cdef Py_ssize_t d = self.crossed(s.rows.d, "X")
         cdef Key first
+        if s.keys.n != s.rows.n:
+            raise ValueError(f"keys must have length {s.rows.n}, one a row of X, got {s.keys.n}")
         if s.rows.n == 0:
             return self.told(s)
         first.is_text = s.keys.are_text
