@@ -259,15 +259,28 @@ class CoactiveMachine(Machine):
                 if not same_choice(got, expected):
                     self.close_choice(got, expected, x, before)
                     self.twin = None
-            elif not self.decided("present", as_array(got), before, lambda twin, x: as_array(
-                    twin.present(x, **words)), x):
-                self.twin = None
+            else:
+                self.drawn(got, before, x, words)
         elif self.twin is not None:
             expected = self.twin.present(x, **words)
             if not same_choice(got, expected):
                 self.close_choice(got, expected, x, self.twin)
         self.last = (x, got, words)
         return got
+
+    def drawn(self, got, before, x, words):
+        """A ranking that was drawn. Within rounding means documents of equal scores at each place,
+        or what another row brings about; the twin has then drawn for something else."""
+        expected = self.twin.present(x, **words)
+        if same_choice(got, expected):
+            return
+        scores = np.asarray(before.scores(x))
+        most = 1e-12 * max(1.0, np.abs(scores).max(initial=0.0))
+        if np.abs(scores[got] - scores[expected]).max() > most:
+            self.twin = copy.deepcopy(before)
+            self.decided("present", as_array(got), before,
+                         lambda twin, x: as_array(twin.present(x, **words)), x)
+        self.twin = None
 
     def close_choice(self, got, expected, x, twin):
         """Another choice than the twin's: by its scores it must be as good, within rounding. What a
@@ -364,13 +377,10 @@ class CoactiveMachine(Machine):
             self.alike("present", got, self.mirror.present(x))
             if self.twin is not None:
                 before = copy.deepcopy(self.twin)
-                expected = self.twin.present(x)
-                if not same_choice(got, expected):
-                    if self.kind == "items":
-                        self.close_choice(got, expected, x, before)
-                    else:
-                        self.decided("present", as_array(got), before, lambda twin, x: as_array(
-                            twin.present(x)), x)
+                if self.kind == "ranking":
+                    self.drawn(got, before, x, {})
+                elif not same_choice(got, expected := self.twin.present(x)):
+                    self.close_choice(got, expected, x, before)
                     self.twin = None
             self.last = (x, got, {})
             self.answer(r)
@@ -456,13 +466,11 @@ class CoactiveMachine(Machine):
         if self.twin is not None:
             before = copy.deepcopy(self.twin)
             words = {"k": k} if clicks else {}
-            expected = self.twin.present(x, **words)
-            if not same_choice(shown, expected):
-                if self.drawing:
-                    self.decided("simulate", as_array(shown), before, lambda twin, x: as_array(
-                        twin.present(x, **words)), x)
-                    self.twin = None
-                else:
+            if self.drawing:
+                self.drawn(shown, before, x, words)
+            else:
+                expected = self.twin.present(x, **words)
+                if not same_choice(shown, expected):
                     self.close_choice(shown, expected, x, self.twin)
         for one in (self.mirror, self.twin):
             if one is None:
@@ -569,8 +577,7 @@ class CoactiveMachine(Machine):
                                    :2 if self.kernel else 3])
         after = r.choice([0, 0, 1, 2])
         if r.random() < 0.5:
-            if not self.fails_inside(what, call, after):
-                self.twin = None
+            self.fails_inside(what, call, after)
         else:
             self.reaches_back(what, call, r, after)
 

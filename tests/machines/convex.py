@@ -257,6 +257,8 @@ class ConvexMachine(Machine):
         if self.set != "own":
             return
         told = self.told(r, False)
+        if self.bandit:  # the first loss beyond the bound is warned of before it is learned
+            told = (0.5 * told[0],)
         self.learner.ask()
         self.mirror.ask()
         if self.twin is not None:
@@ -271,8 +273,7 @@ class ConvexMachine(Machine):
         if before != self.state_of(self.mirror):
             return
         if r.random() < 0.5:
-            if not self.fails_inside("tell", call, after) and self.twin is not None:
-                call(self.twin)
+            self.fails_inside("tell", call, after)
         else:
             self.reaches_back("tell", lambda one: one.tell(*told), r, after)
 
@@ -296,7 +297,8 @@ class ConvexMachine(Machine):
     def rule_reach(self, r):
         self.learner.ask()
         self.mirror.ask()
-        self.twin = None
+        if self.twin is not None:
+            self.twin.ask()
         told = self.told(r, False)
 
         def call(one):

@@ -583,13 +583,26 @@ class Machine:
         except Boom:
             self.switch.clear()
             self.unmoved(f"{what} whose callable raises", before)
-            return True
+            return
         reached = self.switch.back is None
         self.switch.clear()
         if reached:
             self.fail(f"{what}: what the callable raised was swallowed")
         call(self.mirror)
-        return False
+        self.follow(what, call)
+
+    def follow(self, what, call):
+        """The twin does the same, where it has the same method; it does not choose by itself."""
+        if self.twin is None:
+            return
+        twin, self.twin = copy.deepcopy(self.twin), None
+        if "run" in what:
+            return
+        try:
+            call(twin)
+        except Exception:  # it has not: it takes no such rows, or no such words
+            return
+        self.twin = twin
 
     def reaches_back(self, what, call, r, after=0, wrap=None):
         """During a call something calls the learner: refused or done, as if before the call."""
@@ -621,14 +634,14 @@ class Machine:
         where = f"{name} within {what}"
         if outcome and outcome[0]:
             back(self.mirror)
-            self.twin = None
+            self.follow(name, back)
             self.forgotten()
         if failed is None:
             try:
                 call(self.mirror)
             except (*REFUSED, RuntimeError) as error:
                 self.fail(f"{where}: accepted, and refused one after the other: {error}")
-            self.twin = None
+            self.follow(what, call)
         elif self.apart():
             self.fail(f"{where}: {type(failed).__name__} ({failed}), and yet changed: "
                       f"{self.apart()}")

@@ -132,25 +132,30 @@ class FilterMachine(Machine):
     def form(self, r, x):
         return form_of_row(r, x, self.pairs())
 
-    def undecided(self, x):
-        """Whether rounding alone says on which side of where a coin is drawn x is."""
-        if self.name not in ("ProbabilisticRidgeFilter", "AppleTasting"):
-            return False
+    def follows(self, forwarded, margin, threshold, x):
+        """The twin's round; where rounding alone says on which side x is, it may be on the other,
+        and have drawn a coin or not."""
         rho = self.parameters.get("cost_ratio", 1.0)
-        return abs(self.mirror.margin(x) - (rho - 1.0) / (rho + 1.0)) < 1e-9
+        near = min(abs(margin - threshold), abs(margin - (rho - 1.0) / (rho + 1.0))) < 1e-9
+        near = near and self.twin.margin(x) != margin
+        if near and self.name in ("ProbabilisticRidgeFilter", "AppleTasting"):
+            self.twin = None
+            return
+        before = copy.deepcopy(self.twin)
+        if self.twin.forward(x) != forwarded and not near:
+            self.twin = copy.deepcopy(before)
+            self.decided("forward", forwarded, before, lambda twin, x: twin.forward(x), x)
 
     # --- rules ----------------------------------------------------------------------------------
 
     def forward(self, r, x):
-        if self.twin is not None and self.undecided(x):
-            self.twin = None
+        margin, threshold = self.mirror.margin(x), self.mirror.threshold
         forwarded = self.learner.forward(self.form(r, x))
         if type(forwarded) is not bool:
             self.fail(f"forward gave {forwarded!r}")
         self.alike("forward", forwarded, self.mirror.forward(x))
         if self.twin is not None:
-            self.decided("forward", forwarded, copy.deepcopy(self.twin),
-                         lambda twin, x: twin.forward(x), x)
+            self.follows(forwarded, margin, threshold, x)
         self.last = x
         return forwarded
 
@@ -222,15 +227,13 @@ class FilterMachine(Machine):
         full = self.learner._full_feedback
         for t in range(n):
             x, relevant = X[t], bool(y[t])
-            if self.twin is not None and self.undecided(x):
-                self.twin = None
-            margin, forwarded = self.mirror.margin(x), self.mirror.forward(x)
+            margin, threshold = self.mirror.margin(x), self.mirror.threshold
+            forwarded = self.mirror.forward(x)
             if forwarded != history.forwarded[t] or not same(margin, history.margins[t]):
                 self.fail(f"run: {history.forwarded[t]}, {history.margins[t]!r} in round {t}, "
                           f"single calls {forwarded}, {margin!r}")
             if self.twin is not None:
-                self.decided("run", forwarded, copy.deepcopy(self.twin),
-                             lambda twin, x: twin.forward(x), x)
+                self.follows(forwarded, margin, threshold, x)
             if forwarded or full:
                 self.mirror.learn(x, relevant)
                 if self.twin is not None:
@@ -298,8 +301,7 @@ class FilterMachine(Machine):
                               + ([] if self.own else [("margins", lambda one: one.margins(X))]))
         after = r.choice([0, 0, 1, 4])
         if r.random() < 0.5:
-            if not self.fails_inside(what, call, after):
-                self.twin = None
+            self.fails_inside(what, call, after)
         else:
             self.reaches_back(what, call, r, after)
 

@@ -16,9 +16,11 @@ def templates(r):
     return r.choice([
         lambda: cf.OnlineRidge(ridge=0.5), lambda: cf.OnlineRidge(link="logistic", forget=0.9),
         lambda: cf.RidgeFilter(), lambda: cf.RidgeFilter(rule="ucb", width=0.5),
-        lambda: cf.RidgeFilter(feedback="full", forget=0.9), lambda: cf.LinearBandit(seed=5),
+        lambda: cf.RidgeFilter(feedback="full", forget=0.9),
+        lambda: cf.LinearBandit(seed=5),
         lambda: cf.LinearBandit(explore="thompson", seed=3),
-        lambda: cf.ArmBandit(2, seed=6), lambda: cf.ArmBandit(3, explore="squarecb", floor=0.1, seed=4),
+        lambda: cf.ArmBandit(2, seed=6),
+        lambda: cf.ArmBandit(3, explore="squarecb", floor=0.1, seed=4),
         lambda: cf.PreferencePerceptron(cf.Ranking(k=2)),
         lambda: cf.PreferencePerceptron(cf.Ranking(k=3), batch=2),
     ])()

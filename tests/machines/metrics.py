@@ -240,8 +240,7 @@ class MetricMachine(Machine):
                                ("solve", lambda one: one.solve(x))])
         after = r.choice([0, 0, 1, 3])
         if r.random() < 0.5:
-            if not self.fails_inside(what, call, after) and self.twin is not None:
-                call(self.twin)
+            self.fails_inside(what, call, after)
         else:
             self.reaches_back(what, call, r, after)
 

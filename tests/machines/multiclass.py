@@ -333,8 +333,7 @@ class MulticlassMachine(Machine):
         ])
         del y
         if r.random() < 0.5:
-            if not self.fails_inside(what, call, r.choice([0, 0, 1, 4])) and what == "learn":
-                self.twin = None
+            self.fails_inside(what, call, r.choice([0, 0, 1, 4]))
         else:
             self.reaches_back(what, call, r, r.choice([0, 0, 1, 4]))
 
@@ -385,6 +384,11 @@ class MulticlassMachine(Machine):
             interrupted(self, r, run, lambda one: one.rounds, most)
 
     rule_interrupt.weight = 0.02
+
+    def follow(self, what, call):
+        if self.most is not None:
+            self.twin = None  # which takes all rows in one width
+        super().follow(what, call)
 
     def settled_of(self, learner):
         if self.name == "Newtron":  # a class more is room in its matrix at the next round
