@@ -1,7 +1,8 @@
 """State machines over every learner, driven by hypothesis; `machines/run_long.py` drives them far.
 
 A step is a rule and a number that the rule draws its arguments from, so hypothesis chooses which
-rules follow each other and shrinks that list; a finding prints what `machines.core.replay` takes.
+rules follow each other and shrinks that list; a finding prints what
+`machines.core.replay` needs.
 """
 
 import importlib.util

@@ -72,7 +72,7 @@ def test_merging_keeps_the_place_in_the_block_of_forgetting(precision, rng):
     (cf.ArmBandit(2), ([0] * 3, [1.0] * 3)),
 ], ids=["filter", "perceptron", "regression", "arms"])
 def test_a_run_of_a_fleet_has_a_key_for_each_row(template, answers, n):
-    """Of filters and perceptrons the number of keys was not looked at: where there were too few,
+    """Of filters and perceptrons the number of keys was not checked: where there were too few,
     what lay behind them in memory became keys."""
     fleet = cf.Fleet(None, template, 10)
     with pytest.raises(ValueError, match=f"keys must have length 3, one a row of X, got {n}"):

@@ -284,7 +284,7 @@ class CoactiveMachine(Machine):
 
     def close_choice(self, got, expected, x, twin):
         """Another choice than the twin's: by its scores it must be as good, within rounding. What a
-        duel draws besides is not looked at again."""
+        duel draws besides is not compared again."""
         if self.kind == "own":
             scores = np.asarray(x) @ twin.weights
         else:
@@ -304,7 +304,7 @@ class CoactiveMachine(Machine):
     rule_present.weight = 2
 
     def feedback(self, r, x, shown):
-        """What is told of it."""
+        """What is listed of it."""
         if self.kind == "ranking":
             if r.random() < 0.5:
                 return better_of(x, shown)
@@ -334,11 +334,11 @@ class CoactiveMachine(Machine):
             else:
                 shown = r.randrange(len(x))
         better = self.feedback(r, x, shown)
-        told = shown
+        listed = shown
         if self.kind == "ranking":
-            told = r.choice([np.asarray(shown), list(map(int, shown)),
+            listed = r.choice([np.asarray(shown), list(map(int, shown)),
                              np.asarray(shown, dtype=np.int32)])
-        self.learner.learn(self.form(r, x), told, better)
+        self.learner.learn(self.form(r, x), listed, better)
         self.mirror.learn(x, shown, better)
         if self.twin is not None:
             self.twin.learn(x, plain_choice(shown), better)
@@ -523,8 +523,8 @@ class CoactiveMachine(Machine):
         one, x = self.learner, self.context(r)
         calls = []
         if self.kind == "ranking":
-            known = "exactly" if one._engine.state().get("n") else None
-            what, bad = bad_tables(r, WIDE, 2, known)
+            fixed = "exactly" if one._engine.state().get("n") else None
+            what, bad = bad_tables(r, WIDE, 2, fixed)
             order = list(range(len(x)))
             calls += [(f"present, {what}", lambda: one.present(bad)),
                       (f"scores, {what}", lambda: one.scores(bad)),
@@ -706,7 +706,7 @@ class Off:
 
 
 class Plain:
-    """The same queries, which only Python's loop takes."""
+    """The same queries, which only Python's loop accepts."""
 
     def __init__(self, data):
         self.data = data

@@ -125,35 +125,35 @@ class ConvexMachine(Machine):
     def rule_ask(self, r):
         self.ask(r)
 
-    def told(self, r, pair):
+    def feedback(self, r, pair):
         if not self.bandit:
             return (np.array([r.gauss(0.0, 1.0) for _ in range(D)], dtype=np.float32)
                     .astype(float),)
         return tuple(r.uniform(-1.2, 1.2) for _ in range(2 if pair else 1))
 
-    def tell(self, r, pair):
-        told = self.told(r, pair)
+    def answer(self, r, pair):
+        feedback = self.feedback(r, pair)
         which = "tell_pair" if pair else "tell"
-        form = told
+        form = feedback
         if not self.bandit:
-            form = (form_of_row(r, told[0], True),)
+            form = (form_of_row(r, feedback[0], True),)
         getattr(self.learner, which)(*form)
-        getattr(self.mirror, which)(*told)
+        getattr(self.mirror, which)(*feedback)
         if self.twin is not None:
-            getattr(self.twin, which)(*told)
+            getattr(self.twin, which)(*feedback)
 
     def rule_round(self, r):
-        self.tell(r, self.ask(r))
+        self.answer(r, self.ask(r))
 
     rule_round.weight = 5
 
-    def rule_tell(self, r):
+    def rule_answer(self, r):
         pending = self.pending
         if pending:
-            self.tell(r, pending == 2)
+            self.answer(r, pending == 2)
             return
-        told = self.told(r, False)
-        self.refused("tell before ask", lambda: self.learner.tell(*told))
+        feedback = self.feedback(r, False)
+        self.refused("tell before ask", lambda: self.learner.tell(*feedback))
         if self.bandit:
             self.refused("tell_pair before ask_pair", lambda: self.learner.tell_pair(0.1, 0.2))
 
@@ -186,18 +186,16 @@ class ConvexMachine(Machine):
     def rule_run(self, r):
         losses, value = self.some_losses(r)
         n = r.choice([0, 1, 2, 5])
-        if self.pending == 2 and n:
-            pass  # it is dropped: the same direction, asked for alone
         history = self.learner.run(losses, n)
         for t in range(n):
             x = self.mirror.ask()
             loss = value(t, x)
-            told = loss if self.bandit else losses.gradient(t, x)
+            feedback = loss if self.bandit else losses.gradient(t, x)
             self.alike("run", float(history.loss[t]), float(loss))
-            self.mirror.tell(told)
+            self.mirror.tell(feedback)
             if self.twin is not None:
                 self.close("run", x, self.twin.ask())
-                self.twin.tell(told)
+                self.twin.tell(feedback)
         if len(history) != n or self.learner.last_history is not history:
             self.fail("last_history is another")
 
@@ -242,11 +240,11 @@ class ConvexMachine(Machine):
             self.fail(f"{after // which} rounds, and the history has {rounds}")
         for t in range(rounds):
             x = self.mirror.ask()
-            told = self.losses.value(t, x) if self.bandit else self.losses.gradient(t, x)
-            self.mirror.tell(told)
+            feedback = self.losses.value(t, x) if self.bandit else self.losses.gradient(t, x)
+            self.mirror.tell(feedback)
             if self.twin is not None:
                 self.twin.ask()
-                self.twin.tell(told)
+                self.twin.tell(feedback)
         for one in (self.mirror, self.twin):
             if one is not None:
                 one.ask()
@@ -256,9 +254,9 @@ class ConvexMachine(Machine):
     def rule_set_raises(self, r):
         if self.set != "own":
             return
-        told = self.told(r, False)
+        feedback = self.feedback(r, False)
         if self.bandit:  # the first loss beyond the bound is warned of before it is learned
-            told = (0.5 * told[0],)
+            feedback = (0.5 * feedback[0],)
         self.learner.ask()
         self.mirror.ask()
         if self.twin is not None:
@@ -267,7 +265,7 @@ class ConvexMachine(Machine):
 
         def call(one):
             one.ask()
-            one.tell(*told)
+            one.tell(*feedback)
 
         before = self.state_of(self.learner)
         if before != self.state_of(self.mirror):
@@ -275,7 +273,7 @@ class ConvexMachine(Machine):
         if r.random() < 0.5:
             self.fails_inside("tell", call, after)
         else:
-            self.reaches_back("tell", lambda one: one.tell(*told), r, after)
+            self.reaches_back("tell", lambda one: one.tell(*feedback), r, after)
 
     rule_set_raises.weight = 0.5
 
@@ -285,11 +283,11 @@ class ConvexMachine(Machine):
 
     def ways_back(self, r):
         pair = [("ask_pair", lambda one: one.ask_pair())] if self.bandit else []
-        told = self.told(r, False)
+        feedback = self.feedback(r, False)
 
         def whole(one):
             one.ask()
-            one.tell(*told)
+            one.tell(*feedback)
 
         return [("reset", lambda one: one.reset()), ("ask", lambda one: one.ask()),
                 ("round", whole), ("center", lambda one: one.center), *pair]
@@ -299,10 +297,10 @@ class ConvexMachine(Machine):
         self.mirror.ask()
         if self.twin is not None:
             self.twin.ask()
-        told = self.told(r, False)
+        feedback = self.feedback(r, False)
 
         def call(one):
-            value = told[0]
+            value = feedback[0]
             one.tell(Reaching(value, self.switch) if one is self.learner else value)
 
         def run(one):

@@ -75,8 +75,8 @@ def plain(value):
 
 
 def settled(value):
-    """The same with the matrices as they read: the last step may be pending in one that another
-    has taken in, because something was asked in between."""
+    """The same with the matrices as they read: a last step that is pending in one may be applied in
+    the other, because something was read in between."""
     if isinstance(value, dict):
         if "steepest" in value:  # of metric.Full
             read = Moving.from_state(value)
@@ -142,7 +142,7 @@ class Switch:
         self.clear()
 
     def clear(self):
-        self.back, self.left, self.answer = None, 0, None
+        self.back, self.left = None, 0
 
     def arm(self, back, after=0):
         self.clear()
@@ -199,7 +199,6 @@ class Machine:
     """
 
     tolerance = 1e-6
-    stateless_run = False
 
     def __init__(self, name, seed):
         self.name, self.seed, self.steps = name, seed, []
@@ -207,7 +206,6 @@ class Machine:
         self.switch = Switch()
         self.parameters = self.drawn_parameters(r)
         self.learner, self.mirror = self.made(), self.made()
-        self.interrupted = False
         self.new_twin()
         self.compare("at the beginning")
 
@@ -228,8 +226,8 @@ class Machine:
 
     def twin_parameters(self, parameters):
         """Those of the twin's constructor; None where it has no such form."""
-        known = twin_words(self.name)
-        return {name: value for name, value in parameters.items() if name in known}
+        words = twin_words(self.name)
+        return {name: value for name, value in parameters.items() if name in words}
 
     def made_twin(self, parameters):
         given = self.twin_parameters(parameters)
@@ -562,7 +560,7 @@ class Machine:
             except REFUSED:
                 pass
             else:
-                self.fail(f"a run was refused at row {done}, which single calls take")
+                self.fail(f"a run was refused at row {done}, which single calls accept")
         # those may have chosen, and drawn for that, before the row was refused
         ours, theirs = self.settled_of(one), self.settled_of(other)
         if ours not in (prefix, theirs):
@@ -600,7 +598,7 @@ class Machine:
             return
         try:
             call(twin)
-        except Exception:  # it has not: it takes no such rows, or no such words
+        except Exception:  # it has not, or not with such rows or words
             return
         self.twin = twin
 
@@ -727,7 +725,7 @@ def replay(name, seed, steps):
 
 
 def kind_of(text):
-    """A finding's text without its numbers: to tell one from another while steps are left out."""
+    """A finding's text without its numbers: which one it is while steps are left out."""
     return "".join(c for c in text.split(":")[0] if not c.isdigit())[:60]
 
 

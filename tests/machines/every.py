@@ -1,4 +1,4 @@
-"""All machines: to import this is to know them."""
+"""All machines: to import this registers them."""
 
 from . import coactive, convex, filtering, fleets, metrics, multiclass, rewards  # noqa: F401
 

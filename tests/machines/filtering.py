@@ -163,8 +163,8 @@ class FilterMachine(Machine):
         self.forward(r, row(r))
 
     def learn(self, r, x, relevant):
-        told = r.choice([relevant, np.bool_(relevant), int(relevant), 1 if relevant else -1])
-        self.learner.learn(self.form(r, x), told)
+        feedback = r.choice([relevant, np.bool_(relevant), int(relevant), 1 if relevant else -1])
+        self.learner.learn(self.form(r, x), feedback)
         self.mirror.learn(x, relevant)
         if self.twin is not None:
             self.twin.learn(x, relevant)
@@ -260,10 +260,10 @@ class FilterMachine(Machine):
 
     def rule_bad(self, r):
         one, good = self.learner, row(r)
-        known = "exactly" if self.name != "AppleTasting" and one._engine.dimension else None
-        what, bad = bad_rows(r, WIDE, known)
+        fixed = "exactly" if self.name != "AppleTasting" and one._engine.dimension else None
+        what, bad = bad_rows(r, WIDE, fixed)
         n = r.choice([1, 3])
-        which, rows = bad_tables(r, WIDE, n, known)
+        which, rows = bad_tables(r, WIDE, n, fixed)
         calls = []
         if not self.own:  # one of one's own gets the row as it comes
             calls += [(f"forward, {what}", lambda: one.forward(bad)),

@@ -272,24 +272,24 @@ class FleetMachine(Machine):
 
     def rule_bad(self, r):
         one, n = self.learner, r.choice([1, 3])
-        known = "exactly" if one.health()["features"] else None
-        what, bad = bad_rows(r, WIDE, known)
-        which, rows = bad_tables(r, WIDE, n, known)
+        fixed = "exactly" if one.health()["features"] else None
+        what, bad = bad_rows(r, WIDE, fixed)
+        which, rows = bad_tables(r, WIDE, n, fixed)
         key, good = self.key(r), np.ones(WIDE)
-        told = self.answers(True if self.kind == "RidgeFilter" else 0.5, 0)
-        many = [[answer] * n for answer in told]
-        calls = [(f"key {k!r}", lambda k=k: one.learn(k, good, *told))
+        feedback = self.answers(True if self.kind == "RidgeFilter" else 0.5, 0)
+        many = [[answer] * n for answer in feedback]
+        calls = [(f"key {k!r}", lambda k=k: one.learn(k, good, *feedback))
                  for k in (None, 0.5, True, 2**63, "x" * 64, b"x", [1], Raises(),
                            *([1] if isinstance(self.names[0], str) and len(one) else []),
                            *(["x"] if isinstance(self.names[0], int) and len(one) else []))]
         if self.kind != "PreferencePerceptron":
-            calls += [(f"learn, {what}", lambda: one.learn(key, bad, *told)),
+            calls += [(f"learn, {what}", lambda: one.learn(key, bad, *feedback)),
                       (f"run, {which}", lambda: one.run([key] * n, rows, *many)),
                       ("run, keys", lambda: one.run([key] * (n + 1), np.ones((n, WIDE)), *many)),
-                      ("run, jobs", lambda: one.run([key], good[None], *[[a] for a in told],
+                      ("run, jobs", lambda: one.run([key], good[None], *[[a] for a in feedback],
                                                     n_jobs=r.choice([0, 17, 0.5])))]
             for y in (np.nan, "x", None, Raises(), [1.0, 2.0]):
-                calls.append((f"answer {y!r}", lambda y=y: one.learn(key, good, *told[:-1], y)))
+                calls.append((f"answer {y!r}", lambda y=y: one.learn(key, good, *feedback[:-1], y)))
         else:
             calls += [(f"learn, {which}", lambda: one.learn(key, rows, [0], [0])),
                       ("learn, y", lambda: one.learn(key, np.ones((2, WIDE)), [0, 0], [0, 1]))]
@@ -323,12 +323,13 @@ class FleetMachine(Machine):
         def wrap(one, value):
             return Reaching(value, self.switch) if one is self.learner else value
 
-        told = self.answers(y, 0)
+        feedback = self.answers(y, 0)
         what, call = r.choice([
-            ("learn's row", lambda one: one.learn(key, wrap(one, x), *told)),
+            ("learn's row", lambda one: one.learn(key, wrap(one, x), *feedback)),
             ("learn's answer", lambda one: one.learn(
-                key, x, *told[:-1], y if self.kind == "RidgeFilter" else wrap(one, y))),
-            ("run's rows", lambda one: one.run([key], wrap(one, x[None]), *[[a] for a in told])),
+                key, x, *feedback[:-1], y if self.kind == "RidgeFilter" else wrap(one, y))),
+            ("run's rows", lambda one: one.run([key], wrap(one, x[None]),
+                                               *[[one] for one in feedback])),
         ])
         self.reaches_back(what, call, r)
         self.solo = {}

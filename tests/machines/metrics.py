@@ -35,7 +35,7 @@ class MetricMachine(Machine):
 
     @property
     def diagonal(self):
-        """Where sparse rows cost what they hold: their sums are taken in another order."""
+        """Where sparse rows cost what they hold: they are summed in another order."""
         return self.name == "metric.Diagonal"
 
     @property
@@ -202,9 +202,9 @@ class MetricMachine(Machine):
 
     def rule_bad(self, r):
         one, n = self.learner, r.choice([1, 3])
-        known = "exactly" if not self.dual or one.updates else None
-        what, bad = bad_rows(r, WIDE, known)
-        which, rows = bad_tables(r, WIDE, n, known)
+        fixed = "exactly" if not self.dual or one.updates else None
+        what, bad = bad_rows(r, WIDE, fixed)
+        which, rows = bad_tables(r, WIDE, n, fixed)
         good = np.ones(WIDE)
         calls = [(f"update, {what}", lambda: one.update(bad)),
                  (f"quad, {what}", lambda: one.quad(bad)),

@@ -130,7 +130,7 @@ class MulticlassMachine(Machine):
         return r.choice([1, 3, WIDE, self.most])
 
     def for_twin(self, x):
-        """As wide as the twin takes them."""
+        """As wide as the twin needs them."""
         if self.most is None:
             return x
         return np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, self.most - x.shape[-1])])
@@ -139,11 +139,11 @@ class MulticlassMachine(Machine):
         return row(r, self.width(r))
 
     def form(self, r, x):
-        known = self.learner._engine.dimension  # pairs say no width
-        return form_of_row(r, x, bool(known) and (self.most is None or x[-1] != 0.0))
+        fixed = self.learner._engine.dimension  # pairs say no width
+        return form_of_row(r, x, bool(fixed) and (self.most is None or x[-1] != 0.0))
 
-    def told(self, r, x, label):
-        """What `learn` is told behind the row."""
+    def answer(self, r, x, label):
+        """What `learn` is answer behind the row."""
         if self.bandit:
             right = r.random() < 0.5
             return label, r.choice([right, np.bool_(right), int(right), 1 if right else -1])
@@ -169,12 +169,12 @@ class MulticlassMachine(Machine):
     rule_choose.weight = 2
 
     def learn(self, r, x, label):
-        told = self.told(r, x, label)
-        self.learner.learn(self.form(r, x), *told)
-        self.mirror.learn(x, *told)
+        answer = self.answer(r, x, label)
+        self.learner.learn(self.form(r, x), *answer)
+        self.mirror.learn(x, *answer)
         if self.twin is not None:
-            self.twin.learn(self.for_twin(x), *(bool(t) if t is not told[0] and t != -1 else t
-                                                for t in told))
+            self.twin.learn(self.for_twin(x), *(bool(t) if t is not answer[0] and t != -1 else t
+                                                for t in answer))
 
     def rule_learn(self, r):
         """Of the row that was chosen for, or another."""
@@ -277,19 +277,19 @@ class MulticlassMachine(Machine):
 
     def rule_bad(self, r):
         one, good = self.learner, row(r)
-        known = None
+        fixed = None
         if one._engine.dimension:
-            known = "wide" if self.most else "exactly"
+            fixed = "wide" if self.most else "exactly"
         elif self.most:
-            known = "wide"
-        what, bad = bad_rows(r, self.most or WIDE, known)
+            fixed = "wide"
+        what, bad = bad_rows(r, self.most or WIDE, fixed)
         n = r.choice([1, 3])
-        which, rows = bad_tables(r, self.most or WIDE, n, known)
-        told = (0, True) if self.bandit else (0,)
-        last = told[1:]
+        which, rows = bad_tables(r, self.most or WIDE, n, fixed)
+        answer = (0, True) if self.bandit else (0,)
+        last = answer[1:]
         calls = [
             (f"choose, {what}", lambda: one.choose(bad)),
-            (f"learn, {what}", lambda: one.learn(bad, *told)),
+            (f"learn, {what}", lambda: one.learn(bad, *answer)),
             (f"predict, {which}", lambda: one.predict(rows)),
             (f"decision_function, {which}", lambda: one.decision_function(rows)),
             (f"run, {which}", lambda: one.run(rows, [0] * n)),
@@ -325,13 +325,11 @@ class MulticlassMachine(Machine):
             return
         x, X = row(r), table(r, r.choice([1, 3]))
         label = r.randrange(self.classes)
-        told = (label, False) if self.bandit else (label,)
-        y = [0] * len(X)
+        answer = (label, False) if self.bandit else (label,)
         what, call = r.choice([
-            ("choose", lambda one: one.choose(x)), ("learn", lambda one: one.learn(x, *told)),
+            ("choose", lambda one: one.choose(x)), ("learn", lambda one: one.learn(x, *answer)),
             ("predict", lambda one: one.predict(X)),
         ])
-        del y
         if r.random() < 0.5:
             self.fails_inside(what, call, r.choice([0, 0, 1, 4]))
         else:
@@ -345,24 +343,23 @@ class MulticlassMachine(Machine):
 
     def ways_back(self, r):
         x, y = row(r), row(r)
-        told = (r.randrange(self.classes), True) if self.bandit else (r.randrange(self.classes),)
-        yield_back = [("reset", lambda one: one.reset()),
-                      ("learn", lambda one: one.learn(x, *told)),
-                      ("run", lambda one: one.run(np.array([x, y]), [0, 1])),
-                      ("add_class", lambda one: one.add_class() if one.n_classes < 9 else 0),
-                      ("choose", lambda one: one.choose(y))]
-        return yield_back
+        answer = (r.randrange(self.classes), True) if self.bandit else (r.randrange(self.classes),)
+        return [("reset", lambda one: one.reset()),
+                ("learn", lambda one: one.learn(x, *answer)),
+                ("run", lambda one: one.run(np.array([x, y]), [0, 1])),
+                ("add_class", lambda one: one.add_class() if one.n_classes < 9 else 0),
+                ("choose", lambda one: one.choose(y))]
 
     def rule_reach(self, r):
         x = row(r)
-        told = (r.randrange(self.classes), True) if self.bandit else (r.randrange(self.classes),)
+        answer = (r.randrange(self.classes), True) if self.bandit else (r.randrange(self.classes),)
 
         def wrap(one, value):
             return Reaching(value, self.switch) if one is self.learner else value
 
         what, call = r.choice([
-            ("learn's label", lambda one: one.learn(x, wrap(one, told[0]), *told[1:])),
-            ("learn's row", lambda one: one.learn(wrap(one, x), *told)),
+            ("learn's label", lambda one: one.learn(x, wrap(one, answer[0]), *answer[1:])),
+            ("learn's row", lambda one: one.learn(wrap(one, x), *answer)),
             ("run's labels", lambda one: one.run(x[None], wrap(one, [1]))),
             ("run's rows", lambda one: one.run(wrap(one, x[None]), [1])),
             ("choose's row", lambda one: one.choose(wrap(one, x))),
@@ -387,11 +384,11 @@ class MulticlassMachine(Machine):
 
     def follow(self, what, call):
         if self.most is not None:
-            self.twin = None  # which takes all rows in one width
+            self.twin = None  # whose rows all have one width
         super().follow(what, call)
 
     def settled_of(self, learner):
-        if self.name == "Newtron":  # a class more is room in its matrix at the next round
+        if self.name == "Newtron":  # its matrix grows for an added class at the next round
             learner = copy.copy(learner)
         return super().settled_of(learner)
 

@@ -52,12 +52,8 @@ class RewardMachine(Machine):
         return row(r, self.width(r))
 
     def form(self, r, x):
-        known = self.learner._engine.dimension
-        return form_of_row(r, x, bool(known) and (self.most is None or x[-1] != 0.0))
-
-    def cut(self, expected):
-        """The twin's numbers of the features that the learner knows."""
-        return expected
+        fixed = self.learner._engine.dimension
+        return form_of_row(r, x, bool(fixed) and (self.most is None or x[-1] != 0.0))
 
     def rule_decay(self, r):
         f = r.choice([0.5, 0.9, 1.0])
@@ -72,9 +68,6 @@ class RewardMachine(Machine):
         self.read("health", lambda one: one.health())
 
     rule_health.weight = 0.2
-
-    def teach(self, one, rows):
-        """Another learner, to be merged."""
 
     def rule_merge(self, r):
         other = self.made()
@@ -199,9 +192,9 @@ class RidgeMachine(RewardMachine):
 
     def rule_bad(self, r):
         one, good, n = self.learner, row(r), r.choice([1, 3])
-        known = "wide" if self.most else "exactly" if one._engine.dimension else None
-        what, bad = bad_rows(r, self.most or WIDE, known)
-        which, rows = bad_tables(r, self.most or WIDE, n, known)
+        fixed = "wide" if self.most else "exactly" if one._engine.dimension else None
+        what, bad = bad_rows(r, self.most or WIDE, fixed)
+        which, rows = bad_tables(r, self.most or WIDE, n, fixed)
         calls = [(f"learn, {what}", lambda: one.learn(bad, 0.5)),
                  (f"predict, {which}", lambda: one.predict(rows)),
                  (f"run, {which}", lambda: one.run(rows, [0.5] * n))]
@@ -394,11 +387,11 @@ class BanditMachine(RewardMachine):
 
     def learn(self, r, x, form, arm, words):
         y, c = self.target(r), self.weight_of(r)
-        told = () if self.linear else (arm,)
-        self.learner.learn(form, *told, y, weight=c, **words)
-        self.mirror.learn(x, *told, y, weight=c, **words)
+        chosen = () if self.linear else (arm,)
+        self.learner.learn(form, *chosen, y, weight=c, **words)
+        self.mirror.learn(x, *chosen, y, weight=c, **words)
         if self.twin is not None:
-            self.twin.learn(x, *told, y, weight=c, **words)
+            self.twin.learn(x, *chosen, y, weight=c, **words)
 
     def rule_learn(self, r):
         form, rows, words, n = self.offer(r)
@@ -551,21 +544,21 @@ class BanditMachine(RewardMachine):
     def rule_bad(self, r):
         one = self.learner
         form, rows, words, n = self.offer(r)
-        known = "wide" if self.most else "exactly" if one._engine.dimension else None
-        if self.contexts and known:
-            known = "exactly"
+        fixed = "wide" if self.most else "exactly" if one._engine.dimension else None
+        if self.contexts and fixed:
+            fixed = "exactly"
         d = self.most or WIDE
-        what, bad = bad_rows(r, d, known)
-        which, bad_offer = bad_tables(r, d, 3, known)
-        told = () if self.linear else (0,)
+        what, bad = bad_rows(r, d, fixed)
+        which, bad_offer = bad_tables(r, d, 3, fixed)
+        chosen = () if self.linear else (0,)
         good = np.resize(rows[0] if self.linear else rows, d) + 0.0
         if not self.linear:
             which, bad_offer = what, bad
-        calls = [(f"learn, {what}", lambda: one.learn(bad, *told, 0.5, **words)),
+        calls = [(f"learn, {what}", lambda: one.learn(bad, *chosen, 0.5, **words)),
                  (f"choose, {which}", lambda: one.choose(bad_offer, **words)),
                  (f"decide, {which}", lambda: one.decide(bad_offer, **words)),
                  (f"scores, {which}", lambda: one.scores(bad_offer, **words))]
-        calls += bad_numbers(one, lambda *y, **more: one.learn(good, *told, *y, **more, **words),
+        calls += bad_numbers(one, lambda *y, **more: one.learn(good, *chosen, *y, **more, **words),
                              self.logistic)
         for mask in ([False] * n, [True] * (n + 1), [2] * n, "x", [Raises()] * n,
                      np.ma.masked_array([True] * n, mask=[True] * n)):
@@ -594,7 +587,7 @@ class BanditMachine(RewardMachine):
                 calls.append((f"arm {i!r}", lambda i=i: one.learn(good, i, 0.5)))
                 calls.append((f"inverse({i!r})", lambda i=i: one.inverse(i)))
         if self.parameters["width"] == "theory":
-            calls.append(("weight 2", lambda: one.learn(good, *told, 0.5, weight=2.0, **words)))
+            calls.append(("weight 2", lambda: one.learn(good, *chosen, 0.5, weight=2.0, **words)))
         what, call = r.choice(calls)
         self.refused(what, call, (*REFUSED, Boom, LookupError))
 
@@ -602,11 +595,11 @@ class BanditMachine(RewardMachine):
 
     def ways_back(self, r):
         x, y = row(r), self.target(r)
-        told = () if self.linear else (r.randrange(self.arms),)
+        chosen = () if self.linear else (r.randrange(self.arms),)
         words = {"context": np.ones(CONTEXTS)} if self.contexts else {}
         offer = [x] if self.linear else x
         return [("reset", lambda one: one.reset()),
-                ("learn", lambda one: one.learn(x, *told, y, **words)),
+                ("learn", lambda one: one.learn(x, *chosen, y, **words)),
                 ("decay", lambda one: one.decay(0.5)),
                 ("choose", lambda one: one.choose(offer, **words)),
                 ("decide", lambda one: one.decide(offer, **words)),
@@ -614,7 +607,7 @@ class BanditMachine(RewardMachine):
 
     def rule_reach(self, r):
         x, y = row(r), self.target(r)
-        told = () if self.linear else (r.randrange(self.arms),)
+        chosen = () if self.linear else (r.randrange(self.arms),)
         words = {"context": np.ones(CONTEXTS)} if self.contexts else {}
         offer = np.array([x, x[::-1]]) if self.linear else x
         n = 2 if self.linear else self.arms
@@ -623,9 +616,10 @@ class BanditMachine(RewardMachine):
             return Reaching(value, self.switch) if one is self.learner else value
 
         what, call = r.choice([
-            ("learn's row", lambda one: one.learn(wrap(one, x), *told, y, **words)),
-            ("learn's reward", lambda one: one.learn(x, *told, wrap(one, y), **words)),
-            ("learn's weight", lambda one: one.learn(x, *told, y, weight=wrap(one, 0.5), **words)),
+            ("learn's row", lambda one: one.learn(wrap(one, x), *chosen, y, **words)),
+            ("learn's reward", lambda one: one.learn(x, *chosen, wrap(one, y), **words)),
+            ("learn's weight", lambda one: one.learn(
+                x, *chosen, y, weight=wrap(one, 0.5), **words)),
             ("decay's f", lambda one: one.decay(wrap(one, 0.5))),
             ("choose's rows", lambda one: one.choose(wrap(one, offer), **words)),
             ("choose's allowed", lambda one: one.choose(
@@ -638,7 +632,7 @@ class BanditMachine(RewardMachine):
             ("drop's id", lambda one: one.drop(wrap(one, one.decide(offer, **words).id))),
             ("scores' rows", lambda one: one.scores(wrap(one, offer), **words)),
             *([] if self.linear else [
-                ("learn's arm", lambda one: one.learn(x, wrap(one, told[0]), y))]),
+                ("learn's arm", lambda one: one.learn(x, wrap(one, chosen[0]), y))]),
             *([("learn's context", lambda one: one.learn(
                 x, y, context=wrap(one, np.ones(CONTEXTS))))] if self.contexts else []),
         ])

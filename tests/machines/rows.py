@@ -1,4 +1,4 @@
-"""Rows in all forms that learners take, and what no learner takes."""
+"""Rows in all forms that learners accept, and what no learner accepts."""
 
 import numpy as np
 import scipy.sparse
@@ -103,8 +103,8 @@ def objects(shape):
     return found
 
 
-def bad_rows(r, d, known):
-    """(what is wrong, a row that no learner of d features takes); known: d is fixed."""
+def bad_rows(r, d, fixed):
+    """(what is wrong, a row that no learner of d features accepts); fixed: whether d is."""
     good = np.arange(1.0, d + 1.0)
     found = {
         "NaN": np.where(good == 2.0, np.nan, good),
@@ -126,10 +126,10 @@ def bad_rows(r, d, known):
         "three dimensions": good[None, None],
         "dates": np.zeros(d, dtype="M8[s]"),
     }
-    if known:
+    if fixed:
         found |= {"too long": np.append(good, 1.0),
                   "sparse and too long": scipy.sparse.csr_matrix(np.append(good, 1.0))}
-        if known == "exactly" and d > 1:
+        if fixed == "exactly" and d > 1:
             found["too short"] = good[1:]
     name = r.choice(sorted(found))
     return name, found[name]
@@ -147,7 +147,7 @@ def broken_pointers(d):
     return X
 
 
-def bad_tables(r, d, n, known):
+def bad_tables(r, d, n, fixed):
     """(what is wrong, n rows that are none)."""
     good = np.ones((n, d))
     holed = good.copy()
@@ -160,7 +160,7 @@ def bad_tables(r, d, n, known):
         "three dimensions": good[None], "infinite": np.full((n, d), np.inf),
         "one row fewer": good[1:] if n > 1 else good[0],
     }
-    if known:
+    if fixed:
         found["too wide"] = np.ones((n, d + 1))
     name = r.choice(sorted(found))
     if name == "one row fewer":
