@@ -729,6 +729,8 @@ cdef class StreamingFleet(FleetEngine):
         cdef Worker w
         cdef Py_ssize_t d = self.crossed(s.rows.d, "X")
         cdef Key first
+        if s.keys.n != s.rows.n:
+            raise ValueError(f"keys must have length {s.rows.n}, one a row of X, got {s.keys.n}")
         if s.rows.n == 0:
             return self.told(s)
         first.is_text = s.keys.are_text
@@ -1184,8 +1186,6 @@ cdef class RewardFleet(StreamingFleet):
         self.refuse_writing()
         s.keys, s.rows = keys_of(keys), rows_of(X, "X")
         n = s.rows.n
-        if s.keys.n != n:
-            raise ValueError(f"keys must have length {n}, one a row of X, got {s.keys.n}")
         if len(answers) != 1 + self.arms:
             raise TypeError(f"run takes keys, rows and {'arms and rewards' if self.arms else 'targets'}, "
                             f"got {len(answers)} arguments behind the rows")

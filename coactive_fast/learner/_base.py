@@ -101,21 +101,21 @@ class Learner(Initialized):
         self
             The learner with the new parameters.
         """
-        inner = {name: value for name, value in parameters.items() if "__" in name}
         own = {name: value for name, value in parameters.items() if "__" not in name}
         for name in own:
             if name not in self._parameters:
                 raise ValueError(f"{name} is no parameter of {type(self).__name__}; it has "
                                  f"{', '.join(self._parameters) or 'none'}")
-        for name in inner:
-            outer = name.split("__", 1)[0]
-            if not isinstance(self._parameters.get(outer), Learner):
+        for name, value in parameters.items():
+            outer, inner, rest = name.partition("__")
+            if not inner:
+                continue
+            learner = own.get(outer, self._parameters.get(outer))
+            if not isinstance(learner, Learner):
                 raise ValueError(f"{name}: {outer} is no learner among the parameters")
+            own[outer] = copy.deepcopy(learner).set_params(**{rest: value})
         if own:
             self._change(own)
-        for name, value in inner.items():
-            outer, rest = name.split("__", 1)
-            self._parameters[outer].set_params(**{rest: value})
         return self
 
     def _change(self, parameters):

@@ -904,6 +904,7 @@ cdef class Full(Stored):
         if not (self.past.lowered or theirs.past.lowered):
             sum.core.ridge, sum.past.lowered = self.past.ridge / sum.past.scale, False
             L.full_steepen(&sum.core)
+        sum.past.count = self.past.count  # which forgetting is the next to renew the regulariser
         sum.core.health = self.core.health
         sum.core.health.renewals += 1
         sum._count_from(self.core.health.updates + theirs.core.health.updates)

@@ -521,7 +521,8 @@ void cf_full_scale(cf_full *self, const cf_table *k, int half)
     for (ptrdiff_t p = 0; p < self->pending; p++)
         self->weight[p] *= up;
     self->ridge *= up;
-    self->steepest *= up;
+    if (self->steepest < DBL_MAX)
+        self->steepest *= up;
     self->logdet += 2.0 * half * (double)self->n * k->log_one(2.0);
 }
 

@@ -1,0 +1,1 @@
+"""State machines over every learner; see core."""
