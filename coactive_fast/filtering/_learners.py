@@ -20,7 +20,7 @@ from ..learner._chance import Chance
 from ..learner._check import answering, choice, count, invertible, number, precision_of, switch
 from ..learner._progress import in_threads, reporter
 from ..learner._random import make_generator
-from ..metric._single import (
+from ..metric._forms import (
     BallRidge,
     BudgetRidge,
     DiagonalRidge,

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..coactive import Ranking
 from ..learner import _store
-from ..metric._single import Moving
+from ..metric._forms import Moving
 from . import _chance
 from ._engine import FilterFleet, RewardFleet, VectorFleet, bits_of
 from ._form import PackedForm

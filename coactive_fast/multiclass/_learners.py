@@ -15,7 +15,7 @@ from ..learner._base import Learner
 from ..learner._chance import Chance
 from ..learner._check import choice, count, number, precision_of, switch
 from ..learner._random import make_generator
-from ..metric._ridges import DiagonalRidges, DualRidges, FullRidges
+from ..metric._forms import DiagonalRidges, DualRidges, FullRidges
 from ._history import MulticlassHistory
 from ._newtron import Newtron as NewtronModel
 from ._rules import (

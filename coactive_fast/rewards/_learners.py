@@ -12,7 +12,7 @@ from ..learner._base import Learner
 from ..learner._chance import Chance
 from ..learner._check import choice, count, number, precision_of, switch
 from ..learner._random import make_generator
-from ..metric._regression import DiagonalForm, FullForm
+from ..metric._forms import DiagonalForm, FullForm
 from ._catalogue import Catalogue
 from ._history import BanditHistory, Decision, RegressionHistory
 from ._rules import (

@@ -24,7 +24,7 @@ import warnings
 import zlib
 
 import numpy as np
-from coactive_fast.metric._single import Moving
+from coactive_fast.metric._forms import Moving
 
 import coactive_fast as cf
 from coactive_fast import reference
