@@ -13,8 +13,7 @@ from ..coactive import Ranking
 from ..learner import _store
 from ..metric._forms import Moving
 from . import _chance
-from ._engine import FilterFleet, RewardFleet, VectorFleet, bits_of
-from ._form import PackedForm
+from ._engine import FilterFleet, PackedForm, RewardFleet, VectorFleet, bits_of
 
 ROUNDS, EXTRA = 3, 5  # words of a head
 LEARNED, NUMBERS = 1, 2  # words of a block
