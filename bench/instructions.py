@@ -12,11 +12,12 @@ beside the recorded count, marks what costs more than 1 % more, and ends with st
 such a row.
 
 Counts of one build agree to less than 0.1 % from run to run: the hash seed is fixed, the collector
-of cycles is off, BLAS has one thread, clocks stand still, and each operation has a process of its
-own, forked from one that has imported the package. Other compilers, interpreters and versions of
-numpy count otherwise; they stand in the file, and a comparison warns where they differ. Valgrind's
-processor has AVX2 and FMA and no AVX-512, so that the kernels are those of `v3`, whatever the
-machine has.
+of cycles is off, BLAS has one thread, clocks stand still, memory is malloc's (Python's own pools
+cost more or less by how full they are), and each operation has a process of its own, forked from
+one that has imported the package. What was allocated before moves a row by some 0.2 % even so.
+Other compilers, interpreters and versions of numpy count otherwise; they stand in the file, and a
+comparison warns where they differ. Valgrind's processor has AVX2 and FMA and no AVX-512, so that
+the kernels are those of `v3`, whatever the machine has.
 ``COACTIVE_FAST_ISA`` chooses others. The package is the one that Python finds: ``PYTHONPATH`` names
 another tree.
 
@@ -551,7 +552,7 @@ def environment():
     kept = ("PATH", "PYTHONPATH", "COACTIVE_FAST_ISA", "LD_LIBRARY_PATH", "TMPDIR")
     pools = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")}
     return {**{name: os.environ[name] for name in kept if name in os.environ}, **pools,
-            "PYTHONHASHSEED": "0"}
+            "PYTHONHASHSEED": "0", "PYTHONMALLOC": "malloc"}
 
 
 def total(path):
