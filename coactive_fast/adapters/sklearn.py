@@ -45,7 +45,7 @@ __all__ = [
     "RidgeFilterClassifier", "SecondOrderPerceptronClassifier",
 ]
 
-FLOATS = (np.float64, np.float32)
+FLOATS: Any = (np.float64, np.float32)
 BLOCK = 1 << 18  # numbers of a stretch of rows that is copied: 2 MB
 LARGE = 1e5  # no learner refuses rows of smaller numbers
 RULES = {
