@@ -1,18 +1,18 @@
 """The tour: the example in the docstring of every kernel, then its speed.
 
 Beside each kernel stands the way one would write it in NumPy, plainly; both run in the same
-process on the same data, and their results are compared before they are timed.
+process on the same data, in turn, and their results are compared before they are timed.
 """
 
 import inspect
 import os
 import sys
 import textwrap
-import time
 
 import numpy as np
 
 from . import kernels, metric
+from .testing import measure_ratio
 
 # --- the NumPy way --------------------------------------------------------------------------
 
@@ -187,21 +187,6 @@ def contests():
            lambda: fast_dual(points, 0.05), lambda: numpy_dual(points, 0.05))
 
 
-def seconds_of(call, budget):
-    """The best of some batches of calls, seconds a call."""
-    begin = time.perf_counter()
-    call()
-    once = time.perf_counter() - begin
-    batch = max(1, int(budget / 15 / max(once, 1e-7)))
-    best, end = once, time.perf_counter() + budget
-    while time.perf_counter() < end:
-        begin = time.perf_counter()
-        for _ in range(batch):
-            call()
-        best = min(best, (time.perf_counter() - begin) / batch)
-    return best
-
-
 def with_unit(seconds):
     """A time with three digits and its unit."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
@@ -225,12 +210,10 @@ def show_examples():
 def show_speed(seconds):
     print(f"{'':22}{'size':16}{'NumPy way':16}{'NumPy':>8}{'here':>9}{'ratio':>8}")
     for name, size, way, ours, theirs in contests():
-        if not np.allclose(ours(), theirs(), rtol=1e-6, atol=1e-7):
-            raise AssertionError(f"{name} and its NumPy form disagree")
-        slow, fast = seconds_of(theirs, seconds), seconds_of(ours, seconds)
-        ratio = format(slow / fast, ".3g" if slow < 100.0 * fast else ".0f") + "x"
-        print(f"{name:22}{size:16}{way:16}{with_unit(slow):>8}{with_unit(fast):>9}{ratio:>8}",
-              flush=True)
+        found = measure_ratio(ours, theirs, rtol=1e-6, atol=1e-7, budget=2.0 * seconds, series=1)
+        slow, fast = with_unit(found.theirs.seconds), with_unit(found.ours.seconds)
+        ratio = format(found.value, ".3g" if found.value < 100.0 else ".0f") + "x"
+        print(f"{name:22}{size:16}{way:16}{slow:>8}{fast:>9}{ratio:>8}", flush=True)
 
 
 def show(seconds):
@@ -240,7 +223,7 @@ def show(seconds):
     print("\n\n1. What there is\n")
     show_examples()
     print(f"\n\n2. How fast (instruction set {isa()['chosen']}, NumPy {np.__version__})\n")
-    print("Best time of a call; one thread each, in the same process, on the same data.\n")
+    print("Median time of a call; one thread each, in turn, on the same data.\n")
     show_speed(seconds)
 
 

@@ -45,7 +45,7 @@ __all__ = [
     "RidgeFilterClassifier", "SecondOrderPerceptronClassifier",
 ]
 
-FLOATS = (np.float64, np.float32)
+FLOATS: Any = (np.float64, np.float32)
 BLOCK = 1 << 18  # numbers of a stretch of rows that is copied: 2 MB
 LARGE = 1e5  # no learner refuses rows of smaller numbers
 RULES = {
@@ -450,7 +450,7 @@ class _Named(_FromLabels):
         self.learner_ = seeded(self._kind(n_classes, **words), chance)
 
 
-class _Coefficients:
+class _Coefficients(_Estimator):
     """`coef_` and `intercept_` of a classifier whose scores are w.x."""
 
     @property
@@ -1464,7 +1464,7 @@ def _with_column(X: Any, value: float) -> Any:
     return type(X)((entries, places, ends), shape=(n, X.shape[1] + 1))
 
 
-def _numbers_of(classes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.intp]:
+def _numbers_of(classes: NDArray[Any], y: Any) -> NDArray[np.intp]:
     """The place of each label among the classes, which are sorted."""
     places = np.searchsorted(classes, y)
     known = places < len(classes)
