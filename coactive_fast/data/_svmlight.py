@@ -145,14 +145,11 @@ def load_dense(path, n_features=None, zero_based=False, dtype=np.float32, listen
 
     `listen` is called with the reader behind each piece.
     """
-    dtype, n_features, zero_based = _checked(dtype, n_features, zero_based)
-    dense, labels, seen = Dense(dtype), Grown(np.float64), _Seen(n_features, zero_based)
-    for rows, name in _pieces(as_paths(path), dtype, n_features, zero_based, seen):
-        dense.append(rows)
-        labels.append(rows.labels)
-        if listen is not None:
-            listen(rows, name)
-    return dense.finish(*seen.columns()), labels.finish()
+    rules = _checked(dtype, n_features, zero_based)
+    dense = Dense(rules[0])
+    listeners = [lambda rows, name: dense.append(rows), *([] if listen is None else [listen])]
+    labels, columns = _listened(as_paths(path), rules, listeners)
+    return dense.finish(*columns), labels
 
 
 class Scan:
@@ -169,14 +166,8 @@ class Scan:
         paths = as_paths(path)
         if any(hasattr(path, "readinto") for path in paths):
             raise TypeError("path must name files: they are read twice")
-        dtype, n_features, zero_based = _checked(dtype, n_features, zero_based)
-        labels, seen = Grown(np.float64), _Seen(n_features, zero_based)
-        for rows, name in _pieces(paths, dtype, n_features, zero_based, seen):
-            labels.append(rows.labels)
-            listen(rows, name)
-        self.labels = labels.finish()
-        self.paths, self.rules = paths, (dtype, n_features, zero_based)
-        self.columns, self.skip = seen.columns()
+        self.paths, self.rules = paths, _checked(dtype, n_features, zero_based)
+        self.labels, (self.columns, self.skip) = _listened(paths, self.rules, [listen])
 
     def streamed(self):
         """All rows, for `_file.write`; a file that changed between the readings is an error."""
@@ -211,14 +202,20 @@ class _Seen:
         return _columns(self, self.name, self.n_features, self.zero_based)
 
 
-def _pieces(paths, dtype, n_features, zero_based, seen):
-    """The reader behind each piece of each file, and the file's name."""
+def _listened(paths, rules, listeners):
+    """Calls the listeners with the reader behind each piece of each file, and the file's name;
+    returns the labels, and what `_columns` says of all files."""
+    dtype, n_features, zero_based = rules
+    labels, seen = Grown(np.float64), _Seen(n_features, zero_based)
     for path in paths:
         with opened(path) as (file, name):
             rows = _rows(file, name, dtype, n_features, zero_based, False, True)
             while rows.advance():
                 seen.take(rows, name)
-                yield rows, name
+                labels.append(rows.labels)
+                for listen in listeners:
+                    listen(rows, name)
+    return labels.finish(), seen.columns()
 
 
 def _checked(dtype, n_features, zero_based):

@@ -176,11 +176,6 @@ class Outcome:
 # --- small things that many experiments need ------------------------------------------------------
 
 
-def seeds(*path):
-    """A seed for this place of this experiment: numbers that tell it from all others."""
-    return [int(p) for p in path]
-
-
 def file_name(*words):
     return "-".join(words).replace(" ", "-")
 
