@@ -153,9 +153,7 @@ int cf_full_draw(const cf_full *self, const cf_table *k, cf_full_factor *kept, d
                  double *z, double *scratch)
 {
     const ptrdiff_t n = self->n;
-    const int status = keep_up(self, k, kept, scratch);
-    if (status != CF_OK)
-        return status;
+    CF_TRY(keep_up(self, k, kept, scratch));
     for (ptrdiff_t j = 0; j < cf_pad(n); j++)
         scratch[j] = j < n ? z[j] / sqrt(scale) : 0.0;
     k->cholesky_backward(&kept->l, scratch, scratch);
