@@ -1,6 +1,6 @@
 /* A JSON line is read from left to right by one function for each kind of value; none allocates,
- * and all stop at the line feed, which no JSON value holds. A string without escapes is used where it
- * stands; any other is written to the scratch, which a line's strings fill one behind the other. */
+ * and all stop at the line feed, which no JSON value holds. A string without escapes is used where
+ * it stands; any other is written to the scratch, which a line's strings fill one behind the other. */
 #include "decimal.h"
 #include "log.h"
 
@@ -440,7 +440,8 @@ static int special(reader *r, int32_t space, word key, int depth, int shared)
         return words(r, space);
     if (shared && is_word(key, "_multi"))
         return actions(r);
-    if (is_word(key, "_multi") || is_word(key, "_slots") || is_word(key, "__aid") || begins(key, "_label"))
+    if (is_word(key, "_multi") || is_word(key, "_slots") || is_word(key, "__aid") ||
+        begins(key, "_label"))
         return refuse(r, CF_EFORM);
     return skip_value(r, depth + 1);
 }
