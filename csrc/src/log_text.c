@@ -192,8 +192,8 @@ static int head(reader *r, int *shared)
             r->p++;
         const word w = {begin, r->p - begin};
         const int tag = *begin == '\'' || *r->p == '|';
-        const int means_label = is_word(w, "shared") || memchr(begin, ':', (size_t)w.length);
-        if (tag && *begin != '\'' && means_label) {
+        if (tag && *begin != '\'' &&
+            (is_word(w, "shared") || memchr(begin, ':', (size_t)w.length))) {
             r->p = begin; /* to VW it would be a tag: nobody means that */
             return refuse_label(r, CF_EACTION);
         }
