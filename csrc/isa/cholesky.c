@@ -289,9 +289,7 @@ static int cholesky_factor(const cf_triangle *m, cf_cholesky *l)
         load_columns(m, at, at, c);
         subtract_products(c, mine, mine, at);
         const int rows = m->n - at < 8 ? (int)(m->n - at) : 8;
-        const int status = factor_block(mine + 8 * at, l->inv + at, rows, c);
-        if (status != CF_OK)
-            return status;
+        CF_TRY(factor_block(mine + 8 * at, l->inv + at, rows, c));
     }
     return CF_OK;
 }

@@ -4,14 +4,6 @@
  * the same operations as alone; ahead > 0 (a constant too) asks for memory so many values ahead,
  * for rows that are streamed from DRAM. */
 #define CF_DOT(name, type, load, loadn)                                                          \
-    CF_INLINE void name##_chunk(const type *x, const double *y, const double *z, ptrdiff_t m,    \
-                                int two, vd *a, vd *b)                                           \
-    {                                                                                            \
-        const vd row = m == 8 ? load(x) : loadn(x, m);                                           \
-        *a = v_fma(row, m == 8 ? v_load(y) : v_loadn(y, m), *a);                                 \
-        if (two)                                                                                 \
-            *b = v_fma(row, m == 8 ? v_load(z) : v_loadn(z, m), *b);                             \
-    }                                                                                            \
     CF_INLINE double name##_with(ptrdiff_t n, const type *x, const double *y, const double *z,   \
                                  ptrdiff_t ahead, int two, double *second)                       \
     {                                                                                            \
@@ -23,24 +15,36 @@
         for (; i + 32 <= n; i += 32) {                                                           \
             for (ptrdiff_t p = 0; ahead && p < 32; p += line)                                    \
                 CF_PREFETCH(x + i + ahead + p);                                                  \
-            for (ptrdiff_t c = 0, at = i; c < 4; c++, at += 8)                                   \
-                name##_chunk(x + at, y + at, z + at, 8, two, a + c, b + c);                      \
+            for (int c = 0; c < 4; c++) {                                                        \
+                const vd row = load(x + i + 8 * c);                                              \
+                a[c] = v_fma(row, v_load(y + i + 8 * c), a[c]);                                  \
+                if (two)                                                                         \
+                    b[c] = v_fma(row, v_load(z + i + 8 * c), b[c]);                              \
+            }                                                                                    \
         }                                                                                        \
-        const ptrdiff_t left = n - i, tail = left & 7, last = n - tail;                          \
+        const ptrdiff_t left = n - i, tail = left & 7;                                           \
         for (ptrdiff_t p = 0; ahead && p < left; p += line)                                      \
             CF_PREFETCH(x + i + ahead + p);                                                      \
-        for (ptrdiff_t c = 0, at = i; c < 3; c++, at += 8)                                       \
-            if (left >= 8 * c + 8)                                                               \
-                name##_chunk(x + at, y + at, z + at, 8, two, a + c, b + c);                      \
-        if (tail)                                                                                \
-            name##_chunk(x + last, y + last, z + last, tail, two, a + 3, b + 3);                 \
+        for (int c = 0; c < 3; c++)                                                              \
+            if (left >= 8 * c + 8) {                                                             \
+                const vd row = load(x + i + 8 * c);                                              \
+                a[c] = v_fma(row, v_load(y + i + 8 * c), a[c]);                                  \
+                if (two)                                                                         \
+                    b[c] = v_fma(row, v_load(z + i + 8 * c), b[c]);                              \
+            }                                                                                    \
+        if (tail) {                                                                              \
+            const vd row = loadn(x + n - tail, tail);                                            \
+            a[3] = v_fma(row, v_loadn(y + n - tail, tail), a[3]);                                \
+            if (two)                                                                             \
+                b[3] = v_fma(row, v_loadn(z + n - tail, tail), b[3]);                            \
+        }                                                                                        \
         if (two)                                                                                 \
             *second = v_sum(v_add(v_add(b[0], b[1]), v_add(b[2], b[3])));                        \
         return v_sum(v_add(v_add(a[0], a[1]), v_add(a[2], a[3])));                               \
     }                                                                                            \
     static double name(ptrdiff_t n, const type *x, const double *y)                              \
     {                                                                                            \
-        return name##_with(n, x, y, y, 0, 0, NULL);                                              \
+        return name##_with(n, x, y, NULL, 0, 0, NULL);                                           \
     }
 CF_DOT(dot, double, v_load, v_loadn)
 CF_DOT(dot_f32, float, v_load_f32, v_loadn_f32)

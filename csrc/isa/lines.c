@@ -206,8 +206,8 @@ static void lines_step(const cf_lines *t, const cf_row *x, ptrdiff_t i, double s
 
 enum { ADD, COUNT, SHRINK };
 
-/* What one entry v makes of a class's pair (w, second value s): w += step v and, to COUNT, s += v^2;
- * to SHRINK w += step s v, s -= beta (s v)^2. Returns 0 where both are finite; -1 where no variance
+/* What one entry v makes of a class's pair (w, second value s): w += step v and, to COUNT,
+ * s += v^2; to SHRINK w += step s v, s -= beta (s v)^2. Returns 0 where both are finite; -1 where no variance
  * is left, NaN where a weight is not finite. */
 CF_INLINE double changed(const double *line, ptrdiff_t second, double v, double step, int how,
                          double beta, double *w, double *s)

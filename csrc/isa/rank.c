@@ -5,7 +5,7 @@
                      const double *w, double *out)                                               \
     {                                                                                            \
         for (ptrdiff_t r = 0; r < n; r++)                                                        \
-            out[r] = product(d, rows + r * stride, w, w, 4096 / (ptrdiff_t)sizeof(type), 0,      \
+            out[r] = product(d, rows + r * stride, w, NULL, 4096 / (ptrdiff_t)sizeof(type), 0,   \
                              NULL);                                                              \
     }                                                                                            \
     static void two_##name(ptrdiff_t n, ptrdiff_t d, const type *rows, ptrdiff_t stride,         \

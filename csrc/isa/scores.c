@@ -229,9 +229,7 @@ static int root_many(ptrdiff_t n, const double *z, const double *q, double s, in
     if (some) {
         bound = bound_of_positive(n, z, q, s);
     } else if (n < CF_SCORES_SAMPLE) {
-        const int status = sums_of(n, z, q, NULL, NULL, &sz, &sq);
-        if (status != CF_OK)
-            return status;
+        CF_TRY(sums_of(n, z, q, NULL, NULL, &sz, &sq));
         bound = (s - sz) / sq;
     } else {
         bound = sampled_bound(n, z, q, s, scratch, scratch + cf_pad(n) + 8);
@@ -246,9 +244,9 @@ static int root_many(ptrdiff_t n, const double *z, const double *q, double s, in
 static int root(ptrdiff_t n, const double *z, const double *q, double s, int some, double *lam,
                 double *scratch)
 {
-    const int status = n <= CF_SCORES_SMALL ? root_few(n, z, q, s, some, lam)
-                                            : root_many(n, z, q, s, some, lam, scratch);
-    return status != CF_OK ? status : is_finite(*lam) ? CF_OK : CF_ENONFINITE;
+    CF_TRY(n <= CF_SCORES_SMALL ? root_few(n, z, q, s, some, lam)
+                                : root_many(n, z, q, s, some, lam, scratch));
+    return is_finite(*lam) ? CF_OK : CF_ENONFINITE;
 }
 
 /* v = max(0, z + lam q); the sum of v */
@@ -291,9 +289,7 @@ static int project_scores(ptrdiff_t n, const double *z, const double *q, double 
 {
     const double allowed = DBL_EPSILON * s * (4.0 + __builtin_sqrt((double)n));
     double l;
-    int status = root(n, z, q, s, 0, &l, scratch);
-    if (status != CF_OK)
-        return status;
+    CF_TRY(root(n, z, q, s, 0, &l, scratch));
     *lam = l;
     if (n == 1) {
         v[0] = s;
@@ -310,9 +306,7 @@ static int project_scores(ptrdiff_t n, const double *z, const double *q, double 
         return CF_ENONFINITE;
     sum = recentre(n, z, q, l, v);
     for (int turn = 0; turn < CF_SCORES_TURNS && __builtin_fabs(sum - s) > allowed; turn++) {
-        status = root(n, v, q, s, 1, &l, scratch);
-        if (status != CF_OK)
-            return status;
+        CF_TRY(root(n, v, q, s, 1, &l, scratch));
         *lam += l;
         sum = recentre(n, v, q, l, v);
     }

@@ -207,9 +207,7 @@ static int by_lanczos(const cf_table *k, const matrix *m, const scaled *problem,
             b[step] = sqrt(k->dot(n, u, u));
         }
         largest = fmax(largest, a[step] + b[step]);
-        const int status = secular(step + 1, a, b, problem->norm, NULL, problem->radius, lam, y, work);
-        if (status != CF_OK)
-            return status;
+        CF_TRY(secular(step + 1, a, b, problem->norm, NULL, problem->radius, lam, y, work));
         const int end = b[step] <= 4.0 * DBL_EPSILON * largest || step + 1 == n;
         if (end || *lam * b[step] * fabs(y[step]) <= 1e-13 * problem->radius) {
             combine(k, n, step + 1, v, y, r, sum, w);
@@ -265,9 +263,7 @@ static int by_reflections(const cf_table *k, const matrix *m, const scaled *prob
     }
     for (ptrdiff_t i = 0; i < n; i++)
         a[i] = data[i * ld + i];
-    const int status = secular(n, a, b, 1.0, g, problem->radius, lam, y, work);
-    if (status != CF_OK)
-        return status;
+    CF_TRY(secular(n, a, b, 1.0, g, problem->radius, lam, y, work));
     for (ptrdiff_t i = 1; i < n; i++)
         if (b[i - 1] != 0.0)
             k->axpy(i, -k->dot(i, data + i * ld, y), data + i * ld, y);

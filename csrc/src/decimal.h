@@ -6,7 +6,7 @@
 /* Reads [+-] digits [. digits] [e [+-] digits] (one digit at least before the e) from p. The byte
  * at `end` must be readable and no part of a number. Returns where the number ends, NULL where
  * none begins; *value is the nearest double, ties to even, infinite beyond the largest.
- * Independent of the locale; libc decides only where a number is all but halfway between doubles. */
+ * Independent of the locale; libc decides where a number is all but halfway between doubles. */
 const char *cf_decimal(const char *p, const char *end, double *value);
 
 /* A run of up to 8 decimal digits that begins at p, at once: the bytes [p, p + 8) must be

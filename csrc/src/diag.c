@@ -68,9 +68,7 @@ int cf_diag_update(cf_diag *self, const cf_table *k, const cf_row *x, double c, 
     *q = cf_diag_quad(self, k, x, scratch); /* with marks: scratch is what the entries are now */
     if (*q == 0.0)
         return CF_OK;
-    const int status = *q <= DBL_MAX ? judge(self, k, x, c) : CF_ENONFINITE;
-    if (status != CF_OK)
-        return status;
+    CF_TRY(*q <= DBL_MAX ? judge(self, k, x, c) : CF_ENONFINITE);
     if (self->mark == NULL) {
         k->diagonal_update(x, c, self->a);
         return CF_OK;

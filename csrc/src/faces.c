@@ -193,9 +193,8 @@ static int correct(face *f, const signed char *state)
     }
     forward(f, f->u, f->g);
     if (f->set->kind != CF_BOX) {
-        const int status = equality(f, equality_goal(f) - f->k->dot(f->n, f->h, f->x), f->g, &nu);
-        if (status != CF_OK)
-            return status;
+        const double missing = equality_goal(f) - f->k->dot(f->n, f->h, f->x);
+        CF_TRY(equality(f, missing, f->g, &nu));
     }
     point(f, f->g, nu, f->x, f->u, f->x);
     for (ptrdiff_t i = 0; i < f->n; i++)
@@ -224,19 +223,17 @@ static int face_solve(face *f, const signed char *state)
     memcpy(f->x, f->z, bytes);
     memset(f->mu, 0, bytes);
     f->nu = 0.0;
-    int status = correct(f, state);
+    CF_TRY(correct(f, state));
     double left = INFINITY, now = INFINITY;
     /* the second time takes away what rounding left, and where z is far larger than the set or the
      * coordinates differ much, a few more */
-    for (int turn = 0; status == CF_OK && turn < CF_CORRECTIONS && now > CF_ENOUGH; turn++) {
-        status = correct(f, state);
+    for (int turn = 0; turn < CF_CORRECTIONS && now > CF_ENOUGH; turn++) {
+        CF_TRY(correct(f, state));
         now = residual(f);
         if (!(now < left))
             break;
         left = now;
     }
-    if (status != CF_OK)
-        return status;
     for (ptrdiff_t r = 0; r < f->count; r++) /* what is at a bound is there exactly */
         f->x[f->at[r]] = face_bound(f, state, f->at[r]);
     return CF_OK;
@@ -255,18 +252,15 @@ static int face_solve_path(face *f, const signed char *state)
         point(f, f->g, -1.0, NULL, f->mu1, f->x1);
         return CF_OK;
     }
-    int status = face_solve(f, state);
-    if (status != CF_OK)
-        return status;
+    CF_TRY(face_solve(f, state));
     for (ptrdiff_t r = 0; r < f->count; r++)
         f->u[f->at[r]] = state[f->at[r]];
     forward(f, f->u, f->g);
     f->nu1 = 0.0;
     if (f->set->kind == CF_SIMPLEX) /* the free ones take what the bounds give */
-        status = equality(f, (double)f->count, f->g, &f->nu1);
-    if (status == CF_OK)
-        point(f, f->g, f->nu1, NULL, f->mu1, f->x1);
-    return status;
+        CF_TRY(equality(f, (double)f->count, f->g, &f->nu1));
+    point(f, f->g, f->nu1, NULL, f->mu1, f->x1);
+    return CF_OK;
 }
 
 /* --- the path -------------------------------------------------------------------------------- */
@@ -339,17 +333,17 @@ static int start(face *f, signed char *state, double *p)
     *p = 0.0;
     for (ptrdiff_t i = 0; i < f->n; i++)
         state[i] = f->set->kind == CF_L1 ? (f->z[i] > 0.0 ? 1 : -1) : 0;
-    int status = face_factor(f, state);
-    if (status != CF_OK || f->set->kind == CF_L1)
-        return status;
-    status = face_solve(f, state);
+    CF_TRY(face_factor(f, state));
+    if (f->set->kind == CF_L1)
+        return CF_OK;
+    CF_TRY(face_solve(f, state));
     for (ptrdiff_t i = 0; i < f->n; i++) {
         const double low = f->set->kind == CF_BOX ? f->set->lower[i] : 0.0;
         *p = fmax(*p, low - f->x[i]);
         if (f->set->kind == CF_BOX)
             *p = fmax(*p, f->x[i] - f->set->upper[i]);
     }
-    return status;
+    return CF_OK;
 }
 
 /* The path from a problem whose face is known down to this one; leaves the face's state. */
@@ -357,13 +351,11 @@ static int face_follow_path(face *f, signed char *state, ptrdiff_t *steps)
 {
     double p, end = 0.0;
     event last = {INFINITY, -1, 0, 0};
-    int status = start(f, state, &p);
-    for (*steps = 0; status == CF_OK && *steps < 40 * f->n + 100; ++*steps) {
-        status = face_factor(f, state);
-        if (status == CF_OK)
-            status = face_solve_path(f, state);
-        if (status != CF_OK)
-            break;
+    *steps = 0;
+    CF_TRY(start(f, state, &p));
+    for (; *steps < 40 * f->n + 100; ++*steps) {
+        CF_TRY(face_factor(f, state));
+        CF_TRY(face_solve_path(f, state));
         if (f->set->kind == CF_L1) { /* -h . x = radius ends it */
             const double size = -f->k->dot(f->n, f->h, f->x);
             const double change = -f->k->dot(f->n, f->h, f->x1);
@@ -378,7 +370,7 @@ static int face_follow_path(face *f, signed char *state, ptrdiff_t *steps)
         state[last.i] = last.becomes;
         p = last.p;
     }
-    return status == CF_OK ? CF_ENOCONVERGE : status;
+    return CF_ENOCONVERGE;
 }
 
 /* --- pivoting -------------------------------------------------------------------------------- */
@@ -537,11 +529,8 @@ static int pivot(face *f, signed char *state, int one_by_one, ptrdiff_t turns, p
     for (ptrdiff_t turn = 0; turn < turns; turn++) {
         never_empty(f, state);
         ++*faces;
-        int status = face_factor(f, state);
-        if (status == CF_OK)
-            status = face_solve(f, state);
-        if (status != CF_OK)
-            return status;
+        CF_TRY(face_factor(f, state));
+        CF_TRY(face_solve(f, state));
         if (f->set->kind == CF_L1 && f->nu < 0.0) {
             if (restarted++)
                 return CF_ENOCONVERGE;
@@ -633,9 +622,8 @@ int cf_faces_project_less(const cf_table *k, const cf_triangle *b, const double 
     int status = pivot(&f, state, 0, CF_TURNS, &counts->faces);
     if (status == CF_ENOCONVERGE)
         status = by_path(&f, state, counts);
-    if (status == CF_OK)
-        status = put_back(&f, state);
-    if (status == CF_OK)
-        memcpy(w, f.x, (size_t)n * sizeof *w);
-    return status;
+    CF_TRY(status);
+    CF_TRY(put_back(&f, state));
+    memcpy(w, f.x, (size_t)n * sizeof *w);
+    return CF_OK;
 }

@@ -1,6 +1,6 @@
 /* A JSON line is read from left to right by one function for each kind of value; none allocates,
- * and all stop at the line feed, which no JSON value holds. A string without escapes is used where it
- * stands; any other is written to the scratch, which a line's strings fill one behind the other. */
+ * and all stop at the line feed, which no JSON value holds. A string without escapes is used where
+ * it stands; any other is written to the scratch, which a line's strings fill one behind the other. */
 #include "decimal.h"
 #include "log.h"
 
@@ -253,9 +253,7 @@ static int key_of(reader *r, word *key)
     if (skip_blanks(r) != '"')
         return CF_EJSON;
     r->p++;
-    const int status = string(r, key);
-    if (status != CF_OK)
-        return status;
+    CF_TRY(string(r, key));
     r->key = *key;
     if (skip_blanks(r) != ':')
         return CF_EJSON;
@@ -293,11 +291,9 @@ static int skip_value(reader *r, int depth)
             return refuse(r, CF_EDEEP);
         int more = !is_empty(r, close);
         while (more > 0) {
-            int status = close == '}' ? key_of(r, &unused) : CF_OK;
-            if (status == CF_OK)
-                status = skip_value(r, depth + 1);
-            if (status != CF_OK)
-                return status;
+            if (close == '}')
+                CF_TRY(key_of(r, &unused));
+            CF_TRY(skip_value(r, depth + 1));
             more = another(r, close);
         }
         return more;
@@ -321,9 +317,7 @@ static int words(reader *r, int32_t space)
     if (*r->p != '"')
         return refuse(r, CF_EKIND);
     r->p++;
-    const int status = string(r, &all);
-    if (status != CF_OK)
-        return status;
+    CF_TRY(string(r, &all));
     const char *p = all.begin, *end = all.begin + all.length;
     while (p < end) {
         const char *begin = p;
@@ -349,22 +343,18 @@ static int array(reader *r, int32_t space, int depth)
     int more = !is_empty(r, ']');
     while (more > 0) {
         const char c = skip_blanks(r);
-        int status;
         r->key = key;
         if (c == '{') {
             r->p++;
-            status = features(r, space, depth + 1, 0);
+            CF_TRY(features(r, space, depth + 1, 0));
         } else if (c == 'n') {
-            status = literal(r, "null");
+            CF_TRY(literal(r, "null"));
         } else if (begins_number(c)) {
-            status = number(r, &value);
-            if (status == CF_OK)
-                cf_log_add_place(r->out, r->to, space, place++, value);
+            CF_TRY(number(r, &value));
+            cf_log_add_place(r->out, r->to, space, place++, value);
         } else {
-            status = c == '"' || c == '[' || c == 't' || c == 'f' ? refuse(r, CF_EKIND) : CF_EJSON;
+            return c == '"' || c == '[' || c == 't' || c == 'f' ? refuse(r, CF_EKIND) : CF_EJSON;
         }
-        if (status != CF_OK)
-            return status;
         more = another(r, ']');
     }
     return more;
@@ -374,21 +364,17 @@ static int feature(reader *r, int32_t space, word key, int depth)
 {
     word value;
     double x;
-    int status;
     switch (*r->p) {
     case '"':
         r->p++;
-        status = string(r, &value);
-        if (status == CF_OK) {
-            tame(r, &value);
-            cf_log_add_word(r->out, r->to, space, key, value);
-        }
-        return status;
+        CF_TRY(string(r, &value));
+        tame(r, &value);
+        cf_log_add_word(r->out, r->to, space, key, value);
+        return CF_OK;
     case 't':
-        status = literal(r, "true");
-        if (status == CF_OK)
-            cf_log_add(r->out, r->to, space, key, 1.0);
-        return status;
+        CF_TRY(literal(r, "true"));
+        cf_log_add(r->out, r->to, space, key, 1.0);
+        return CF_OK;
     case 'f':
         return literal(r, "false");
     case 'n':
@@ -400,10 +386,9 @@ static int feature(reader *r, int32_t space, word key, int depth)
         r->p++;
         return array(r, cf_log_space(r->out, key), depth + 1);
     default:
-        status = number(r, &x);
-        if (status == CF_OK)
-            cf_log_add(r->out, r->to, space, key, x);
-        return status;
+        CF_TRY(number(r, &x));
+        cf_log_add(r->out, r->to, space, key, x);
+        return CF_OK;
     }
 }
 
@@ -426,9 +411,7 @@ static int once(reader *r, int field)
 /* The actions: a row each. */
 static int actions(reader *r)
 {
-    int status = once(r, MULTI);
-    if (status != CF_OK)
-        return status;
+    CF_TRY(once(r, MULTI));
     if (*r->p != '[')
         return refuse(r, CF_EKIND);
     r->p++;
@@ -442,9 +425,7 @@ static int actions(reader *r)
         if (skip_blanks(r) != '{')
             return refuse(r, CF_EKIND);
         r->p++;
-        status = features(r, space, 3, 0);
-        if (status != CF_OK)
-            return status;
+        CF_TRY(features(r, space, 3, 0));
         cf_log_end_row(r->out);
         more = another(r, ']');
     }
@@ -459,7 +440,8 @@ static int special(reader *r, int32_t space, word key, int depth, int shared)
         return words(r, space);
     if (shared && is_word(key, "_multi"))
         return actions(r);
-    if (is_word(key, "_multi") || is_word(key, "_slots") || is_word(key, "__aid") || begins(key, "_label"))
+    if (is_word(key, "_multi") || is_word(key, "_slots") || is_word(key, "__aid") ||
+        begins(key, "_label"))
         return refuse(r, CF_EFORM);
     return skip_value(r, depth + 1);
 }
@@ -472,15 +454,9 @@ static int features(reader *r, int32_t space, int depth, int shared)
     int more = !is_empty(r, '}');
     while (more > 0) {
         word key;
-        int status = key_of(r, &key);
-        if (status != CF_OK)
-            return status;
-        if (key.length > 0 && key.begin[0] == '_')
-            status = special(r, space, key, depth, shared);
-        else
-            status = feature(r, space, key, depth);
-        if (status != CF_OK)
-            return status;
+        CF_TRY(key_of(r, &key));
+        const int is_special = key.length > 0 && key.begin[0] == '_';
+        CF_TRY(is_special ? special(r, space, key, depth, shared) : feature(r, space, key, depth));
         more = another(r, '}');
     }
     return more;
@@ -515,9 +491,9 @@ static int told(reader *r, int field, double *value, int *has)
     int status = once(r, field);
     if (status != CF_OK || is_null(r, &status))
         return status;
-    status = label_number(r, value);
-    *has = status == CF_OK;
-    return status;
+    CF_TRY(label_number(r, value));
+    *has = 1;
+    return CF_OK;
 }
 
 static int whole(reader *r, int field, double *value, int *has)
@@ -541,10 +517,13 @@ static int first_of(reader *r, int field, double *value, int *has,
     r->p++;
     if (is_empty(r, ']'))
         return once(r, field);
-    int status = read(r, field, value, has), more = 1;
-    for (; status == CF_OK && (more = another(r, ']')) > 0; status = skip_value(r, 2))
+    CF_TRY(read(r, field, value, has));
+    int more;
+    while ((more = another(r, ']')) > 0) {
         r->key = key;
-    return status != CF_OK ? status : more;
+        CF_TRY(skip_value(r, 2));
+    }
+    return more;
 }
 
 static int skips(reader *r)
@@ -610,11 +589,8 @@ static int members(reader *r)
     int more = !is_empty(r, '}');
     while (more > 0) {
         word key;
-        int status = key_of(r, &key);
-        if (status == CF_OK)
-            status = member(r, key);
-        if (status != CF_OK)
-            return status;
+        CF_TRY(key_of(r, &key));
+        CF_TRY(member(r, key));
         more = another(r, '}');
     }
     if (more == CF_OK && skip_blanks(r) != '\n')

@@ -137,11 +137,9 @@ static int features(reader *r, cf_log_pairs *to)
         int32_t space = 0, place = 0;
         double weight;
         r->p++;
-        int status = space_of(r, &space, &weight);
-        for (skip_blanks(r); status == CF_OK && *r->p != '\n' && *r->p != '|'; skip_blanks(r))
-            status = feature(r, to, space, weight, &place);
-        if (status != CF_OK)
-            return status;
+        CF_TRY(space_of(r, &space, &weight));
+        for (skip_blanks(r); *r->p != '\n' && *r->p != '|'; skip_blanks(r))
+            CF_TRY(feature(r, to, space, weight, &place));
     }
     return CF_OK;
 }
@@ -194,7 +192,8 @@ static int head(reader *r, int *shared)
             r->p++;
         const word w = {begin, r->p - begin};
         const int tag = *begin == '\'' || *r->p == '|';
-        if (tag && *begin != '\'' && (is_word(w, "shared") || memchr(begin, ':', (size_t)w.length))) {
+        if (tag && *begin != '\'' &&
+            (is_word(w, "shared") || memchr(begin, ':', (size_t)w.length))) {
             r->p = begin; /* to VW it would be a tag: nobody means that */
             return refuse_label(r, CF_EACTION);
         }
@@ -209,9 +208,7 @@ static int head(reader *r, int *shared)
                 return cf_log_refuse(r->out, CF_ESHARED, "shared", 6);
             *shared = 1;
         } else {
-            const int status = read_label(r, w);
-            if (status != CF_OK)
-                return status;
+            CF_TRY(read_label(r, w));
         }
         r->p = behind;
     }
@@ -241,14 +238,13 @@ static int end_round(reader *r)
 
 static int read_line(reader *r)
 {
-    int shared, status = head(r, &shared);
-    if (status != CF_OK)
-        return status;
+    int shared;
+    CF_TRY(head(r, &shared));
     r->open = 1;
-    status = features(r, shared ? &r->out->shared : &r->out->actions);
-    if (status == CF_OK && !shared)
+    CF_TRY(features(r, shared ? &r->out->shared : &r->out->actions));
+    if (!shared)
         cf_log_end_row(r->out);
-    return status;
+    return CF_OK;
 }
 
 int cf_log_read_text(cf_log *self, const cf_log_rules *rules, const char *text, ptrdiff_t length)
@@ -317,13 +313,12 @@ static const char *bare_head(reader *r)
 static int bare_features(reader *r)
 {
     int32_t space = cf_log_space(r->out, (word){r->p, 0}), place = 0;
-    int status = CF_OK;
-    for (skip_blanks(r); status == CF_OK && *r->p != '\n' && *r->p != '#'; skip_blanks(r)) {
-        status = feature(r, &r->out->actions, space, 1.0, &place);
-        if (status == CF_OK && *r->p == '|')
-            status = cf_log_refuse(r->out, CF_EFEATURE, "|", 1);
+    for (skip_blanks(r); *r->p != '\n' && *r->p != '#'; skip_blanks(r)) {
+        CF_TRY(feature(r, &r->out->actions, space, 1.0, &place));
+        if (*r->p == '|')
+            return cf_log_refuse(r->out, CF_EFEATURE, "|", 1);
     }
-    return status;
+    return CF_OK;
 }
 
 static const char *vw_head(reader *r)

@@ -9,15 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *(*take_hook)(size_t) = malloc;
-static void (*give_hook)(void *) = free;
-
-void cf_set_allocator(void *(*take)(size_t), void (*give)(void *))
-{
-    take_hook = take ? take : malloc;
-    give_hook = give ? give : free;
-}
-
 #define CF_HUGE ((size_t)4 << 20) /* blocks from this size on ask for large pages */
 
 /* Large pages: what is read here and there in a large state then misses the caches only, not the
@@ -35,14 +26,14 @@ static void advise(char *block, size_t bytes)
 }
 
 /* The pointer that malloc gave stands in the word before the line: no aligned_alloc, which
- * Windows does not have and which valgrind and the hooks could not follow. */
+ * Windows does not have. */
 void *cf_alloc(size_t count, size_t size)
 {
     const size_t extra = CF_LINE + sizeof(void *);
     if (size != 0 && count > (SIZE_MAX - extra) / size)
         return NULL;
     const size_t bytes = count * size;
-    char *raw = take_hook(bytes + extra);
+    char *raw = malloc(bytes + extra);
     if (raw == NULL)
         return NULL;
     uintptr_t line = ((uintptr_t)raw + extra - 1) & ~(uintptr_t)(CF_LINE - 1);
@@ -66,5 +57,5 @@ void cf_free(void *block)
         return;
     void *raw;
     memcpy(&raw, (char *)block - sizeof(void *), sizeof raw);
-    give_hook(raw);
+    free(raw);
 }

@@ -24,9 +24,7 @@ static int begin(cf_full *self, const cf_table *k, double c, double gain, const 
 {
     const ptrdiff_t n = self->n;
     *step = (newton_step){c, 0.0, scratch, scratch + cf_pad(n)};
-    const int status = cf_full_propose(self, k, x, c, step->work, step->v, &step->q);
-    if (status != CF_OK)
-        return status;
+    CF_TRY(cf_full_propose(self, k, x, c, step->work, step->v, &step->q));
     if (!isfinite(step->q))
         return CF_ENONFINITE;
     memcpy(w_new, w, (size_t)n * sizeof *w);
@@ -187,12 +185,11 @@ int cf_newton_ball(cf_full *self, const cf_table *k, const cf_newton *move, cons
                    const double *w, double *w_new, double *lam, double *scratch)
 {
     newton_step step;
-    int status = begin(self, k, move->c, move->gain, x, w, w_new, scratch, &step);
-    if (status == CF_OK)
-        status = into_ball(self, k, move, x, &step, w_new, lam, scratch + step_scratch(self->n));
-    if (status == CF_OK)
-        cf_full_accept(self, k, x, step.c, step.v, step.q, step.work);
-    return status;
+    double *rest = scratch + step_scratch(self->n);
+    CF_TRY(begin(self, k, move->c, move->gain, x, w, w_new, scratch, &step));
+    CF_TRY(into_ball(self, k, move, x, &step, w_new, lam, rest));
+    cf_full_accept(self, k, x, step.c, step.v, step.q, step.work);
+    return CF_OK;
 }
 
 /* --- into any other set ----------------------------------------------------------------------- */
@@ -238,18 +235,15 @@ int cf_region_newton(const cf_region *set, cf_full *self, const cf_table *k, dou
     const cf_newton move = {1.0, gain, set->total, set->total};
     double *rest = scratch + step_scratch(set->n);
     newton_step step;
-    int status = begin(self, k, move.c, gain, x, w, w_new, scratch, &step);
-    if (status != CF_OK)
-        return status;
+    CF_TRY(begin(self, k, move.c, gain, x, w, w_new, scratch, &step));
     if (step.q == 0.0) { /* A stays, and w is in the set */
         memcpy(w_new, w, (size_t)set->n * sizeof *w);
         return CF_OK;
     }
     if (set->kind == CF_REGION_BALL)
-        status = into_ball(self, k, &move, x, &step, w_new, lam, rest);
+        CF_TRY(into_ball(self, k, &move, x, &step, w_new, lam, rest));
     else
-        status = into_faces(set, self, k, x, &step, w_new, face, rest);
-    if (status == CF_OK)
-        cf_full_accept(self, k, x, step.c, step.v, step.q, step.work);
-    return status;
+        CF_TRY(into_faces(set, self, k, x, &step, w_new, face, rest));
+    cf_full_accept(self, k, x, step.c, step.v, step.q, step.work);
+    return CF_OK;
 }

@@ -198,17 +198,13 @@ static int read_row(reading *r)
     const ptrdiff_t begin = out->n_pairs, row = out->n_rows;
     const char *line = r->p;
     int sorted = 1;
-    int status = read_labels(r);
-    if (status == CF_OK)
-        status = read_query(r, &out->query[row]);
-    if (status == CF_OK)
-        status = read_pairs(r, &sorted);
-    if (status == CF_OK && !sorted) {
+    CF_TRY(read_labels(r));
+    CF_TRY(read_query(r, &out->query[row]));
+    CF_TRY(read_pairs(r, &sorted));
+    if (!sorted) {
         r->p = line;
-        status = put_in_order(out, begin);
+        CF_TRY(put_in_order(out, begin));
     }
-    if (status != CF_OK)
-        return status;
     if (out->n_pairs > begin) {
         const int64_t least = out->index[begin], most = out->index[out->n_pairs - 1];
         out->least = least < out->least ? least : out->least;

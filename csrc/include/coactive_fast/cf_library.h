@@ -12,7 +12,6 @@
 #include "cf_feedback.h"
 #include "cf_fleet.h"
 #include "cf_full.h"
-#include "cf_full_many.h"
 #include "cf_log.h"
 #include "cf_loss.h"
 #include "cf_newton.h"

@@ -1,8 +1,7 @@
 /* Memory: every block of this library begins on a 64-byte line.
  *
  * Nothing is allocated inside a step: states and scratch are taken once, sized by the
- * cf_*_size functions of their subject. The hooks exist so that tests can make the n-th
- * allocation fail; they are not meant to change while other threads allocate.
+ * cf_*_size functions of their subject.
  */
 #pragma once
 #include <stddef.h>
@@ -13,9 +12,6 @@
 void *cf_alloc(size_t count, size_t size);      /* contents undefined: scratch */
 void *cf_alloc_zero(size_t count, size_t size); /* all zero: states */
 void cf_free(void *block); /* NULL is allowed */
-
-/* NULL, NULL restores malloc and free. */
-void cf_set_allocator(void *(*take)(size_t), void (*give)(void *));
 
 /* n rounded up to a multiple of 8 doubles, one line. */
 static inline ptrdiff_t cf_pad(ptrdiff_t n) { return (n + 7) & ~(ptrdiff_t)7; }

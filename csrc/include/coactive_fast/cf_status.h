@@ -40,6 +40,14 @@
 typedef enum cf_status { CF_STATUS_LIST(CF_STATUS_ENUM) } cf_status;
 #undef CF_STATUS_ENUM
 
+/* Returns from a function with what a call answers, unless that is CF_OK. */
+#define CF_TRY(call)                                                                             \
+    do {                                                                                         \
+        const int answer = (call);                                                               \
+        if (answer != CF_OK)                                                                     \
+            return answer;                                                                       \
+    } while (0)
+
 /* The message of a status ("unknown status" for a number that is none); never NULL. */
 const char *cf_status_message(int status);
 /* The name of the Python exception of a status; never NULL. */

@@ -5,7 +5,7 @@
  * FMA give the same bits.
  *
  * Compiled code of others calls by place. So, from ABI 3 on, kernels are only ever added BEHIND all
- * others; none is taken out, moved or given other arguments, nor is a struct that they take changed.
+ * others; none is removed, moved or given other arguments, nor is a struct that they use changed.
  * A list that has been released is closed. To add kernels:
  *   - in the subject's header put them into a new list, below what stands there: for cf_dense.h
  *     #define CF_DENSE_KERNELS_2(K) ...; a new subject begins with CF_NAME_KERNELS(K);
@@ -13,7 +13,7 @@
  *   - python tests/test_package_table.py > tests/table_entries.txt, which must only add lines.
  * Cython's declarations follow by themselves (csrc/table_pxd.py). Functions of the library go to the
  * end of its one list (cf_library.h). Only where nothing else helps is CF_ABI raised, which makes
- * every user rebuild; the lists may then be put in order, and what nobody calls is taken out.
+ * every user rebuild; the lists may then be put in order, and what nobody calls is removed.
  */
 #pragma once
 #include "cf_catalogue.h"
