@@ -505,8 +505,8 @@ def evaluations(name, notes):
             bandit.learn(numbers(4, t), 0.5, **({"context": numbers(size, t)} if size else {}))
     policies = {"law": law, "uniform": uniform_policy, "linear": linear, "drawn": drawn}
     for policy_name, policy in policies.items():
-        for i, options in enumerate(EVALUATIONS):
-            label = f"{policy_name} {i}"
+        for options in EVALUATIONS:
+            label = policy_name + " " + ",".join(f"{k}={v}" for k, v in options.items())
             more = {"samples": 20} if policy_name == "drawn" else {}
             found = notes.attempt(label, lambda p=policy, o=options, m=more: make(
                 cf.logs.evaluate, p, log, **o, **m))
@@ -633,11 +633,12 @@ def make_simulation(notes, label, given, kind, data):
         learner = make_learner()
         options = [{}, {"order": np.arange(20) % 12}, {"seed": 4}, {"weights": TRUTH},
                    {"held_out": data[8:], "every": 5, "measures": ("ndcg@3", "ndcg@10")}][i]
-        history = notes.attempt(f"{label} simulate {i}", lambda x=learner, o=options: make(
+        title = f"{label} {type(learner).__name__}"
+        history = notes.attempt(f"{title} simulate", lambda x=learner, o=options: make(
             cf.simulate, x, data[:8] if "held_out" in o else data, kind(**copy.deepcopy(given)),
             **{"weights": TRUTH, **o}))
-        notes.history(f"{label} simulate {i}", history)
-        notes.add(f"{label} weights {i}", learner.weights)
+        notes.history(f"{title} simulate", history)
+        notes.add(f"{title} weights", learner.weights)
     if clicks:
         own = cf.simulate(cf.PDGD(cf.Ranking(k=3), seed=1), data, kind(**copy.deepcopy(given)),
                           weights=TRUTH)
