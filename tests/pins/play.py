@@ -1,0 +1,16 @@
+"""Plays a stream, and takes down the package's own warnings."""
+
+import warnings
+
+from .notes import Notes, plain
+
+
+def played(stream):
+    notes = Notes()
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        stream(notes)
+    for warning in seen:
+        if issubclass(warning.category, UserWarning):
+            notes.add("warnings", f"{warning.category.__name__}: {plain(str(warning.message))}")
+    return notes.finished()
