@@ -396,15 +396,16 @@ cdef class Confidit(Model):
         return self.ridges.health()
 
     cdef dict told(self):
-        # erred stays where another error replaces a function
-        found = {**self.ridges.told(), "explained": self.explained, "erred": self.erred}
+        found = {**self.ridges.told(), "explained": self.explained}
+        if self.erred != 0.0:  # which stays where another error replaces a function
+            found["erred"] = self.erred
         if self.width == SELF_NORMALIZED:
             found["logdets"] = self.logdets.copy()
         return found
 
     cdef int restore(self, State state) except -1:
         cdef double explained = state.number("explained", 0.0)
-        self.erred = state.number("erred", 0.0)
+        self.erred = state.number("erred", 0.0) if state.has("erred") else 0.0
         self.ridges.restore(state)
         self.k, self.d, self.learned = self.ridges.k, self.ridges.d, self.ridges.learned
         self.explained = explained
