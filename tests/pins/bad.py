@@ -120,7 +120,7 @@ def calls(method, good, d, n, thin=(1, 0)):
 
 def refuse_changes(notes, subject, method, good, *, d, n=3, label="", frozen=pickle.dumps,
                    copied=copy.deepcopy, thin=(1, 0)):
-    """Takes down what each wrong call says; one that raises must leave all as it was."""
+    """Records the answer to each wrong call; one that raises must leave all as it was."""
     trial = None
     entry = notes._entry(f"{label}{method}")
     for name, args, kwargs in calls(method, good, d, n, thin):

@@ -251,6 +251,16 @@ class Filtering(Stream):
         notes.history("run", history)
 
 
+def decayed_and_merged(stream, notes, learner):
+    merged = copy.deepcopy(learner)
+    notes.ask(learner, "decay", 0.5)
+    stream.round(notes, learner, 2, "decayed ")
+    notes.ask(merged, "merge", learner)
+    stream.round(notes, merged, 4, "merged ")
+    read(notes, merged, "merged")
+    stream.readings(notes, merged, "merged")
+
+
 class Regression(Stream):
     def round(self, notes, learner, t, stage=""):
         p = self.profile
@@ -273,11 +283,7 @@ class Regression(Stream):
         history = notes.attempt("run", lambda: make(
             _run(learner), p.rows(ROUNDS, ROUNDS + MORE), y, **options))
         notes.history("run", history)
-        other = copy.deepcopy(learner)
-        notes.ask(learner, "decay", 0.5)
-        self.round(notes, learner, 2, "decayed ")
-        notes.ask(learner, "merge", other)
-        self.round(notes, learner, 4, "merged ")
+        decayed_and_merged(self, notes, learner)
 
 
 class Linear(Stream):
@@ -338,11 +344,7 @@ class Linear(Stream):
             rows = [row(p.X[at[i]][:p.width(3)], p.form, 3) for i in pair]
             notes.ask(learner, "learn_pair", *rows, True)
             self.round(notes, learner, 12, "paired ")
-        other = copy.deepcopy(learner)
-        notes.ask(learner, "decay", 0.5)
-        self.round(notes, learner, 2, "decayed ")
-        notes.ask(learner, "merge", other)
-        self.round(notes, learner, 4, "merged ")
+        decayed_and_merged(self, notes, learner)
         self.simulated(notes, learner)
 
     def simulated(self, notes, learner):
@@ -404,11 +406,7 @@ class Arms(Stream):
 
     def more(self, notes, learner):
         p = self.profile
-        other = copy.deepcopy(learner)
-        notes.ask(learner, "decay", 0.5)
-        self.round(notes, learner, 2, "decayed ")
-        notes.ask(learner, "merge", other)
-        self.round(notes, learner, 4, "merged ")
+        decayed_and_merged(self, notes, learner)
         X, rewards = p.X[:12], np.abs(p.X[:12, :1] * 0.125 + np.array([[0.1, 0.2, 0.3]])) % 1.0
         for name, given, options in (
                 ("table", (X, rewards), {"rounds": 15}),
@@ -590,7 +588,7 @@ def sizes_of(kind):
         {"n_arms": 3} if kind == "ArmBandit" else {})
 
 
-LONG = {  # what watches over its rounding errors, for as long as it takes to see some
+LONG = {  # models that watch their rounding errors, for long enough that some are found
     "Confidit": [{"covariance": "full"}, {"covariance": "full", "precision": "robust"}],
     "Newtron": [{"covariance": "full", "seed": 3}],
     "MulticlassSecondOrderPerceptron": [{}],

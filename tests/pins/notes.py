@@ -98,7 +98,7 @@ class Notes:
         return self.entries.setdefault(label, {"kinds": [], "ints": [], "texts": [], "reals": []})
 
     def add(self, label, value):
-        """Takes down a number, a text, an array, or a list, tuple or dict of these."""
+        """Records a number, a text, an array, or a list, tuple or dict of these."""
         entry = self._entry(label)
         self._add(entry, label, value)
 
@@ -142,7 +142,7 @@ class Notes:
             kinds.append(type(value).__name__)
 
     def attempt(self, label, call, /, *args, **kwargs):
-        """Takes down what a call gives, or what it raises; gives the former, or None."""
+        """Records what a call returns or raises; returns the former, or None."""
         try:
             value = call(*args, **kwargs)
         except Exception as error:

@@ -75,28 +75,32 @@ def metric(kind, given, profile, notes):
                       c=[1.0, [0.5, 1.0, 2.0]][i % 2])
             notes.ask(m, "quad_many", table(p.probes, form))
             notes.ask(m, "solve_many", table(p.probes, form))
-        other = m.copy()
-        notes.ask(m, "merge", other)
-        notes.ask(m, "sample", 2, 5)
-    for x in p.probes:
-        notes.ask(m, "quad", x, label="end quad")
-        notes.ask(m, "solve", x)
-    if kind != "Full":
-        notes.ask(m, "solve", scipy.sparse.csr_matrix(p.probes[:1]), label="sparse solve")
-        if kind == "Diagonal":
-            at = np.flatnonzero(p.probes[0])
-            notes.ask(m, "solve", (at, p.probes[0][at]), label="pair solve")
-    for name in ("inverse", "matrix", "logdet", "updates", "health", "approximation_error"):
-        if hasattr(m, name):
-            notes.ask(m, name)
+    metric_state(notes, m, p, "then")
     notes.add("repr", repr(m))
     if not sized:
         notes.add("len", len(m))
+        return
+    notes.ask(m, "sample", 2, 5)
+    notes.ask(m, "merge", by_copy(m))
+    metric_state(notes, m, p, "merged")
     if kind == "Full":
-        A = m.matrix()
-        again = make(cf.metric.Full.from_matrix, A, m.ridge, precision=m.precision)
+        again = make(cf.metric.Full.from_matrix, m.matrix(), m.ridge, precision=m.precision)
         asked[kind].add("from_matrix")
-        notes.add("from_matrix", [again.logdet, again.quad(p.probes[0])])
+        notes.add("merged from_matrix", [again.logdet, again.quad(p.probes[0])])
+
+
+def metric_state(notes, m, p, stage):
+    for x in p.probes:
+        notes.ask(m, "quad", x, label=f"{stage} quad")
+        notes.ask(m, "solve", x, label=f"{stage} solve")
+    if not isinstance(m, cf.metric.Full):
+        notes.ask(m, "solve", scipy.sparse.csr_matrix(p.probes[:1]), label=f"{stage} sparse solve")
+        if isinstance(m, cf.metric.Diagonal):
+            at = np.flatnonzero(p.probes[0])
+            notes.ask(m, "solve", (at, p.probes[0][at]), label=f"{stage} pair solve")
+    for name in ("inverse", "matrix", "logdet", "updates", "health", "approximation_error"):
+        if hasattr(m, name):
+            notes.ask(m, name, label=f"{stage} {name}")
 
 
 def metric_messages(kind, given, notes):
@@ -394,7 +398,7 @@ def fleet(name, texts, where, notes):
 
 
 class SilentNotes:
-    """Calls, and takes nothing down."""
+    """Calls, and records nothing."""
 
     def ask(self, subject, name, *args, label=None, **kwargs):
         return getattr(subject, name)(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Plays a stream, and takes down the package's own warnings."""
+"""Plays a stream, and records the package's own warnings too."""
 
 import warnings
 
