@@ -116,7 +116,7 @@ def metric_messages(kind, given, notes):
         "update_many": [("table", X), ("real", 1.0, "c")], "quad_many": [("table", X)],
         "solve_many": [("table", X)], "forget": [("real", 0.5)], "decay": [("real", 0.5)],
         "merge": [("row", other)], "sample": [("whole", 2), ("seed", 1)], "inverse": [],
-        "matrix": [], "copy": [], "state": [], "health": [], "from_state": [("params", {})]}
+        "matrix": [], "copy": [], "health": []}  # the layout of a state is not pinned
     methods["sample"][0] = ("draws", 2)
     for method, good in methods.items():
         if hasattr(cls, method):
