@@ -58,8 +58,9 @@ FOREIGN = [  # texts of Python and NumPy, which differ between their versions
     r"not enough values", r"too many values", r"has no attribute", r"object argument after",
     r"SeedSequence expects", r"seed must be integer", r"expected non-negative integer",
     r"unrecognized seed string", r"unsized object", r"can't convert complex",
-    r"expected (str|bytes)", r"out of bounds for", r"invalid literal", r"takes no keyword", r"bad operand",
-    r"Object arrays", r"unexpected keyword", r"dtype\('O'\)", r"maximum recursion", r"index \d+ is out of",
+    r"expected (str|bytes)", r"out of bounds for", r"invalid literal", r"takes no keyword",
+    r"bad operand", r"Object arrays", r"unexpected keyword", r"dtype\('O'\)",
+    r"maximum recursion", r"index \d+ is out of",
 ]
 FOREIGN = re.compile("|".join(FOREIGN))
 
