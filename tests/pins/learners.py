@@ -6,6 +6,7 @@ import os
 import pickle
 import tempfile
 import warnings
+import zlib
 from functools import partial
 
 import numpy as np
@@ -53,11 +54,11 @@ class Profile:
     def offered(self, t, n):
         """The rows of n actions."""
         at = (np.arange(n) * 5 + t) % len(self.X)
-        form = bad_mixed(t) if self.form == "mixed" else self.form
+        form = mixed_form(t) if self.form == "mixed" else self.form
         return table(self.X[at][:, :self.width(t)], form), at
 
 
-def bad_mixed(t):
+def mixed_form(t):
     return ("dense", "csr32", "strided", "float32", "csr64")[t % 5]
 
 
@@ -97,15 +98,8 @@ def read(notes, learner, stage):
         for i in range(2) if several else [None]:
             notes.ask(learner, "inverse", *([] if i is None else [i]), label=f"{stage} inverse")
     if hasattr(type(learner), "rng"):
-        notes.add(f"{stage} rng", copy.deepcopy(notes_rng(notes, learner)).random(2))
-
-
-def notes_rng(notes, learner):
-    found = []
-    notes.attempt("rng", lambda: found.append(learner.rng))
-
-    asked.setdefault(type(learner).__name__, set()).add("rng")
-    return found[0]
+        asked.setdefault(type(learner).__name__, set()).add("rng")
+        notes.add(f"{stage} rng", copy.deepcopy(learner.rng).random(2))
 
 
 def saved_and_loaded(notes, learner):
@@ -132,9 +126,9 @@ def describe(notes, learner):
 class Stream:
     """One stream of a learner: single calls, a way through a file, a run, a fresh start."""
 
-    def __init__(self, name, kind, given, profile, number):
-        self.name, self.kind, self.given = name, kind, given
-        self.profile, self.number = profile, number
+    def __init__(self, name, kind, given, profile):
+        self.name, self.kind, self.given, self.profile = name, kind, given, profile
+        self.number = zlib.crc32(name.encode())  # decides what varies from stream to stream
 
     def __call__(self, notes):
         learner = self.made()
@@ -143,7 +137,8 @@ class Stream:
         half = ROUNDS // 2 + self.number % 3
         for t in range(half):
             self.round(notes, learner, t)
-        learner = WAYS[self.number % len(WAYS)](notes, learner)
+        way = self.number % len(WAYS) if "," in self.name else 0  # every base through a file
+        learner = WAYS[way](notes, learner)
         for t in range(half, ROUNDS):
             self.round(notes, learner, t)
         read(notes, learner, "then")
@@ -154,8 +149,7 @@ class Stream:
         if self.number % 2:
             notes.ask(learner, "reset")
         else:
-            learner = notes.ask(learner, "clone") or learner
-            learner = learner.clone()
+            learner = notes.ask(learner, "clone")
         notes.waiting = []
         for t in range(4):
             self.round(notes, learner, t, "again ")
@@ -645,7 +639,7 @@ def streams():
                 if family not in ("coactive", "convex"):
                     name += f"/{profile.name}"
                 if name not in found:
-                    found[name] = (form or KINDS[kind])(name, cls, given, profile, len(found))
+                    found[name] = (form or KINDS[kind])(name, cls, given, profile)
             if base:
                 at = list(grid.FAMILIES[family][kind]["bases"]).index(variant.replace("base", ""))
                 found[f"{kind}/{variant}/messages"] = partial(
@@ -699,7 +693,7 @@ def played(family, cls, given, rounds=10):
     """A learner after some rounds of the first profile, and its stream."""
     form = FAMILIES[family] or KINDS[cls.__name__]
     own = {name: value for name, value in given.items() if name not in ("n_classes", "n_arms")}
-    stream = form("", cls, own, PROFILES[0], 0)
+    stream = form("", cls, own, PROFILES[0])
     return stream, stream.made()
 
 

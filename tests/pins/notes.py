@@ -56,9 +56,11 @@ FOREIGN = [  # texts of Python and NumPy, which differ between their versions
     r"must be a mapping", r"object is not subscriptable", r"could not be broadcast", r"truth value",
     r"too large to convert", r"int too (big|large)", r"setting an array element", r"unhashable",
     r"not enough values", r"too many values", r"has no attribute", r"object argument after",
-    r"SeedSequence", r"can't convert complex", r"expected (str|bytes)", r"out of bounds for",
-    r"invalid literal", r"takes no keyword", r"bad operand", r"Object arrays", r"bit_generator",
-    r"unexpected keyword", r"dtype\('O'\)", r"maximum recursion", r"index \d+ is out of",
+    r"SeedSequence expects", r"seed must be integer", r"expected non-negative integer",
+    r"unrecognized seed string", r"unsized object", r"can't convert complex",
+    r"expected (str|bytes)", r"out of bounds for", r"invalid literal", r"takes no keyword",
+    r"bad operand", r"Object arrays", r"unexpected keyword", r"dtype\('O'\)",
+    r"maximum recursion", r"index \d+ is out of",
 ]
 FOREIGN = re.compile("|".join(FOREIGN))
 
@@ -75,12 +77,13 @@ def plain(text):
 
 
 def message(error):
-    """The type and the text of an exception; of texts that are not the package's own the type."""
+    """The type and the text of an exception, without what is not the package's own text."""
     text, kind = str(error), type(error).__name__
     if isinstance(error, TypeError) and SIGNATURE.search(text) and "must" not in text:
         return f"{kind}: a call that does not fit the signature"
-    if FOREIGN.search(text):
-        return f"{kind}: (text of Python or NumPy)"
+    own, colon, rest = text.rpartition(": ")
+    if FOREIGN.search(rest):
+        text = f"{own}{colon}(text of Python or NumPy)"
     return f"{kind}: {plain(text)}"
 
 
