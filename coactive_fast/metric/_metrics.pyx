@@ -5,6 +5,7 @@ from threading import get_ident
 
 import numpy
 
+cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, fabs, sqrt
@@ -18,8 +19,9 @@ from coactive_fast._arrays cimport (
 )
 from coactive_fast._table cimport (
     CF_BLOCK, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_EVALUE, CF_FULL_AUTO, CF_FULL_FAST, CF_FULL_ROBUST,
-    CF_OK, cf_cholesky_at, cf_diag, cf_full_health, cf_get_library, cf_get_table, cf_library,
-    cf_pad, cf_panels_size, cf_posting, cf_posting_list, cf_triangle, cf_triangle_row,
+    CF_OK, cf_cholesky_at, cf_diag, cf_full_health, cf_full_rows, cf_get_library, cf_get_table,
+    cf_library, cf_pad, cf_panels_size, cf_posting, cf_posting_list, cf_table, cf_triangle,
+    cf_triangle_row,
 )
 from coactive_fast.learner._state cimport VERSION, opened, table_from, vector_of, versioned
 from coactive_fast.rows._rows cimport SPARSE, RowBuffer, Rows, place_of, row_of, rows_of, write_out
@@ -110,11 +112,14 @@ cdef class Metric:
 cdef class Entries(Metric):
     """What `Full` and `Diagonal` share, which keep A entry by entry."""
 
-    cdef type kind(self):
-        raise NotImplementedError
-
     cdef Py_ssize_t _order(self) except -1:
-        raise NotImplementedError
+        self.guard.settle_read()  # refuses an object that was not made: it has no order
+        return self.order
+
+    @property
+    def n(self):
+        """Order of the matrix."""
+        return self.order
 
     cdef int join(self, Entries other) except -1:
         raise NotImplementedError
@@ -142,7 +147,7 @@ cdef class Entries(Metric):
         >>> m.matrix()
         array([[6.]])
         """
-        cdef type kind = self.kind()
+        cdef type kind = Full if isinstance(self, Full) else Diagonal
         cdef Entries theirs
         if not isinstance(other, kind):
             raise TypeError(f"other must be a {kind.__name__}, got {type(other).__name__}")
@@ -292,19 +297,11 @@ cdef object row_like(object x, const cf_row *row, np.ndarray value):
 # --- numbers ---------------------------------------------------------------------------------
 
 
-cdef inline double as_weight(object c) except? -1.0:
-    """A finite c > 0."""
+# A finite c that is not 0, or > 0.
+cdef inline double as_weight(object c, bint below=True) except? -1.0:
     cdef double weight = as_number(c, "c")
-    if weight <= 0.0:
-        refuse_weight(weight, "> 0")
-    return weight
-
-
-cdef inline double as_change(object c) except? -1.0:
-    """A finite c that is not 0."""
-    cdef double weight = as_number(c, "c")
-    if weight == 0.0:
-        refuse_weight(weight, "not 0")
+    if weight == 0.0 or (weight < 0.0 and not below):
+        refuse_weight(weight, "not 0" if below else "> 0")
     return weight
 
 
@@ -397,35 +394,125 @@ cdef double finite(double residual) noexcept:
     return residual if residual <= DBL_MAX else DBL_MAX
 
 
-# The metric of this class with a symmetric matrix, or an error that names where it came from.
-cdef Stored placed(type kind, np.ndarray matrix, double ridge, object precision, str name):
-    """The metric of a symmetric matrix, or an error that names where it came from."""
-    cdef Stored self = kind.__new__(kind)
-    cdef Py_ssize_t ld = row_stride(matrix)
-    cdef int status
-    self._make(np.PyArray_DIM(matrix, 0), as_ridge(ridge), precision)
-    with nogil:
-        status = L.past_place(&self.past, &self.core, K, data_of(matrix), ld, ridge, self.scratch)
-    if status != CF_OK:
-        refuse(status, f"{name} must make a positive definite matrix")
-    self._count_from(0)
-    self.core.health.renewals = 0
-    self.made()
-    return self
+# --- the full matrix --------------------------------------------------------------------------
+
+cdef enum:
+    BUSY = 64        # order from which the GIL is let go: about a microsecond of work
+    PAUSE = 1 << 25  # elements of work, some 10 ms, after which signals are looked at
+
+cdef double LARGEST = 2.0 ** 1023  # what A may hold, as in the C library
+cdef double SYMMETRIC = 1e-9       # of its largest entry: what a matrix may be lopsided by
+
+
+cdef int refuse_update(int status, str where, double c, double q) except -1:
+    if status == CF_EVALUE:
+        raise ValueError(f"{where}c must leave A positive definite by a margin: "
+                         f"1 + c x^T A^-1 x is {1.0 + c * q}")
+    if status == CF_ENOTPOSITIVE:
+        refuse(status, f"{where}A^-1 along x, beyond repair")
+    refuse(status, f"{where}c x^T A^-1 x")
+    return 0
+
+
+ctypedef void (*reader)(const cf_full *, const cf_table *, double *, double *) noexcept nogil
+
+ctypedef ptrdiff_t (*many)(const cf_full *, const cf_table *, const cf_full_rows *, double,
+                            double *, double *) noexcept nogil
+
+ctypedef int (*fader)(cf_past *, cf_full *, const cf_table *, double, double *,
+                      double *) noexcept nogil
+
+
+@cython.final
+@cython.freelist(4)
+cdef class Workspace:
+    # Memory of one call.
+    cdef double *at
+
+    def __dealloc__(self):
+        L.free(self.at)
 
 
 cdef class Stored(Entries):
-    """The memory and the state of `Full`."""
+    def __dealloc__(self):
+        L.free(self.memory)
+        L.free(self.scratch)
 
-    def __cinit__(self):
-        self.core.n = ANY
-        self.memory = NULL
-        self.scratch = NULL
+    cdef int _ask_for(self, int precision) except -1:
+        cdef bint same = self.core.precision == precision
+        if precision == CF_FULL_ROBUST and not self.core.robust:
+            raise ValueError("the metric must be of the robust form")
+        if precision == CF_FULL_FAST and self.core.robust:
+            raise ValueError("the metric must be of the fast form")
+        self.core.precision = precision
+        if not same or self.core.robust:
+            L.full_steepen(&self.core)
+        return 0
+
+    cdef str _form(self):
+        """The form in use, "fast" or "robust"."""
+        return "robust" if self.core.robust else "fast"
+
+
+cdef class Full(Stored):
+    """Full(n, *, ridge=1.0, precision="auto")\n--\n
+    ``A = ridge I + sum c x x^T``, the whole matrix, with its inverse kept at hand.
+
+    A row x is a vector, a table of one row, a scipy.sparse row or ``(indices, values)``; it is
+    written out. Masked arrays are refused.
+
+    One triangle of the inverse is stored and updated in a single pass (Sherman-Morrison, the
+    pending term applied while it is read for the next product). A itself is kept beside it, so
+    that rounding cannot pile up: the inverse is made anew from A after n, 2n, 4n, ... updates and
+    whenever a probe finds drift above 1e-8; ``health()`` tells what was seen. Same bits on every
+    CPU with fused multiply-add.
+
+    Parameters
+    ----------
+    n : int
+        Order of the matrix, at least 1.
+    ridge : float, default 1.0
+        Greater than 0.
+    precision : {"auto", "fast", "robust"}, default "auto"
+        "robust" keeps the inverse as ``U D U^T`` (Bierman 1977): about 1.5 times slower, and
+        right whatever the scales of the columns. "fast" keeps the inverse itself, of which an
+        update loses as many digits as ``c x^T A^-1 x`` has. "auto" begins fast and converts,
+        once and for all, before the first update of which ``c x^T x / ridge`` is above 4e6, or
+        where columns turn out so correlated that as many digits are lost; ``health()`` says
+        which form is in use. Scaled columns keep it fast.
+
+    See Also
+    --------
+    Diagonal : Only the diagonal, for many features.
+    Dual : In the space of a kernel.
+
+    Notes
+    -----
+    Memory: ``14 n^2`` bytes: a triangle of the inverse, one and a half of A, one of scratch. An
+    update costs O(n^2), as does every reading of a vector.
+    Reading methods may run in many threads at once; what changes the metric waits for them and
+    they for it.
+
+    Examples
+    --------
+    >>> from coactive_fast.metric import Full
+    >>> m = Full(2)
+    >>> m.update([1.0, 0.0])
+    1.0
+    >>> m.solve([1.0, 1.0])
+    array([0.5, 1. ])
+    """
+
+    def __init__(self, n, *, ridge=1.0, precision="auto"):
+        self.unmade()
+        self._make(n, ridge, precision)
+        self.made()
 
     cdef int _make(self, object n, object ridge, object precision) except -1:
         cdef Py_ssize_t order = as_order(n, "n")
         cdef double r = as_ridge(ridge)
         cdef int code = code_of(precision)
+        self.order = order
         self._take(order)
         L.full_init(&self.core, order, r, code, K, self.memory)
         L.past_init(&self.past, r)
@@ -448,33 +535,19 @@ cdef class Stored(Entries):
                               "Dual take less")
         L.free(self.memory)
         L.free(self.scratch)
-        self.memory = memory
-        self.scratch = scratch
+        self.memory, self.scratch = memory, scratch
         return 0
 
-    def __dealloc__(self):
-        L.free(self.memory)
-        L.free(self.scratch)
-
-    cdef double *_borrow(self, Py_ssize_t doubles=0) except NULL:
+    cdef Workspace _borrow(self, Py_ssize_t doubles=0):
         """Scratch of a reading method: its own, since many may read at once; 0: five vectors."""
-        cdef double *block
+        cdef Workspace own = Workspace()
         self.guard.settle_read()  # refuses an object that was not made: it has no order
-        block = <double *>L.alloc(<size_t>(doubles or 5 * cf_pad(self.core.n)), sizeof(double))
-        if block == NULL:
+        own.at = <double *>L.alloc(<size_t>(doubles or 5 * cf_pad(self.core.n)), sizeof(double))
+        if own.at == NULL:
             raise MemoryError(f"scratch for order {self.core.n}")
-        return block
-
-    cdef Py_ssize_t _order(self) except -1:
-        self.guard.settle_read()  # refuses an object that was not made: it has no order
-        return self.core.n
+        return own
 
     # --- what it is ----------------------------------------------------------------------------
-
-    @property
-    def n(self):
-        """Order of the matrix."""
-        return max(self.core.n, 0)
 
     @property
     def ridge(self):
@@ -504,33 +577,15 @@ cdef class Stored(Entries):
             itself is not positive definite in float64); last_residual and worst_residual
             (``||A A^-1 v - v|| / sqrt(n)`` of the probes); residual (measured now).
         """
-        cdef double *scratch = self._borrow()
+        cdef Workspace scratch = self._borrow()
         cdef cf_full_health health
         cdef double now
-        try:
-            self.guard.begin_read()
-            with nogil:
-                now = L.full_residual(&self.core, K, 0, scratch)
-            health = self.core.health
-            self.guard.end_read()
-        finally:
-            L.free(scratch)
+        self.guard.begin_read()
+        with nogil:
+            now = L.full_residual(&self.core, K, 0, scratch.at)
+        health = self.core.health
+        self.guard.end_read()
         return {"precision": self._form(), **health, "residual": now}
-
-    cdef int _ask_for(self, int precision) except -1:
-        cdef bint same = self.core.precision == precision
-        if precision == CF_FULL_ROBUST and not self.core.robust:
-            raise ValueError("the metric must be of the robust form")
-        if precision == CF_FULL_FAST and self.core.robust:
-            raise ValueError("the metric must be of the fast form")
-        self.core.precision = precision
-        if not same or self.core.robust:
-            L.full_steepen(&self.core)
-        return 0
-
-    cdef str _form(self):
-        """The form in use, "fast" or "robust"."""
-        return "robust" if self.core.robust else "fast"
 
     cdef void _count_from(self, int64_t updates) noexcept:
         """So many updates are in an inverse that is new; what is due is counted from here."""
@@ -629,83 +684,8 @@ cdef class Stored(Entries):
         return True
 
     def __repr__(self):
-        return (f"{type(self).__name__}(n={self.core.n}, ridge={self.past.ridge!r}, "
+        return (f"{type(self).__name__}(n={self.order}, ridge={self.past.ridge!r}, "
                 f"precision={self.precision!r})")
-
-
-# --- the full matrix --------------------------------------------------------------------------
-
-cdef enum:
-    BUSY = 64        # order from which the GIL is let go: about a microsecond of work
-    PAUSE = 1 << 25  # elements of work, some 10 ms, after which signals are looked at
-
-cdef double LARGEST = 2.0 ** 1023  # what A may hold, as in the C library
-cdef double SYMMETRIC = 1e-9       # of its largest entry: what a matrix may be lopsided by
-
-
-cdef int refuse_update(int status, str where, double c, double q) except -1:
-    if status == CF_EVALUE:
-        raise ValueError(f"{where}c must leave A positive definite by a margin: "
-                         f"1 + c x^T A^-1 x is {1.0 + c * q}")
-    if status == CF_ENOTPOSITIVE:
-        refuse(status, f"{where}A^-1 along x, beyond repair")
-    refuse(status, f"{where}c x^T A^-1 x")
-    return 0
-
-
-cdef class Full(Stored):
-    """Full(n, *, ridge=1.0, precision="auto")\n--\n
-    ``A = ridge I + sum c x x^T``, the whole matrix, with its inverse kept at hand.
-
-    A row x is a vector, a table of one row, a scipy.sparse row or ``(indices, values)``; it is
-    written out. Masked arrays are refused.
-
-    One triangle of the inverse is stored and updated in a single pass (Sherman-Morrison, the
-    pending term applied while it is read for the next product). A itself is kept beside it, so
-    that rounding cannot pile up: the inverse is made anew from A after n, 2n, 4n, ... updates and
-    whenever a probe finds drift above 1e-8; ``health()`` tells what was seen. Same bits on every
-    CPU with fused multiply-add.
-
-    Parameters
-    ----------
-    n : int
-        Order of the matrix, at least 1.
-    ridge : float, default 1.0
-        Greater than 0.
-    precision : {"auto", "fast", "robust"}, default "auto"
-        "robust" keeps the inverse as ``U D U^T`` (Bierman 1977): about 1.5 times slower, and
-        right whatever the scales of the columns. "fast" keeps the inverse itself, of which an
-        update loses as many digits as ``c x^T A^-1 x`` has. "auto" begins fast and converts,
-        once and for all, before the first update of which ``c x^T x / ridge`` is above 4e6, or
-        where columns turn out so correlated that as many digits are lost; ``health()`` says
-        which form is in use. Scaled columns keep it fast.
-
-    See Also
-    --------
-    Diagonal : Only the diagonal, for many features.
-    Dual : In the space of a kernel.
-
-    Notes
-    -----
-    Memory: ``14 n^2`` bytes: a triangle of the inverse, one and a half of A, one of scratch. An
-    update costs O(n^2), as does every reading of a vector.
-    Reading methods may run in many threads at once; what changes the metric waits for them and
-    they for it.
-
-    Examples
-    --------
-    >>> from coactive_fast.metric import Full
-    >>> m = Full(2)
-    >>> m.update([1.0, 0.0])
-    1.0
-    >>> m.solve([1.0, 1.0])
-    array([0.5, 1. ])
-    """
-
-    def __init__(self, n, *, ridge=1.0, precision="auto"):
-        self.unmade()
-        self._make(n, ridge, precision)
-        self.made()
 
     # --- changing ---------------------------------------------------------------------------
 
@@ -726,7 +706,7 @@ cdef class Full(Stored):
             The value before the update; 0 for x = 0, which changes nothing.
         """
         cdef double q = 0.0
-        self._update(dense_row(x, "x", self._order()), as_change(c), &q)
+        self._update(dense_row(x, "x", self._order()), as_weight(c), &q)
         return q
 
     cdef int _update(self, np.ndarray v, double c, double *q) except -1:
@@ -887,9 +867,6 @@ cdef class Full(Stored):
             refuse(status, "A after forgetting")
         return 0
 
-    cdef type kind(self):
-        return Full
-
     cdef int join(self, Entries other) except -1:
         cdef Full theirs = <Full>other, sum
         if self.past.share != 1.0 or theirs.past.share != 1.0:
@@ -900,7 +877,7 @@ cdef class Full(Stored):
         else:
             matrix = theirs.matrix() + self._dense()
             matrix[numpy.diag_indices(self.core.n)] -= self.past.ridge
-            sum = <Full>placed(Full, matrix, self.past.ridge, self.precision, "other")
+            sum = placed(Full, matrix, self.past.ridge, self.precision, "other")
         if not (self.past.lowered or theirs.past.lowered):
             sum.core.ridge, sum.past.lowered = self.past.ridge / sum.past.scale, False
             L.full_steepen(&sum.core)
@@ -916,7 +893,7 @@ cdef class Full(Stored):
         """A copy that also has the updates of the other, of which at least one is robust: the rows
         of a square root of its A, and then one regulariser less."""
         cdef Full sum = self._copied()
-        cdef np.ndarray rows = other._rows(), unit = numpy.eye(self.core.n)
+        cdef np.ndarray rows = <np.ndarray>other._rows(), unit = numpy.eye(self.core.n)
         cdef Py_ssize_t n = self.core.n, i
         cdef int status = CF_OK
         cdef double q
@@ -955,7 +932,7 @@ cdef class Full(Stored):
         other.made()
         return other
 
-    cdef np.ndarray _rows(self):
+    def _rows(self):
         """A square root R of A, ``A = R^T R``, from the factors of the robust form or by Cholesky."""
         from scipy.linalg import solve_triangular
 
@@ -1052,21 +1029,18 @@ cdef class Full(Stored):
         """
         cdef np.ndarray v = dense_row(x, "x", self._order())
         cdef Py_ssize_t n = self.core.n
-        cdef double *scratch = self._borrow()
-        cdef double *y = scratch + cf_pad(n)
+        cdef Workspace scratch = self._borrow()
+        cdef double *y = scratch.at + cf_pad(n)
         cdef double scale
-        try:
-            out = numpy.empty(n)
-            self.guard.begin_read()
-            with nogil:
-                L.full_solve(&self.core, K, data_of(v), scratch, y)
-            scale = self.past.scale
-            self.guard.end_read()
-            memcpy(data_of(out), y, <size_t>n * sizeof(double))
-            if scale != 1.0:
-                out /= scale
-        finally:
-            L.free(scratch)
+        cdef np.ndarray out = new_vector(n)
+        self.guard.begin_read()
+        with nogil:
+            L.full_solve(&self.core, K, data_of(v), scratch.at, y)
+        scale = self.past.scale
+        self.guard.end_read()
+        memcpy(data_of(out), y, <size_t>n * sizeof(double))
+        if scale != 1.0:
+            out /= scale
         if not K.all_finite(n, data_of(out)):
             refuse_non_finite(v, "x")
             raise ValueError("x is too large: A^-1 x overflows")
@@ -1091,18 +1065,14 @@ cdef class Full(Stored):
         return q
 
     cdef int _quad(self, np.ndarray v, double *q) except -1:
-        cdef double *scratch = self._borrow()
+        cdef Workspace scratch = self._borrow()
         if self.core.n < BUSY:
-            q[0] = L.full_quad(&self.core, K, data_of(v), scratch) / self.past.scale
-            L.free(scratch)
+            q[0] = L.full_quad(&self.core, K, data_of(v), scratch.at) / self.past.scale
         else:
-            try:
-                self.guard.begin_read()
-                with nogil:
-                    q[0] = L.full_quad(&self.core, K, data_of(v), scratch) / self.past.scale
-                self.guard.end_read()
-            finally:
-                L.free(scratch)
+            self.guard.begin_read()
+            with nogil:
+                q[0] = L.full_quad(&self.core, K, data_of(v), scratch.at) / self.past.scale
+            self.guard.end_read()
         if not q[0] - q[0] == 0.0:
             refuse_non_finite(v, "x")
             raise ValueError("x is too large: x^T A^-1 x overflows")
@@ -1164,26 +1134,23 @@ cdef class Full(Stored):
         cdef bint narrow = np.PyArray_TYPE(x) == np.NPY_FLOAT
         cdef char *data = <char *>np.PyArray_DATA(x)
         cdef cf_full_rows part
-        cdef double *scratch = self._borrow(L.full_many_scratch(n))
+        cdef Workspace scratch = self._borrow(L.full_many_scratch(n))
         part.stride = row_stride(x)
+        self.guard.begin_read()
         try:
-            self.guard.begin_read()
-            try:
-                while t < rows and t == bad:
-                    begin = t * part.stride
-                    part.count = min(rows - t, step)
-                    part.wide = NULL if narrow else <double *>data + begin
-                    part.narrow = <float *>data + begin if narrow else NULL
-                    with nogil:
-                        bad = t + read(&self.core, K, &part, self.past.scale, out + t * width,
-                                       scratch)
-                    t += part.count
-                    if t < rows:
-                        PyErr_CheckSignals()
-            finally:
-                self.guard.end_read()
+            while t < rows and t == bad:
+                begin = t * part.stride
+                part.count = min(rows - t, step)
+                part.wide = NULL if narrow else <double *>data + begin
+                part.narrow = <float *>data + begin if narrow else NULL
+                with nogil:
+                    bad = t + read(&self.core, K, &part, self.past.scale, out + t * width,
+                                   scratch.at)
+                t += part.count
+                if t < rows:
+                    PyErr_CheckSignals()
         finally:
-            L.free(scratch)
+            self.guard.end_read()
         if bad < rows:
             refuse_non_finite(x, "X")
             raise ValueError(f"X is too large: {what} overflows at row {bad}")
@@ -1191,15 +1158,12 @@ cdef class Full(Stored):
 
     cdef int spread(self, np.ndarray z) except -1:
         cdef int status
-        cdef double *scratch = self._borrow(L.full_sample_scratch(self.core.n))
-        try:
-            self.guard.begin_read()
-            with nogil:
-                status = L.full_sample(&self.core, K, self.past.scale, np.PyArray_DIM(z, 0),
-                                       data_of(z), scratch)
-            self.guard.end_read()
-        finally:
-            L.free(scratch)
+        cdef Workspace scratch = self._borrow(L.full_sample_scratch(self.core.n))
+        self.guard.begin_read()
+        with nogil:
+            status = L.full_sample(&self.core, K, self.past.scale, np.PyArray_DIM(z, 0),
+                                   data_of(z), scratch.at)
+        self.guard.end_read()
         if status != CF_OK:
             refuse(status, "A")
         return 0
@@ -1225,18 +1189,14 @@ cdef class Full(Stored):
         return self._square(L.full_matrix, True)
 
     cdef np.ndarray _square(self, reader read, bint times):
-        cdef double *scratch = self._borrow()
+        cdef Workspace scratch = self._borrow()
         cdef double scale
-        cdef np.ndarray out
-        try:
-            out = numpy.empty((self.core.n, self.core.n))
-            self.guard.begin_read()
-            with nogil:
-                read(&self.core, K, scratch, data_of(out))
-            scale = self.past.scale
-            self.guard.end_read()
-        finally:
-            L.free(scratch)
+        cdef np.ndarray out = numpy.empty((self.core.n, self.core.n))
+        self.guard.begin_read()
+        with nogil:
+            read(&self.core, K, scratch.at, data_of(out))
+        scale = self.past.scale
+        self.guard.end_read()
         if scale != 1.0:
             out *= scale if times else 1.0 / scale
         return out
@@ -1246,6 +1206,37 @@ cdef class Full(Stored):
         """``log det A``."""
         self.guard.settle_read()
         return L.past_logdet(&self.past, &self.core, K)
+
+
+cdef class Moving(Full):
+    """A metric that forgets or loses rows: it may have less than its ridge somewhere."""
+
+    cdef int _check_memory(self) except -1:
+        cdef Py_ssize_t i
+        cdef double least
+        cdef bint good = self._is_factor() == self.core.robust
+        for i in range(self.core.n):  # robust: a direction not seen for long may have left A's range
+            least = cf_triangle_row(&self.core.a, i)[i]
+            good &= least > 0.0 or (self.core.robust and least == 0.0)
+        if not good:
+            raise ValueError("memory of the metric must be that of a positive definite matrix")
+        return 0
+
+
+cdef Full placed(type kind, np.ndarray matrix, double ridge, object precision, str name):
+    """The metric of a symmetric matrix, or an error that names where it came from."""
+    cdef Full self = kind.__new__(kind)
+    cdef Py_ssize_t ld = row_stride(matrix)
+    cdef int status
+    self._make(np.PyArray_DIM(matrix, 0), as_ridge(ridge), precision)
+    with nogil:
+        status = L.past_place(&self.past, &self.core, K, data_of(matrix), ld, ridge, self.scratch)
+    if status != CF_OK:
+        refuse(status, f"{name} must make a positive definite matrix")
+    self._count_from(0)
+    self.core.health.renewals = 0
+    self.made()
+    return self
 
 
 # --- the diagonal -----------------------------------------------------------------------------
@@ -1317,7 +1308,8 @@ cdef class Diagonal(Entries):
 
     cdef int _begin(self, double ridge, np.ndarray a) except -1:
         self.a, self.mark, self.lowered, self.count = a, None, False, 0
-        self.core.n, self.core.ridge, self.core.a = np.PyArray_DIM(a, 0), ridge, data_of(a)
+        self.order = np.PyArray_DIM(a, 0)
+        self.core.n, self.core.ridge, self.core.a = self.order, ridge, data_of(a)
         self.core.mark, self.core.now = NULL, 1.0
         return 0
 
@@ -1339,7 +1331,7 @@ cdef class Diagonal(Entries):
         float
             The value before the update; 0 for x = 0, which changes nothing.
         """
-        cdef double weight = as_change(c), q
+        cdef double weight = as_weight(c), q
         cdef cf_row row
         cdef RowBuffer keep = self._row(x, &row), room = settled(self, &row, True, False)
         cdef int status
@@ -1352,10 +1344,6 @@ cdef class Diagonal(Entries):
             self.count += 1
             self.lowered |= weight < 0.0
         return q
-
-    cdef Py_ssize_t _order(self) except -1:
-        self.guard.settle_read()  # refuses an object that was not made: it has no order
-        return self.core.n
 
     cdef RowBuffer _row(self, object x, cf_row *row):
         """x as it lies; what is returned owns it where the caller does not. A plain vector is not
@@ -1497,9 +1485,6 @@ cdef class Diagonal(Entries):
         array([2.])
         """
         self.forget(f)
-
-    cdef type kind(self):
-        return Diagonal
 
     cdef int join(self, Entries other) except -1:
         cdef Diagonal theirs = <Diagonal>other
@@ -1704,11 +1689,6 @@ cdef class Diagonal(Entries):
         return float(logs.sum())
 
     @property
-    def n(self):
-        """Order of the matrix."""
-        return self.core.n
-
-    @property
     def ridge(self):
         """What A began with on its diagonal, and what forgetting leads back to."""
         return self.core.ridge
@@ -1799,18 +1779,20 @@ KINDS = {"linear": LINEAR, "rbf": RBF, "poly": POLY}
 PARAMETERS = {"linear": (), "rbf": ("gamma",), "poly": ("gamma", "coef0", "degree")}
 
 
-cdef void *larger(const void *old, Py_ssize_t kept, Py_ssize_t count, size_t size) except NULL:
-    """A new block with the first `kept` items of an old one, which stays."""
-    cdef void *block
+cdef int enlarge(void **block, Py_ssize_t kept, Py_ssize_t count, size_t size) except -1:
+    """Room for `count` items with the first `kept` of those that are there."""
+    cdef void *more
     product_of(count, <Py_ssize_t>size, "what is kept of the rows")
     _memory.refuse_beyond_limit((<double>kept + <double>count) * size, "what is kept of the rows",
                                 "a budget, or a window, keeps fewer")
-    block = L.alloc(<size_t>count, size)
-    if block == NULL:
+    more = L.alloc(<size_t>count, size)
+    if more == NULL:
         raise MemoryError(f"{count * <Py_ssize_t>size} bytes of kept rows; a budget keeps fewer")
     if kept:
-        memcpy(block, old, <size_t>kept * size)
-    return block
+        memcpy(more, block[0], <size_t>kept * size)
+    L.free(block[0])
+    block[0] = more
+    return 0
 
 
 cdef Py_ssize_t more_than(Py_ssize_t room, Py_ssize_t needed) noexcept:
@@ -1873,13 +1855,11 @@ cdef class Kept:
         else:
             raise TypeError(f"kernel must be a name or callable, got {type(kernel).__name__}")
         self.kernel, self.params = kernel, params
-        self.gamma, self.coef0, self.degree = -1.0, 1.0, 3.0
-        if self.kind != CALLABLE:
-            self._take(params)
         self.rows = []
         self.errors = Errors()
-
-    def _take(self, params):
+        if self.kind == CALLABLE:
+            return
+        self.gamma = -1.0
         if params.get("gamma") is not None:
             self.gamma = as_number(params["gamma"], "gamma of kernel_params")
             if self.gamma <= 0.0:
@@ -1907,17 +1887,16 @@ cdef class Kept:
     cdef bint callable(self) noexcept nogil:
         return self.kind == CALLABLE
 
-    cdef bint wants_dense(self, const cf_row *x) noexcept nogil:
-        """Whether `values` and `append` may want x written out."""
-        if self.kind == CALLABLE:
-            return False
+    cdef int fit(self, const cf_row *x, Forms forms) except -1:
+        """Room to write x out where `values` and `append` may want that."""
+        cdef bint dense = self.form == KEPT_DENSE
         if self.n == 0 and (self.form == UNDECIDED or x.n != self.d):
-            return x.n <= WIDE  # see `form_of`
-        return self.form == KEPT_DENSE
+            dense = x.n <= WIDE  # see `form_of`
+        return forms.fit(x, dense and self.kind != CALLABLE)
 
-    cdef int raise_error(self) except -1:
-        """What a callable kernel raised, if that was it."""
-        return self.errors.raise_own()
+    cdef void gather(self, const cf_row *x, Forms forms) noexcept nogil:
+        if self.form == KEPT_SPARSE:
+            forms.gather(x)
 
     # --- values -----------------------------------------------------------------------------
 
@@ -2025,8 +2004,7 @@ cdef class Kept:
             self.grow_rows(form, more_than(self.room, self.lead + self.n + 1))
         if form == KEPT_SPARSE:
             forms.gather(x)
-            self.grow_entries(forms.nnz)
-            self.grow_lists(forms)
+            self.grow_entries(forms)
         self.form = form
         return 0
 
@@ -2049,46 +2027,33 @@ cdef class Kept:
     cdef int grow_rows(self, Form form, Py_ssize_t room) except -1:
         cdef Py_ssize_t held = self.lead + self.n
         if form == KEPT_DENSE:
-            rows = larger(self.dense, held * self.d, product_of(room, self.d, "rows that are kept"),
-                          sizeof(double))
-            L.free(self.dense)
-            self.dense = <double *>rows
+            enlarge(<void **>&self.dense, held * self.d,
+                    product_of(room, self.d, "rows that are kept"), sizeof(double))
         else:
-            square = larger(self.square, held, room, sizeof(double))
-            L.free(self.square)
-            self.square = <double *>square
-            begin = larger(self.begin, held + 1 if self.room else 0, room + 1, sizeof(ptrdiff_t))
-            L.free(self.begin)
-            self.begin = <ptrdiff_t *>begin
+            enlarge(<void **>&self.square, held, room, sizeof(double))
+            enlarge(<void **>&self.begin, held + 1 if self.room else 0, room + 1,
+                    sizeof(ptrdiff_t))
             if self.room == 0:
                 self.begin[0] = 0
         self.room = room
         return 0
 
-    cdef int grow_entries(self, Py_ssize_t more) except -1:
-        cdef Py_ssize_t held = self.begin[self.lead + self.n], room
-        if held + more <= self.entries:
-            return 0
-        room = more_than(self.entries, held + more)
-        index = larger(self.index, held, room, sizeof(int64_t))
-        L.free(self.index)
-        self.index = <int64_t *>index
-        value = larger(self.value, held, room, sizeof(double))
-        L.free(self.value)
-        self.value = <double *>value
-        self.entries = room
-        return 0
-
-    cdef int grow_lists(self, Forms forms) except -1:
-        cdef Py_ssize_t features = forms.index[forms.nnz - 1] + 1 if forms.nnz else 0, room, lack
+    cdef int grow_entries(self, Forms forms) except -1:
+        """Of the rows and of the lists, for the row gathered last."""
+        cdef Py_ssize_t held = self.begin[self.lead + self.n], room, lack
+        cdef Py_ssize_t features = forms.index[forms.nnz - 1] + 1 if forms.nnz else 0
+        if held + forms.nnz > self.entries:
+            room = more_than(self.entries, held + forms.nnz)
+            enlarge(<void **>&self.index, held, room, sizeof(int64_t))
+            enlarge(<void **>&self.value, held, room, sizeof(double))
+            self.entries = room
         if features > self.lists.features:
             self.grow_table(min(self.d, more_than(self.lists.features, features)))
         lack = L.postings_lack(&self.lists, forms.nnz, forms.index)
         if lack:
             room = more_than(self.lists.room, self.lists.room + lack)
-            pool = larger(self.lists.pool, self.lists.used, room, sizeof(cf_posting))
-            L.free(self.lists.pool)
-            self.lists.pool, self.lists.room = <cf_posting *>pool, room
+            enlarge(<void **>&self.lists.pool, self.lists.used, room, sizeof(cf_posting))
+            self.lists.room = room
         return 0
 
     cdef int grow_table(self, Py_ssize_t features) except -1:
@@ -2200,7 +2165,7 @@ cdef class Kept:
         return 0
 
     cdef int take_row(self, const cf_row *x, Forms forms) except -1:
-        forms.fit(x, self.wants_dense(x))
+        self.fit(x, forms)
         self.make_room(x, forms)
         self.append(x, forms)
         return 0
@@ -2228,13 +2193,6 @@ cdef class Gram:
         L.free(self.factor.data)
         L.free(self.factor.inv)
 
-    cdef int fit(self, const cf_row *x, Forms forms) except -1:
-        return forms.fit(x, self.kept.wants_dense(x))
-
-    cdef void gather(self, const cf_row *x, Forms forms) noexcept nogil:
-        if self.kept.form == KEPT_SPARSE:
-            forms.gather(x)
-
     cdef void weigh(self, double *values) noexcept nogil:
         pass
 
@@ -2255,7 +2213,7 @@ cdef class Gram:
     # --- rows come and go ---------------------------------------------------------------------
 
     cdef bint has_room(self, const cf_row *x, Forms forms) noexcept nogil:
-        self.gather(x, forms)
+        self.kept.gather(x, forms)
         return self.factor.n < self.room and self.kept.has_room(x, forms)
 
     cdef int make_room(self, const cf_row *x, Forms forms) except -1:
@@ -2487,26 +2445,21 @@ tolerance=0.01)\n--\n
         """u = L^-1 (values of x with the rows, times their roots), zeros behind it; k(x, x)."""
         cdef np.ndarray u = new_vector(self.gram.length())
         cdef int status
-        self.gram.fit(x, forms)
-        self.gram.gather(x, forms)
+        self.gram.kept.fit(x, forms)
+        self.gram.kept.gather(x, forms)
         if self.gram.factor.n < LARGE_SOLVE or self.gram.kept.callable():
             status = self.gram.solve(x, forms, data_of(u), own)
         else:
             with nogil:
                 status = self.gram.solve(x, forms, data_of(u), own)
         if status != CF_OK:
-            self.gram.kept.raise_error()
+            self.gram.kept.errors.raise_own()
             refuse(status, "the kernel of x")
         return u
 
     cdef double _rest(self, double own, np.ndarray u) noexcept:
         """k(x, x) - u.u, >= 0: what rounding takes below is put back."""
         return max(own - K.dot(self.gram.factor.n, data_of(u), data_of(u)), 0.0)
-
-    cdef double _finite(self, double q) except? -1.0:
-        if not q - q == 0.0:
-            raise ValueError("x is too large: phi(x)^T A^-1 phi(x) overflows")
-        return q
 
     cdef np.ndarray _coordinates(self, np.ndarray u):
         """u, which has zeros behind it, in as many coordinates as the budget allows."""
@@ -2532,7 +2485,7 @@ tolerance=0.01)\n--\n
         float
             The value before the update; 0 where k(x, x) = 0, which changes nothing.
         """
-        cdef double weight = as_weight(c), own, q
+        cdef double weight = as_weight(c, False), own, q
         cdef Forms forms = Forms()
         cdef np.ndarray u
         cdef cf_row row
@@ -2573,14 +2526,11 @@ tolerance=0.01)\n--\n
         self._append(x, forms, root, u, sqrt(self.ridge * (1.0 + c * q)))
         self._logdet += K.log1p_one(c * q)
         if scratch is not None:
-            self._forget_oldest(data_of(scratch))
+            self.gram.drop_first(data_of(scratch))
+            memmove(data_of(self.gram.roots), data_of(self.gram.roots) + 1,
+                    <size_t>self.gram.factor.n * sizeof(double))
+            self._logdet = self.gram.logdet()
         return q
-
-    cdef void _forget_oldest(self, double *scratch) noexcept:
-        self.gram.drop_first(scratch)
-        memmove(data_of(self.gram.roots), data_of(self.gram.roots) + 1,
-                <size_t>self.gram.factor.n * sizeof(double))
-        self._logdet = self.gram.logdet()
 
     cdef double _update_within(self, const cf_row *x, Forms forms, double c, double own,
                                np.ndarray u) except? -1.0:
@@ -2629,7 +2579,9 @@ tolerance=0.01)\n--\n
             if own / self.ridge > MOST_LOST * q:
                 raise ValueError("x has lost its digits: phi(x)^T A^-1 phi(x) is below 1e-9 of "
                                  "k(x, x) / ridge; scale the columns, or use Full")
-            return self._finite(q)
+            if not q - q == 0.0:
+                raise ValueError("x is too large: phi(x)^T A^-1 phi(x) overflows")
+            return q
         finally:
             self.guard.end_read()
 
