@@ -24,7 +24,7 @@ from coactive_fast.metric._metrics cimport MOST_OWN, Errors, Gram, Kept, Stored,
 from coactive_fast.rows._rows cimport DOUBLES, SPARSE, place_of, write_out
 
 from coactive_fast._memory import refuse_beyond_limit
-from coactive_fast.metric._metrics import Full, Moving
+from coactive_fast.metric._metrics import COUNTS, RESIDUALS, Full, Moving
 
 np.import_array()
 
@@ -297,8 +297,6 @@ cdef enum:
 # A bound on a width must hold for what is computed, with its rounding and the drift that the
 # watch lets pass between two probes (1e-4 was seen), not only for what it stands for.
 cdef double SAFE = 1.0 + 1e-3  # a bound must hold for what is computed, with rounding and drift
-COUNTS = ("updates", "probes", "renewals", "repairs", "failed")
-RESIDUALS = ("last_residual", "worst_residual")
 
 
 @cython.final
@@ -545,16 +543,13 @@ cdef class FullRidges(Ridges):
         return CF_OK
 
     cdef int choose(self, Scratch s, double factor) noexcept nogil:
-        if self.abreast or not self.bounded or self.held != s.row.n:
-            return Ridges.choose(self, s, factor)
-        return self.choose_bounded(s, factor)
-
-    cdef int choose_bounded(self, Scratch s, double factor) noexcept nogil:
-        """The choice without all the products: q_i <= x.x / ridge bounds an answer's score, and
+        """One by one, without all the products: q_i <= x.x / ridge bounds an answer's score, and
         only those that can still win are looked at, the best bound first. c tells which."""
         cdef double score, best = -DBL_MAX, width
         cdef Py_ssize_t i, k = self.k
         cdef int status
+        if self.abreast or not self.bounded or self.held != s.row.n:
+            return Ridges.choose(self, s, factor)
         self.read_scores(s)
         s.exploit = K.best_label(k, s.m)
         width = K.dot(self.held, s.row.value, s.row.value) / self.ridge
@@ -805,16 +800,13 @@ cdef class DualRidges(Ridges):
         self.spread = <np.ndarray>numpy.zeros((0, 0))
         self.widen(k)
 
-    cdef Gram new_gram(self):
-        return Gram(self.kernel, self.kernel_params, self.ridge)
-
     cdef int widen(self, Py_ssize_t k) except -1:
         cdef np.ndarray spread
         refuse_beyond_limit(<double>EMPTY * k, f"{k} classes of a kernel form", "fewer take less")
         spread = <np.ndarray>numpy.zeros((k, self.spread.shape[1]))
         spread[:self.k] = self.spread
         for _ in range(k - self.k):
-            self.grams.append(self.new_gram())
+            self.grams.append(Gram(self.kernel, self.kernel_params, self.ridge))
             self.coefficients.append(numpy.zeros(16))
             self.sums.append(0.0)
             self.owned.append(numpy.zeros(16, dtype=numpy.int64))
@@ -924,22 +916,20 @@ cdef class DualRidges(Ridges):
         s.null = s.own == 0.0
         return CF_OK
 
-    cdef int scores_under_lock(self, Scratch s) noexcept:
-        """m of all answers where the w are moved: no system is solved."""
-        cdef Py_ssize_t i
-        try:
-            self.all_values(s)
-        except BaseException as error:
-            self.errors.keep(error)
-            return CF_EVALUE
-        for i in range(self.k):
-            s.m[i] = K.dot(self.all.n, s.view.value, self.spread_of(i))
-        return CF_OK
-
     cdef int read_scores(self, Scratch s) noexcept nogil:
+        """Where the w are moved no system is solved."""
+        cdef Py_ssize_t i
+        if not self.moving:
+            return self.read(s)
         with gil:
-            return self.scores_under_lock(s) if self.moving else \
-                self.look_under_lock(s, 0, self.k)
+            try:
+                self.all_values(s)
+            except BaseException as error:
+                self.errors.keep(error)
+                return CF_EVALUE
+            for i in range(self.k):
+                s.m[i] = K.dot(self.all.n, s.view.value, self.spread_of(i))
+        return CF_OK
 
     cdef int read(self, Scratch s) noexcept nogil:
         with gil:
@@ -1065,14 +1055,17 @@ cdef class DualRidges(Ridges):
     cdef int restore(self, State state) except -1:
         cdef State one
         cdef Gram gram
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, n
         restore_counts(self, state)
         for i, one in enumerate(state.parts("classes", self.k)):
             self.sums[i] = one.number("information", 0.0)
-            if self.moving:
-                self.restore_owned(one, i)
-                continue
             gram = <Gram>self.grams[i]
+            if self.moving:
+                n = one.count("n")
+                places = one.counts("owned", n)  # which vouches for n before memory is taken
+                gram.restore_factor(one, n)
+                self.owned[i] = numpy.concatenate((places, numpy.zeros(16, dtype=numpy.int64)))
+                continue
             gram.restore(one.part("gram"))
             if gram.factor.n and gram.kept.d != self.d:
                 raise ValueError("the rows of the state do not fit its d")
@@ -1080,13 +1073,6 @@ cdef class DualRidges(Ridges):
                                                       numpy.zeros(16)))
         if self.moving:
             self.restore_spread(state)
-        return 0
-
-    cdef int restore_owned(self, State one, Py_ssize_t i) except -1:
-        cdef Py_ssize_t n = one.count("n")
-        places = one.counts("owned", n)  # which vouches for n before memory is taken
-        (<Gram>self.grams[i]).restore_factor(one, n)
-        self.owned[i] = numpy.concatenate((places, numpy.zeros(16, dtype=numpy.int64)))
         return 0
 
     cdef int restore_spread(self, State state) except -1:
@@ -1381,11 +1367,6 @@ cdef class FullRidge(Single):
                                      f"what {self.d} features forget")
         return 0
 
-    cdef bint touches_metric(self) noexcept nogil:
-        """Whether to forget now changes the metric, not its scale alone."""
-        return (self.learned % self.period == 0
-                or self.forget * self.past.scale <= RESCALED)
-
     cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
         cdef const double *x = s.forms.whole(&s.row)
         cdef cf_past before
@@ -1398,7 +1379,9 @@ cdef class FullRidge(Single):
             before, core = self.past, self.metric.core
             size = <size_t>L.full_size(self.d) * sizeof(double)
             self.past.count = self.learned
-            saves = self.touches_metric()
+            # whether to forget now changes the metric, not its scale alone
+            saves = (self.learned % self.period == 0
+                     or self.forget * self.past.scale <= RESCALED)
             if saves:
                 memcpy(self.saved, self.metric.memory, size)
                 memcpy(self.saved + L.full_size(self.d), self.w,
@@ -2017,11 +2000,8 @@ cdef class DualRidge(Single):
         self.gram = Gram(kernel, kernel_params, ridge)
 
     def __dealloc__(self):
-        self.give_back()
-        L.free(self.block)
-
-    cdef void give_back(self) noexcept:
         L.free(self.y)
+        L.free(self.block)
 
     cdef int start(self, Py_ssize_t n) except -1:
         return self.make_place(16)
@@ -2040,7 +2020,7 @@ cdef class DualRidge(Single):
             memcpy(born, self.born, <size_t>n * sizeof(int64_t))
         if self.own_u != NULL:
             memcpy(u, self.u, <size_t>min(self.gram.length(), self.room + 16) * sizeof(double))
-        self.give_back()
+        L.free(self.y)
         self.y, self.c, self.own_u, self.born, self.drop = y, c, u, born, y + 4 * each
         self.u = u
         self.room = room
@@ -2153,6 +2133,8 @@ cdef class DualRidge(Single):
         return count
 
     cdef int look_ahead(self, Scratch s, Py_ssize_t i) noexcept nogil:
+        """The solve goes on through the examples that came after the block was prepared."""
+        cdef Py_ssize_t at = self.block_n & ~<Py_ssize_t>7
         cdef int status = CF_OK
         if i >= self.block_count:
             return self.look(s)
@@ -2160,19 +2142,13 @@ cdef class DualRidge(Single):
         self.own = self.owns[i]
         self.gram.kept.gather(&s.row, s.forms)
         if self.gram.factor.n > self.block_n:
-            status = self.finish(s, i)
+            status = self.gram.kept.values(&s.row, s.forms, self.block_n,
+                                           self.u + self.block_n)
+            if status == CF_OK:
+                memcpy(self.u + at, self.tails + 8 * i,
+                       <size_t>(self.block_n - at) * sizeof(double))
+                K.cholesky_forward_from(&self.gram.factor, at, self.u, self.u)
         return self.answer(s, self.u, self.own) if status == CF_OK else status
-
-    cdef int finish(self, Scratch s, Py_ssize_t i) noexcept nogil:
-        """The solve goes on through the examples that came after the block was prepared."""
-        cdef Py_ssize_t at = self.block_n & ~<Py_ssize_t>7
-        cdef int status = self.gram.kept.values(&s.row, s.forms, self.block_n,
-                                                self.u + self.block_n)
-        if status == CF_OK:
-            memcpy(self.u + at, self.tails + 8 * i,
-                   <size_t>(self.block_n - at) * sizeof(double))
-            K.cholesky_forward_from(&self.gram.factor, at, self.u, self.u)
-        return status
 
     # --- learning -----------------------------------------------------------------------------
 
@@ -3111,7 +3087,9 @@ cdef class FullForm(FullRidge):
     cdef int merge(self, Single other) except -1:
         """A_1 + A_2 - ridge I, and w from A_1 w_1 + A_2 w_2; O(d^3)."""
         cdef FullForm o = <FullForm?>other
-        cdef np.ndarray A = self.whole(), theirs = o.whole(), target = numpy.zeros(self.d)
+        cdef np.ndarray A = <np.ndarray>(self.metric.matrix() * self.past.scale)
+        cdef np.ndarray theirs = <np.ndarray>(o.metric.matrix() * o.past.scale)
+        cdef np.ndarray target = <np.ndarray>numpy.zeros(self.d)
         cdef Py_ssize_t i
         cdef int status
         cdef FullForm sum = FullForm(self.ridge, self.forget, self.logistic, self.precision)
@@ -3175,11 +3153,6 @@ cdef class FullForm(FullRidge):
         self.metric, self.past, self.kept.updates = sum.metric, sum.past, -1
         self.learned += o.learned
         return 0
-
-    cdef np.ndarray whole(self):
-        """A."""
-        cdef np.ndarray out = self.metric.matrix()
-        return out * self.past.scale
 
     # --- what users may see -------------------------------------------------------------------
 

@@ -119,7 +119,6 @@ cdef class Kept:
     cdef int grow_table(self, Py_ssize_t features) except -1
     cdef void move_down(self) noexcept
     cdef void give_back(self) noexcept
-    cdef int take_row(self, const cf_row *x, Forms forms) except -1
 
 
 cdef class Gram:
@@ -129,13 +128,12 @@ cdef class Gram:
     cdef readonly double ridge
     cdef cf_cholesky factor
     cdef Py_ssize_t room
+    cdef np.ndarray roots      # sqrt(c_s) of the rows, and room for more; None: all are 1
 
     # Doubles that a vector u of this many rows takes, some more rows included.
     cdef inline Py_ssize_t length(self) noexcept nogil:
         return ((self.factor.n + 7) & ~<Py_ssize_t>7) + 8
 
-    # What the kernel values of the rows are multiplied by before the solve: here nothing.
-    cdef void weigh(self, double *values) noexcept nogil
     # u = L^-1 k in place of the kernel's values k, with zeros behind it; u has length() doubles.
     cdef void solve_values(self, double *u) noexcept nogil
     # The same with k(x, x), the values being computed here. A status.

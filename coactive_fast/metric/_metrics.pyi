@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import Self
 
-from .._typing import Real, Sparse, Vector
+from .._typing import Real as _Real
+from .._typing import Sparse as _Sparse
+from .._typing import Vector as _Vector
 
-_Sparse: TypeAlias = Sparse
-_Real: TypeAlias = Real
 _Pair: TypeAlias = tuple[ArrayLike, ArrayLike]
 _Row: TypeAlias = ArrayLike | _Sparse | _Pair
 _Seed: TypeAlias = (
@@ -29,7 +29,6 @@ _Seed: TypeAlias = (
     | np.random.Generator
     | None
 )
-_Vector: TypeAlias = Vector
 
 class Metric:
     @classmethod

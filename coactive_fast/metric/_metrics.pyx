@@ -509,33 +509,28 @@ cdef class Full(Stored):
         self.made()
 
     cdef int _make(self, object n, object ridge, object precision) except -1:
+        """Memory for order n, with nothing learned; what was there is given back."""
         cdef Py_ssize_t order = as_order(n, "n")
         cdef double r = as_ridge(ridge)
         cdef int code = code_of(precision)
-        self.order = order
-        self._take(order)
-        L.full_init(&self.core, order, r, code, K, self.memory)
-        L.past_init(&self.past, r)
-        return 0
-
-    cdef int _take(self, Py_ssize_t n) except -1:
-        """Memory for order n; what was there is given back."""
-        cdef Py_ssize_t size = L.full_size(n)
+        cdef Py_ssize_t size = L.full_size(order)
         cdef double *memory = NULL
         cdef double *scratch = NULL
         if size > 0:
-            refuse_beyond_limit(14.0 * n * n, f"a full metric of order {n}",
+            refuse_beyond_limit(14.0 * order * order, f"a full metric of order {order}",
                                 "Diagonal and Dual take less")
             memory = <double *>L.alloc(<size_t>size, sizeof(double))
-            scratch = <double *>L.alloc(<size_t>L.full_scratch(n), sizeof(double))
+            scratch = <double *>L.alloc(<size_t>L.full_scratch(order), sizeof(double))
         if memory == NULL or scratch == NULL:
             L.free(memory)
             L.free(scratch)
-            raise MemoryError(f"a full metric of order {n} takes {14.0 * n * n:.3g} bytes; Diagonal and "
-                              "Dual take less")
+            raise MemoryError(f"a full metric of order {order} takes {14.0 * order * order:.3g} "
+                              "bytes; Diagonal and Dual take less")
         L.free(self.memory)
         L.free(self.scratch)
-        self.memory, self.scratch = memory, scratch
+        self.order, self.memory, self.scratch = order, memory, scratch
+        L.full_init(&self.core, order, r, code, K, self.memory)
+        L.past_init(&self.past, r)
         return 0
 
     cdef Workspace _borrow(self, Py_ssize_t doubles=0):
@@ -749,7 +744,7 @@ cdef class Full(Stored):
         cdef cf_full core
         cdef cf_past past
         cdef np.ndarray buffer = numpy.empty(n), out = numpy.zeros(rows)
-        cdef Py_ssize_t step = 1 + PAUSE // (n * n + 64)
+        cdef Py_ssize_t step = 1 + PAUSE // (n * n + 64), until
         cdef int status = CF_OK
         refuse_non_finite(x, "X")
         self.guard.begin_write()
@@ -758,9 +753,14 @@ cdef class Full(Stored):
             if rows and weights.min() < 0.0:
                 kept, core, past = self._memory(), self.core, self.past
             while t < rows and status == CF_OK:
+                until = min(rows, t + step)
                 with nogil:
-                    status = self._updates(x, data_of(weights), data_of(buffer), data_of(out),
-                                           &t, min(rows, t + step))
+                    while t < until and status == CF_OK:
+                        status = L.past_update(&self.past, &self.core, K,
+                                               row_at(x, t, data_of(buffer)),
+                                               data_of(weights)[t], self.scratch,
+                                               data_of(out) + t)
+                        t += status == CF_OK
                 PyErr_CheckSignals()
             if status != CF_OK and kept is not None:
                 memcpy(self.memory, data_of(kept), <size_t>np.PyArray_NBYTES(kept))
@@ -770,18 +770,6 @@ cdef class Full(Stored):
         if status != CF_OK:
             refuse_update(status, f"row {t} of X: ", data_of(weights)[t], data_of(out)[t])
         return out
-
-    cdef int _updates(self, np.ndarray x, const double *c, double *buffer, double *q,
-                      Py_ssize_t *t, Py_ssize_t until) noexcept nogil:
-        """Rows t[0] ... until - 1 or up to the first that fails, which t[0] then is."""
-        cdef int status = CF_OK
-        while t[0] < until:
-            status = L.past_update(&self.past, &self.core, K, row_at(x, t[0], buffer), c[t[0]],
-                                   self.scratch, q + t[0])
-            if status != CF_OK:
-                break
-            t[0] += 1
-        return status
 
     cdef int _check_room(self, np.ndarray x, np.ndarray weights, double *buffer) except -1:
         """Refuses rows with which ``x^T A^-1 x`` or A would overflow, before any is taken.
@@ -1384,7 +1372,9 @@ cdef class Diagonal(Entries):
         cdef np.ndarray weights = as_weights(c, rows.n), out = numpy.zeros(rows.n)
         cdef np.ndarray a, mark = None
         cdef RowBuffer buffer = RowBuffer(), room = RowBuffer()
-        cdef Py_ssize_t t = 0, taken = 0, step = 1 + DIAGONAL_PAUSE // (rows.most + 64)
+        cdef Py_ssize_t t = 0, taken = 0, step = 1 + DIAGONAL_PAUSE // (rows.most + 64), until
+        cdef bint below = (weights < 0.0).any()
+        cdef cf_row row
         cdef int status = CF_OK
         buffer.fit(rows.most)
         room.fit(rows.most)
@@ -1394,47 +1384,30 @@ cdef class Diagonal(Entries):
             if self.mark is not None:
                 mark = self.mark.copy()
             while status == CF_OK and t < rows.n:
+                until = min(rows.n, t + step)
                 with nogil:
-                    status = self._updates(rows, buffer, room.value, data_of(weights),
-                                           data_of(out), &t, min(rows.n, t + step), &taken)
+                    while t < until and status == CF_OK:
+                        rows.at(t, buffer, &row)
+                        status = L.diag_update(&self.core, K, &row, data_of(weights)[t],
+                                               room.value, data_of(out) + t)
+                        if status == CF_OK:
+                            taken += data_of(out)[t] != 0.0
+                            t += 1
                 if status == CF_OK:
-                    try:
-                        PyErr_CheckSignals()
-                    except BaseException:
-                        self._took(taken, weights)
-                        raise
+                    PyErr_CheckSignals()
+        finally:
             if status == CF_OK:
-                self._took(taken, weights)
+                self.count += taken
+                self.lowered |= taken > 0 and below
             else:
                 memcpy(self.core.a, data_of(a), <size_t>np.PyArray_NBYTES(a))
                 if mark is not None:
                     memcpy(self.core.mark, data_of(mark), <size_t>np.PyArray_NBYTES(mark))
-        finally:
             self.guard.end_write()
         if status != CF_OK:
             refuse_diagonal_update(status, f"row {t} of X: " if status == CF_EVALUE else f"X, row {t}, ",
                           data_of(out)[t])
         return out
-
-    cdef int _took(self, Py_ssize_t taken, np.ndarray weights) except -1:
-        self.count += taken
-        self.lowered |= taken > 0 and bool(weights.min() < 0.0)
-        return 0
-
-    cdef int _updates(self, Rows rows, RowBuffer buffer, double *scratch, const double *c,
-                      double *q, Py_ssize_t *t, Py_ssize_t until,
-                      Py_ssize_t *taken) noexcept nogil:
-        """Rows t[0] ... until - 1 or up to the first that fails, which t[0] then is."""
-        cdef cf_row row
-        cdef int status = CF_OK
-        while t[0] < until:
-            rows.at(t[0], buffer, &row)
-            status = L.diag_update(&self.core, K, &row, c[t[0]], scratch, q + t[0])
-            if status != CF_OK:
-                break
-            taken[0] += q[t[0]] != 0.0
-            t[0] += 1
-        return status
 
     def forget(self, f):
         """``a <- f a + (1 - f) ridge``: what was learned weighs f times as much.
@@ -1609,49 +1582,40 @@ cdef class Diagonal(Entries):
         """x^T A^-1 x of each row, or (ends) the entries of A^-1 x one row after the other, with
         their places in `index` where the rows are sparse; returns how many entries."""
         cdef RowBuffer buffer = RowBuffer(), room = RowBuffer()
-        cdef Py_ssize_t t = 0, used = 0, step = 1 + DIAGONAL_PAUSE // (rows.most + 64), bad = -1
+        cdef Py_ssize_t t = 0, used = 0, step = 1 + DIAGONAL_PAUSE // (rows.most + 64)
         cdef int64_t *place = NULL if index is None else <int64_t *>np.PyArray_DATA(index)
         cdef int64_t *end = NULL if ends is None else <int64_t *>np.PyArray_DATA(ends)
+        cdef Py_ssize_t until, e
+        cdef cf_row row
+        cdef bint good = True
         buffer.fit(rows.most)
         room.fit(rows.most)
+        if end != NULL:
+            end[0] = 0
         self.guard.begin_read()
         try:
-            while t < rows.n and bad < 0:
+            while t < rows.n and good:
+                until = min(rows.n, t + step)
                 with nogil:
-                    bad = self._read(rows, buffer, room.value, &t, min(rows.n, t + step), out,
-                                     place, end, &used)
+                    while t < until and good:
+                        rows.at(t, buffer, &row)
+                        if end == NULL:
+                            out[t] = L.diag_quad(&self.core, K, &row, room.value)
+                            good = out[t] - out[t] == 0.0
+                        else:
+                            L.diag_solve(&self.core, K, &row, out + used, room.value)
+                            good = K.all_finite(row.nnz, out + used)
+                            for e in range(row.nnz if place != NULL else 0):
+                                place[used + e] = place_of(&row, e)
+                            used += row.nnz
+                            end[t + 1] = used
+                        t += good
                 PyErr_CheckSignals()
         finally:
             self.guard.end_read()
-        if bad >= 0:
-            raise ValueError(f"X is too large: A^-1 x overflows at row {bad}")
+        if not good:
+            raise ValueError(f"X is too large: A^-1 x overflows at row {t}")
         return used
-
-    cdef Py_ssize_t _read(self, Rows rows, RowBuffer buffer, double *scratch, Py_ssize_t *t,
-                          Py_ssize_t until, double *out, int64_t *place, int64_t *end,
-                          Py_ssize_t *used) noexcept nogil:
-        """The next rows; the first that overflows, or -1."""
-        cdef Py_ssize_t e
-        cdef cf_row row
-        if end != NULL and t[0] == 0:
-            end[0] = 0
-        while t[0] < until:
-            rows.at(t[0], buffer, &row)
-            if end == NULL:
-                out[t[0]] = L.diag_quad(&self.core, K, &row, scratch)
-                if not out[t[0]] - out[t[0]] == 0.0:
-                    return t[0]
-            else:
-                L.diag_solve(&self.core, K, &row, out + used[0], scratch)
-                if not K.all_finite(row.nnz, out + used[0]):
-                    return t[0]
-                if place != NULL:
-                    for e in range(row.nnz):
-                        place[used[0] + e] = place_of(&row, e)
-                used[0] += row.nnz
-                end[t[0] + 1] = used[0]
-            t[0] += 1
-        return -1
 
     cdef int spread(self, np.ndarray z) except -1:
         numpy.divide(z, numpy.sqrt(self.matrix()), out=z)
@@ -1721,26 +1685,19 @@ cdef class Diagonal(Entries):
         cdef State state = versioned(given)
         cdef np.ndarray a = state.vector("diagonal", numpy.size(state.get("diagonal")))
         self._begin(as_ridge(state.get("ridge")), a)
-        self.count = state.count("updates")
-        self._fill_past(state)
-        least = 0.0 if self.lowered else self.core.ridge * (1.0 - (self.mark is not None) * 1e-9)
-        if not (np.PyArray_DIM(a, 0) and (a > 0.0).all() and (a >= least).all()):
-            raise ValueError("diagonal must not be empty, and nowhere below ridge")
-        return 0
-
-    cdef int _fill_past(self, State state) except -1:
-        cdef np.ndarray marks
-        cdef double now = positive(state, "now")
-        self.lowered = state.flag("lowered")
+        self.count, self.lowered = state.count("updates"), state.flag("lowered")
+        now = positive(state, "now")
         if numpy.size(state.get("marks")) == 0:
             if now != 1.0:
                 raise ValueError("now must be 1 where there are no marks")
-            return 0
-        marks = state.vector("marks", self.core.n)
-        if not ((marks >= now).all() and (marks <= 1.0).all()):
-            raise ValueError(f"marks must be in {now} ... 1")
-        self.mark = marks
-        self.core.mark, self.core.now = data_of(marks), now
+        else:
+            self.mark = state.vector("marks", self.core.n)
+            if not ((self.mark >= now).all() and (self.mark <= 1.0).all()):
+                raise ValueError(f"marks must be in {now} ... 1")
+            self.core.mark, self.core.now = data_of(self.mark), now
+        least = 0.0 if self.lowered else self.core.ridge * (1.0 - (self.mark is not None) * 1e-9)
+        if not (np.PyArray_DIM(a, 0) and (a > 0.0).all() and (a >= least).all()):
+            raise ValueError("diagonal must not be empty, and nowhere below ridge")
         return 0
 
     def __repr__(self):
@@ -2134,7 +2091,7 @@ cdef class Kept:
     cdef int restore(self, State state) except -1:
         cdef Forms forms = Forms()
         cdef cf_row x
-        cdef np.ndarray rows, begin, index
+        cdef np.ndarray values, begin, index
         cdef Py_ssize_t n = state.count("n"), d = state.count("d", 1 if n else 0), s
         cdef const int64_t *at
         cdef int form = state.count("form", UNDECIDED, KEPT_SPARSE)
@@ -2144,30 +2101,24 @@ cdef class Kept:
             state.refuse("form", "that of rows of this kernel", form)
         self.d, self.form = d, <Form>form
         x.n, x.i32, x.i64 = d, NULL, NULL
-        if n and form != KEPT_SPARSE:
-            rows = state.table("rows", n, d)
-            for s in range(n):
-                x.nnz, x.value = d, data_of(rows) + s * d
-                self.take_row(&x, forms)
-        elif n:
+        if n and form == KEPT_SPARSE:
             begin = state.counts("begin", n + 1)
-            at = <const int64_t *>np.PyArray_DATA(begin)
-            index = state.counts("index", at[n], 0, d - 1)
-            rows = state.vector("value", at[n])
-            for s in range(n):
-                x.nnz, x.value = at[s + 1] - at[s], data_of(rows) + at[s]
+            index = state.counts("index", begin[n], 0, d - 1)
+            values = state.vector("value", begin[n])
+        elif n:
+            begin, values = d * numpy.arange(n + 1, dtype=numpy.int64), state.table("rows", n, d)
+        at = NULL if n == 0 else <const int64_t *>np.PyArray_DATA(begin)
+        for s in range(n):
+            x.nnz, x.value = at[s + 1] - at[s], data_of(values) + at[s]
+            if at[0] != 0 or x.nnz < 0 or at[s + 1] > at[n]:
+                state.refuse("begin", "ascending from 0")
+            if form == KEPT_SPARSE:
                 x.i64 = <const int64_t *>np.PyArray_DATA(index) + at[s]
-                if at[0] != 0 or x.nnz < 0 or at[s + 1] > at[n]:
-                    state.refuse("begin", "ascending from 0")
                 if x.nnz > 1 and not (numpy.diff(index[at[s]:at[s + 1]]) > 0).all():
                     state.refuse("index", "ascending in each row")
-                self.take_row(&x, forms)
-        return 0
-
-    cdef int take_row(self, const cf_row *x, Forms forms) except -1:
-        self.fit(x, forms)
-        self.make_room(x, forms)
-        self.append(x, forms)
+            self.fit(&x, forms)
+            self.make_room(&x, forms)
+            self.append(&x, forms)
         return 0
 
 
@@ -2183,22 +2134,23 @@ cdef class Gram:
         See `Kept`.
     ridge : float
         What stands on the diagonal besides k(x, x), >= 0.
+    weighted : bool
+        Whether ``G_st = sqrt(c_s c_t) k(x_s, x_t)``, with a weight c of each row.
     """
 
-    def __init__(self, kernel, kernel_params, double ridge):
+    def __init__(self, kernel, kernel_params, double ridge, bint weighted=False):
         self.kept = Kept(kernel, kernel_params)
         self.ridge = ridge
+        self.roots = numpy.empty(0) if weighted else None
 
     def __dealloc__(self):
         L.free(self.factor.data)
         L.free(self.factor.inv)
 
-    cdef void weigh(self, double *values) noexcept nogil:
-        pass
-
     cdef void solve_values(self, double *u) noexcept nogil:
-        cdef Py_ssize_t n = self.factor.n
-        self.weigh(u)
+        cdef Py_ssize_t n = self.factor.n, s
+        for s in range(n if self.roots is not None else 0):
+            u[s] *= data_of(self.roots)[s]
         memset(u + n, 0, <size_t>(self.length() - n) * sizeof(double))
         K.cholesky_forward(&self.factor, u, u)
 
@@ -2218,7 +2170,12 @@ cdef class Gram:
 
     cdef int make_room(self, const cf_row *x, Forms forms) except -1:
         self.grow()
-        return self.kept.make_room(x, forms)
+        self.kept.make_room(x, forms)
+        if self.roots is not None and np.PyArray_DIM(self.roots, 0) < self.room:
+            roots = numpy.zeros(self.room)
+            roots[:self.factor.n] = self.roots[:self.factor.n]
+            self.roots = roots
+        return 0
 
     cdef int grow(self) except -1:
         cdef Py_ssize_t n = self.factor.n
@@ -2306,29 +2263,6 @@ cdef enum:
     LARGE_SOLVE = 64         # rows from which the GIL is let go
 
 
-cdef class _Weighted(Gram):
-    """M = ridge I + G with ``G_st = sqrt(c_s c_t) k(x_s, x_t)``."""
-
-    cdef np.ndarray roots      # sqrt(c_s), and room for more
-
-    def __init__(self, kernel, kernel_params, double ridge):
-        Gram.__init__(self, kernel, kernel_params, ridge)
-        self.roots = numpy.empty(0)
-
-    cdef void weigh(self, double *values) noexcept nogil:
-        cdef Py_ssize_t s
-        for s in range(self.factor.n):
-            values[s] *= data_of(self.roots)[s]
-
-    cdef int make_room(self, const cf_row *x, Forms forms) except -1:
-        cdef np.ndarray roots
-        Gram.make_room(self, x, forms)
-        if np.PyArray_DIM(self.roots, 0) < self.room:
-            roots = <np.ndarray>numpy.zeros(self.room)
-            roots[:self.factor.n] = self.roots[:self.factor.n]
-            self.roots = roots
-        return 0
-
 cdef double MOST_LOST = 1e9  # of k(x, x) / ridge over what the rows stored leave of it
 
 
@@ -2393,7 +2327,7 @@ tolerance=0.01)\n--\n
     # Invariants: `gram` holds the stored rows and the factor of M (with a budget: those of the
     # dictionary and of its Gram matrix, all weights 1). With a budget `inner` is A in the
     # coordinates of the dictionary, unused ones still at ridge.
-    cdef _Weighted gram
+    cdef Gram gram
     cdef Full inner
     cdef double _logdet
     cdef Py_ssize_t count
@@ -2418,7 +2352,7 @@ tolerance=0.01)\n--\n
         if self.tolerance < 0.0:
             raise ValueError(f"tolerance must be >= 0, got {self.tolerance}")
         # the dictionary's factor is that of its Gram matrix alone
-        self.gram = _Weighted(kernel, kernel_params, 0.0 if budget is not None else self.ridge)
+        self.gram = Gram(kernel, kernel_params, 0.0 if budget is not None else self.ridge, True)
         self.kernel = kernel
         self.inner = None
         self.count = 0
@@ -2715,9 +2649,13 @@ tolerance=0.01)\n--\n
             if self.inner is not None:
                 told["inner"] = self.inner.state()
             if n:
-                told["rows"] = self._told_rows()
+                rows = self.gram.kept.state()
+                if self.gram.kept.form == KEPT_SPARSE:  # the parts of a CSR
+                    told["rows"] = {name: rows[name] for name in ("d", "begin", "index", "value")}
+                else:
+                    told["rows"] = rows["rows"]
                 told["roots"] = self.gram.roots[:n].copy()
-                told["factor"] = self.gram.state()["factor"]
+                told["factor"] = self.gram.factor_told()
                 told["inverses"] = inverses = numpy.zeros(cf_pad(n))
                 for i in range(n):
                     inverses[i] = self.gram.factor.inv[i]
@@ -2745,13 +2683,6 @@ tolerance=0.01)\n--\n
         if self.count < len(self):
             raise ValueError(f"count must be >= {len(self)}, the rows, got {self.count}")
         return 0
-
-    cdef object _told_rows(self):
-        """The stored rows: an array, or where they are kept sparse the parts of a CSR."""
-        told = self.gram.kept.state()
-        if self.gram.kept.form == KEPT_SPARSE:
-            return {name: told[name] for name in ("d", "begin", "index", "value")}
-        return told["rows"]
 
     cdef int _fill_rows(self, State state) except -1:
         cdef np.ndarray roots, factor, inverses
