@@ -542,7 +542,7 @@ cdef class FilterEngine(RowEngine):
     @property
     def approximation_error(self):
         self.guard.settle_read()
-        return (<Single?>self.model).left_out()
+        return (<Single?>self.model).missed
 
 
 cdef class TastingEngine(FilterEngine):

@@ -71,6 +71,7 @@ cdef class Single(Ridges):
     cdef double weight
     cdef bint logistic
     cdef double *w                 # the weights, d of them; NULL where a form has none
+    cdef double missed             # the squared distances of what a budget has left out, summed
 
     cdef int start(self, Py_ssize_t n) except -1   # memory for n features
     # Readings of many rows, by any number of threads: scratch for it, and then the margins
@@ -82,7 +83,6 @@ cdef class Single(Ridges):
     # How often the example counts in the step of ridge regression, and by how much m misses.
     cdef double aim(self, double m, double y, double *miss) noexcept nogil
     cdef double information(self) noexcept nogil   # log det A - log det(ridge I)
-    cdef double left_out(self) noexcept nogil      # what a budget has left out, summed
     # What learners from rewards want, of `FullForm` and `DiagonalForm`. Readings, with a Scratch
     # that was fitted (many rows: by fit_rows), of m and q; CF_ENOTPOSITIVE: the inverse is damaged.
     # q NULL: m alone.
@@ -109,7 +109,6 @@ cdef class Single(Ridges):
     cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil
     cdef int decay(self, double f) except -1                   # the past weighs f times as much
     cdef int merge(self, Single other) except -1               # what both have seen
-    cdef void shrink(self, Py_ssize_t d) noexcept              # features that were refused go
     cdef dict extra(self)                          # what a state tells besides d and learned
     cdef int take_extra(self, State state, Py_ssize_t d) except -1
 

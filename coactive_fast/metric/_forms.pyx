@@ -1215,13 +1215,7 @@ cdef class Single(Ridges):
     cdef int merge(self, Single other) except -1:
         raise NotImplementedError
 
-    cdef void shrink(self, Py_ssize_t d) noexcept:
-        pass
-
     cdef double information(self) noexcept nogil:
-        return 0.0
-
-    cdef double left_out(self) noexcept nogil:
         return 0.0
 
     cdef np_weights(self):
@@ -2033,7 +2027,7 @@ cdef class DualRidge(Single):
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         """A kernel that is Python may call anything: the object must be locked for it."""
-        if self.gram.kept.callable():
+        if self.gram.kept.callable:
             return 1e18
         return <double>self.gram.factor.n * self.gram.factor.n + nnz
 
@@ -2047,20 +2041,19 @@ cdef class DualRidge(Single):
 
     cdef int read(self, Scratch s) noexcept nogil:
         cdef double own
-        cdef int status
         s.m[0] = s.q[0] = 0.0
-        if self.d == 0:
-            return CF_OK
-        self.gram.kept.gather(&s.row, s.forms)
-        status = self.gram.solve(&s.row, s.forms, s.v, &own)
-        return self.answer(s, s.v, own) if status == CF_OK else status
+        return self.solve(s, s.v, &own) if self.d else CF_OK
 
     cdef int look(self, Scratch s) noexcept nogil:
-        cdef int status
         self.u = self.own_u
+        return self.solve(s, self.u, &self.own)
+
+    @cython.final
+    cdef int solve(self, Scratch s, double *u, double *own) noexcept nogil:
+        cdef int status
         self.gram.kept.gather(&s.row, s.forms)
-        status = self.gram.solve(&s.row, s.forms, self.u, &self.own)
-        return self.answer(s, self.u, self.own) if status == CF_OK else status
+        status = self.gram.solve(&s.row, s.forms, u, own)
+        return self.answer(s, u, own[0]) if status == CF_OK else status
 
     # --- many rows ----------------------------------------------------------------------------
 
@@ -2074,7 +2067,7 @@ cdef class DualRidge(Single):
         """The factor is read once for all of them; every row gets the bits that it gets alone."""
         cdef Py_ssize_t n = self.gram.factor.n, stride = cf_pad(n) + 8, i, good
         cdef double *own = s.v + MANY * stride
-        if n < AHEAD or self.gram.kept.callable():
+        if n < AHEAD or self.gram.kept.callable:
             return Single.read_many(self, X, t, s, out, status)
         good = self.values_of(X, t, min(X.n - t, MANY), s, s.v, stride, own, status)
         K.cholesky_forward_many(&self.gram.factor, good, s.v, stride)
@@ -2111,7 +2104,7 @@ cdef class DualRidge(Single):
         cdef double *block
         cdef int status
         self.block_count = 0
-        if n < AHEAD or count < 2 or self.gram.kept.callable() or self.window:
+        if n < AHEAD or count < 2 or self.gram.kept.callable or self.window:
             return count
         count = min(count, SIDES * max(1, WORK // (SIDES * n * n)))
         stride = cf_pad(n + count) + 8
@@ -2256,7 +2249,6 @@ cdef class BudgetRidge(DualRidge):
     # coordinates of the dictionary, unused ones still at ridge and 0.
     cdef Py_ssize_t budget
     cdef double tolerance
-    cdef double missed         # sum of the squared distances of what was not kept
     cdef Stored inner
     cdef double *memory        # owned; those that follow point into it
     cdef double *w_next        # w, of cf_pad(budget) doubles, and w_next change places
@@ -2347,9 +2339,6 @@ cdef class BudgetRidge(DualRidge):
         if self.d == 0:
             return 0.0
         return self.inner.core.logdet - self.budget * K.log_one(self.ridge)
-
-    cdef double left_out(self) noexcept nogil:
-        return self.missed
 
     cdef dict extra(self):
         return {**DualRidge.extra(self), "w": vector_of(self.w, self.budget),
@@ -3191,9 +3180,6 @@ cdef class DiagonalForm(DiagonalRidge):
             self.held = room
         self.d = max(self.d, n)
         return 0
-
-    cdef void shrink(self, Py_ssize_t d) noexcept:
-        self.d = d
 
     cdef int adopt(self, Model other) except -1:
         cdef Py_ssize_t i

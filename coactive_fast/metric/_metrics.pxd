@@ -80,6 +80,7 @@ cdef class Kept:
     cdef readonly object kernel
     cdef dict params
     cdef int kind
+    cdef bint callable
     cdef double gamma, coef0, degree
     cdef Py_ssize_t d          # 0: not known
     cdef Py_ssize_t n
@@ -96,7 +97,6 @@ cdef class Kept:
     cdef object coming         # the one that `append` will put there
     cdef Errors errors         # of a callable kernel
 
-    cdef bint callable(self) noexcept nogil
     # x in the forms that the rows kept ask for; before the others. Needs the GIL only to grow.
     cdef int fit(self, const cf_row *x, Forms forms) except -1
     cdef void gather(self, const cf_row *x, Forms forms) noexcept nogil

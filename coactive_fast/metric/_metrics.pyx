@@ -301,7 +301,7 @@ cdef object row_like(object x, const cf_row *row, np.ndarray value):
 cdef inline double as_weight(object c, bint below=True) except? -1.0:
     cdef double weight = as_number(c, "c")
     if weight == 0.0 or (weight < 0.0 and not below):
-        refuse_weight(weight, "not 0" if below else "> 0")
+        raise ValueError(f"c must be {'not 0' if below else '> 0'}, got {weight}")
     return weight
 
 
@@ -321,12 +321,8 @@ cdef np.ndarray as_weights(object c, Py_ssize_t rows):
     weights[...] = given
     refuse_non_finite(weights, "c")
     if not weights.all():
-        refuse_weight(0.0, "not 0")
+        raise ValueError("c must be not 0, got 0.0")
     return weights
-
-
-cdef int refuse_weight(double c, str expected) except -1:
-    raise ValueError(f"c must be {expected}, got {c}")
 
 
 cdef double as_factor(object f) except -1.0:
@@ -383,10 +379,6 @@ cdef int code_of(object precision) except -1:
     if not isinstance(precision, str) or precision not in PRECISIONS:
         raise ValueError(f"precision must be 'auto', 'fast' or 'robust', got {precision!r}")
     return PRECISIONS[precision]
-
-
-cdef str name_of(int code):
-    return {CF_FULL_FAST: "fast", CF_FULL_ROBUST: "robust"}.get(code, "auto")
 
 
 cdef double finite(double residual) noexcept:
@@ -552,7 +544,7 @@ cdef class Full(Stored):
     @property
     def precision(self):
         """"auto", "fast" or "robust", as asked for; ``health()`` says which form is in use."""
-        return name_of(self.core.precision)
+        return {CF_FULL_FAST: "fast", CF_FULL_ROBUST: "robust"}.get(self.core.precision, "auto")
 
     @property
     def updates(self):
@@ -1798,7 +1790,8 @@ cdef class Kept:
             raise TypeError("kernel_params must be a dict or None, got "
                             f"{type(kernel_params).__name__}")
         params = dict(kernel_params or {})
-        if callable(kernel):
+        self.callable = callable(kernel)
+        if self.callable:
             self.kind = CALLABLE
         elif isinstance(kernel, str):
             if kernel not in KINDS:
@@ -1840,9 +1833,6 @@ cdef class Kept:
         memset(&self.lists, 0, sizeof(self.lists))
         self.room = self.entries = self.lead = 0
         self.form = UNDECIDED
-
-    cdef bint callable(self) noexcept nogil:
-        return self.kind == CALLABLE
 
     cdef int fit(self, const cf_row *x, Forms forms) except -1:
         """Room to write x out where `values` and `append` may want that."""
@@ -2145,7 +2135,6 @@ cdef class Gram:
 
     def __dealloc__(self):
         L.free(self.factor.data)
-        L.free(self.factor.inv)
 
     cdef void solve_values(self, double *u) noexcept nogil:
         cdef Py_ssize_t n = self.factor.n, s
@@ -2188,18 +2177,15 @@ cdef class Gram:
         _memory.refuse_beyond_limit(
             8.0 * (cf_panels_size(room) + cf_panels_size(n)),
             f"the factor of {room} learned examples", "a budget, or a window, keeps fewer")
-        data = <double *>L.alloc(<size_t>cf_panels_size(room), sizeof(double))
-        inv = <double *>L.alloc(<size_t>cf_pad(room), sizeof(double))
-        if data == NULL or inv == NULL:
-            L.free(data)
-            L.free(inv)
+        data = <double *>L.alloc(<size_t>(cf_panels_size(room) + cf_pad(room)), sizeof(double))
+        if data == NULL:
             raise MemoryError(f"{8 * cf_panels_size(room)} bytes for the factor of {room} "
                               "learned examples: a budget, or a window, keeps fewer")
+        inv = data + cf_panels_size(room)
         if n:
             memcpy(data, self.factor.data, <size_t>cf_panels_size(n) * sizeof(double))
             memcpy(inv, self.factor.inv, <size_t>cf_pad(n) * sizeof(double))
         L.free(self.factor.data)
-        L.free(self.factor.inv)
         self.factor.data, self.factor.inv, self.room = data, inv, room
         return 0
 
@@ -2381,7 +2367,7 @@ tolerance=0.01)\n--\n
         cdef int status
         self.gram.kept.fit(x, forms)
         self.gram.kept.gather(x, forms)
-        if self.gram.factor.n < LARGE_SOLVE or self.gram.kept.callable():
+        if self.gram.factor.n < LARGE_SOLVE or self.gram.kept.callable:
             status = self.gram.solve(x, forms, data_of(u), own)
         else:
             with nogil:
@@ -2439,13 +2425,6 @@ tolerance=0.01)\n--\n
         finally:
             self.guard.end_write()
 
-    cdef int _append(self, const cf_row *x, Forms forms, double root, np.ndarray u,
-                     double pivot) except -1:
-        """After `has_room` or `make_room`."""
-        data_of(self.gram.roots)[self.gram.factor.n] = root
-        self.gram.append(x, forms, data_of(u), pivot)
-        return 0
-
     cdef double _update_exact(self, const cf_row *x, Forms forms, double c, double own,
                               np.ndarray u) except? -1.0:
         cdef double q = self._rest(own, u) / self.ridge, root = sqrt(c)
@@ -2457,7 +2436,8 @@ tolerance=0.01)\n--\n
             self.gram.make_room(x, forms)
         for s in range(n):
             data_of(u)[s] *= root
-        self._append(x, forms, root, u, sqrt(self.ridge * (1.0 + c * q)))
+        data_of(self.gram.roots)[n] = root
+        self.gram.append(x, forms, data_of(u), sqrt(self.ridge * (1.0 + c * q)))
         self._logdet += K.log1p_one(c * q)
         if scratch is not None:
             self.gram.drop_first(data_of(scratch))
@@ -2479,7 +2459,8 @@ tolerance=0.01)\n--\n
             data_of(w)[n] = sqrt(delta)
         self.inner._update(w, c, &unused)
         if joins:
-            self._append(x, forms, 1.0, u, sqrt(delta))
+            data_of(self.gram.roots)[n] = 1.0
+            self.gram.append(x, forms, data_of(u), sqrt(delta))
         else:
             self.missed += c * delta
         return inside + delta / self.ridge
