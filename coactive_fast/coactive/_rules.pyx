@@ -20,11 +20,11 @@ from coactive_fast._table cimport (
 )
 from coactive_fast.convex._rules cimport Region
 from coactive_fast.learner._state cimport opened, vector_of
-from coactive_fast.metric._metrics cimport KEPT_DENSE, Kept
-from coactive_fast.metric._metrics cimport Full
+from coactive_fast.metric._metrics cimport KEPT_DENSE, Kept, Stored
 from coactive_fast.rows._rows cimport Forms, table_of, written_out
 
 from coactive_fast._memory import refuse_beyond_limit
+from coactive_fast.metric._metrics import Full
 from coactive_fast.coactive._tasks import Items, Ranking
 from coactive_fast.convex._rules import region_of
 
@@ -405,7 +405,7 @@ cdef class SecondOrder(Bounded):
     cdef double *y             # the point that moves; deferred: w is its projection, else it is w
     cdef double *y_next
     cdef double *turned        # deferred: Delta without its outward part; else Delta scaled
-    cdef Full metric           # A, from epsilon I
+    cdef Stored metric         # A, from epsilon I
     cdef double *scratch
 
     def __cinit__(self):
@@ -519,10 +519,10 @@ cdef class SecondOrder(Bounded):
 
     cdef int take_extra(self, State state) except -1:
         metric = Full.from_state(state.get("metric"))
-        if ((<Full>metric).core.n != self.n
-                or (<Full>metric).core.ridge != self.epsilon):
+        if ((<Stored>metric).core.n != self.n
+                or (<Stored>metric).core.ridge != self.epsilon):
             state.refuse("metric", f"of {self.n} features, with epsilon = {self.epsilon}")
-        (<Full>metric)._ask_for(CF_FULL_AUTO)
+        (<Stored>metric)._ask_for(CF_FULL_AUTO)
         state.load("y", self.n, self.y)
         self.lam = state.number("lam", 0.0)
         if self.region is not None:
@@ -1283,7 +1283,7 @@ cdef class KernelEngine(CoactiveEngine):
         finally:
             self.guard.end_read()
         if status != CF_OK:
-            learned.kept.raise_error()
+            learned.kept.errors.raise_own()
             refuse(status, "the scores of x")
         if not K.all_finite(x.n, data_of(out)):
             raise ValueError("x gives scores that overflow")
@@ -1367,7 +1367,7 @@ cdef int refuse_bad_rows(Kept kept, np.ndarray rows) except -1:
         row = row_at(&x, i)
         status = kept.own(&row, &square)
         if status != CF_OK:
-            kept.raise_error()
+            kept.errors.raise_own()
             refuse(status, "the kernel of a row of x with itself")
     return 0
 

@@ -25,10 +25,11 @@ from coactive_fast._table cimport (
 from coactive_fast.learner._engine cimport Engine
 from coactive_fast.learner._run cimport ASIDE, Run
 from coactive_fast.learner._state cimport State, opened, vector_of
-from coactive_fast.metric._metrics cimport Full
+from coactive_fast.metric._metrics cimport Stored
 from coactive_fast.rows._rows cimport table_of, written_out
 
 from coactive_fast._memory import refuse_beyond_limit
+from coactive_fast.metric._metrics import Full
 from coactive_fast.convex._history import ConvexHistory
 from coactive_fast.convex._sets import Ball, Box, L1Ball, Shrunk, Simplex
 from coactive_fast.learner._check import number
@@ -366,7 +367,7 @@ cdef class Newton(Rule):
 
     cdef readonly double beta
     cdef double rate             # the gradient is rate * phi * v
-    cdef Full metric             # A
+    cdef Stored metric           # A
     cdef double lam              # where the search for the projection begins
     cdef np.ndarray face         # the same, int8
     cdef np.ndarray face_next
@@ -420,8 +421,8 @@ cdef class Newton(Rule):
         cdef State part = state.part("metric")
         part.count("n", self.n, self.n)
         part.count("updates", 0, t)
-        metric = <Full?>Full.from_state(part.given)
-        (<Full>metric)._ask_for(CF_FULL_AUTO)
+        metric = <Stored?>Full.from_state(part.given)
+        (<Stored>metric)._ask_for(CF_FULL_AUTO)
         self.metric, self.lam = metric, lam
         self.face = <np.ndarray>face.astype(numpy.int8)
         return 0
@@ -431,13 +432,13 @@ cdef class Newton(Rule):
         self.rate, self.beta = (<Newton?>other).rate, (<Newton?>other).beta
 
 
-cdef dict flushed(Full metric):
+cdef dict flushed(Stored metric):
     """The metric's state with its pending term gone into the triangle.
 
     Whether a term is pending depends on rounds that were refused; nothing that is computed does,
     nor on what stands above the diagonal of a panel.
     """
-    cdef Full copy = Full.from_state(metric.state())
+    cdef Stored copy = Full.from_state(metric.state())
     if copy.core.robust:  # it has no pending term
         return copy.state()
     cdef Py_ssize_t n = copy.core.n, i, j

@@ -21,7 +21,7 @@ from coactive_fast._table cimport (
 from coactive_fast.learner._engine cimport BUSY, Engine, look
 from coactive_fast.learner._run cimport MORE, RowRun
 from coactive_fast.learner._state cimport vector_of
-from coactive_fast.metric._forms cimport Single, TopicRidge, linear
+from coactive_fast.metric._forms cimport Single, linear, read_topics, take_topics
 from coactive_fast.rows._rows cimport RowBuffer, Rows, place_of, rows_of
 
 from coactive_fast.filtering._history import history_of
@@ -149,8 +149,7 @@ cdef class Share(Single):
 cdef class Perceptron(Single):
     """w += y x on a mistake."""
 
-    cdef double *w             # d, owned
-    cdef double *next          # room for the entries of one row
+    cdef double *next          # behind w, which is owned: room for the entries of one row
 
     def __dealloc__(self):
         L.free(self.w)
@@ -543,7 +542,7 @@ cdef class FilterEngine(RowEngine):
     @property
     def approximation_error(self):
         self.guard.settle_read()
-        return (<Single?>self.model).left_out()
+        return (<Single?>self.model).missed
 
 
 cdef class TastingEngine(FilterEngine):
@@ -885,11 +884,11 @@ cdef class TopicsRun(RowRun):
 
     cdef np.ndarray relevant, margins
     cdef double tau
-    cdef TopicRidge topics
+    cdef Single topics
     cdef Py_ssize_t base, ready
     cdef bint decided
 
-    def __init__(self, Stream stream, relevant, TopicRidge model, double tau):
+    def __init__(self, Stream stream, relevant, Single model, double tau):
         self.take_rows(stream.rows, 1, False)
         self.relevant = numpy.ascontiguousarray(relevant).view(numpy.uint8)
         self.margins = numpy.zeros(relevant.shape)
@@ -908,8 +907,8 @@ cdef class TopicsRun(RowRun):
     cdef int round(self, Engine engine) noexcept nogil:
         return self.one(self.topics, self.scratch)
 
-    cdef int one(self, TopicRidge model, Scratch s) noexcept nogil:
-        cdef Py_ssize_t t = self.done, topics = model.topics
+    cdef int one(self, Single model, Scratch s) noexcept nogil:
+        cdef Py_ssize_t t = self.done, topics = np.PyArray_DIM(self.margins, 1)
         cdef int status
         if not self.decided:
             if t >= self.base + self.ready:
@@ -919,14 +918,15 @@ cdef class TopicsRun(RowRun):
                 return CF_ENOMEM
             status = model.look_ahead(s, t - self.base)
             if status == CF_OK:
-                status = model.margins(s.q[0], data_of(self.margins) + t * topics)
+                status = read_topics(model, s.q[0], data_of(self.margins) + t * topics)
             if status != CF_OK:
                 return status
             self.decided = True
         if not model.has_room(s):
             return MORE
         self.decided = False
-        return model.take_all(s, <const uint8_t *>np.PyArray_DATA(self.relevant) + t * topics)
+        return take_topics(model, s,
+                           <const uint8_t *>np.PyArray_DATA(self.relevant) + t * topics)
 
     cdef int fail(self, Engine engine, int status) except -1:
         self.topics.raise_error(status)

@@ -70,7 +70,6 @@ cdef class PackedForm(Single):
     # forgetting, what there is of the regulariser. Nothing but scratch is owned: `sit` points at a
     # block, which outlives every use. Invariant: w, diagonal, u and block are of the same block.
     cdef uint64_t *block
-    cdef double *w
     cdef double *diagonal
     cdef double *u
     cdef double *share         # NULL without forgetting
@@ -172,13 +171,6 @@ cdef class PackedForm(Single):
         for i in range(self.d):
             sum -= K.log_one(self.diagonal[i] * self.ridge)
         return sum
-
-    cdef double reach(self) noexcept nogil:
-        cdef double most = 0.0
-        cdef Py_ssize_t i
-        for i in range(self.d):
-            most = max(most, fabs(self.w[i]))
-        return most
 
     cdef int fit_drawn(self, Scratch s) except -1:
         return s.fit(1, 2 * cf_pad(self.d))

@@ -6,6 +6,7 @@ The k forms (`Ridges`) serve the classifiers, those of one answer (`Single`) fil
 
 import numpy
 
+cimport cython
 from libc.float cimport DBL_MAX, DBL_MIN
 from libc.math cimport INFINITY, fabs, sqrt
 from libc.stddef cimport ptrdiff_t, size_t
@@ -15,15 +16,15 @@ from coactive_fast._arrays cimport data_of, new_doubles, new_vector, refuse
 from coactive_fast._table cimport (
     CF_ENOCONVERGE, CF_ENOMEM, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_EVALUE, CF_FULL_AUTO,
     CF_FULL_NOTHING, CF_FULL_ROBUST, CF_OK, CF_STEP_PRINTED, CF_STEP_RESIDUAL, CF_STEP_VARIANCE,
-    cf_cholesky, cf_cholesky_at, cf_full_factor, cf_get_library, cf_get_table, cf_library,
+    cf_cholesky, cf_cholesky_at, cf_full, cf_full_factor, cf_get_library, cf_get_table, cf_library,
     cf_newton, cf_pad, cf_panels_size, cf_past, cf_table, cf_triangle, cf_triangle_row,
 )
 from coactive_fast.learner._state cimport opened, table_from, vector_of
-from coactive_fast.metric._metrics cimport code_of
-from coactive_fast.metric._metrics cimport MOST_OWN, KEPT_SPARSE, Errors, Kept, refuse_own
+from coactive_fast.metric._metrics cimport MOST_OWN, Errors, Gram, Kept, Stored, code_of, refuse_own
 from coactive_fast.rows._rows cimport DOUBLES, SPARSE, place_of, write_out
 
 from coactive_fast._memory import refuse_beyond_limit
+from coactive_fast.metric._metrics import COUNTS, RESIDUALS, Full, Moving
 
 np.import_array()
 
@@ -296,10 +297,9 @@ cdef enum:
 # A bound on a width must hold for what is computed, with its rounding and the drift that the
 # watch lets pass between two probes (1e-4 was seen), not only for what it stands for.
 cdef double SAFE = 1.0 + 1e-3  # a bound must hold for what is computed, with rounding and drift
-COUNTS = ("updates", "probes", "renewals", "repairs", "failed")
-RESIDUALS = ("last_residual", "worst_residual")
 
 
+@cython.final
 cdef class FullRidges(Ridges):
     """k ridge regressions with whole matrices.
 
@@ -310,6 +310,29 @@ cdef class FullRidges(Ridges):
     precision : {"auto", "fast", "robust"}
         That of each matrix: each converts by itself.
     """
+
+    # Invariants. `held` features have memory, in the layout that `held` chose; core[i] is the core
+    # of fulls[i], which keeps A_i, its counts and its logdet in both layouts. All is owned here.
+    # One by one: the core has A_i^-1 too, its pending term is 0 but for that of a run's last
+    # round (`waiting`); the weights of class i are the cf_pad(held) doubles at w + i * w_step.
+    # Eight abreast (cf_octet.h): group g of eight classes has its inverses at b + g * b_step and
+    # its weights at w + g * w_step; the core's own inverse is scratch of its watch.
+    cdef Py_ssize_t held
+    cdef bint abreast
+    cdef int kind              # of the step that was allowed last (full_judge)
+    cdef double size           # x.x of that step
+    cdef str precision
+    # Some core is robust: it then has its inverse itself, eight abreast too, and its lane is not
+    # used.
+    cdef bint converted
+    cdef list fulls
+    cdef cf_full **core
+    cdef char *waiting
+    cdef double *w
+    cdef double *b
+    cdef double *grown         # eight abreast: log(grown[i]) is not yet in the core's logdet
+    cdef Py_ssize_t w_step, b_step
+    cdef double *scratch       # of fulls[0]
 
     def __init__(self, Py_ssize_t k, double ridge, str precision):
         self.k, self.ridge, self.precision = k, ridge, precision
@@ -341,7 +364,7 @@ cdef class FullRidges(Ridges):
                 L.free(<void *><size_t>block)
             raise MemoryError(f"{k} classes of {d} features")
         for i in range(k):
-            core[i] = &(<Full>fulls[i]).core
+            core[i] = &(<Stored>fulls[i]).core
             grown[i] = 1.0
         for g in range(groups if abreast else 0):
             for i in range(d):
@@ -354,7 +377,7 @@ cdef class FullRidges(Ridges):
         self.converted = False
         for i in range(k):
             self.converted |= core[i].robust != 0
-        self.scratch = (<Full>fulls[0]).scratch
+        self.scratch = (<Stored>fulls[0]).scratch
         return 0
 
     cdef list fresh(self, Py_ssize_t k, Py_ssize_t n):
@@ -375,7 +398,7 @@ cdef class FullRidges(Ridges):
             return 0
         weights, grown = self.np_weights(), self.np_grown()
         for i in range(self.k):
-            self.load_lane(i)
+            self.copy_lane(i, True)
         self.allot(k, self.held, [*self.fulls, *self.fresh(more, self.held)])
         self.put_back(numpy.vstack((weights, numpy.zeros((more, weights.shape[1])))),
                       numpy.append(grown, numpy.ones(more)))
@@ -387,7 +410,7 @@ cdef class FullRidges(Ridges):
         for i in range(self.k):
             for f in range(d):
                 self.weight_at(i, f)[0] = data_of(table)[i * d + f]
-            self.store_lane(i)
+            self.copy_lane(i, False)
             self.grown[i] = data_of(grown)[i]
         return 0
 
@@ -403,14 +426,8 @@ cdef class FullRidges(Ridges):
             return self.w + i // 8 * self.w_step + 8 * f + i % 8
         return self.w + i * self.w_step + f
 
-    cdef void load_lane(self, Py_ssize_t i) noexcept nogil:
-        """A class's inverse into its core."""
-        self.copy_lane(i, True)
-
-    cdef void store_lane(self, Py_ssize_t i) noexcept nogil:
-        self.copy_lane(i, False)
-
     cdef void copy_lane(self, Py_ssize_t i, bint load) noexcept nogil:
+        """A class's inverse into its core, or back."""
         cdef double *at
         cdef double *row
         cdef Py_ssize_t r, c
@@ -526,16 +543,13 @@ cdef class FullRidges(Ridges):
         return CF_OK
 
     cdef int choose(self, Scratch s, double factor) noexcept nogil:
-        if self.abreast or not self.bounded or self.held != s.row.n:
-            return Ridges.choose(self, s, factor)
-        return self.choose_bounded(s, factor)
-
-    cdef int choose_bounded(self, Scratch s, double factor) noexcept nogil:
-        """The choice without all the products: q_i <= x.x / ridge bounds an answer's score, and
+        """One by one, without all the products: q_i <= x.x / ridge bounds an answer's score, and
         only those that can still win are looked at, the best bound first. c tells which."""
         cdef double score, best = -DBL_MAX, width
         cdef Py_ssize_t i, k = self.k
         cdef int status
+        if self.abreast or not self.bounded or self.held != s.row.n:
+            return Ridges.choose(self, s, factor)
         self.read_scores(s)
         s.exploit = K.best_label(k, s.m)
         width = K.dot(self.held, s.row.value, s.row.value) / self.ridge
@@ -576,13 +590,17 @@ cdef class FullRidges(Ridges):
         cdef int status = CF_ENOTPOSITIVE
         for i in range(self.k):
             if not s.q[i] > 0.0 and (self.abreast or s.c[i] != 0.0):
-                self.load_lane(i)
+                self.copy_lane(i, True)
                 if L.full_repair(self.core[i], K, self.scratch):
-                    self.waiting[i], self.grown[i] = 0, 1.0
-                    self.converted |= self.core[i].robust != 0
-                    self.store_lane(i)
+                    self.renewed(i)
                     status = CF_OK
         return status
+
+    cdef void renewed(self, Py_ssize_t i) noexcept nogil:
+        """After a core has made its inverse anew."""
+        self.waiting[i], self.grown[i] = 0, 1.0
+        self.converted |= self.core[i].robust != 0
+        self.copy_lane(i, False)
 
     # --- changing -----------------------------------------------------------------------------
 
@@ -592,7 +610,11 @@ cdef class FullRidges(Ridges):
             self.product(s, i)
             s.c[i] = 1.0
             if not s.q[i] > 0.0:
-                status = self.look_again(s, i)
+                status = self.verdict(s, s.q[i])
+                if status == CF_ENOTPOSITIVE and L.full_repair(self.core[i], K, self.scratch):
+                    self.renewed(i)
+                    self.product(s, i)
+                    status = CF_OK if s.q[i] > 0.0 else CF_ENOTPOSITIVE
                 if status != CF_OK:
                     return status
         self.size = K.dot(self.held, s.row.value, s.row.value)
@@ -604,16 +626,6 @@ cdef class FullRidges(Ridges):
         self.move(s, i, (y - s.m[i]) / (1.0 + q), move)
         if self.kind != CF_FULL_NOTHING:
             self.update(s, i, q)
-
-    cdef int look_again(self, Scratch s, Py_ssize_t i) noexcept nogil:
-        """After a q that is not > 0, one repair."""
-        cdef int status = self.verdict(s, s.q[i])
-        if status == CF_ENOTPOSITIVE and L.full_repair(self.core[i], K, self.scratch):
-            self.waiting[i] = 0
-            self.converted |= self.core[i].robust != 0
-            self.product(s, i)
-            status = CF_OK if s.q[i] > 0.0 else CF_ENOTPOSITIVE
-        return status
 
     cdef void move(self, Scratch s, Py_ssize_t label, double step, bint all) noexcept nogil:
         """w_i += c_i v_i for all, and w += step v for the label; or the latter alone."""
@@ -640,8 +652,8 @@ cdef class FullRidges(Ridges):
         cdef Py_ssize_t g = i // 8
         cdef bint due
         cdef long long renewals
-        if self.size > core.steepest:
-            self.convert(i)
+        if self.size > core.steepest and L.full_convert(core, K, self.scratch):
+            self.renewed(i)
         if core.robust or not self.abreast:
             L.full_accept(core, K, s.row.value, 1.0, self.row_of(s, i), q, self.scratch)
             self.waiting[i] = not core.robust
@@ -657,18 +669,10 @@ cdef class FullRidges(Ridges):
         else:
             self.grown[i] *= 1.0 + q
         if due:
-            self.load_lane(i)
+            self.copy_lane(i, True)
         L.full_gather(core, K, s.row.value, 1.0, self.scratch)
         if core.health.renewals != renewals:
-            self.converted |= core.robust != 0
-            self.store_lane(i)
-            self.grown[i] = 1.0
-
-    cdef bint convert(self, Py_ssize_t i) noexcept nogil:
-        """A_i's inverse in the robust form, which its core keeps."""
-        if L.full_convert(self.core[i], K, self.scratch):
-            self.waiting[i], self.grown[i], self.converted = 0, 1.0, True
-        return self.core[i].robust != 0
+            self.renewed(i)
 
     cdef void settle(self) noexcept nogil:
         cdef Py_ssize_t i
@@ -693,8 +697,8 @@ cdef class FullRidges(Ridges):
     cdef np_inverse(self, Py_ssize_t i):
         if self.d == 0:
             return numpy.empty((0, 0))
-        self.load_lane(i)
-        return (<Full>self.fulls[i]).inverse()
+        self.copy_lane(i, True)
+        return (<Stored>self.fulls[i]).inverse()
 
     cdef np_information(self):
         cdef Py_ssize_t i
@@ -709,7 +713,7 @@ cdef class FullRidges(Ridges):
         found = {"precision": numpy.full(self.k, "robust" if self.precision == "robust" else "fast",
                                          dtype="U6")}
         for i in range(self.k if self.d else 0):
-            found["precision"][i] = (<Full>self.fulls[i])._form()
+            found["precision"][i] = (<Stored>self.fulls[i])._form()
         found.update({name: numpy.zeros(self.k, dtype=numpy.int64) for name in COUNTS})
         found.update({name: numpy.zeros(self.k) for name in RESIDUALS})
         for i in range(self.k if self.d else 0):
@@ -721,7 +725,7 @@ cdef class FullRidges(Ridges):
     cdef dict told(self):
         cdef Py_ssize_t i
         for i in range(self.k if self.d else 0):
-            self.load_lane(i)
+            self.copy_lane(i, True)
         return {**told_counts(self), "weights": self.np_weights(), "grown": self.np_grown(),
                 "classes": [one.state() for one in self.fulls] if self.d else []}
 
@@ -737,7 +741,7 @@ cdef class FullRidges(Ridges):
             full = Full.from_state(one.given)
             if (full.n, full.ridge) != (self.d, self.ridge):
                 raise ValueError("a metric of the state does not fit its learner")
-            (<Full>full)._ask_for(code_of(self.precision))
+            (<Stored>full)._ask_for(code_of(self.precision))
             fulls.append(full)
         if self.d:
             self.allot(self.k, self.d, fulls)
@@ -796,16 +800,13 @@ cdef class DualRidges(Ridges):
         self.spread = <np.ndarray>numpy.zeros((0, 0))
         self.widen(k)
 
-    cdef Gram new_gram(self):
-        return Gram(self.kernel, self.kernel_params, self.ridge)
-
     cdef int widen(self, Py_ssize_t k) except -1:
         cdef np.ndarray spread
         refuse_beyond_limit(<double>EMPTY * k, f"{k} classes of a kernel form", "fewer take less")
         spread = <np.ndarray>numpy.zeros((k, self.spread.shape[1]))
         spread[:self.k] = self.spread
         for _ in range(k - self.k):
-            self.grams.append(self.new_gram())
+            self.grams.append(Gram(self.kernel, self.kernel_params, self.ridge))
             self.coefficients.append(numpy.zeros(16))
             self.sums.append(0.0)
             self.owned.append(numpy.zeros(16, dtype=numpy.int64))
@@ -858,16 +859,14 @@ cdef class DualRidges(Ridges):
         cdef const int64_t *places = self.places_of(i) if self.moving else NULL
         cdef int status
         if not self.moving:
-            gram.fit(&s.row, s.forms)
+            gram.kept.fit(&s.row, s.forms)
         if n >= LARGE_SOLVE:
             with nogil:
                 status = self.solve_now(s, gram, places, u)
         else:
             status = self.solve_now(s, gram, places, u)
         if status != CF_OK:
-            gram.kept.raise_error()
-            raise ValueError("x is too large: its kernel with itself or a stored row is not "
-                             "finite")
+            self.refuse_kernel(gram.kept)
         if self.moving:
             s.m[i] = K.dot(self.all.n, s.view.value, self.spread_of(i))
         else:
@@ -880,7 +879,7 @@ cdef class DualRidges(Ridges):
         """u, from the kernel values of `all_values` where there are places."""
         cdef Py_ssize_t e
         if places == NULL:
-            gram.gather(&s.row, s.forms)
+            gram.kept.gather(&s.row, s.forms)
             return gram.solve(&s.row, s.forms, u, &s.own)
         for e in range(gram.factor.n):
             u[e] = s.view.value[places[e]]
@@ -891,17 +890,16 @@ cdef class DualRidges(Ridges):
         """k(x, x), and k(x, .) of all rows, once for all answers, in the view."""
         cdef int status
         s.view.fit(self.all.n)
-        s.forms.fit(&s.row, self.all.wants_dense(&s.row))
-        if self.all.form == KEPT_SPARSE:
-            s.forms.gather(&s.row)
+        self.all.fit(&s.row, s.forms)
+        self.all.gather(&s.row, s.forms)
         status = self.all.own(&s.row, &s.own)
         if status == CF_OK:
             status = self.all.values(&s.row, s.forms, 0, s.view.value)
-        if status != CF_OK:
-            self.all.raise_error()
-            raise ValueError("x is too large: its kernel with itself or a stored row is not "
-                             "finite")
-        return 0
+        return CF_OK if status == CF_OK else self.refuse_kernel(self.all)
+
+    cdef int refuse_kernel(self, Kept kept) except -1:
+        kept.errors.raise_own()
+        raise ValueError("x is too large: its kernel with itself or a stored row is not finite")
 
     cdef int look_under_lock(self, Scratch s, Py_ssize_t first, Py_ssize_t last) noexcept:
         """Answers first ... last - 1."""
@@ -918,22 +916,20 @@ cdef class DualRidges(Ridges):
         s.null = s.own == 0.0
         return CF_OK
 
-    cdef int scores_under_lock(self, Scratch s) noexcept:
-        """m of all answers where the w are moved: no system is solved."""
-        cdef Py_ssize_t i
-        try:
-            self.all_values(s)
-        except BaseException as error:
-            self.errors.keep(error)
-            return CF_EVALUE
-        for i in range(self.k):
-            s.m[i] = K.dot(self.all.n, s.view.value, self.spread_of(i))
-        return CF_OK
-
     cdef int read_scores(self, Scratch s) noexcept nogil:
+        """Where the w are moved no system is solved."""
+        cdef Py_ssize_t i
+        if not self.moving:
+            return self.read(s)
         with gil:
-            return self.scores_under_lock(s) if self.moving else \
-                self.look_under_lock(s, 0, self.k)
+            try:
+                self.all_values(s)
+            except BaseException as error:
+                self.errors.keep(error)
+                return CF_EVALUE
+            for i in range(self.k):
+                s.m[i] = K.dot(self.all.n, s.view.value, self.spread_of(i))
+        return CF_OK
 
     cdef int read(self, Scratch s) noexcept nogil:
         with gil:
@@ -965,7 +961,7 @@ cdef class DualRidges(Ridges):
             return self.make_place_among_all(s, gram, i)
         if n >= len(self.coefficients[i]):
             self.coefficients[i] = numpy.concatenate((self.coefficients[i], numpy.zeros(n)))
-        gram.fit(&s.row, s.forms)
+        gram.kept.fit(&s.row, s.forms)
         if not gram.has_room(&s.row, s.forms):
             gram.make_room(&s.row, s.forms)
         return 0
@@ -978,9 +974,8 @@ cdef class DualRidges(Ridges):
             self.spread = <np.ndarray>numpy.hstack(
                 (self.spread, numpy.zeros((self.k, total // 2 + 64))))
         gram.grow()
-        s.forms.fit(&s.row, self.all.wants_dense(&s.row))
-        if self.all.form == KEPT_SPARSE:
-            s.forms.gather(&s.row)
+        self.all.fit(&s.row, s.forms)
+        self.all.gather(&s.row, s.forms)
         if not self.all.has_room(&s.row, s.forms):
             self.all.make_room(&s.row, s.forms)
         return 0
@@ -1003,14 +998,13 @@ cdef class DualRidges(Ridges):
             for j in range(self.k):
                 if s.c[j] != 0.0:
                     self.spread_out(s, j, s.c[j])
-            if self.all.form == KEPT_SPARSE:
-                s.forms.gather(&s.row)
+            self.all.gather(&s.row, s.forms)
             self.places_of(i)[n] = self.all.n
             self.all.append(&s.row, s.forms)
             K.cholesky_append(&gram.factor, u, pivot)
         else:
             data_of(<np.ndarray>self.coefficients[i])[n] = miss / pivot
-            gram.gather(&s.row, s.forms)
+            gram.kept.gather(&s.row, s.forms)
             gram.append(&s.row, s.forms, u, pivot)
         self.sums[i] = <double>self.sums[i] + K.log1p_one(q)
 
@@ -1061,14 +1055,17 @@ cdef class DualRidges(Ridges):
     cdef int restore(self, State state) except -1:
         cdef State one
         cdef Gram gram
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, n
         restore_counts(self, state)
         for i, one in enumerate(state.parts("classes", self.k)):
             self.sums[i] = one.number("information", 0.0)
-            if self.moving:
-                self.restore_owned(one, i)
-                continue
             gram = <Gram>self.grams[i]
+            if self.moving:
+                n = one.count("n")
+                places = one.counts("owned", n)  # which vouches for n before memory is taken
+                gram.restore_factor(one, n)
+                self.owned[i] = numpy.concatenate((places, numpy.zeros(16, dtype=numpy.int64)))
+                continue
             gram.restore(one.part("gram"))
             if gram.factor.n and gram.kept.d != self.d:
                 raise ValueError("the rows of the state do not fit its d")
@@ -1076,13 +1073,6 @@ cdef class DualRidges(Ridges):
                                                       numpy.zeros(16)))
         if self.moving:
             self.restore_spread(state)
-        return 0
-
-    cdef int restore_owned(self, State one, Py_ssize_t i) except -1:
-        cdef Py_ssize_t n = one.count("n")
-        places = one.counts("owned", n)  # which vouches for n before memory is taken
-        (<Gram>self.grams[i]).restore_factor(one, n)
-        self.owned[i] = numpy.concatenate((places, numpy.zeros(16, dtype=numpy.int64)))
         return 0
 
     cdef int restore_spread(self, State state) except -1:
@@ -1190,7 +1180,11 @@ cdef class Single(Ridges):
         return status
 
     cdef double reach(self) noexcept nogil:
-        return 0.0
+        cdef double most = 0.0
+        cdef Py_ssize_t i
+        for i in range(self.d if self.w != NULL else 0):
+            most = max(most, fabs(self.w[i]))
+        return most
 
     cdef int fit_drawn(self, Scratch s) except -1:
         return 0
@@ -1198,30 +1192,16 @@ cdef class Single(Ridges):
     cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
         return CF_EVALUE
 
-    cdef bint steady(self) noexcept nogil:
-        return False
+    cdef void tell_past(self, Past *out) noexcept nogil:
+        out.updates, out.renewals, out.failures = self.learned, 0, 0
+        out.term, out.scale = NULL, 1.0
+        out.steady, out.norm = False, 1.0 / self.ridge
 
     cdef double drift(self, Scratch s) noexcept nogil:
         return 0.0
 
-    cdef double drift_to_come(self) noexcept nogil:
-        return 0.0
-
-    cdef double norm_of_inverse(self) noexcept nogil:
-        return 1.0 / self.ridge
-
-    cdef void tell_past(self, Past *out) noexcept nogil:
-        out.updates, out.renewals, out.failures = self.learned, 0, 0
-        out.term, out.scale = NULL, 1.0
-
-    cdef const double *means(self) noexcept nogil:
-        return NULL
-
-    cdef Py_ssize_t matrix_room(self) noexcept:
+    cdef Py_ssize_t fit_matrix(self, Scratch s) except -1:
         return self.d
-
-    cdef int fit_matrix(self, Scratch s) except -1:
-        return 0
 
     cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil:
         pass
@@ -1235,14 +1215,11 @@ cdef class Single(Ridges):
     cdef int merge(self, Single other) except -1:
         raise NotImplementedError
 
-    cdef void shrink(self, Py_ssize_t d) noexcept:
-        pass
-
     cdef double information(self) noexcept nogil:
         return 0.0
 
-    cdef double left_out(self) noexcept nogil:
-        return 0.0
+    cdef np_weights(self):
+        return vector_of(self.w, self.d)
 
     cdef dict extra(self):
         raise NotImplementedError
@@ -1264,27 +1241,12 @@ cdef class Single(Ridges):
 # --- all of A ---------------------------------------------------------------------------------
 
 
-cdef class Moving(Full):
-    """A metric that forgets or loses rows: it may have less than its ridge somewhere."""
-
-    cdef int _check_memory(self) except -1:
-        cdef Py_ssize_t i
-        cdef double least
-        cdef bint good = self._is_factor() == self.core.robust
-        for i in range(self.core.n):  # robust: a direction not seen for long may have left A's range
-            least = cf_triangle_row(&self.core.a, i)[i]
-            good &= least > 0.0 or (self.core.robust and least == 0.0)
-        if not good:
-            raise ValueError("memory of the metric must be that of a positive definite matrix")
-        return 0
-
-
-cdef dict settled(Full metric):
-    cdef Full other
+cdef dict settled(Stored metric):
+    cdef Stored other
     cdef int turn
     if metric.core.robust:  # it has no pending term
         return metric.state()
-    other = <Full>Moving.from_state(metric.state())
+    other = <Stored>Moving.from_state(metric.state())
     for turn in range(2):  # the second one leaves zeros where a triangle may hold anything
         K.rank_one(&other.core.b, other.core.w)
         memset(other.core.w, 0, <size_t>cf_pad(other.core.n) * sizeof(double))
@@ -1313,10 +1275,9 @@ cdef class FullRidge(Single):
     # renewals under the present f; 0: not known.
     cdef cf_past past
     cdef str precision
-    cdef Full metric
+    cdef Stored metric
     cdef double *memory        # owned; those that follow point into it
-    cdef double *w             # cf_pad(d); w and w_next change places
-    cdef double *w_next
+    cdef double *w_next        # w, of cf_pad(d) doubles, and w_next change places
     cdef double *v
     cdef double *unit          # zeros but for a moment
     cdef double *work          # scratch of the metric
@@ -1328,7 +1289,7 @@ cdef class FullRidge(Single):
         self.ridge, self.forget, self.precision = ridge, forget, precision
         L.past_init(&self.past, ridge)
 
-    cdef Full new_metric(self, Py_ssize_t n):
+    cdef Stored new_metric(self, Py_ssize_t n):
         return Moving(n, ridge=self.ridge, precision=self.precision)
 
     def __dealloc__(self):
@@ -1400,11 +1361,6 @@ cdef class FullRidge(Single):
                                      f"what {self.d} features forget")
         return 0
 
-    cdef bint touches_metric(self) noexcept nogil:
-        """Whether to forget now changes the metric, not its scale alone."""
-        return (self.learned % self.period == 0
-                or self.forget * self.past.scale <= RESCALED)
-
     cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
         cdef const double *x = s.forms.whole(&s.row)
         cdef cf_past before
@@ -1417,7 +1373,9 @@ cdef class FullRidge(Single):
             before, core = self.past, self.metric.core
             size = <size_t>L.full_size(self.d) * sizeof(double)
             self.past.count = self.learned
-            saves = self.touches_metric()
+            # whether to forget now changes the metric, not its scale alone
+            saves = (self.learned % self.period == 0
+                     or self.forget * self.past.scale <= RESCALED)
             if saves:
                 memcpy(self.saved, self.metric.memory, size)
                 memcpy(self.saved + L.full_size(self.d), self.w,
@@ -1502,7 +1460,7 @@ cdef class FullRidge(Single):
         return 0
 
     cdef dict health(self):
-        cdef Full metric = self.metric if self.d else self.new_metric(1)
+        cdef Stored metric = self.metric if self.d else self.new_metric(1)
         return {"precision": metric._form(), **metric.core.health}
 
     cdef dict extra(self):
@@ -1514,7 +1472,7 @@ cdef class FullRidge(Single):
         cdef double scale = state.number("scale", 0.0, 2.0)
         cdef double share = state.number("share", 0.0, 1.0)
         state.part("metric").count("n", d, d)
-        cdef Full metric = <Full>Moving.from_state(state.get("metric"))
+        cdef Stored metric = <Stored>Moving.from_state(state.get("metric"))
         if not (scale > 0.0 and share > 0.0):
             state.refuse("scale", "> 0, as share", scale)
         self.know(d)
@@ -1686,7 +1644,7 @@ cdef class BallRidge(WindowRidge):
     # is made anew from the ring once that is full, as if no other example had come: the metric
     # changes places with `spare`, and again where the example is refused; w is copied to `w_spare`.
     cdef double lam            # the last multiplier: where the next search begins
-    cdef Full spare
+    cdef Stored spare
     cdef double *w_spare
 
     def __init__(self, double ridge, double forget, Py_ssize_t window, str precision):
@@ -1815,7 +1773,6 @@ cdef class DiagonalRidge(Single):
     cdef bint projected, lazy
     cdef double scale, sums
     cdef double *a             # d, owned; those that follow are in the same block
-    cdef double *w
     cdef double *a_next
     cdef double *w_next
     cdef double *room
@@ -1828,11 +1785,18 @@ cdef class DiagonalRidge(Single):
         L.free(self.a)
 
     cdef int start(self, Py_ssize_t n) except -1:
+        self.lazy = self.forget < 1.0
+        return self.lay_out(n)
+
+    cdef int lay_out(self, Py_ssize_t n) except -1:
+        """New memory for n features with what is there already."""
         cdef double *a = new_doubles(5, n, f"a diagonal of {n} features")
         cdef Py_ssize_t i
-        self.lazy = self.forget < 1.0
-        for i in range(n):
+        for i in range(self.d, n):
             a[i] = 0.0 if self.lazy else self.ridge
+        if self.d:
+            memcpy(a, self.a, <size_t>self.d * sizeof(double))
+            memcpy(a + n, self.w, <size_t>self.d * sizeof(double))
         L.free(self.a)
         self.a, self.w, self.a_next, self.w_next = a, a + n, a + 2 * n, a + 3 * n
         self.room = a + 4 * n
@@ -2004,16 +1968,34 @@ cdef class DualRidge(Single):
         0: all.
     """
 
+    # With M = ridge I + G = L L^T over the examples kept: u = L^-1 k, w.x = u.c with c = L^-1 y,
+    # q = (k(x,x) - u.u) / ridge; (u, sqrt(ridge (1 + q))) is the next row of L, so that learning
+    # after a reading is free. c, y and born have room for `room` examples.
+    cdef Py_ssize_t window     # 0: none
+    cdef Gram gram
+    cdef double *y
+    cdef double *c
+    cdef int64_t *born         # the number of each example kept, among all learned
+    cdef Py_ssize_t room
+    cdef double *u             # of the last look; in `own_u` or in the block looked at ahead
+    cdef double *own_u
+    cdef double *drop          # scratch of drop_first
+    cdef double own            # k(x, x) of the last look
+    cdef double info           # ln det M - n ln ridge
+    # A block of rows looked at ahead, each in `stride` doubles: u for the first `block_n`
+    # examples; what the solve began with in the last, unfinished panel stands in `tails`.
+    cdef double *block
+    cdef double *tails
+    cdef double *owns
+    cdef Py_ssize_t block_room, stride, block_count, block_n
+
     def __init__(self, kernel, kernel_params, double ridge, Py_ssize_t window):
         self.ridge, self.window = ridge, window
         self.gram = Gram(kernel, kernel_params, ridge)
 
     def __dealloc__(self):
-        self.give_back()
-        L.free(self.block)
-
-    cdef void give_back(self) noexcept:
         L.free(self.y)
+        L.free(self.block)
 
     cdef int start(self, Py_ssize_t n) except -1:
         return self.make_place(16)
@@ -2032,7 +2014,7 @@ cdef class DualRidge(Single):
             memcpy(born, self.born, <size_t>n * sizeof(int64_t))
         if self.own_u != NULL:
             memcpy(u, self.u, <size_t>min(self.gram.length(), self.room + 16) * sizeof(double))
-        self.give_back()
+        L.free(self.y)
         self.y, self.c, self.own_u, self.born, self.drop = y, c, u, born, y + 4 * each
         self.u = u
         self.room = room
@@ -2041,11 +2023,11 @@ cdef class DualRidge(Single):
     cdef int fit(self, Scratch s) except -1:
         if self.gram.length() > s.v_room:
             s.fit(1, 2 * self.gram.length())
-        return self.gram.fit(&s.row, s.forms)
+        return self.gram.kept.fit(&s.row, s.forms)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         """A kernel that is Python may call anything: the object must be locked for it."""
-        if self.gram.kept.callable():
+        if self.gram.kept.callable:
             return 1e18
         return <double>self.gram.factor.n * self.gram.factor.n + nnz
 
@@ -2059,20 +2041,19 @@ cdef class DualRidge(Single):
 
     cdef int read(self, Scratch s) noexcept nogil:
         cdef double own
-        cdef int status
         s.m[0] = s.q[0] = 0.0
-        if self.d == 0:
-            return CF_OK
-        self.gram.gather(&s.row, s.forms)
-        status = self.gram.solve(&s.row, s.forms, s.v, &own)
-        return self.answer(s, s.v, own) if status == CF_OK else status
+        return self.solve(s, s.v, &own) if self.d else CF_OK
 
     cdef int look(self, Scratch s) noexcept nogil:
-        cdef int status
         self.u = self.own_u
-        self.gram.gather(&s.row, s.forms)
-        status = self.gram.solve(&s.row, s.forms, self.u, &self.own)
-        return self.answer(s, self.u, self.own) if status == CF_OK else status
+        return self.solve(s, self.u, &self.own)
+
+    @cython.final
+    cdef int solve(self, Scratch s, double *u, double *own) noexcept nogil:
+        cdef int status
+        self.gram.kept.gather(&s.row, s.forms)
+        status = self.gram.solve(&s.row, s.forms, u, own)
+        return self.answer(s, u, own[0]) if status == CF_OK else status
 
     # --- many rows ----------------------------------------------------------------------------
 
@@ -2084,26 +2065,11 @@ cdef class DualRidge(Single):
     cdef Py_ssize_t read_many(self, Rows X, Py_ssize_t t, Scratch s, double *out,
                               int *status) noexcept nogil:
         """The factor is read once for all of them; every row gets the bits that it gets alone."""
-        cdef Py_ssize_t n = self.gram.factor.n, stride = cf_pad(n) + 8, count, i, good
+        cdef Py_ssize_t n = self.gram.factor.n, stride = cf_pad(n) + 8, i, good
         cdef double *own = s.v + MANY * stride
-        cdef double *u = s.v
-        cdef cf_row x
-        if n < AHEAD or self.gram.kept.callable():
+        if n < AHEAD or self.gram.kept.callable:
             return Single.read_many(self, X, t, s, out, status)
-        count = min(X.n - t, MANY)
-        for good in range(count):
-            u = s.v + good * stride
-            status[0] = CF_OK if X.at(t + good, s.buffer, &x) else CF_ENOMEM
-            if status[0] == CF_OK:
-                self.gram.gather(&x, s.forms)
-                status[0] = self.gram.kept.own(&x, own + good)
-            if status[0] == CF_OK:
-                status[0] = self.gram.kept.values(&x, s.forms, 0, u)
-            if status[0] != CF_OK:
-                break
-            memset(u + n, 0, <size_t>(stride - n) * sizeof(double))
-        else:
-            good = count
+        good = self.values_of(X, t, min(X.n - t, MANY), s, s.v, stride, own, status)
         K.cholesky_forward_many(&self.gram.factor, good, s.v, stride)
         for i in range(good):
             if self.answer(s, s.v + i * stride, own[i]) != CF_OK:
@@ -2112,14 +2078,33 @@ cdef class DualRidge(Single):
             out[i] = s.m[0] / (1.0 + s.q[0])
         return good
 
+    cdef Py_ssize_t values_of(self, Rows X, Py_ssize_t t, Py_ssize_t count, Scratch s, double *u,
+                              Py_ssize_t stride, double *own, int *status) noexcept nogil:
+        """k(x, x), and with zeros behind them the kernel values, of rows t ... t + count - 1 or up
+        to the first that is refused; how many."""
+        cdef Py_ssize_t n = self.gram.factor.n, i
+        cdef cf_row x
+        for i in range(count):
+            status[0] = CF_OK if X.at(t + i, s.buffer, &x) else CF_ENOMEM
+            if status[0] == CF_OK:
+                self.gram.kept.gather(&x, s.forms)
+                status[0] = self.gram.kept.own(&x, own + i)
+            if status[0] == CF_OK:
+                status[0] = self.gram.kept.values(&x, s.forms, 0, u + i * stride)
+            if status[0] != CF_OK:
+                return i
+            memset(u + i * stride + n, 0, <size_t>(stride - n) * sizeof(double))
+        return count
+
     # --- reading ahead ------------------------------------------------------------------------
 
     cdef Py_ssize_t ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count, Scratch s) noexcept nogil:
         """The solves of the next rows by the present factor, which is then read once for all."""
-        cdef Py_ssize_t n = self.gram.factor.n, stride
+        cdef Py_ssize_t n = self.gram.factor.n, stride, i, at
         cdef double *block
+        cdef int status
         self.block_count = 0
-        if n < AHEAD or count < 2 or self.gram.kept.callable() or self.window:
+        if n < AHEAD or count < 2 or self.gram.kept.callable or self.window:
             return count
         count = min(count, SIDES * max(1, WORK // (SIDES * n * n)))
         stride = cf_pad(n + count) + 8
@@ -2132,49 +2117,31 @@ cdef class DualRidge(Single):
         self.stride = stride
         self.tails = self.block + count * stride
         self.owns = self.tails + 8 * count
-        self.prepare_block(X, t, count, s)
+        # a row that is refused here will be when it is looked at
+        self.block_count = self.values_of(X, t, count, s, self.block, stride, self.owns, &status)
+        self.block_n, at = n, n & ~<Py_ssize_t>7
+        for i in range(self.block_count):
+            memcpy(self.tails + 8 * i, self.block + i * stride + at, 8 * sizeof(double))
+        K.cholesky_forward_many(&self.gram.factor, self.block_count, self.block, stride)
         return count
 
-    cdef void prepare_block(self, Rows X, Py_ssize_t t, Py_ssize_t count,
-                            Scratch s) noexcept nogil:
-        cdef Py_ssize_t n = self.gram.factor.n, i, at = n & ~<Py_ssize_t>7
-        cdef double *u
-        cdef cf_row x
-        for i in range(count):
-            u = self.block + i * self.stride
-            X.at(t + i, s.buffer, &x)
-            self.gram.gather(&x, s.forms)
-            if (self.gram.kept.own(&x, self.owns + i) != CF_OK
-                    or self.gram.kept.values(&x, s.forms, 0, u) != CF_OK):
-                break  # that row will be refused when it is looked at
-            memset(u + n, 0, <size_t>(self.stride - n) * sizeof(double))
-            memcpy(self.tails + 8 * i, u + at, 8 * sizeof(double))
-        else:
-            i = count
-        self.block_count, self.block_n = i, n
-        K.cholesky_forward_many(&self.gram.factor, i, self.block, self.stride)
-
     cdef int look_ahead(self, Scratch s, Py_ssize_t i) noexcept nogil:
+        """The solve goes on through the examples that came after the block was prepared."""
+        cdef Py_ssize_t at = self.block_n & ~<Py_ssize_t>7
         cdef int status = CF_OK
         if i >= self.block_count:
             return self.look(s)
         self.u = self.block + i * self.stride
         self.own = self.owns[i]
-        self.gram.gather(&s.row, s.forms)
+        self.gram.kept.gather(&s.row, s.forms)
         if self.gram.factor.n > self.block_n:
-            status = self.finish(s, i)
+            status = self.gram.kept.values(&s.row, s.forms, self.block_n,
+                                           self.u + self.block_n)
+            if status == CF_OK:
+                memcpy(self.u + at, self.tails + 8 * i,
+                       <size_t>(self.block_n - at) * sizeof(double))
+                K.cholesky_forward_from(&self.gram.factor, at, self.u, self.u)
         return self.answer(s, self.u, self.own) if status == CF_OK else status
-
-    cdef int finish(self, Scratch s, Py_ssize_t i) noexcept nogil:
-        """The solve goes on through the examples that came after the block was prepared."""
-        cdef Py_ssize_t at = self.block_n & ~<Py_ssize_t>7
-        cdef int status = self.gram.kept.values(&s.row, s.forms, self.block_n,
-                                                self.u + self.block_n)
-        if status == CF_OK:
-            memcpy(self.u + at, self.tails + 8 * i,
-                   <size_t>(self.block_n - at) * sizeof(double))
-            K.cholesky_forward_from(&self.gram.factor, at, self.u, self.u)
-        return status
 
     # --- learning -----------------------------------------------------------------------------
 
@@ -2227,7 +2194,7 @@ cdef class DualRidge(Single):
         return self.info
 
     cdef int raise_error(self, int status) except -1:
-        self.gram.kept.raise_error()
+        self.gram.kept.errors.raise_own()
         if status == CF_EVALUE:
             refuse_own(self.own, self.ridge)
         return 0
@@ -2278,15 +2245,13 @@ cdef class BudgetRidge(DualRidge):
     """
 
     # At most `budget` examples are kept, as a dictionary; the others count through what the
-    # dictionary can say of them. `gram` has ridge 0; `inner` is A and `w` the weights in the
+    # dictionary can say of them. `gram` has ridge 0; `inner` is A and `w` the weights, both in the
     # coordinates of the dictionary, unused ones still at ridge and 0.
     cdef Py_ssize_t budget
     cdef double tolerance
-    cdef double missed         # sum of the squared distances of what was not kept
-    cdef Full inner
+    cdef Stored inner
     cdef double *memory        # owned; those that follow point into it
-    cdef double *w             # cf_pad(budget); w and w_next change places
-    cdef double *w_next
+    cdef double *w_next        # w, of cf_pad(budget) doubles, and w_next change places
     cdef double *v
     cdef double *z             # u, zero beyond
     cdef double *work
@@ -2318,49 +2283,27 @@ cdef class BudgetRidge(DualRidge):
         cdef Py_ssize_t inner = 4 * cf_pad(self.budget) if self.d else 0
         if self.gram.length() + inner > s.v_room:
             s.fit(1, 2 * self.gram.length() + inner)
-        return self.gram.fit(&s.row, s.forms)
+        return self.gram.kept.fit(&s.row, s.forms)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return DualRidge.cost(self, nnz) + <double>self.budget * self.budget
 
     cdef int answer(self, Scratch s, const double *u, double own) noexcept nogil:
-        """By what is kept: q without its part inside the dictionary's span."""
-        cdef Py_ssize_t n = self.gram.factor.n
+        """By what is kept; then q inside the dictionary's span, with A^-1 z in v for `take`."""
+        cdef Py_ssize_t n = self.gram.factor.n, padded = cf_pad(self.budget)
+        cdef bint reads = u != self.u
+        cdef double *z = s.v + self.gram.length() if reads else self.z
+        cdef double quad
         s.m[0] = K.dot(n, u, self.w)
         s.q[0] = max(own - K.dot(n, u, u), 0.0) / self.ridge
-        return CF_OK if s.m[0] - s.m[0] == 0.0 and s.q[0] - s.q[0] == 0.0 else CF_ENONFINITE
-
-    cdef void within(self, const double *u, double *z, double *v, double *rest,
-                     double *q) noexcept nogil:
-        """The part of q inside the dictionary's span; z and v have cf_pad(budget) doubles, `rest`
-        has twice as many."""
-        cdef double quad
-        memset(z, 0, <size_t>cf_pad(self.budget) * sizeof(double))
-        memcpy(z, u, <size_t>self.gram.factor.n * sizeof(double))
-        L.full_look(&self.inner.core, K, z, rest, v, &quad)
-        q[0] += quad
-
-    cdef int read(self, Scratch s) noexcept nogil:
-        cdef double *z = s.v + self.gram.length()
-        cdef int status = DualRidge.read(self, s)
-        if status == CF_OK and self.d:
-            self.within(s.v, z, z + cf_pad(self.budget), z + 2 * cf_pad(self.budget), s.q)
-        return status
-
-    cdef int look(self, Scratch s) noexcept nogil:
-        cdef int status = DualRidge.look(self, s)
-        if status == CF_OK:
-            self.within(self.u, self.z, self.v, self.work, s.q)
-        return status
-
-    cdef int look_ahead(self, Scratch s, Py_ssize_t i) noexcept nogil:
-        cdef int status
-        if i >= self.block_count:
-            return self.look(s)
-        status = DualRidge.look_ahead(self, s, i)
-        if status == CF_OK:
-            self.within(self.u, self.z, self.v, self.work, s.q)
-        return status
+        if not (s.m[0] - s.m[0] == 0.0 and s.q[0] - s.q[0] == 0.0):
+            return CF_ENONFINITE
+        memset(z, 0, <size_t>padded * sizeof(double))
+        memcpy(z, u, <size_t>n * sizeof(double))
+        L.full_look(&self.inner.core, K, z, z + 2 * padded if reads else self.work,
+                    z + padded if reads else self.v, &quad)
+        s.q[0] += quad
+        return CF_OK
 
     cdef Py_ssize_t read_many(self, Rows X, Py_ssize_t t, Scratch s, double *out,
                               int *status) noexcept nogil:
@@ -2397,9 +2340,6 @@ cdef class BudgetRidge(DualRidge):
             return 0.0
         return self.inner.core.logdet - self.budget * K.log_one(self.ridge)
 
-    cdef double left_out(self) noexcept nogil:
-        return self.missed
-
     cdef dict extra(self):
         return {**DualRidge.extra(self), "w": vector_of(self.w, self.budget),
                 "inner": settled(self.inner), "missed": self.missed}
@@ -2408,7 +2348,7 @@ cdef class BudgetRidge(DualRidge):
         cdef double missed = state.number("missed", 0.0)
         state.part("inner").count("n", self.budget, self.budget)
         inner = Full.from_state(state.get("inner"))
-        (<Full>inner)._ask_for(CF_FULL_AUTO)
+        (<Stored>inner)._ask_for(CF_FULL_AUTO)
         state.vector("w", self.budget)
         self.know(d)
         DualRidge.take_extra(self, state, d)
@@ -2428,6 +2368,13 @@ cdef class TopicRidge(DualRidge):
         As for `DualRidge`.
     topics : int
     """
+
+    # Many topics that learn the same rows: one factor; c of topic k in row k of `all_c`, `row`
+    # doubles each. The y and c of DualRidge itself are not used.
+    cdef readonly Py_ssize_t topics
+    cdef double *all_c
+    cdef Py_ssize_t row
+    cdef double *products      # u.c of each topic, for the row looked at last
 
     def __init__(self, kernel, kernel_params, double ridge, Py_ssize_t topics):
         DualRidge.__init__(self, kernel, kernel_params, ridge, 0)
@@ -2449,7 +2396,6 @@ cdef class TopicRidge(DualRidge):
         return DualRidge.make_place(self, room)
 
     cdef int margins(self, double q, double *out) noexcept nogil:
-        """The margins of all topics for the row looked at last: the bits of one topic alone."""
         cdef Py_ssize_t k
         K.scores(self.topics, self.gram.factor.n, self.all_c, self.row, self.u, self.products)
         for k in range(self.topics):
@@ -2457,7 +2403,6 @@ cdef class TopicRidge(DualRidge):
         return CF_OK if K.all_finite(self.topics, self.products) else CF_ENONFINITE
 
     cdef int take_all(self, Scratch s, const uint8_t *y) noexcept nogil:
-        """The labels of that row, one of each topic."""
         cdef Py_ssize_t n = self.gram.factor.n, k
         cdef double pivot = sqrt(self.ridge * (1.0 + s.q[0]))
         cdef int status = self.take(s, 0, 0.0)
@@ -2466,6 +2411,14 @@ cdef class TopicRidge(DualRidge):
                 self.all_c[k * self.row + n] = (
                     (1.0 if y[k] else -1.0) - self.products[k]) / pivot
         return status
+
+
+cdef int read_topics(Single topics, double q, double *out) noexcept nogil:
+    return (<TopicRidge>topics).margins(q, out)
+
+
+cdef int take_topics(Single topics, Scratch s, const uint8_t *y) noexcept nogil:
+    return (<TopicRidge>topics).take_all(s, y)
 
 
 # --- one regression in dual form, w in the unit ball ------------------------------------------
@@ -2783,14 +2736,6 @@ cdef double frobenius(const cf_triangle *b) noexcept nogil:
     return sqrt(sum)
 
 
-cdef double largest(Py_ssize_t n, const double *w) noexcept nogil:
-    cdef double most = 0.0
-    cdef Py_ssize_t i
-    for i in range(n):
-        most = max(most, fabs(w[i]))
-    return most
-
-
 cdef void add_to(Py_ssize_t n, double width, const double *w, Py_ssize_t known,
                  double *z) noexcept nogil:
     """z <- w + width z, w = 0 beyond what is known."""
@@ -2864,17 +2809,13 @@ cdef class FullForm(FullRidge):
 
     cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
         cdef cf_full core = self.metric.core
-        cdef const double *w = self.w
-        cdef double *edges = s.v
+        cdef double *edges = s.v + contraction(by, X.d)
         cdef double *block
         cdef Py_ssize_t n = X.d, t = 0, count, l
-        cdef int status = CF_OK
+        cdef int status
         if by.p and core.robust:
             return self.read_crossed(X, by, s, m, q)
-        if by.p:
-            w = self.contract(by, n, s.v, &core)
-            edges += contraction(by, n)
-        status = read_means(X, w, s, m)
+        status = read_means(X, self.contract(by, n, s.v, &core), s, m)
         if status != CF_OK or q == NULL:
             return status
         block = edges + BLOCK * cf_pad(n)
@@ -2940,20 +2881,15 @@ cdef class FullForm(FullRidge):
         the eight highest bounds are looked at first, then, in order, all others whose bound
         reaches the best so far. q holds the bounds, and z is -inf where no width was needed."""
         cdef cf_full core = self.metric.core
-        cdef const double *w = self.w
-        cdef double *edges = s.v
-        cdef Py_ssize_t n = X.d, i = 0, t, count = BLOCK
+        cdef double *edges = s.v + contraction(by, X.d)
+        cdef Py_ssize_t i = 0, t, count = BLOCK
         cdef ptrdiff_t some[BLOCK]
         cdef double norm, best = -INFINITY
         cdef int status
         if X.n <= FEW or (by.p and core.robust):
             return Single.read_upper(self, X, by, s, width, left, m, q, z)
-        norm = 1.0 / core.ridge
-        if by.p:
-            w = self.contract(by, n, s.v, &core)
-            edges += contraction(by, n)
-            norm = INFINITY
-        status = read_means(X, w, s, m)
+        norm = INFINITY if by.p else 1.0 / core.ridge
+        status = read_means(X, self.contract(by, X.d, s.v, &core), s, m)
         if status == CF_OK:
             status = read_squares(X, s, q)
         if status != CF_OK:
@@ -2999,7 +2935,8 @@ cdef class FullForm(FullRidge):
 
     cdef const double *contract(self, Crossed by, Py_ssize_t n, double *room,
                                 cf_full *out) noexcept nogil:
-        """The metric of rows of n features under this context, in the room; the weights.
+        """The metric of rows of n features under this context, in the room; the weights. Without a
+        context they are those that there are.
 
         Of A^-1, with its pending term applied row by row, the blocks on the diagonal go into the
         triangle of `out`, the others, which are there once, into a square whose two halves are then
@@ -3013,6 +2950,8 @@ cdef class FullForm(FullRidge):
         cdef const double *term = self.metric.core.w
         cdef double *to
         cdef double ci, cj
+        if by.p == 0:
+            return self.w
         out.n, out.b.n, out.b.ld, out.b.data, out.w, out.robust = n, n, 0, room, u, 0
         memset(room, 0, <size_t>contraction(by, n) * sizeof(double))
         for i in range(by.p + 1):
@@ -3035,51 +2974,42 @@ cdef class FullForm(FullRidge):
 
     # --- bounds that outlive a round -----------------------------------------------------------
 
-    cdef bint steady(self) noexcept nogil:
-        return self.forget == 1.0 and not self.metric.core.robust
-
-    cdef double drift_to_come(self) noexcept nogil:
-        """Of A^1/2 B A^1/2: B is rounded once, and the term w w^T comes from a product."""
-        cdef double n = self.d, trace = 0.0, entry
+    cdef double drift(self, Scratch s) noexcept nogil:
+        """What comes is that of A^1/2 B A^1/2: B is rounded once, and the term w w^T comes from a
+        product. Measured: ||A B - I||_F, no eigenvalue of A B - I is larger; and what its own sums
+        may lose."""
+        cdef double n = self.d, trace = 0.0, sum = 0.0, to_come
         cdef const double *x
+        cdef double *v
+        cdef double *square
         cdef Py_ssize_t i, p
         for i in range(self.d):
             trace += cf_triangle_row(&self.metric.core.a, i)[i]
         for p in range(self.metric.core.pending):
             x = self.metric.core.block + p * cf_pad(self.d)
             trace += self.metric.core.weight[p] * K.dot(self.d, x, x)
-        return 3.0 * (n + 16.0) * sqrt(n) * UNIT * trace / self.metric.core.ridge
-
-    cdef double drift(self, Scratch s) noexcept nogil:
-        """||A B - I||_F, no eigenvalue of A B - I is larger; and what its own sums may lose."""
-        cdef double *v = s.v
-        cdef double *square = v + cf_pad(self.d)
-        cdef double sum = 0.0
-        cdef Py_ssize_t i
+        to_come = 3.0 * (n + 16.0) * sqrt(n) * UNIT * trace / self.metric.core.ridge
+        if s is None:
+            return to_come
+        v, square = s.v, s.v + cf_pad(self.d)
         L.full_matrix(&self.metric.core, K, v, square)
         for i in range(self.d):
             K.symv_less(&self.metric.core.b, self.metric.core.w, square + i * self.d, v)
             v[i] -= 1.0
             sum += K.dot(self.d, v, v)
-        return sqrt(sum) + self.drift_to_come()
-
-    cdef double norm_of_inverse(self) noexcept nogil:
-        return 1.0 / (self.metric.core.ridge * self.past.scale)
+        return sqrt(sum) + to_come
 
     cdef void tell_past(self, Past *out) noexcept nogil:
         cdef const cf_full *core = &self.metric.core
         out.updates, out.renewals = core.health.updates, core.health.renewals
         out.failures = core.health.repairs + core.health.failed
         out.term, out.scale = NULL if core.robust else core.w, self.past.scale
+        out.steady = self.forget == 1.0 and not core.robust
+        out.norm = 1.0 / (core.ridge * self.past.scale)
 
-    cdef const double *means(self) noexcept nogil:
-        return self.w
-
-    cdef Py_ssize_t matrix_room(self) noexcept:
+    cdef Py_ssize_t fit_matrix(self, Scratch s) except -1:
+        s.fit(1, self.d * self.d + cf_panels_size(self.d) + 2 * cf_pad(self.d))
         return cf_panels_size(self.d) + 8
-
-    cdef int fit_matrix(self, Scratch s) except -1:
-        return s.fit(1, self.d * self.d + cf_panels_size(self.d) + 2 * cf_pad(self.d))
 
     cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil:
         """The triangle, with the examples that are not in it yet; behind it what its sums and
@@ -3106,9 +3036,6 @@ cdef class FullForm(FullRidge):
         out = K.quad_row(&a, nothing, u, s.v + cf_pad(self.d))
         out += matrix[cf_panels_size(self.d)] * K.dot(self.d, u, u)
         return (1.0 + 1e-9) * self.past.scale * out
-
-    cdef double reach(self) noexcept nogil:
-        return largest(self.d, self.w)
 
     cdef int fit_drawn(self, Scratch s) except -1:
         cdef Py_ssize_t size = cf_panels_size(self.d)
@@ -3149,7 +3076,9 @@ cdef class FullForm(FullRidge):
     cdef int merge(self, Single other) except -1:
         """A_1 + A_2 - ridge I, and w from A_1 w_1 + A_2 w_2; O(d^3)."""
         cdef FullForm o = <FullForm?>other
-        cdef np.ndarray A = self.whole(), theirs = o.whole(), target = numpy.zeros(self.d)
+        cdef np.ndarray A = <np.ndarray>(self.metric.matrix() * self.past.scale)
+        cdef np.ndarray theirs = <np.ndarray>(o.metric.matrix() * o.past.scale)
+        cdef np.ndarray target = <np.ndarray>numpy.zeros(self.d)
         cdef Py_ssize_t i
         cdef int status
         cdef FullForm sum = FullForm(self.ridge, self.forget, self.logistic, self.precision)
@@ -3175,7 +3104,7 @@ cdef class FullForm(FullRidge):
         square root of A_2 are learned towards ``w_2.x``, and then one regulariser is unlearned,
         ``x = e_i`` towards 0 with the weight ``-ridge``. O(d^3)."""
         cdef FullForm sum = FullForm(self.ridge, self.forget, self.logistic, self.precision)
-        cdef np.ndarray rows = o.metric._rows() * sqrt(o.past.scale)
+        cdef np.ndarray rows = <np.ndarray>(o.metric._rows() * sqrt(o.past.scale))
         cdef double scale = self.past.scale, c = -self.ridge / self.past.scale, q
         cdef double *x
         cdef Py_ssize_t i
@@ -3214,15 +3143,7 @@ cdef class FullForm(FullRidge):
         self.learned += o.learned
         return 0
 
-    cdef np.ndarray whole(self):
-        """A."""
-        cdef np.ndarray out = self.metric.matrix()
-        return out * self.past.scale
-
     # --- what users may see -------------------------------------------------------------------
-
-    cdef np_weights(self):
-        return vector_of(self.w, self.d)
 
     cdef np_inverse(self, Py_ssize_t i):
         return self.metric.inverse() / self.past.scale
@@ -3251,25 +3172,14 @@ cdef class DiagonalForm(DiagonalRidge):
         self.lazy = forget < 1.0
 
     cdef int know(self, Py_ssize_t n) except -1:
-        cdef Py_ssize_t room = n, i
-        cdef double *a
+        cdef Py_ssize_t room = n
         if n > self.held:
             if self.d and self.most:
                 room = max(n, min(self.most, self.held + self.held // 2))
-            a = new_doubles(5, room, f"a diagonal of {room} features")
-            for i in range(self.d, room):
-                a[i] = 0.0 if self.lazy else self.ridge
-            if self.d:
-                memcpy(a, self.a, <size_t>self.d * sizeof(double))
-                memcpy(a + room, self.w, <size_t>self.d * sizeof(double))
-            L.free(self.a)
-            self.a, self.w, self.a_next, self.w_next = a, a + room, a + 2 * room, a + 3 * room
-            self.room, self.held = a + 4 * room, room
+            self.lay_out(room)
+            self.held = room
         self.d = max(self.d, n)
         return 0
-
-    cdef void shrink(self, Py_ssize_t d) noexcept:
-        self.d = d
 
     cdef int adopt(self, Model other) except -1:
         cdef Py_ssize_t i
@@ -3361,11 +3271,9 @@ cdef class DiagonalForm(DiagonalRidge):
         if q != NULL:
             q[0] = square
 
-    cdef bint steady(self) noexcept nogil:
-        return self.forget == 1.0
-
-    cdef const double *means(self) noexcept nogil:
-        return self.w
+    cdef void tell_past(self, Past *out) noexcept nogil:
+        Single.tell_past(self, out)
+        out.steady = self.forget == 1.0
 
     cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil:
         cdef Py_ssize_t i
@@ -3378,9 +3286,6 @@ cdef class DiagonalForm(DiagonalRidge):
         for i in range(self.d):
             out += matrix[i] * u[i] * u[i]
         return (1.0 + 1e-9) * out
-
-    cdef double reach(self) noexcept nogil:
-        return largest(self.d, self.w)
 
     cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
         cdef Py_ssize_t i
@@ -3401,9 +3306,6 @@ cdef class DiagonalForm(DiagonalRidge):
         return 0
 
     # --- what users may see -------------------------------------------------------------------
-
-    cdef np_weights(self):
-        return vector_of(self.w, self.d)
 
     cdef np_inverse(self, Py_ssize_t i):
         cdef np.ndarray out = vector_of(self.a, self.d)

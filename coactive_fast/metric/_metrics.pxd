@@ -5,9 +5,7 @@ cimport numpy as np
 from libc.stdint cimport int64_t
 
 from coactive_fast._guard cimport Guard
-from coactive_fast._table cimport (
-    cf_cholesky, cf_full, cf_full_rows, cf_past, cf_postings, cf_row, cf_table,
-)
+from coactive_fast._table cimport cf_cholesky, cf_full, cf_past, cf_postings, cf_row
 from coactive_fast.learner._state cimport State
 from coactive_fast.rows._rows cimport Forms
 
@@ -24,7 +22,8 @@ cdef class Metric:
 
 
 cdef class Entries(Metric):
-    cdef type kind(self)
+    cdef Py_ssize_t order
+
     cdef Py_ssize_t _order(self) except -1
     # With the lock of a changing method held: what `other`, a copy of the same kind, n and ridge,
     # has learned is taken in.
@@ -37,7 +36,7 @@ cdef int code_of(object precision) except -1
 
 
 cdef class Stored(Entries):
-    # Invariant: `core` points into `memory`; `scratch` is used by changing methods only. What is
+    # What a `Full` keeps. Invariant: `core` points into `memory`; `scratch` is used by changing methods only. What is
     # in `core` is A / past.scale: who works on it himself has to know (cf_past.h).
     cdef cf_full core
     cdef cf_past past
@@ -45,41 +44,9 @@ cdef class Stored(Entries):
     cdef double *scratch
     cdef object __weakref__
 
-    cdef int _make(self, object n, object ridge, object precision) except -1
-    cdef int _take(self, Py_ssize_t n) except -1
-    cdef double *_borrow(self, Py_ssize_t doubles=*) except NULL
-    cdef void _count_from(self, int64_t updates) noexcept
-    cdef np.ndarray _memory(self)
-    cdef int _check_memory(self) except -1
-    cdef bint _is_factor(self) noexcept
     cdef str _form(self)
     # The precision that its owner asks for, of a metric that was read from a state.
     cdef int _ask_for(self, int precision) except -1
-
-ctypedef void (*reader)(const cf_full *, const cf_table *, double *, double *) noexcept nogil
-
-ctypedef ptrdiff_t (*many)(const cf_full *, const cf_table *, const cf_full_rows *, double,
-                            double *, double *) noexcept nogil
-
-ctypedef int (*fader)(cf_past *, cf_full *, const cf_table *, double, double *,
-                      double *) noexcept nogil
-
-
-cdef class Full(Stored):
-    cdef int _update(self, np.ndarray v, double c, double *q) except -1
-    cdef int _updates(self, np.ndarray x, const double *c, double *buffer, double *q,
-                      Py_ssize_t *t, Py_ssize_t until) noexcept nogil
-    cdef int _check_room(self, np.ndarray x, np.ndarray weights, double *buffer) except -1
-    cdef np.ndarray _dense(self)
-    cdef Full _copied(self)
-    cdef void _write_matrix(self, np.ndarray a) noexcept
-    cdef np.ndarray _rows(self)
-    cdef Full _joined(self, Full other)
-    cdef int _fade(self, double f, fader act) except -1
-    cdef int _quad(self, np.ndarray v, double *q) except -1
-    cdef int _many(self, np.ndarray x, many read, double *out, Py_ssize_t width,
-                   str what) except -1
-    cdef np.ndarray _square(self, reader read, bint times)
 
 cdef enum:
     # What c k(x, x) may be at the most, times the ridge: rounding of the factor is then some 1e-9
@@ -113,6 +80,7 @@ cdef class Kept:
     cdef readonly object kernel
     cdef dict params
     cdef int kind
+    cdef bint callable
     cdef double gamma, coef0, degree
     cdef Py_ssize_t d          # 0: not known
     cdef Py_ssize_t n
@@ -129,8 +97,9 @@ cdef class Kept:
     cdef object coming         # the one that `append` will put there
     cdef Errors errors         # of a callable kernel
 
-    cdef bint callable(self) noexcept nogil
-    cdef bint wants_dense(self, const cf_row *x) noexcept nogil
+    # x in the forms that the rows kept ask for; before the others. Needs the GIL only to grow.
+    cdef int fit(self, const cf_row *x, Forms forms) except -1
+    cdef void gather(self, const cf_row *x, Forms forms) noexcept nogil
     cdef int own(self, const cf_row *x, double *out) noexcept nogil
     cdef int values(self, const cf_row *x, Forms forms, Py_ssize_t first,
                     double *out) noexcept nogil
@@ -138,7 +107,6 @@ cdef class Kept:
     cdef int make_room(self, const cf_row *x, Forms forms) except -1
     cdef void append(self, const cf_row *x, Forms forms) noexcept nogil
     cdef void drop_first(self) noexcept nogil
-    cdef int raise_error(self) except -1
     cdef dict state(self)
     # The reverse of `state`, into an object that keeps nothing yet.
     cdef int restore(self, State state) except -1
@@ -147,12 +115,10 @@ cdef class Kept:
     cdef double scale(self, const cf_row *x) noexcept nogil
     cdef int ask(self, const cf_row *x, Py_ssize_t first, bint own, double *out) noexcept
     cdef int grow_rows(self, Form form, Py_ssize_t room) except -1
-    cdef int grow_entries(self, Py_ssize_t more) except -1
-    cdef int grow_lists(self, Forms forms) except -1
+    cdef int grow_entries(self, Forms forms) except -1
     cdef int grow_table(self, Py_ssize_t features) except -1
     cdef void move_down(self) noexcept
     cdef void give_back(self) noexcept
-    cdef int take_row(self, const cf_row *x, Forms forms) except -1
 
 
 cdef class Gram:
@@ -162,20 +128,16 @@ cdef class Gram:
     cdef readonly double ridge
     cdef cf_cholesky factor
     cdef Py_ssize_t room
+    cdef np.ndarray roots      # sqrt(c_s) of the rows, and room for more; None: all are 1
 
     # Doubles that a vector u of this many rows takes, some more rows included.
     cdef inline Py_ssize_t length(self) noexcept nogil:
         return ((self.factor.n + 7) & ~<Py_ssize_t>7) + 8
 
-    # What the kernel values of the rows are multiplied by before the solve: here nothing.
-    cdef void weigh(self, double *values) noexcept nogil
     # u = L^-1 k in place of the kernel's values k, with zeros behind it; u has length() doubles.
     cdef void solve_values(self, double *u) noexcept nogil
     # The same with k(x, x), the values being computed here. A status.
     cdef int solve(self, const cf_row *x, Forms forms, double *u, double *own) noexcept nogil
-    # x in the forms that the rows kept ask for; before the others. Needs the GIL only to grow.
-    cdef int fit(self, const cf_row *x, Forms forms) except -1
-    cdef void gather(self, const cf_row *x, Forms forms) noexcept nogil
     cdef bint has_room(self, const cf_row *x, Forms forms) noexcept nogil
     cdef int make_room(self, const cf_row *x, Forms forms) except -1
     cdef int grow(self) except -1  # room for one more, of the factor alone

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import Self
 
-from .._typing import Real, Sparse, Vector
+from .._typing import Real as _Real
+from .._typing import Sparse as _Sparse
+from .._typing import Vector as _Vector
 
-_Sparse: TypeAlias = Sparse
-_Real: TypeAlias = Real
 _Pair: TypeAlias = tuple[ArrayLike, ArrayLike]
 _Row: TypeAlias = ArrayLike | _Sparse | _Pair
 _Seed: TypeAlias = (
@@ -29,7 +29,6 @@ _Seed: TypeAlias = (
     | np.random.Generator
     | None
 )
-_Vector: TypeAlias = Vector
 
 class Metric:
     @classmethod
@@ -54,12 +53,14 @@ class _Health(TypedDict):
     residual: float
 
 class Entries(Metric):
-    def merge(self, other: Self) -> None: ...
-    def sample(self, size: SupportsIndex, rng: _Seed) -> Vector: ...
-
-class Stored(Entries):
     @property
     def n(self) -> int: ...
+    def merge(self, other: Self) -> None: ...
+    def sample(self, size: SupportsIndex, rng: _Seed) -> _Vector: ...
+
+class Stored(Entries): ...
+
+class Full(Stored):
     @property
     def ridge(self) -> float: ...
     @property
@@ -68,8 +69,6 @@ class Stored(Entries):
     def updates(self) -> int: ...
     def health(self) -> _Health: ...
     def state(self) -> dict[str, Any]: ...
-
-class Full(Stored):
     def __init__(
         self, n: SupportsIndex, *, ridge: _Real = 1.0, precision: _Precision = "auto"
     ) -> None: ...
@@ -116,8 +115,6 @@ class Diagonal(Entries):
     def matrix(self) -> _Vector: ...
     @property
     def logdet(self) -> float: ...
-    @property
-    def n(self) -> int: ...
     @property
     def ridge(self) -> float: ...
     @property

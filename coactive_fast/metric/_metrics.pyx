@@ -5,6 +5,7 @@ from threading import get_ident
 
 import numpy
 
+cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, fabs, sqrt
@@ -18,8 +19,9 @@ from coactive_fast._arrays cimport (
 )
 from coactive_fast._table cimport (
     CF_BLOCK, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_EVALUE, CF_FULL_AUTO, CF_FULL_FAST, CF_FULL_ROBUST,
-    CF_OK, cf_cholesky_at, cf_diag, cf_full_health, cf_get_library, cf_get_table, cf_library,
-    cf_pad, cf_panels_size, cf_posting, cf_posting_list, cf_triangle, cf_triangle_row,
+    CF_OK, cf_cholesky_at, cf_diag, cf_full_health, cf_full_rows, cf_get_library, cf_get_table,
+    cf_library, cf_pad, cf_panels_size, cf_posting, cf_posting_list, cf_table, cf_triangle,
+    cf_triangle_row,
 )
 from coactive_fast.learner._state cimport VERSION, opened, table_from, vector_of, versioned
 from coactive_fast.rows._rows cimport SPARSE, RowBuffer, Rows, place_of, row_of, rows_of, write_out
@@ -110,11 +112,14 @@ cdef class Metric:
 cdef class Entries(Metric):
     """What `Full` and `Diagonal` share, which keep A entry by entry."""
 
-    cdef type kind(self):
-        raise NotImplementedError
-
     cdef Py_ssize_t _order(self) except -1:
-        raise NotImplementedError
+        self.guard.settle_read()  # refuses an object that was not made: it has no order
+        return self.order
+
+    @property
+    def n(self):
+        """Order of the matrix."""
+        return self.order
 
     cdef int join(self, Entries other) except -1:
         raise NotImplementedError
@@ -142,7 +147,7 @@ cdef class Entries(Metric):
         >>> m.matrix()
         array([[6.]])
         """
-        cdef type kind = self.kind()
+        cdef type kind = Full if isinstance(self, Full) else Diagonal
         cdef Entries theirs
         if not isinstance(other, kind):
             raise TypeError(f"other must be a {kind.__name__}, got {type(other).__name__}")
@@ -292,19 +297,11 @@ cdef object row_like(object x, const cf_row *row, np.ndarray value):
 # --- numbers ---------------------------------------------------------------------------------
 
 
-cdef inline double as_weight(object c) except? -1.0:
-    """A finite c > 0."""
+# A finite c that is not 0, or > 0.
+cdef inline double as_weight(object c, bint below=True) except? -1.0:
     cdef double weight = as_number(c, "c")
-    if weight <= 0.0:
-        refuse_weight(weight, "> 0")
-    return weight
-
-
-cdef inline double as_change(object c) except? -1.0:
-    """A finite c that is not 0."""
-    cdef double weight = as_number(c, "c")
-    if weight == 0.0:
-        refuse_weight(weight, "not 0")
+    if weight == 0.0 or (weight < 0.0 and not below):
+        raise ValueError(f"c must be {'not 0' if below else '> 0'}, got {weight}")
     return weight
 
 
@@ -324,12 +321,8 @@ cdef np.ndarray as_weights(object c, Py_ssize_t rows):
     weights[...] = given
     refuse_non_finite(weights, "c")
     if not weights.all():
-        refuse_weight(0.0, "not 0")
+        raise ValueError("c must be not 0, got 0.0")
     return weights
-
-
-cdef int refuse_weight(double c, str expected) except -1:
-    raise ValueError(f"c must be {expected}, got {c}")
 
 
 cdef double as_factor(object f) except -1.0:
@@ -388,93 +381,160 @@ cdef int code_of(object precision) except -1:
     return PRECISIONS[precision]
 
 
-cdef str name_of(int code):
-    return {CF_FULL_FAST: "fast", CF_FULL_ROBUST: "robust"}.get(code, "auto")
-
-
 cdef double finite(double residual) noexcept:
     """A drift beyond all numbers as the largest."""
     return residual if residual <= DBL_MAX else DBL_MAX
 
 
-# The metric of this class with a symmetric matrix, or an error that names where it came from.
-cdef Stored placed(type kind, np.ndarray matrix, double ridge, object precision, str name):
-    """The metric of a symmetric matrix, or an error that names where it came from."""
-    cdef Stored self = kind.__new__(kind)
-    cdef Py_ssize_t ld = row_stride(matrix)
-    cdef int status
-    self._make(np.PyArray_DIM(matrix, 0), as_ridge(ridge), precision)
-    with nogil:
-        status = L.past_place(&self.past, &self.core, K, data_of(matrix), ld, ridge, self.scratch)
-    if status != CF_OK:
-        refuse(status, f"{name} must make a positive definite matrix")
-    self._count_from(0)
-    self.core.health.renewals = 0
-    self.made()
-    return self
+# --- the full matrix --------------------------------------------------------------------------
+
+cdef enum:
+    BUSY = 64        # order from which the GIL is let go: about a microsecond of work
+    PAUSE = 1 << 25  # elements of work, some 10 ms, after which signals are looked at
+
+cdef double LARGEST = 2.0 ** 1023  # what A may hold, as in the C library
+cdef double SYMMETRIC = 1e-9       # of its largest entry: what a matrix may be lopsided by
+
+
+cdef int refuse_update(int status, str where, double c, double q) except -1:
+    if status == CF_EVALUE:
+        raise ValueError(f"{where}c must leave A positive definite by a margin: "
+                         f"1 + c x^T A^-1 x is {1.0 + c * q}")
+    if status == CF_ENOTPOSITIVE:
+        refuse(status, f"{where}A^-1 along x, beyond repair")
+    refuse(status, f"{where}c x^T A^-1 x")
+    return 0
+
+
+ctypedef void (*reader)(const cf_full *, const cf_table *, double *, double *) noexcept nogil
+
+ctypedef ptrdiff_t (*many)(const cf_full *, const cf_table *, const cf_full_rows *, double,
+                            double *, double *) noexcept nogil
+
+ctypedef int (*fader)(cf_past *, cf_full *, const cf_table *, double, double *,
+                      double *) noexcept nogil
+
+
+@cython.final
+@cython.freelist(4)
+cdef class Workspace:
+    # Memory of one call.
+    cdef double *at
+
+    def __dealloc__(self):
+        L.free(self.at)
 
 
 cdef class Stored(Entries):
-    """The memory and the state of `Full`."""
-
-    def __cinit__(self):
-        self.core.n = ANY
-        self.memory = NULL
-        self.scratch = NULL
-
-    cdef int _make(self, object n, object ridge, object precision) except -1:
-        cdef Py_ssize_t order = as_order(n, "n")
-        cdef double r = as_ridge(ridge)
-        cdef int code = code_of(precision)
-        self._take(order)
-        L.full_init(&self.core, order, r, code, K, self.memory)
-        L.past_init(&self.past, r)
-        return 0
-
-    cdef int _take(self, Py_ssize_t n) except -1:
-        """Memory for order n; what was there is given back."""
-        cdef Py_ssize_t size = L.full_size(n)
-        cdef double *memory = NULL
-        cdef double *scratch = NULL
-        if size > 0:
-            refuse_beyond_limit(14.0 * n * n, f"a full metric of order {n}",
-                                "Diagonal and Dual take less")
-            memory = <double *>L.alloc(<size_t>size, sizeof(double))
-            scratch = <double *>L.alloc(<size_t>L.full_scratch(n), sizeof(double))
-        if memory == NULL or scratch == NULL:
-            L.free(memory)
-            L.free(scratch)
-            raise MemoryError(f"a full metric of order {n} takes {14.0 * n * n:.3g} bytes; Diagonal and "
-                              "Dual take less")
-        L.free(self.memory)
-        L.free(self.scratch)
-        self.memory = memory
-        self.scratch = scratch
-        return 0
-
     def __dealloc__(self):
         L.free(self.memory)
         L.free(self.scratch)
 
-    cdef double *_borrow(self, Py_ssize_t doubles=0) except NULL:
-        """Scratch of a reading method: its own, since many may read at once; 0: five vectors."""
-        cdef double *block
-        self.guard.settle_read()  # refuses an object that was not made: it has no order
-        block = <double *>L.alloc(<size_t>(doubles or 5 * cf_pad(self.core.n)), sizeof(double))
-        if block == NULL:
-            raise MemoryError(f"scratch for order {self.core.n}")
-        return block
+    cdef int _ask_for(self, int precision) except -1:
+        cdef bint same = self.core.precision == precision
+        if precision == CF_FULL_ROBUST and not self.core.robust:
+            raise ValueError("the metric must be of the robust form")
+        if precision == CF_FULL_FAST and self.core.robust:
+            raise ValueError("the metric must be of the fast form")
+        self.core.precision = precision
+        if not same or self.core.robust:
+            L.full_steepen(&self.core)
+        return 0
 
-    cdef Py_ssize_t _order(self) except -1:
+    cdef str _form(self):
+        """The form in use, "fast" or "robust"."""
+        return "robust" if self.core.robust else "fast"
+
+
+cdef class Full(Stored):
+    """Full(n, *, ridge=1.0, precision="auto")\n--\n
+    ``A = ridge I + sum c x x^T``, the whole matrix, with its inverse kept at hand.
+
+    A row x is a vector, a table of one row, a scipy.sparse row or ``(indices, values)``; it is
+    written out. Masked arrays are refused.
+
+    One triangle of the inverse is stored and updated in a single pass (Sherman-Morrison, the
+    pending term applied while it is read for the next product). A itself is kept beside it, so
+    that rounding cannot pile up: the inverse is made anew from A after n, 2n, 4n, ... updates and
+    whenever a probe finds drift above 1e-8; ``health()`` tells what was seen. Same bits on every
+    CPU with fused multiply-add.
+
+    Parameters
+    ----------
+    n : int
+        Order of the matrix, at least 1.
+    ridge : float, default 1.0
+        Greater than 0.
+    precision : {"auto", "fast", "robust"}, default "auto"
+        "robust" keeps the inverse as ``U D U^T`` (Bierman 1977): about 1.5 times slower, and
+        right whatever the scales of the columns. "fast" keeps the inverse itself, of which an
+        update loses as many digits as ``c x^T A^-1 x`` has. "auto" begins fast and converts,
+        once and for all, before the first update of which ``c x^T x / ridge`` is above 4e6, or
+        where columns turn out so correlated that as many digits are lost; ``health()`` says
+        which form is in use. Scaled columns keep it fast.
+
+    See Also
+    --------
+    Diagonal : Only the diagonal, for many features.
+    Dual : In the space of a kernel.
+
+    Notes
+    -----
+    Memory: ``14 n^2`` bytes: a triangle of the inverse, one and a half of A, one of scratch. An
+    update costs O(n^2), as does every reading of a vector.
+    Reading methods may run in many threads at once; what changes the metric waits for them and
+    they for it.
+
+    Examples
+    --------
+    >>> from coactive_fast.metric import Full
+    >>> m = Full(2)
+    >>> m.update([1.0, 0.0])
+    1.0
+    >>> m.solve([1.0, 1.0])
+    array([0.5, 1. ])
+    """
+
+    def __init__(self, n, *, ridge=1.0, precision="auto"):
+        self.unmade()
+        self._make(n, ridge, precision)
+        self.made()
+
+    cdef int _make(self, object n, object ridge, object precision) except -1:
+        """Memory for order n, with nothing learned; what was there is given back."""
+        cdef Py_ssize_t order = as_order(n, "n")
+        cdef double r = as_ridge(ridge)
+        cdef int code = code_of(precision)
+        cdef Py_ssize_t size = L.full_size(order)
+        cdef double *memory = NULL
+        cdef double *scratch = NULL
+        if size > 0:
+            refuse_beyond_limit(14.0 * order * order, f"a full metric of order {order}",
+                                "Diagonal and Dual take less")
+            memory = <double *>L.alloc(<size_t>size, sizeof(double))
+            scratch = <double *>L.alloc(<size_t>L.full_scratch(order), sizeof(double))
+        if memory == NULL or scratch == NULL:
+            L.free(memory)
+            L.free(scratch)
+            raise MemoryError(f"a full metric of order {order} takes {14.0 * order * order:.3g} "
+                              "bytes; Diagonal and Dual take less")
+        L.free(self.memory)
+        L.free(self.scratch)
+        self.order, self.memory, self.scratch = order, memory, scratch
+        L.full_init(&self.core, order, r, code, K, self.memory)
+        L.past_init(&self.past, r)
+        return 0
+
+    cdef Workspace _borrow(self, Py_ssize_t doubles=0):
+        """Scratch of a reading method: its own, since many may read at once; 0: five vectors."""
+        cdef Workspace own = Workspace()
         self.guard.settle_read()  # refuses an object that was not made: it has no order
-        return self.core.n
+        own.at = <double *>L.alloc(<size_t>(doubles or 5 * cf_pad(self.core.n)), sizeof(double))
+        if own.at == NULL:
+            raise MemoryError(f"scratch for order {self.core.n}")
+        return own
 
     # --- what it is ----------------------------------------------------------------------------
-
-    @property
-    def n(self):
-        """Order of the matrix."""
-        return max(self.core.n, 0)
 
     @property
     def ridge(self):
@@ -484,7 +544,7 @@ cdef class Stored(Entries):
     @property
     def precision(self):
         """"auto", "fast" or "robust", as asked for; ``health()`` says which form is in use."""
-        return name_of(self.core.precision)
+        return {CF_FULL_FAST: "fast", CF_FULL_ROBUST: "robust"}.get(self.core.precision, "auto")
 
     @property
     def updates(self):
@@ -504,33 +564,15 @@ cdef class Stored(Entries):
             itself is not positive definite in float64); last_residual and worst_residual
             (``||A A^-1 v - v|| / sqrt(n)`` of the probes); residual (measured now).
         """
-        cdef double *scratch = self._borrow()
+        cdef Workspace scratch = self._borrow()
         cdef cf_full_health health
         cdef double now
-        try:
-            self.guard.begin_read()
-            with nogil:
-                now = L.full_residual(&self.core, K, 0, scratch)
-            health = self.core.health
-            self.guard.end_read()
-        finally:
-            L.free(scratch)
+        self.guard.begin_read()
+        with nogil:
+            now = L.full_residual(&self.core, K, 0, scratch.at)
+        health = self.core.health
+        self.guard.end_read()
         return {"precision": self._form(), **health, "residual": now}
-
-    cdef int _ask_for(self, int precision) except -1:
-        cdef bint same = self.core.precision == precision
-        if precision == CF_FULL_ROBUST and not self.core.robust:
-            raise ValueError("the metric must be of the robust form")
-        if precision == CF_FULL_FAST and self.core.robust:
-            raise ValueError("the metric must be of the fast form")
-        self.core.precision = precision
-        if not same or self.core.robust:
-            L.full_steepen(&self.core)
-        return 0
-
-    cdef str _form(self):
-        """The form in use, "fast" or "robust"."""
-        return "robust" if self.core.robust else "fast"
 
     cdef void _count_from(self, int64_t updates) noexcept:
         """So many updates are in an inverse that is new; what is due is counted from here."""
@@ -629,83 +671,8 @@ cdef class Stored(Entries):
         return True
 
     def __repr__(self):
-        return (f"{type(self).__name__}(n={self.core.n}, ridge={self.past.ridge!r}, "
+        return (f"{type(self).__name__}(n={self.order}, ridge={self.past.ridge!r}, "
                 f"precision={self.precision!r})")
-
-
-# --- the full matrix --------------------------------------------------------------------------
-
-cdef enum:
-    BUSY = 64        # order from which the GIL is let go: about a microsecond of work
-    PAUSE = 1 << 25  # elements of work, some 10 ms, after which signals are looked at
-
-cdef double LARGEST = 2.0 ** 1023  # what A may hold, as in the C library
-cdef double SYMMETRIC = 1e-9       # of its largest entry: what a matrix may be lopsided by
-
-
-cdef int refuse_update(int status, str where, double c, double q) except -1:
-    if status == CF_EVALUE:
-        raise ValueError(f"{where}c must leave A positive definite by a margin: "
-                         f"1 + c x^T A^-1 x is {1.0 + c * q}")
-    if status == CF_ENOTPOSITIVE:
-        refuse(status, f"{where}A^-1 along x, beyond repair")
-    refuse(status, f"{where}c x^T A^-1 x")
-    return 0
-
-
-cdef class Full(Stored):
-    """Full(n, *, ridge=1.0, precision="auto")\n--\n
-    ``A = ridge I + sum c x x^T``, the whole matrix, with its inverse kept at hand.
-
-    A row x is a vector, a table of one row, a scipy.sparse row or ``(indices, values)``; it is
-    written out. Masked arrays are refused.
-
-    One triangle of the inverse is stored and updated in a single pass (Sherman-Morrison, the
-    pending term applied while it is read for the next product). A itself is kept beside it, so
-    that rounding cannot pile up: the inverse is made anew from A after n, 2n, 4n, ... updates and
-    whenever a probe finds drift above 1e-8; ``health()`` tells what was seen. Same bits on every
-    CPU with fused multiply-add.
-
-    Parameters
-    ----------
-    n : int
-        Order of the matrix, at least 1.
-    ridge : float, default 1.0
-        Greater than 0.
-    precision : {"auto", "fast", "robust"}, default "auto"
-        "robust" keeps the inverse as ``U D U^T`` (Bierman 1977): about 1.5 times slower, and
-        right whatever the scales of the columns. "fast" keeps the inverse itself, of which an
-        update loses as many digits as ``c x^T A^-1 x`` has. "auto" begins fast and converts,
-        once and for all, before the first update of which ``c x^T x / ridge`` is above 4e6, or
-        where columns turn out so correlated that as many digits are lost; ``health()`` says
-        which form is in use. Scaled columns keep it fast.
-
-    See Also
-    --------
-    Diagonal : Only the diagonal, for many features.
-    Dual : In the space of a kernel.
-
-    Notes
-    -----
-    Memory: ``14 n^2`` bytes: a triangle of the inverse, one and a half of A, one of scratch. An
-    update costs O(n^2), as does every reading of a vector.
-    Reading methods may run in many threads at once; what changes the metric waits for them and
-    they for it.
-
-    Examples
-    --------
-    >>> from coactive_fast.metric import Full
-    >>> m = Full(2)
-    >>> m.update([1.0, 0.0])
-    1.0
-    >>> m.solve([1.0, 1.0])
-    array([0.5, 1. ])
-    """
-
-    def __init__(self, n, *, ridge=1.0, precision="auto"):
-        self.unmade()
-        self._make(n, ridge, precision)
-        self.made()
 
     # --- changing ---------------------------------------------------------------------------
 
@@ -726,7 +693,7 @@ cdef class Full(Stored):
             The value before the update; 0 for x = 0, which changes nothing.
         """
         cdef double q = 0.0
-        self._update(dense_row(x, "x", self._order()), as_change(c), &q)
+        self._update(dense_row(x, "x", self._order()), as_weight(c), &q)
         return q
 
     cdef int _update(self, np.ndarray v, double c, double *q) except -1:
@@ -769,7 +736,7 @@ cdef class Full(Stored):
         cdef cf_full core
         cdef cf_past past
         cdef np.ndarray buffer = numpy.empty(n), out = numpy.zeros(rows)
-        cdef Py_ssize_t step = 1 + PAUSE // (n * n + 64)
+        cdef Py_ssize_t step = 1 + PAUSE // (n * n + 64), until
         cdef int status = CF_OK
         refuse_non_finite(x, "X")
         self.guard.begin_write()
@@ -778,9 +745,14 @@ cdef class Full(Stored):
             if rows and weights.min() < 0.0:
                 kept, core, past = self._memory(), self.core, self.past
             while t < rows and status == CF_OK:
+                until = min(rows, t + step)
                 with nogil:
-                    status = self._updates(x, data_of(weights), data_of(buffer), data_of(out),
-                                           &t, min(rows, t + step))
+                    while t < until and status == CF_OK:
+                        status = L.past_update(&self.past, &self.core, K,
+                                               row_at(x, t, data_of(buffer)),
+                                               data_of(weights)[t], self.scratch,
+                                               data_of(out) + t)
+                        t += status == CF_OK
                 PyErr_CheckSignals()
             if status != CF_OK and kept is not None:
                 memcpy(self.memory, data_of(kept), <size_t>np.PyArray_NBYTES(kept))
@@ -790,18 +762,6 @@ cdef class Full(Stored):
         if status != CF_OK:
             refuse_update(status, f"row {t} of X: ", data_of(weights)[t], data_of(out)[t])
         return out
-
-    cdef int _updates(self, np.ndarray x, const double *c, double *buffer, double *q,
-                      Py_ssize_t *t, Py_ssize_t until) noexcept nogil:
-        """Rows t[0] ... until - 1 or up to the first that fails, which t[0] then is."""
-        cdef int status = CF_OK
-        while t[0] < until:
-            status = L.past_update(&self.past, &self.core, K, row_at(x, t[0], buffer), c[t[0]],
-                                   self.scratch, q + t[0])
-            if status != CF_OK:
-                break
-            t[0] += 1
-        return status
 
     cdef int _check_room(self, np.ndarray x, np.ndarray weights, double *buffer) except -1:
         """Refuses rows with which ``x^T A^-1 x`` or A would overflow, before any is taken.
@@ -887,9 +847,6 @@ cdef class Full(Stored):
             refuse(status, "A after forgetting")
         return 0
 
-    cdef type kind(self):
-        return Full
-
     cdef int join(self, Entries other) except -1:
         cdef Full theirs = <Full>other, sum
         if self.past.share != 1.0 or theirs.past.share != 1.0:
@@ -900,7 +857,7 @@ cdef class Full(Stored):
         else:
             matrix = theirs.matrix() + self._dense()
             matrix[numpy.diag_indices(self.core.n)] -= self.past.ridge
-            sum = <Full>placed(Full, matrix, self.past.ridge, self.precision, "other")
+            sum = placed(Full, matrix, self.past.ridge, self.precision, "other")
         if not (self.past.lowered or theirs.past.lowered):
             sum.core.ridge, sum.past.lowered = self.past.ridge / sum.past.scale, False
             L.full_steepen(&sum.core)
@@ -916,7 +873,7 @@ cdef class Full(Stored):
         """A copy that also has the updates of the other, of which at least one is robust: the rows
         of a square root of its A, and then one regulariser less."""
         cdef Full sum = self._copied()
-        cdef np.ndarray rows = other._rows(), unit = numpy.eye(self.core.n)
+        cdef np.ndarray rows = <np.ndarray>other._rows(), unit = numpy.eye(self.core.n)
         cdef Py_ssize_t n = self.core.n, i
         cdef int status = CF_OK
         cdef double q
@@ -955,7 +912,7 @@ cdef class Full(Stored):
         other.made()
         return other
 
-    cdef np.ndarray _rows(self):
+    def _rows(self):
         """A square root R of A, ``A = R^T R``, from the factors of the robust form or by Cholesky."""
         from scipy.linalg import solve_triangular
 
@@ -1052,21 +1009,18 @@ cdef class Full(Stored):
         """
         cdef np.ndarray v = dense_row(x, "x", self._order())
         cdef Py_ssize_t n = self.core.n
-        cdef double *scratch = self._borrow()
-        cdef double *y = scratch + cf_pad(n)
+        cdef Workspace scratch = self._borrow()
+        cdef double *y = scratch.at + cf_pad(n)
         cdef double scale
-        try:
-            out = numpy.empty(n)
-            self.guard.begin_read()
-            with nogil:
-                L.full_solve(&self.core, K, data_of(v), scratch, y)
-            scale = self.past.scale
-            self.guard.end_read()
-            memcpy(data_of(out), y, <size_t>n * sizeof(double))
-            if scale != 1.0:
-                out /= scale
-        finally:
-            L.free(scratch)
+        cdef np.ndarray out = new_vector(n)
+        self.guard.begin_read()
+        with nogil:
+            L.full_solve(&self.core, K, data_of(v), scratch.at, y)
+        scale = self.past.scale
+        self.guard.end_read()
+        memcpy(data_of(out), y, <size_t>n * sizeof(double))
+        if scale != 1.0:
+            out /= scale
         if not K.all_finite(n, data_of(out)):
             refuse_non_finite(v, "x")
             raise ValueError("x is too large: A^-1 x overflows")
@@ -1091,18 +1045,14 @@ cdef class Full(Stored):
         return q
 
     cdef int _quad(self, np.ndarray v, double *q) except -1:
-        cdef double *scratch = self._borrow()
+        cdef Workspace scratch = self._borrow()
         if self.core.n < BUSY:
-            q[0] = L.full_quad(&self.core, K, data_of(v), scratch) / self.past.scale
-            L.free(scratch)
+            q[0] = L.full_quad(&self.core, K, data_of(v), scratch.at) / self.past.scale
         else:
-            try:
-                self.guard.begin_read()
-                with nogil:
-                    q[0] = L.full_quad(&self.core, K, data_of(v), scratch) / self.past.scale
-                self.guard.end_read()
-            finally:
-                L.free(scratch)
+            self.guard.begin_read()
+            with nogil:
+                q[0] = L.full_quad(&self.core, K, data_of(v), scratch.at) / self.past.scale
+            self.guard.end_read()
         if not q[0] - q[0] == 0.0:
             refuse_non_finite(v, "x")
             raise ValueError("x is too large: x^T A^-1 x overflows")
@@ -1164,26 +1114,23 @@ cdef class Full(Stored):
         cdef bint narrow = np.PyArray_TYPE(x) == np.NPY_FLOAT
         cdef char *data = <char *>np.PyArray_DATA(x)
         cdef cf_full_rows part
-        cdef double *scratch = self._borrow(L.full_many_scratch(n))
+        cdef Workspace scratch = self._borrow(L.full_many_scratch(n))
         part.stride = row_stride(x)
+        self.guard.begin_read()
         try:
-            self.guard.begin_read()
-            try:
-                while t < rows and t == bad:
-                    begin = t * part.stride
-                    part.count = min(rows - t, step)
-                    part.wide = NULL if narrow else <double *>data + begin
-                    part.narrow = <float *>data + begin if narrow else NULL
-                    with nogil:
-                        bad = t + read(&self.core, K, &part, self.past.scale, out + t * width,
-                                       scratch)
-                    t += part.count
-                    if t < rows:
-                        PyErr_CheckSignals()
-            finally:
-                self.guard.end_read()
+            while t < rows and t == bad:
+                begin = t * part.stride
+                part.count = min(rows - t, step)
+                part.wide = NULL if narrow else <double *>data + begin
+                part.narrow = <float *>data + begin if narrow else NULL
+                with nogil:
+                    bad = t + read(&self.core, K, &part, self.past.scale, out + t * width,
+                                   scratch.at)
+                t += part.count
+                if t < rows:
+                    PyErr_CheckSignals()
         finally:
-            L.free(scratch)
+            self.guard.end_read()
         if bad < rows:
             refuse_non_finite(x, "X")
             raise ValueError(f"X is too large: {what} overflows at row {bad}")
@@ -1191,15 +1138,12 @@ cdef class Full(Stored):
 
     cdef int spread(self, np.ndarray z) except -1:
         cdef int status
-        cdef double *scratch = self._borrow(L.full_sample_scratch(self.core.n))
-        try:
-            self.guard.begin_read()
-            with nogil:
-                status = L.full_sample(&self.core, K, self.past.scale, np.PyArray_DIM(z, 0),
-                                       data_of(z), scratch)
-            self.guard.end_read()
-        finally:
-            L.free(scratch)
+        cdef Workspace scratch = self._borrow(L.full_sample_scratch(self.core.n))
+        self.guard.begin_read()
+        with nogil:
+            status = L.full_sample(&self.core, K, self.past.scale, np.PyArray_DIM(z, 0),
+                                   data_of(z), scratch.at)
+        self.guard.end_read()
         if status != CF_OK:
             refuse(status, "A")
         return 0
@@ -1225,18 +1169,14 @@ cdef class Full(Stored):
         return self._square(L.full_matrix, True)
 
     cdef np.ndarray _square(self, reader read, bint times):
-        cdef double *scratch = self._borrow()
+        cdef Workspace scratch = self._borrow()
         cdef double scale
-        cdef np.ndarray out
-        try:
-            out = numpy.empty((self.core.n, self.core.n))
-            self.guard.begin_read()
-            with nogil:
-                read(&self.core, K, scratch, data_of(out))
-            scale = self.past.scale
-            self.guard.end_read()
-        finally:
-            L.free(scratch)
+        cdef np.ndarray out = numpy.empty((self.core.n, self.core.n))
+        self.guard.begin_read()
+        with nogil:
+            read(&self.core, K, scratch.at, data_of(out))
+        scale = self.past.scale
+        self.guard.end_read()
         if scale != 1.0:
             out *= scale if times else 1.0 / scale
         return out
@@ -1246,6 +1186,37 @@ cdef class Full(Stored):
         """``log det A``."""
         self.guard.settle_read()
         return L.past_logdet(&self.past, &self.core, K)
+
+
+cdef class Moving(Full):
+    """A metric that forgets or loses rows: it may have less than its ridge somewhere."""
+
+    cdef int _check_memory(self) except -1:
+        cdef Py_ssize_t i
+        cdef double least
+        cdef bint good = self._is_factor() == self.core.robust
+        for i in range(self.core.n):  # robust: a direction not seen for long may have left A's range
+            least = cf_triangle_row(&self.core.a, i)[i]
+            good &= least > 0.0 or (self.core.robust and least == 0.0)
+        if not good:
+            raise ValueError("memory of the metric must be that of a positive definite matrix")
+        return 0
+
+
+cdef Full placed(type kind, np.ndarray matrix, double ridge, object precision, str name):
+    """The metric of a symmetric matrix, or an error that names where it came from."""
+    cdef Full self = kind.__new__(kind)
+    cdef Py_ssize_t ld = row_stride(matrix)
+    cdef int status
+    self._make(np.PyArray_DIM(matrix, 0), as_ridge(ridge), precision)
+    with nogil:
+        status = L.past_place(&self.past, &self.core, K, data_of(matrix), ld, ridge, self.scratch)
+    if status != CF_OK:
+        refuse(status, f"{name} must make a positive definite matrix")
+    self._count_from(0)
+    self.core.health.renewals = 0
+    self.made()
+    return self
 
 
 # --- the diagonal -----------------------------------------------------------------------------
@@ -1317,7 +1288,8 @@ cdef class Diagonal(Entries):
 
     cdef int _begin(self, double ridge, np.ndarray a) except -1:
         self.a, self.mark, self.lowered, self.count = a, None, False, 0
-        self.core.n, self.core.ridge, self.core.a = np.PyArray_DIM(a, 0), ridge, data_of(a)
+        self.order = np.PyArray_DIM(a, 0)
+        self.core.n, self.core.ridge, self.core.a = self.order, ridge, data_of(a)
         self.core.mark, self.core.now = NULL, 1.0
         return 0
 
@@ -1339,7 +1311,7 @@ cdef class Diagonal(Entries):
         float
             The value before the update; 0 for x = 0, which changes nothing.
         """
-        cdef double weight = as_change(c), q
+        cdef double weight = as_weight(c), q
         cdef cf_row row
         cdef RowBuffer keep = self._row(x, &row), room = settled(self, &row, True, False)
         cdef int status
@@ -1352,10 +1324,6 @@ cdef class Diagonal(Entries):
             self.count += 1
             self.lowered |= weight < 0.0
         return q
-
-    cdef Py_ssize_t _order(self) except -1:
-        self.guard.settle_read()  # refuses an object that was not made: it has no order
-        return self.core.n
 
     cdef RowBuffer _row(self, object x, cf_row *row):
         """x as it lies; what is returned owns it where the caller does not. A plain vector is not
@@ -1396,7 +1364,9 @@ cdef class Diagonal(Entries):
         cdef np.ndarray weights = as_weights(c, rows.n), out = numpy.zeros(rows.n)
         cdef np.ndarray a, mark = None
         cdef RowBuffer buffer = RowBuffer(), room = RowBuffer()
-        cdef Py_ssize_t t = 0, taken = 0, step = 1 + DIAGONAL_PAUSE // (rows.most + 64)
+        cdef Py_ssize_t t = 0, taken = 0, step = 1 + DIAGONAL_PAUSE // (rows.most + 64), until
+        cdef bint below = (weights < 0.0).any()
+        cdef cf_row row
         cdef int status = CF_OK
         buffer.fit(rows.most)
         room.fit(rows.most)
@@ -1406,47 +1376,30 @@ cdef class Diagonal(Entries):
             if self.mark is not None:
                 mark = self.mark.copy()
             while status == CF_OK and t < rows.n:
+                until = min(rows.n, t + step)
                 with nogil:
-                    status = self._updates(rows, buffer, room.value, data_of(weights),
-                                           data_of(out), &t, min(rows.n, t + step), &taken)
+                    while t < until and status == CF_OK:
+                        rows.at(t, buffer, &row)
+                        status = L.diag_update(&self.core, K, &row, data_of(weights)[t],
+                                               room.value, data_of(out) + t)
+                        if status == CF_OK:
+                            taken += data_of(out)[t] != 0.0
+                            t += 1
                 if status == CF_OK:
-                    try:
-                        PyErr_CheckSignals()
-                    except BaseException:
-                        self._took(taken, weights)
-                        raise
+                    PyErr_CheckSignals()
+        finally:
             if status == CF_OK:
-                self._took(taken, weights)
+                self.count += taken
+                self.lowered |= taken > 0 and below
             else:
                 memcpy(self.core.a, data_of(a), <size_t>np.PyArray_NBYTES(a))
                 if mark is not None:
                     memcpy(self.core.mark, data_of(mark), <size_t>np.PyArray_NBYTES(mark))
-        finally:
             self.guard.end_write()
         if status != CF_OK:
             refuse_diagonal_update(status, f"row {t} of X: " if status == CF_EVALUE else f"X, row {t}, ",
                           data_of(out)[t])
         return out
-
-    cdef int _took(self, Py_ssize_t taken, np.ndarray weights) except -1:
-        self.count += taken
-        self.lowered |= taken > 0 and bool(weights.min() < 0.0)
-        return 0
-
-    cdef int _updates(self, Rows rows, RowBuffer buffer, double *scratch, const double *c,
-                      double *q, Py_ssize_t *t, Py_ssize_t until,
-                      Py_ssize_t *taken) noexcept nogil:
-        """Rows t[0] ... until - 1 or up to the first that fails, which t[0] then is."""
-        cdef cf_row row
-        cdef int status = CF_OK
-        while t[0] < until:
-            rows.at(t[0], buffer, &row)
-            status = L.diag_update(&self.core, K, &row, c[t[0]], scratch, q + t[0])
-            if status != CF_OK:
-                break
-            taken[0] += q[t[0]] != 0.0
-            t[0] += 1
-        return status
 
     def forget(self, f):
         """``a <- f a + (1 - f) ridge``: what was learned weighs f times as much.
@@ -1497,9 +1450,6 @@ cdef class Diagonal(Entries):
         array([2.])
         """
         self.forget(f)
-
-    cdef type kind(self):
-        return Diagonal
 
     cdef int join(self, Entries other) except -1:
         cdef Diagonal theirs = <Diagonal>other
@@ -1624,49 +1574,40 @@ cdef class Diagonal(Entries):
         """x^T A^-1 x of each row, or (ends) the entries of A^-1 x one row after the other, with
         their places in `index` where the rows are sparse; returns how many entries."""
         cdef RowBuffer buffer = RowBuffer(), room = RowBuffer()
-        cdef Py_ssize_t t = 0, used = 0, step = 1 + DIAGONAL_PAUSE // (rows.most + 64), bad = -1
+        cdef Py_ssize_t t = 0, used = 0, step = 1 + DIAGONAL_PAUSE // (rows.most + 64)
         cdef int64_t *place = NULL if index is None else <int64_t *>np.PyArray_DATA(index)
         cdef int64_t *end = NULL if ends is None else <int64_t *>np.PyArray_DATA(ends)
+        cdef Py_ssize_t until, e
+        cdef cf_row row
+        cdef bint good = True
         buffer.fit(rows.most)
         room.fit(rows.most)
+        if end != NULL:
+            end[0] = 0
         self.guard.begin_read()
         try:
-            while t < rows.n and bad < 0:
+            while t < rows.n and good:
+                until = min(rows.n, t + step)
                 with nogil:
-                    bad = self._read(rows, buffer, room.value, &t, min(rows.n, t + step), out,
-                                     place, end, &used)
+                    while t < until and good:
+                        rows.at(t, buffer, &row)
+                        if end == NULL:
+                            out[t] = L.diag_quad(&self.core, K, &row, room.value)
+                            good = out[t] - out[t] == 0.0
+                        else:
+                            L.diag_solve(&self.core, K, &row, out + used, room.value)
+                            good = K.all_finite(row.nnz, out + used)
+                            for e in range(row.nnz if place != NULL else 0):
+                                place[used + e] = place_of(&row, e)
+                            used += row.nnz
+                            end[t + 1] = used
+                        t += good
                 PyErr_CheckSignals()
         finally:
             self.guard.end_read()
-        if bad >= 0:
-            raise ValueError(f"X is too large: A^-1 x overflows at row {bad}")
+        if not good:
+            raise ValueError(f"X is too large: A^-1 x overflows at row {t}")
         return used
-
-    cdef Py_ssize_t _read(self, Rows rows, RowBuffer buffer, double *scratch, Py_ssize_t *t,
-                          Py_ssize_t until, double *out, int64_t *place, int64_t *end,
-                          Py_ssize_t *used) noexcept nogil:
-        """The next rows; the first that overflows, or -1."""
-        cdef Py_ssize_t e
-        cdef cf_row row
-        if end != NULL and t[0] == 0:
-            end[0] = 0
-        while t[0] < until:
-            rows.at(t[0], buffer, &row)
-            if end == NULL:
-                out[t[0]] = L.diag_quad(&self.core, K, &row, scratch)
-                if not out[t[0]] - out[t[0]] == 0.0:
-                    return t[0]
-            else:
-                L.diag_solve(&self.core, K, &row, out + used[0], scratch)
-                if not K.all_finite(row.nnz, out + used[0]):
-                    return t[0]
-                if place != NULL:
-                    for e in range(row.nnz):
-                        place[used[0] + e] = place_of(&row, e)
-                used[0] += row.nnz
-                end[t[0] + 1] = used[0]
-            t[0] += 1
-        return -1
 
     cdef int spread(self, np.ndarray z) except -1:
         numpy.divide(z, numpy.sqrt(self.matrix()), out=z)
@@ -1704,11 +1645,6 @@ cdef class Diagonal(Entries):
         return float(logs.sum())
 
     @property
-    def n(self):
-        """Order of the matrix."""
-        return self.core.n
-
-    @property
     def ridge(self):
         """What A began with on its diagonal, and what forgetting leads back to."""
         return self.core.ridge
@@ -1741,26 +1677,19 @@ cdef class Diagonal(Entries):
         cdef State state = versioned(given)
         cdef np.ndarray a = state.vector("diagonal", numpy.size(state.get("diagonal")))
         self._begin(as_ridge(state.get("ridge")), a)
-        self.count = state.count("updates")
-        self._fill_past(state)
-        least = 0.0 if self.lowered else self.core.ridge * (1.0 - (self.mark is not None) * 1e-9)
-        if not (np.PyArray_DIM(a, 0) and (a > 0.0).all() and (a >= least).all()):
-            raise ValueError("diagonal must not be empty, and nowhere below ridge")
-        return 0
-
-    cdef int _fill_past(self, State state) except -1:
-        cdef np.ndarray marks
-        cdef double now = positive(state, "now")
-        self.lowered = state.flag("lowered")
+        self.count, self.lowered = state.count("updates"), state.flag("lowered")
+        now = positive(state, "now")
         if numpy.size(state.get("marks")) == 0:
             if now != 1.0:
                 raise ValueError("now must be 1 where there are no marks")
-            return 0
-        marks = state.vector("marks", self.core.n)
-        if not ((marks >= now).all() and (marks <= 1.0).all()):
-            raise ValueError(f"marks must be in {now} ... 1")
-        self.mark = marks
-        self.core.mark, self.core.now = data_of(marks), now
+        else:
+            self.mark = state.vector("marks", self.core.n)
+            if not ((self.mark >= now).all() and (self.mark <= 1.0).all()):
+                raise ValueError(f"marks must be in {now} ... 1")
+            self.core.mark, self.core.now = data_of(self.mark), now
+        least = 0.0 if self.lowered else self.core.ridge * (1.0 - (self.mark is not None) * 1e-9)
+        if not (np.PyArray_DIM(a, 0) and (a > 0.0).all() and (a >= least).all()):
+            raise ValueError("diagonal must not be empty, and nowhere below ridge")
         return 0
 
     def __repr__(self):
@@ -1799,18 +1728,20 @@ KINDS = {"linear": LINEAR, "rbf": RBF, "poly": POLY}
 PARAMETERS = {"linear": (), "rbf": ("gamma",), "poly": ("gamma", "coef0", "degree")}
 
 
-cdef void *larger(const void *old, Py_ssize_t kept, Py_ssize_t count, size_t size) except NULL:
-    """A new block with the first `kept` items of an old one, which stays."""
-    cdef void *block
+cdef int enlarge(void **block, Py_ssize_t kept, Py_ssize_t count, size_t size) except -1:
+    """Room for `count` items with the first `kept` of those that are there."""
+    cdef void *more
     product_of(count, <Py_ssize_t>size, "what is kept of the rows")
     _memory.refuse_beyond_limit((<double>kept + <double>count) * size, "what is kept of the rows",
                                 "a budget, or a window, keeps fewer")
-    block = L.alloc(<size_t>count, size)
-    if block == NULL:
+    more = L.alloc(<size_t>count, size)
+    if more == NULL:
         raise MemoryError(f"{count * <Py_ssize_t>size} bytes of kept rows; a budget keeps fewer")
     if kept:
-        memcpy(block, old, <size_t>kept * size)
-    return block
+        memcpy(more, block[0], <size_t>kept * size)
+    L.free(block[0])
+    block[0] = more
+    return 0
 
 
 cdef Py_ssize_t more_than(Py_ssize_t room, Py_ssize_t needed) noexcept:
@@ -1859,7 +1790,8 @@ cdef class Kept:
             raise TypeError("kernel_params must be a dict or None, got "
                             f"{type(kernel_params).__name__}")
         params = dict(kernel_params or {})
-        if callable(kernel):
+        self.callable = callable(kernel)
+        if self.callable:
             self.kind = CALLABLE
         elif isinstance(kernel, str):
             if kernel not in KINDS:
@@ -1873,13 +1805,11 @@ cdef class Kept:
         else:
             raise TypeError(f"kernel must be a name or callable, got {type(kernel).__name__}")
         self.kernel, self.params = kernel, params
-        self.gamma, self.coef0, self.degree = -1.0, 1.0, 3.0
-        if self.kind != CALLABLE:
-            self._take(params)
         self.rows = []
         self.errors = Errors()
-
-    def _take(self, params):
+        if self.kind == CALLABLE:
+            return
+        self.gamma = -1.0
         if params.get("gamma") is not None:
             self.gamma = as_number(params["gamma"], "gamma of kernel_params")
             if self.gamma <= 0.0:
@@ -1904,20 +1834,16 @@ cdef class Kept:
         self.room = self.entries = self.lead = 0
         self.form = UNDECIDED
 
-    cdef bint callable(self) noexcept nogil:
-        return self.kind == CALLABLE
-
-    cdef bint wants_dense(self, const cf_row *x) noexcept nogil:
-        """Whether `values` and `append` may want x written out."""
-        if self.kind == CALLABLE:
-            return False
+    cdef int fit(self, const cf_row *x, Forms forms) except -1:
+        """Room to write x out where `values` and `append` may want that."""
+        cdef bint dense = self.form == KEPT_DENSE
         if self.n == 0 and (self.form == UNDECIDED or x.n != self.d):
-            return x.n <= WIDE  # see `form_of`
-        return self.form == KEPT_DENSE
+            dense = x.n <= WIDE  # see `form_of`
+        return forms.fit(x, dense and self.kind != CALLABLE)
 
-    cdef int raise_error(self) except -1:
-        """What a callable kernel raised, if that was it."""
-        return self.errors.raise_own()
+    cdef void gather(self, const cf_row *x, Forms forms) noexcept nogil:
+        if self.form == KEPT_SPARSE:
+            forms.gather(x)
 
     # --- values -----------------------------------------------------------------------------
 
@@ -2025,8 +1951,7 @@ cdef class Kept:
             self.grow_rows(form, more_than(self.room, self.lead + self.n + 1))
         if form == KEPT_SPARSE:
             forms.gather(x)
-            self.grow_entries(forms.nnz)
-            self.grow_lists(forms)
+            self.grow_entries(forms)
         self.form = form
         return 0
 
@@ -2049,46 +1974,33 @@ cdef class Kept:
     cdef int grow_rows(self, Form form, Py_ssize_t room) except -1:
         cdef Py_ssize_t held = self.lead + self.n
         if form == KEPT_DENSE:
-            rows = larger(self.dense, held * self.d, product_of(room, self.d, "rows that are kept"),
-                          sizeof(double))
-            L.free(self.dense)
-            self.dense = <double *>rows
+            enlarge(<void **>&self.dense, held * self.d,
+                    product_of(room, self.d, "rows that are kept"), sizeof(double))
         else:
-            square = larger(self.square, held, room, sizeof(double))
-            L.free(self.square)
-            self.square = <double *>square
-            begin = larger(self.begin, held + 1 if self.room else 0, room + 1, sizeof(ptrdiff_t))
-            L.free(self.begin)
-            self.begin = <ptrdiff_t *>begin
+            enlarge(<void **>&self.square, held, room, sizeof(double))
+            enlarge(<void **>&self.begin, held + 1 if self.room else 0, room + 1,
+                    sizeof(ptrdiff_t))
             if self.room == 0:
                 self.begin[0] = 0
         self.room = room
         return 0
 
-    cdef int grow_entries(self, Py_ssize_t more) except -1:
-        cdef Py_ssize_t held = self.begin[self.lead + self.n], room
-        if held + more <= self.entries:
-            return 0
-        room = more_than(self.entries, held + more)
-        index = larger(self.index, held, room, sizeof(int64_t))
-        L.free(self.index)
-        self.index = <int64_t *>index
-        value = larger(self.value, held, room, sizeof(double))
-        L.free(self.value)
-        self.value = <double *>value
-        self.entries = room
-        return 0
-
-    cdef int grow_lists(self, Forms forms) except -1:
-        cdef Py_ssize_t features = forms.index[forms.nnz - 1] + 1 if forms.nnz else 0, room, lack
+    cdef int grow_entries(self, Forms forms) except -1:
+        """Of the rows and of the lists, for the row gathered last."""
+        cdef Py_ssize_t held = self.begin[self.lead + self.n], room, lack
+        cdef Py_ssize_t features = forms.index[forms.nnz - 1] + 1 if forms.nnz else 0
+        if held + forms.nnz > self.entries:
+            room = more_than(self.entries, held + forms.nnz)
+            enlarge(<void **>&self.index, held, room, sizeof(int64_t))
+            enlarge(<void **>&self.value, held, room, sizeof(double))
+            self.entries = room
         if features > self.lists.features:
             self.grow_table(min(self.d, more_than(self.lists.features, features)))
         lack = L.postings_lack(&self.lists, forms.nnz, forms.index)
         if lack:
             room = more_than(self.lists.room, self.lists.room + lack)
-            pool = larger(self.lists.pool, self.lists.used, room, sizeof(cf_posting))
-            L.free(self.lists.pool)
-            self.lists.pool, self.lists.room = <cf_posting *>pool, room
+            enlarge(<void **>&self.lists.pool, self.lists.used, room, sizeof(cf_posting))
+            self.lists.room = room
         return 0
 
     cdef int grow_table(self, Py_ssize_t features) except -1:
@@ -2169,7 +2081,7 @@ cdef class Kept:
     cdef int restore(self, State state) except -1:
         cdef Forms forms = Forms()
         cdef cf_row x
-        cdef np.ndarray rows, begin, index
+        cdef np.ndarray values, begin, index
         cdef Py_ssize_t n = state.count("n"), d = state.count("d", 1 if n else 0), s
         cdef const int64_t *at
         cdef int form = state.count("form", UNDECIDED, KEPT_SPARSE)
@@ -2179,30 +2091,24 @@ cdef class Kept:
             state.refuse("form", "that of rows of this kernel", form)
         self.d, self.form = d, <Form>form
         x.n, x.i32, x.i64 = d, NULL, NULL
-        if n and form != KEPT_SPARSE:
-            rows = state.table("rows", n, d)
-            for s in range(n):
-                x.nnz, x.value = d, data_of(rows) + s * d
-                self.take_row(&x, forms)
-        elif n:
+        if n and form == KEPT_SPARSE:
             begin = state.counts("begin", n + 1)
-            at = <const int64_t *>np.PyArray_DATA(begin)
-            index = state.counts("index", at[n], 0, d - 1)
-            rows = state.vector("value", at[n])
-            for s in range(n):
-                x.nnz, x.value = at[s + 1] - at[s], data_of(rows) + at[s]
+            index = state.counts("index", begin[n], 0, d - 1)
+            values = state.vector("value", begin[n])
+        elif n:
+            begin, values = d * numpy.arange(n + 1, dtype=numpy.int64), state.table("rows", n, d)
+        at = NULL if n == 0 else <const int64_t *>np.PyArray_DATA(begin)
+        for s in range(n):
+            x.nnz, x.value = at[s + 1] - at[s], data_of(values) + at[s]
+            if at[0] != 0 or x.nnz < 0 or at[s + 1] > at[n]:
+                state.refuse("begin", "ascending from 0")
+            if form == KEPT_SPARSE:
                 x.i64 = <const int64_t *>np.PyArray_DATA(index) + at[s]
-                if at[0] != 0 or x.nnz < 0 or at[s + 1] > at[n]:
-                    state.refuse("begin", "ascending from 0")
                 if x.nnz > 1 and not (numpy.diff(index[at[s]:at[s + 1]]) > 0).all():
                     state.refuse("index", "ascending in each row")
-                self.take_row(&x, forms)
-        return 0
-
-    cdef int take_row(self, const cf_row *x, Forms forms) except -1:
-        forms.fit(x, self.wants_dense(x))
-        self.make_room(x, forms)
-        self.append(x, forms)
+            self.fit(&x, forms)
+            self.make_room(&x, forms)
+            self.append(&x, forms)
         return 0
 
 
@@ -2218,29 +2124,22 @@ cdef class Gram:
         See `Kept`.
     ridge : float
         What stands on the diagonal besides k(x, x), >= 0.
+    weighted : bool
+        Whether ``G_st = sqrt(c_s c_t) k(x_s, x_t)``, with a weight c of each row.
     """
 
-    def __init__(self, kernel, kernel_params, double ridge):
+    def __init__(self, kernel, kernel_params, double ridge, bint weighted=False):
         self.kept = Kept(kernel, kernel_params)
         self.ridge = ridge
+        self.roots = numpy.empty(0) if weighted else None
 
     def __dealloc__(self):
         L.free(self.factor.data)
-        L.free(self.factor.inv)
-
-    cdef int fit(self, const cf_row *x, Forms forms) except -1:
-        return forms.fit(x, self.kept.wants_dense(x))
-
-    cdef void gather(self, const cf_row *x, Forms forms) noexcept nogil:
-        if self.kept.form == KEPT_SPARSE:
-            forms.gather(x)
-
-    cdef void weigh(self, double *values) noexcept nogil:
-        pass
 
     cdef void solve_values(self, double *u) noexcept nogil:
-        cdef Py_ssize_t n = self.factor.n
-        self.weigh(u)
+        cdef Py_ssize_t n = self.factor.n, s
+        for s in range(n if self.roots is not None else 0):
+            u[s] *= data_of(self.roots)[s]
         memset(u + n, 0, <size_t>(self.length() - n) * sizeof(double))
         K.cholesky_forward(&self.factor, u, u)
 
@@ -2255,12 +2154,17 @@ cdef class Gram:
     # --- rows come and go ---------------------------------------------------------------------
 
     cdef bint has_room(self, const cf_row *x, Forms forms) noexcept nogil:
-        self.gather(x, forms)
+        self.kept.gather(x, forms)
         return self.factor.n < self.room and self.kept.has_room(x, forms)
 
     cdef int make_room(self, const cf_row *x, Forms forms) except -1:
         self.grow()
-        return self.kept.make_room(x, forms)
+        self.kept.make_room(x, forms)
+        if self.roots is not None and np.PyArray_DIM(self.roots, 0) < self.room:
+            roots = numpy.zeros(self.room)
+            roots[:self.factor.n] = self.roots[:self.factor.n]
+            self.roots = roots
+        return 0
 
     cdef int grow(self) except -1:
         cdef Py_ssize_t n = self.factor.n
@@ -2273,18 +2177,15 @@ cdef class Gram:
         _memory.refuse_beyond_limit(
             8.0 * (cf_panels_size(room) + cf_panels_size(n)),
             f"the factor of {room} learned examples", "a budget, or a window, keeps fewer")
-        data = <double *>L.alloc(<size_t>cf_panels_size(room), sizeof(double))
-        inv = <double *>L.alloc(<size_t>cf_pad(room), sizeof(double))
-        if data == NULL or inv == NULL:
-            L.free(data)
-            L.free(inv)
+        data = <double *>L.alloc(<size_t>(cf_panels_size(room) + cf_pad(room)), sizeof(double))
+        if data == NULL:
             raise MemoryError(f"{8 * cf_panels_size(room)} bytes for the factor of {room} "
                               "learned examples: a budget, or a window, keeps fewer")
+        inv = data + cf_panels_size(room)
         if n:
             memcpy(data, self.factor.data, <size_t>cf_panels_size(n) * sizeof(double))
             memcpy(inv, self.factor.inv, <size_t>cf_pad(n) * sizeof(double))
         L.free(self.factor.data)
-        L.free(self.factor.inv)
         self.factor.data, self.factor.inv, self.room = data, inv, room
         return 0
 
@@ -2347,29 +2248,6 @@ cdef class Gram:
 cdef enum:
     LARGE_SOLVE = 64         # rows from which the GIL is let go
 
-
-cdef class _Weighted(Gram):
-    """M = ridge I + G with ``G_st = sqrt(c_s c_t) k(x_s, x_t)``."""
-
-    cdef np.ndarray roots      # sqrt(c_s), and room for more
-
-    def __init__(self, kernel, kernel_params, double ridge):
-        Gram.__init__(self, kernel, kernel_params, ridge)
-        self.roots = numpy.empty(0)
-
-    cdef void weigh(self, double *values) noexcept nogil:
-        cdef Py_ssize_t s
-        for s in range(self.factor.n):
-            values[s] *= data_of(self.roots)[s]
-
-    cdef int make_room(self, const cf_row *x, Forms forms) except -1:
-        cdef np.ndarray roots
-        Gram.make_room(self, x, forms)
-        if np.PyArray_DIM(self.roots, 0) < self.room:
-            roots = <np.ndarray>numpy.zeros(self.room)
-            roots[:self.factor.n] = self.roots[:self.factor.n]
-            self.roots = roots
-        return 0
 
 cdef double MOST_LOST = 1e9  # of k(x, x) / ridge over what the rows stored leave of it
 
@@ -2435,7 +2313,7 @@ tolerance=0.01)\n--\n
     # Invariants: `gram` holds the stored rows and the factor of M (with a budget: those of the
     # dictionary and of its Gram matrix, all weights 1). With a budget `inner` is A in the
     # coordinates of the dictionary, unused ones still at ridge.
-    cdef _Weighted gram
+    cdef Gram gram
     cdef Full inner
     cdef double _logdet
     cdef Py_ssize_t count
@@ -2460,7 +2338,7 @@ tolerance=0.01)\n--\n
         if self.tolerance < 0.0:
             raise ValueError(f"tolerance must be >= 0, got {self.tolerance}")
         # the dictionary's factor is that of its Gram matrix alone
-        self.gram = _Weighted(kernel, kernel_params, 0.0 if budget is not None else self.ridge)
+        self.gram = Gram(kernel, kernel_params, 0.0 if budget is not None else self.ridge, True)
         self.kernel = kernel
         self.inner = None
         self.count = 0
@@ -2487,26 +2365,21 @@ tolerance=0.01)\n--\n
         """u = L^-1 (values of x with the rows, times their roots), zeros behind it; k(x, x)."""
         cdef np.ndarray u = new_vector(self.gram.length())
         cdef int status
-        self.gram.fit(x, forms)
-        self.gram.gather(x, forms)
-        if self.gram.factor.n < LARGE_SOLVE or self.gram.kept.callable():
+        self.gram.kept.fit(x, forms)
+        self.gram.kept.gather(x, forms)
+        if self.gram.factor.n < LARGE_SOLVE or self.gram.kept.callable:
             status = self.gram.solve(x, forms, data_of(u), own)
         else:
             with nogil:
                 status = self.gram.solve(x, forms, data_of(u), own)
         if status != CF_OK:
-            self.gram.kept.raise_error()
+            self.gram.kept.errors.raise_own()
             refuse(status, "the kernel of x")
         return u
 
     cdef double _rest(self, double own, np.ndarray u) noexcept:
         """k(x, x) - u.u, >= 0: what rounding takes below is put back."""
         return max(own - K.dot(self.gram.factor.n, data_of(u), data_of(u)), 0.0)
-
-    cdef double _finite(self, double q) except? -1.0:
-        if not q - q == 0.0:
-            raise ValueError("x is too large: phi(x)^T A^-1 phi(x) overflows")
-        return q
 
     cdef np.ndarray _coordinates(self, np.ndarray u):
         """u, which has zeros behind it, in as many coordinates as the budget allows."""
@@ -2532,7 +2405,7 @@ tolerance=0.01)\n--\n
         float
             The value before the update; 0 where k(x, x) = 0, which changes nothing.
         """
-        cdef double weight = as_weight(c), own, q
+        cdef double weight = as_weight(c, False), own, q
         cdef Forms forms = Forms()
         cdef np.ndarray u
         cdef cf_row row
@@ -2552,13 +2425,6 @@ tolerance=0.01)\n--\n
         finally:
             self.guard.end_write()
 
-    cdef int _append(self, const cf_row *x, Forms forms, double root, np.ndarray u,
-                     double pivot) except -1:
-        """After `has_room` or `make_room`."""
-        data_of(self.gram.roots)[self.gram.factor.n] = root
-        self.gram.append(x, forms, data_of(u), pivot)
-        return 0
-
     cdef double _update_exact(self, const cf_row *x, Forms forms, double c, double own,
                               np.ndarray u) except? -1.0:
         cdef double q = self._rest(own, u) / self.ridge, root = sqrt(c)
@@ -2570,17 +2436,15 @@ tolerance=0.01)\n--\n
             self.gram.make_room(x, forms)
         for s in range(n):
             data_of(u)[s] *= root
-        self._append(x, forms, root, u, sqrt(self.ridge * (1.0 + c * q)))
+        data_of(self.gram.roots)[n] = root
+        self.gram.append(x, forms, data_of(u), sqrt(self.ridge * (1.0 + c * q)))
         self._logdet += K.log1p_one(c * q)
         if scratch is not None:
-            self._forget_oldest(data_of(scratch))
+            self.gram.drop_first(data_of(scratch))
+            memmove(data_of(self.gram.roots), data_of(self.gram.roots) + 1,
+                    <size_t>self.gram.factor.n * sizeof(double))
+            self._logdet = self.gram.logdet()
         return q
-
-    cdef void _forget_oldest(self, double *scratch) noexcept:
-        self.gram.drop_first(scratch)
-        memmove(data_of(self.gram.roots), data_of(self.gram.roots) + 1,
-                <size_t>self.gram.factor.n * sizeof(double))
-        self._logdet = self.gram.logdet()
 
     cdef double _update_within(self, const cf_row *x, Forms forms, double c, double own,
                                np.ndarray u) except? -1.0:
@@ -2595,7 +2459,8 @@ tolerance=0.01)\n--\n
             data_of(w)[n] = sqrt(delta)
         self.inner._update(w, c, &unused)
         if joins:
-            self._append(x, forms, 1.0, u, sqrt(delta))
+            data_of(self.gram.roots)[n] = 1.0
+            self.gram.append(x, forms, data_of(u), sqrt(delta))
         else:
             self.missed += c * delta
         return inside + delta / self.ridge
@@ -2629,7 +2494,9 @@ tolerance=0.01)\n--\n
             if own / self.ridge > MOST_LOST * q:
                 raise ValueError("x has lost its digits: phi(x)^T A^-1 phi(x) is below 1e-9 of "
                                  "k(x, x) / ridge; scale the columns, or use Full")
-            return self._finite(q)
+            if not q - q == 0.0:
+                raise ValueError("x is too large: phi(x)^T A^-1 phi(x) overflows")
+            return q
         finally:
             self.guard.end_read()
 
@@ -2763,9 +2630,13 @@ tolerance=0.01)\n--\n
             if self.inner is not None:
                 told["inner"] = self.inner.state()
             if n:
-                told["rows"] = self._told_rows()
+                rows = self.gram.kept.state()
+                if self.gram.kept.form == KEPT_SPARSE:  # the parts of a CSR
+                    told["rows"] = {name: rows[name] for name in ("d", "begin", "index", "value")}
+                else:
+                    told["rows"] = rows["rows"]
                 told["roots"] = self.gram.roots[:n].copy()
-                told["factor"] = self.gram.state()["factor"]
+                told["factor"] = self.gram.factor_told()
                 told["inverses"] = inverses = numpy.zeros(cf_pad(n))
                 for i in range(n):
                     inverses[i] = self.gram.factor.inv[i]
@@ -2793,13 +2664,6 @@ tolerance=0.01)\n--\n
         if self.count < len(self):
             raise ValueError(f"count must be >= {len(self)}, the rows, got {self.count}")
         return 0
-
-    cdef object _told_rows(self):
-        """The stored rows: an array, or where they are kept sparse the parts of a CSR."""
-        told = self.gram.kept.state()
-        if self.gram.kept.form == KEPT_SPARSE:
-            return {name: told[name] for name in ("d", "begin", "index", "value")}
-        return told["rows"]
 
     cdef int _fill_rows(self, State state) except -1:
         cdef np.ndarray roots, factor, inverses

@@ -15,10 +15,11 @@ from coactive_fast._table cimport (
 from coactive_fast.learner._engine cimport Model
 from coactive_fast.learner._state cimport State, vector_of
 from coactive_fast.metric._forms cimport Lines, settled
-from coactive_fast.metric._metrics cimport Full
+from coactive_fast.metric._metrics cimport Stored
 from coactive_fast.rows._rows cimport Scratch, place_of
 
 from coactive_fast._memory import refuse_beyond_limit
+from coactive_fast.metric._metrics import Full
 
 np.import_array()
 
@@ -60,7 +61,7 @@ cdef class Newtron(Lines):
     cdef double alpha, beta, gamma
     cdef double bound          # of ||W||: A begins as I / bound
     cdef bint whole
-    cdef Full metric           # None while held is 0
+    cdef Stored metric         # None while held is 0
     cdef Py_ssize_t held
     cdef double lam            # of the last projection: where the next search begins
     cdef double *memory        # owned; those that follow point into it
@@ -95,7 +96,7 @@ cdef class Newtron(Lines):
         return Lines.adopt(self, other)
 
     cdef int know(self, Py_ssize_t n) except -1:
-        cdef Full metric
+        cdef Stored metric
         if self.whole and self.held != n:
             refuse_matrix(self.k, n)
             metric = Full(product_of(self.k, n, "a matrix"), ridge=1.0 / self.bound,
@@ -105,7 +106,7 @@ cdef class Newtron(Lines):
             self.enlarge()
         return Lines.know(self, n)
 
-    cdef void take_over(self, double *block, Full metric, Py_ssize_t d) noexcept:
+    cdef void take_over(self, double *block, Stored metric, Py_ssize_t d) noexcept:
         """A metric over d features and its vectors, whose memory is owned from now on."""
         cdef Py_ssize_t padded = cf_pad(metric.core.n)
         L.free(self.memory)
@@ -126,7 +127,7 @@ cdef class Newtron(Lines):
         metric = Full.from_matrix(matrix, 1.0 / self.bound, precision="fast")
         block = vectors(more)
         memcpy(block, self.z, <size_t>n * sizeof(double))
-        self.take_over(block, <Full>metric, self.held)
+        self.take_over(block, <Stored>metric, self.held)
         return 0
 
     # --- reading ------------------------------------------------------------------------------
@@ -261,14 +262,14 @@ cdef class Newtron(Lines):
 
     cdef int restore(self, State state) except -1:
         cdef State part
-        cdef Full metric
+        cdef Stored metric
         cdef Py_ssize_t n = 0, d
         if self.whole and state.count("d"):  # the metric vouches for memory before it is taken
             d = state.count("d")
             part = state.part("metric")
             n = part.count("n", d, product_of(state.count("k", 1), d, "a matrix"))
             part.count("updates", 0, state.count("rounds"))
-            metric = <Full?>Full.from_state(part.given)
+            metric = <Stored?>Full.from_state(part.given)
             if n % d:
                 state.refuse("metric", "over whole classes")
             metric._ask_for(CF_FULL_FAST)

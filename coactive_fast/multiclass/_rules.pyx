@@ -12,7 +12,7 @@ from coactive_fast.learner._chance cimport Chance
 from coactive_fast.learner._engine cimport Calls, Engine, Model, look
 from coactive_fast.learner._run cimport RowRun
 from coactive_fast.learner._state cimport State
-from coactive_fast.metric._forms cimport FullRidges, Lines, Ridges
+from coactive_fast.metric._forms cimport Lines, Ridges
 from coactive_fast.rows._rows cimport Rows, Scratch, rows_of
 
 from coactive_fast.multiclass._history import MulticlassHistory, regret_of
@@ -442,12 +442,11 @@ cdef class MulticlassEngine(RowEngine):
     def pruning(self):
         """Whether full matrices of classes that cannot win are left alone: the choices are the
         same either way."""
-        ridges = (<Confidit>self.model).ridges if isinstance(self.model, Confidit) else None
-        return isinstance(ridges, FullRidges) and (<FullRidges>ridges).bounded
+        return isinstance(self.model, Confidit) and (<Confidit>self.model).ridges.bounded
 
     @pruning.setter
     def pruning(self, bint value):
-        (<FullRidges?>(<Confidit?>self.model).ridges).bounded = value
+        (<Confidit?>self.model).ridges.bounded = value
 
     # --- one round ----------------------------------------------------------------------------
 

@@ -161,17 +161,19 @@ cdef class Bounds:
     cdef bint vouched(self, Regressions model, double width) noexcept nogil:
         """Whether bounds may be built on: what they stand on holds, and float32 holds them."""
         cdef double widest = 1.0 / model.ridge
+        cdef Past past
         if model.d:
-            if model.d != self.d or not (<Single>model.at[0]).steady():
+            (<Single>model.at[0]).tell_past(&past)
+            if model.d != self.d or not past.steady:
                 return False
-            widest = (<Single>model.at[0]).norm_of_inverse()
+            widest = past.norm
         if self.floats and not self.is_narrow(model, widest):
             return False
         return self.largest * sqrt(widest) <= 1e12 and width <= 1e20
 
     cdef bint is_narrow(self, Regressions model, double widest) noexcept nogil:
         """Whether float32 holds the weights, and the terms by which q falls."""
-        cdef const double *w = (<Single>model.at[0]).means() if model.d else NULL
+        cdef const double *w = (<Single>model.at[0]).w if model.d else NULL
         cdef Py_ssize_t j
         for j in range(self.d if w != NULL else 0):
             if not fabs(w[j]) <= MOST_NARROW:
@@ -207,7 +209,7 @@ cdef class Bounds:
         if model.d == 0:
             self.drift = 0.0
             return True
-        self.drift += ((<Single>model.at[0]).drift_to_come()
+        self.drift += ((<Single>model.at[0]).drift(None)
                        * <double>(past.updates - self.updates))
         if past.renewals != self.renewals or not self.drift <= 0.2 * DRIFT:
             self.drift = (<Single>model.at[0]).drift(s)
@@ -217,10 +219,7 @@ cdef class Bounds:
         """Nothing is known but lengths: as if all rows had been looked at when w was 0, with q as
         large as it can be."""
         cdef Py_ssize_t b
-        cdef double widest = 1.0 / model.ridge
-        if model.d:
-            widest = (<Single>model.at[0]).norm_of_inverse()
-        self.norm = widest * (1.0 + DRIFT)
+        self.norm = (past.norm if model.d else 1.0 / model.ridge) * (1.0 + DRIFT)
         self.tight = past.updates == 0 and model.learned == 0
         self.time = 0
         self.slots, self.now, self.oldest = 1, 0, 0
@@ -253,7 +252,7 @@ cdef class Bounds:
     cdef void next_slot(self, Regressions model, Scratch s, const Past *past,
                         double width) noexcept nogil:
         """The round that begins: a slot, a check, and by what q has fallen."""
-        cdef const double *w = (<Single>model.at[0]).means() if model.d else NULL
+        cdef const double *w = (<Single>model.at[0]).w if model.d else NULL
         cdef double *term
         cdef double share
         cdef Py_ssize_t j
@@ -1070,8 +1069,7 @@ cdef class Catalogue(Bounds):
         alone.p, alone.c = 0, NULL
         model.fit_rows(self.some, alone, s)
         if model.d:
-            model.form(0).fit_matrix(s)
-            self.fit_check(model.form(0).matrix_room())
+            self.fit_check(model.form(0).fit_matrix(s))
         if k > self.places_room:
             self.places_room, self.found = 0, 0
             enlarge(<void **>&self.score, sizeof(double), 0, k, what)

@@ -362,7 +362,7 @@ cdef class Regressions(Model):
                     self.forms[i] = form
                     self.at[i] = <PyObject *>form
                 else:
-                    form.shrink(self.d)
+                    form.d = self.d
 
     cdef int widen(self, Py_ssize_t k) except -1:
         cdef Single form
