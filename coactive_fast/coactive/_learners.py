@@ -17,13 +17,15 @@ from ..learner._chance import Chance
 from ..learner._check import choice, count, invertible, number, switch
 from ..learner._history import CoactiveHistory
 from ..learner._random import make_generator
-from ._clicks import DuelingEngine, PairwiseEngine, PDGDEngine
 from ._rules import (
     CoactiveEngine,
     Convex,
     Custom,
+    DuelingEngine,
     Exponentiated,
     KernelEngine,
+    PairwiseEngine,
+    PDGDEngine,
     Perceptron,
     SecondOrder,
     region_around_zero,

@@ -115,28 +115,3 @@ cdef class CoactiveEngine(Engine):
     cdef object best_by_score(self, np.ndarray candidates, bint mean)
     cdef int learn_ranking(self, x, y, better) except -1
     cdef int learn_item(self, x, y, better) except -1
-
-# What the simulations share.
-cdef int refuse_short(Py_ssize_t shown, Py_ssize_t better) except -1
-
-cdef np.ndarray documents_of(object x)
-
-cdef np.ndarray indices_of(object value, str name)
-
-cdef Matrix matrix_of(np.ndarray a) noexcept
-
-cdef bint finite_rows(const Matrix *x) noexcept nogil
-
-cdef void scores_of(const Matrix *x, const double *w, double *out) noexcept nogil
-
-cdef void both_scores(const Matrix *x, const double *w, const double *other_w, double *out,
-                      double *other) noexcept nogil
-
-cdef Py_ssize_t changed_places(Bench b, Py_ssize_t k, const ptrdiff_t *presented,
-                               const ptrdiff_t *better) noexcept nogil
-
-cdef void ranking_delta(Bench b, Py_ssize_t p, const ptrdiff_t *presented, Py_ssize_t q,
-                        const ptrdiff_t *better, const Matrix *x) noexcept nogil
-
-cdef void item_delta(Bench b, ptrdiff_t presented, ptrdiff_t better,
-                     const Matrix *x) noexcept nogil

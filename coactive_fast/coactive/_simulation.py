@@ -20,7 +20,6 @@ from ..learner._random import make_generator
 from ..learner._run import Run
 from ..rows._formats import checked_csr
 from ..rows._rows import table
-from ._clicks import DuelingItems, DuelingRankings, PairwiseRankings, PDGDRankings
 from ._learners import (
     PDGD,
     CoactiveLearner,
@@ -28,8 +27,17 @@ from ._learners import (
     PairwisePerceptron,
     PreferencePerceptron,
 )
-from ._rules import index_array
-from ._simulate import MOST_MOVES, ItemsRun, RankingRun, item_utilities
+from ._rules import (
+    MOST_MOVES,
+    DuelingItems,
+    DuelingRankings,
+    ItemsRun,
+    PairwiseRankings,
+    PDGDRankings,
+    RankingRun,
+    index_array,
+    item_utilities,
+)
 from ._tasks import Items, Ranking
 from ._user import ClickUser, User, feedback_from_clicks, numbers, true_weights
 
