@@ -113,5 +113,7 @@ cdef class CoactiveEngine(Engine):
     cdef object rank(self, np.ndarray a, Py_ssize_t k)
     cdef object best_item(self, np.ndarray candidates)
     cdef object best_by_score(self, np.ndarray candidates, bint mean)
+    cdef int take_feedback(self, np.ndarray a, np.ndarray shown, np.ndarray wanted,
+                           Py_ssize_t known, Py_ssize_t *p, Py_ssize_t *q) except -1
     cdef int learn_ranking(self, x, y, better) except -1
     cdef int learn_item(self, x, y, better) except -1

@@ -709,15 +709,13 @@ cdef void change(Bench b, Py_ssize_t m, const Matrix *x) noexcept nogil:
                              b.delta)
 
 
-cdef void places(Bench b, Py_ssize_t first, Py_ssize_t last, const ptrdiff_t *ranking, double a,
-                 const Matrix *x) noexcept nogil:
-    """delta += a times the features of some places of a ranking"""
+cdef void places(Py_ssize_t m, const Matrix *x, const ptrdiff_t *ranking, double a,
+                 const double *weight, double *delta) noexcept nogil:
+    """delta += a times the weighted features of the first m places of a ranking"""
     if x.floats:
-        K.features_f32(last - first, b.n, <const float *>x.rows, x.step, ranking + first, a,
-                       b.discount + first, b.delta)
+        K.features_f32(m, x.d, <const float *>x.rows, x.step, ranking, a, weight, delta)
     else:
-        K.features(last - first, b.n, <const double *>x.rows, x.step, ranking + first, a,
-                   b.discount + first, b.delta)
+        K.features(m, x.d, <const double *>x.rows, x.step, ranking, a, weight, delta)
 
 
 cdef Py_ssize_t changed_places(Bench b, Py_ssize_t k, const ptrdiff_t *presented,
@@ -740,8 +738,8 @@ cdef void ranking_delta(Bench b, Py_ssize_t p, const ptrdiff_t *presented, Py_ss
     memset(b.delta, 0, <size_t>b.n * sizeof(double))
     change(b, m, x)
     if p != q:
-        places(b, both, q, better, 1.0, x)
-        places(b, both, p, presented, -1.0, x)
+        places(q - both, x, better + both, 1.0, b.discount + both, b.delta)
+        places(p - both, x, presented + both, -1.0, b.discount + both, b.delta)
 
 
 cdef void item_delta(Bench b, ptrdiff_t presented, ptrdiff_t better,
@@ -914,29 +912,20 @@ cdef class CoactiveEngine(Engine):
             memcpy(data_of(out), rule.mean if mean else rule.w, <size_t>rule.n * sizeof(double))
         return out
 
-    def present(self, x, k=None):
-        """The best object of context x by the present weights."""
+    def present(self, x, k=None, bint mean=False):
+        """The best object of context x by the present weights; by their mean nothing is drawn."""
+        cdef np.ndarray a
         cdef Py_ssize_t places
         if self.kind == RANKING:
             places = ALL if k is None else as_count(k, "k")
-            return self.rank(documents_of(x), places)
+            a = documents_of(x)
+            return ranked(self.scored(a, True), places) if mean else self.rank(a, places)
         if k is not None:
             raise ValueError("k goes with a Ranking task only")
         if self.kind == ITEMS:
-            return self.best_item(self.candidates(x))
-        return self.task.argmax(self.weights, x)
-
-    def present_by_mean(self, x, k=None):
-        """The best object by the mean of the weights; nothing is drawn."""
-        cdef Py_ssize_t places
-        if self.kind == RANKING:
-            places = ALL if k is None else as_count(k, "k")
-            return ranked(self.scored(documents_of(x), True), places)
-        if k is not None:
-            raise ValueError("k goes with a Ranking task only")
-        if self.kind == ITEMS:
-            return self.best_by_score(self.candidates(x), True)
-        return self.task.argmax(self.scoring(True), x)
+            a = self.candidates(x)
+            return self.best_by_score(a, True) if mean else self.best_item(a)
+        return self.task.argmax(self.scoring(mean), x)
 
     def scores(self, x, bint average=False):
         """Scores of a query's documents or of candidates."""
@@ -1101,20 +1090,26 @@ cdef class CoactiveEngine(Engine):
         cdef Py_ssize_t p, q
         self.guard.settle_write()
         rows = matrix_of(a)
-        if self.rule.n and rows.d != self.rule.n:
-            self.refuse_dimension(rows.d, "x")
-        b.fit(rows.n, rows.d, self.k)
-        p = b.take_places(shown, "y", rows.n, self.k, b.presented)
-        q = b.take_places(wanted, "better", rows.n, self.k, b.better)
-        if q < p:
-            refuse_short(p, q)
-        if not finite_rows(&rows):
-            refuse_non_finite(a, "x")
-            raise ValueError("x was changed while it was read")
+        self.take_feedback(a, shown, wanted, self.rule.n, &p, &q)
         ranking_delta(b, p, b.presented, q, b.better, &rows)
         if not K.all_finite(rows.d, b.delta):
             raise ValueError("x gives a step that overflows")
         return self.step(rows.d, "x")
+
+    cdef int take_feedback(self, np.ndarray a, np.ndarray shown, np.ndarray wanted,
+                           Py_ssize_t known, Py_ssize_t *p, Py_ssize_t *q) except -1:
+        """The places that count, p and q of them, into the bench; `known` features, 0: not yet."""
+        cdef Matrix x = matrix_of(a)
+        if known and x.d != known:
+            self.refuse_dimension(x.d, "x")
+        self.bench.fit(x.n, x.d, self.k)
+        p[0] = self.bench.take_places(shown, "y", x.n, self.k, self.bench.presented)
+        q[0] = self.bench.take_places(wanted, "better", x.n, self.k, self.bench.better)
+        refuse_short(p[0], q[0])
+        if not finite_rows(&x):
+            refuse_non_finite(a, "x")
+            raise ValueError("x was changed while it was read")
+        return 0
 
     cdef int learn_item(self, x, y, better) except -1:
         cdef np.ndarray c = self.candidates(x)
@@ -1307,24 +1302,16 @@ cdef class KernelEngine(CoactiveEngine):
     cdef int learn_ranking(self, x, y, better) except -1:
         cdef np.ndarray shown = indices_of(y, "y"), wanted = indices_of(better, "better")
         cdef np.ndarray a = documents_of(x)
-        cdef Matrix rows = matrix_of(a)
         cdef Py_ssize_t p, q
         self.guard.begin_write()
         try:
-            if self.d and rows.d != self.d:
-                self.refuse_dimension(rows.d, "x")
-            self.bench.fit(rows.n, 1, self.k)
-            p = self.bench.take_places(shown, "y", rows.n, self.k, self.bench.presented)
-            q = self.bench.take_places(wanted, "better", rows.n, self.k, self.bench.better)
-            refuse_short(p, q)
-            if not finite_rows(&rows):
-                refuse_non_finite(a, "x")
+            self.take_feedback(a, shown, wanted, self.d, &p, &q)
             learned = self.grown(self.learned, *moves(
                 numpy.asarray(a, dtype=numpy.float64),
                 [self.bench.better[i] for i in range(q)],
                 [self.bench.presented[i] for i in range(p)]))
             self.rule.rounds += 1
-            self.learned, self.d = learned, rows.d
+            self.learned, self.d = learned, np.PyArray_DIM(a, 1)
         finally:
             self.guard.end_write()
         return 0
@@ -1948,6 +1935,8 @@ cdef class ItemsRun:
         self.longest = float(self.norms.max())
 
     cdef Taste session(self, learner, Decider decider, weights, ratings):
+        if isinstance(learner, DuelingEngine):
+            return Comparisons(self, learner, decider, weights, ratings)
         kind = Session if self.g == NULL else Moved
         return kind(self, learner, decider, weights, ratings)
 
@@ -2465,6 +2454,9 @@ def fresh_rule():
     return Perceptron(1)
 
 
+cdef class PendingRun(RankingRun)
+
+
 cdef class PendingEngine(CoactiveEngine):
     """A rule of plain steps, chance, and what is pending.
 
@@ -2524,9 +2516,9 @@ cdef class PendingEngine(CoactiveEngine):
         if "seed" in changed:
             self.chance = other.chance
 
-    # What a learner says itself. `draw` draws for documents or candidates and holds the outcome;
-    # it is called with the guard held, and when it fails the generator is wound back.
-    cdef int draw(self, np.ndarray a) except -1:
+    # What a learner says itself. `order` draws what is shown of all documents, and gives what is
+    # held beside it, or None where a score is not finite.
+    cdef tuple order(self, const Matrix *x, ptrdiff_t *shown):
         raise NotImplementedError
 
     # as `checked` gives them; None: nothing
@@ -2543,6 +2535,14 @@ cdef class PendingEngine(CoactiveEngine):
     # for an answer about n documents
     cdef int make_room(self, Py_ssize_t n) except -1:
         return 0
+
+    # What a round over n documents draws.
+    cdef int redraw(self, generator, Py_ssize_t n) except -1:
+        raise NotImplementedError
+
+    # A round of a run whose `bench` b is; the engine has its own.
+    cdef int play(self, PendingRun run, Bench b, const Matrix *x) noexcept nogil:
+        return CF_EVALUE
 
     # The round that ends what is pending: m places shown, of which bench.clicked are marked.
     cdef int answer(self, Bench b, const Matrix *x, Py_ssize_t m) noexcept nogil:
@@ -2570,6 +2570,19 @@ cdef class PendingEngine(CoactiveEngine):
             return self.presented
         finally:
             self.guard.end_write()
+
+    cdef int draw(self, np.ndarray a) except -1:
+        """Draws for documents or candidates and holds the outcome, with the guard held; when it
+        fails the generator is wound back."""
+        cdef Matrix x = matrix_of(a)
+        cdef np.ndarray presented = new_indices(x.n)
+        self.know(x.d, "x")
+        self.bench.fit(x.n, x.d, x.n)
+        beside = self.order(&x, <ptrdiff_t *>np.PyArray_DATA(presented))
+        if beside is None:
+            refuse_non_finite(a, "x")
+            raise ValueError("x gives scores that overflow")
+        return self.hold((presented, *beside))
 
     # --- learn ------------------------------------------------------------------------------------
 
@@ -2664,20 +2677,19 @@ cdef class PendingRun(RankingRun):
 
     cdef Py_ssize_t begun      # the first round since the last pause,
     cdef dict before           # and the generator's state then
+    cdef np.ndarray direction, shown, brought, key  # of a round
 
-    cdef int fit(self, PendingEngine engine) except -1:
-        """Room for the longest query; the engine is looked at anew."""
-        raise NotImplementedError
-
-    # what a round over n documents draws
-    cdef int redraw(self, generator, Py_ssize_t n) except -1:
-        raise NotImplementedError
+    def __init__(self, *given, **options):
+        RankingRun.__init__(self, *given, **options)
+        self.direction, self.key = new_vector(self.all.d), new_vector(self.bench.docs)
+        self.shown = new_indices(self.bench.docs)
+        self.brought = <np.ndarray>numpy.empty(self.bench.docs, dtype=numpy.uint8)
 
     cdef int begin(self, Engine engine) except -1:
         cdef PendingEngine at_work = <PendingEngine?>engine
         RankingRun.begin(self, engine)
         at_work.bench.fit(self.bench.docs, self.all.d, self.bench.docs)
-        self.fit(at_work)
+        at_work.make_room(self.bench.docs)
         self.begun, self.before = self.done, at_work.chance.generator.bit_generator.state
         return 0
 
@@ -2691,8 +2703,23 @@ cdef class PendingRun(RankingRun):
             generator = at_work.chance.generator
             generator.bit_generator.state = self.before
             for t in range(self.begun, self.done):
-                self.redraw(generator, self.query(t).n)
+                at_work.redraw(generator, self.query(t).n)
         return 0
+
+    cdef int play_round(self, CoactiveEngine engine, Bench b, const Matrix *x) noexcept nogil:
+        return (<PendingEngine>engine).play(self, b, x)
+
+    cdef int show(self, Bench b, const Matrix *x) noexcept nogil:
+        """The user's part of a round that shows `shown`."""
+        cdef Py_ssize_t n = x.n, k = min(self.k, n), i
+        cdef ptrdiff_t *shown = <ptrdiff_t *>np.PyArray_DATA(self.shown)
+        cdef double *key = data_of(self.key)
+        if self.chance is None:
+            for i in range(n):
+                key[shown[i]] = -<double>i  # what the user walks down
+        self.ask_ahead(1)
+        memcpy(b.presented, shown, <size_t>min(n, self.user.looks_at(k)) * sizeof(ptrdiff_t))
+        return self.improve(b, x, key, self.measure(b, n, k))
 
 
 cdef class DuelingEngine(PendingEngine):
@@ -2756,7 +2783,7 @@ cdef class DuelingEngine(PendingEngine):
     # --- present ----------------------------------------------------------------------------------
 
     cdef int draw(self, np.ndarray a) except -1:
-        return self.compare_rankings(a) if self.kind == RANKING else self.compare_items(a)
+        return PendingEngine.draw(self, a) if self.kind == RANKING else self.compare_items(a)
 
     cdef void aim(self, Bench b, double *u) noexcept nogil:
         """u, uniform on the sphere; the bench's delta becomes w' = w + explore u."""
@@ -2769,25 +2796,37 @@ cdef class DuelingEngine(PendingEngine):
         memcpy(b.delta, self.rule.w, <size_t>d * sizeof(double))
         K.axpy(d, self.explore, u, b.delta)
 
-    cdef int compare_rankings(self, np.ndarray a) except -1:
-        cdef Matrix x = matrix_of(a)
-        cdef np.ndarray direction = new_vector(x.d), presented = new_indices(x.n)
+    cdef tuple order(self, const Matrix *x, ptrdiff_t *shown):
+        cdef np.ndarray direction = new_vector(x.d)
         cdef np.ndarray brought = <np.ndarray>numpy.empty(x.n, dtype=numpy.uint8)
-        cdef ptrdiff_t *shown = <ptrdiff_t *>np.PyArray_DATA(presented)
         cdef unsigned char *team = <unsigned char *>np.PyArray_DATA(brought)
         cdef bint finite
-        self.know(x.d, "x")
-        self.bench.fit(x.n, x.d, x.n)
         self.aim(self.bench, data_of(direction))
         if x.n * x.d < BUSY:
-            finite = self.draft(self.bench, &x, shown, team)
+            finite = self.draft(self.bench, x, shown, team)
         else:
             with nogil:
-                finite = self.draft(self.bench, &x, shown, team)
-        if not finite:
-            refuse_non_finite(a, "x")
-            raise ValueError("x gives scores that overflow")
-        return self.hold((presented, direction, brought))
+                finite = self.draft(self.bench, x, shown, team)
+        return (direction, brought) if finite else None
+
+    cdef int redraw(self, generator, Py_ssize_t n) except -1:
+        generator.standard_normal(self.rule.n)
+        generator.random((n + 1) // 2)  # a coin for every other place
+        return 0
+
+    cdef int play(self, PendingRun run, Bench b, const Matrix *x) noexcept nogil:
+        cdef unsigned char *brought = <unsigned char *>np.PyArray_DATA(run.brought)
+        cdef double *u = data_of(run.direction)
+        cdef int status
+        self.aim(self.bench, u)
+        scores_of(x, data_of(run.weights), b.utility)
+        if not (self.draft(self.bench, x, <ptrdiff_t *>np.PyArray_DATA(run.shown), brought)
+                and K.all_finite(x.n, b.utility)):
+            return CF_ENONFINITE
+        status = run.show(b, x)
+        if status != CF_OK:
+            return status
+        return self.move_by(self.bench, u, brought_most(b.counts, b.better, brought))
 
     cdef bint draft(self, Bench b, const Matrix *x, ptrdiff_t *presented,
                     unsigned char *brought) noexcept nogil:
@@ -2954,57 +2993,6 @@ cdef void interleave(Py_ssize_t n, const ptrdiff_t *own, const ptrdiff_t *other,
 # --- runs -------------------------------------------------------------------------------------
 
 
-cdef class DuelingRankings(PendingRun):
-    """Arguments as those of `RankingRun`."""
-
-    cdef DuelingEngine duel
-    cdef np.ndarray direction, shown, brought, key
-
-    def __init__(self, *given, **options):
-        PendingRun.__init__(self, *given, **options)
-        self.direction = new_vector(self.all.d)
-        self.shown, self.key = new_indices(self.bench.docs), new_vector(self.bench.docs)
-        self.brought = <np.ndarray>numpy.empty(self.bench.docs, dtype=numpy.uint8)
-
-    cdef int fit(self, PendingEngine engine) except -1:
-        self.duel = <DuelingEngine?>engine
-        return 0
-
-    cdef int redraw(self, generator, Py_ssize_t n) except -1:
-        generator.standard_normal(self.all.d)
-        generator.random((n + 1) // 2)  # a coin for every other place
-        return 0
-
-    cdef int play_round(self, CoactiveEngine _, Bench b, const Matrix *x) noexcept nogil:
-        cdef Py_ssize_t n = x.n, k = min(self.k, n), i
-        cdef double *u = data_of(self.direction)
-        cdef double *key = data_of(self.key)
-        cdef ptrdiff_t *shown = <ptrdiff_t *>np.PyArray_DATA(self.shown)
-        cdef unsigned char *brought = <unsigned char *>np.PyArray_DATA(self.brought)
-        cdef double best
-        cdef int status
-        self.duel.aim(self.duel.bench, u)
-        scores_of(x, data_of(self.weights), b.utility)
-        if not (self.duel.draft(self.duel.bench, x, shown, brought)
-                and K.all_finite(n, b.utility)):
-            return CF_ENONFINITE
-        for i in range(n):
-            key[shown[i]] = -<double>i  # what the user walks down
-        memcpy(b.presented, shown, <size_t>min(n, self.user.looks_at(k)) * sizeof(ptrdiff_t))
-        best = self.measure(b, n, k)
-        status = self.improve(b, x, key, best)
-        if status != CF_OK:
-            return status
-        return self.duel.move_by(self.duel.bench, u, brought_most(b.counts, b.better, brought))
-
-
-cdef class DuelingItems(ItemsRun):
-    """Arguments as those of `ItemsRun`."""
-
-    cdef Taste session(self, learner, Decider decider, weights, ratings):
-        return Comparisons(self, learner, decider, weights, ratings)
-
-
 cdef class Comparisons(Taste):
     # One user, who prefers one of two items in every round.
     cdef DuelingEngine duel
@@ -3080,22 +3068,41 @@ cdef class PairwiseEngine(PendingEngine):
         PendingEngine.adopt(self, other, changed)
         self.swap = (<PairwiseEngine?>other).swap
 
-    cdef int draw(self, np.ndarray a) except -1:
-        cdef Matrix x = matrix_of(a)
-        cdef np.ndarray presented = new_indices(x.n)
-        cdef ptrdiff_t *shown = <ptrdiff_t *>np.PyArray_DATA(presented)
+    cdef tuple order(self, const Matrix *x, ptrdiff_t *shown):
         cdef Bench b = self.bench
         cdef bint finite
-        self.know(x.d, "x")
-        b.fit(x.n, x.d, x.n)
         with nogil:
-            scores_of(&x, self.rule.w, b.score)
+            scores_of(x, self.rule.w, b.score)
             finite = K.all_finite(x.n, b.score)
         if not finite:
-            refuse_non_finite(a, "x")
-            raise ValueError("x gives scores that overflow")
+            return None
         K.top_k(x.n, b.score, x.n, shown, <cf_candidate *>b.sorting)
-        return self.hold((presented, self.swap_pairs(x.n, x.n, shown)))
+        return self.swap_pairs(x.n, x.n, shown),
+
+    cdef int redraw(self, generator, Py_ssize_t n) except -1:
+        start = generator.random() >= 0.5
+        generator.random((n - start) // 2)
+        return 0
+
+    cdef int play(self, PendingRun run, Bench b, const Matrix *x) noexcept nogil:
+        cdef Py_ssize_t n = x.n, k = min(run.k, n), deep = n, start
+        cdef ptrdiff_t *shown = <ptrdiff_t *>np.PyArray_DATA(run.shown)
+        cdef int status
+        both_scores(x, self.rule.w, data_of(run.weights), b.score, b.utility)
+        run.ask_ahead(0)
+        if not (K.all_finite(n, b.score) and K.all_finite(n, b.utility)):
+            return CF_ENONFINITE
+        if run.chance is not None:
+            deep = min(k + 1, n)  # what a swap may bring to the first k places
+        K.top_k(n, b.score, deep, shown, <cf_candidate *>self.bench.sorting)
+        start = self.swap_pairs(n, deep, shown)
+        status = run.show(b, x)
+        if status != CF_OK:
+            return status
+        run.ask_ahead(2)
+        if run.chance is not None:
+            feedback_of_pairs(b, k, start)
+        return run.learn_better(self, b, k, x)
 
     cdef Py_ssize_t swap_pairs(self, Py_ssize_t n, Py_ssize_t deep,
                                ptrdiff_t *shown) noexcept nogil:
@@ -3132,54 +3139,6 @@ cdef void feedback_of_pairs(Bench b, Py_ssize_t m, Py_ssize_t start) noexcept no
         if b.clicked[p + 1] and not b.clicked[p]:
             b.better[p], b.better[p + 1] = b.better[p + 1], b.better[p]
         p += 2
-
-
-cdef class PairwiseRankings(PendingRun):
-    """Arguments as those of `RankingRun`."""
-
-    cdef PairwiseEngine pairs
-    cdef np.ndarray shown, key
-
-    def __init__(self, *given, **options):
-        PendingRun.__init__(self, *given, **options)
-        self.shown, self.key = new_indices(self.bench.docs), new_vector(self.bench.docs)
-
-    cdef int fit(self, PendingEngine engine) except -1:
-        self.pairs = <PairwiseEngine?>engine
-        return 0
-
-    cdef int redraw(self, generator, Py_ssize_t n) except -1:
-        start = generator.random() >= 0.5
-        generator.random((n - start) // 2)
-        return 0
-
-    cdef int play_round(self, CoactiveEngine engine, Bench b, const Matrix *x) noexcept nogil:
-        cdef Py_ssize_t n = x.n, k = min(self.k, n), deep = n, start, i
-        cdef ptrdiff_t *shown = <ptrdiff_t *>np.PyArray_DATA(self.shown)
-        cdef double *key = data_of(self.key)
-        cdef double best
-        cdef int status
-        both_scores(x, engine.rule.w, data_of(self.weights), b.score, b.utility)
-        self.ask_ahead(0)
-        if not (K.all_finite(n, b.score) and K.all_finite(n, b.utility)):
-            return CF_ENONFINITE
-        if self.chance is not None:
-            deep = min(k + 1, n)  # what a swap may bring to the first k places
-        K.top_k(n, b.score, deep, shown, <cf_candidate *>engine.bench.sorting)
-        start = self.pairs.swap_pairs(n, deep, shown)
-        if self.chance is None:
-            for i in range(n):
-                key[shown[i]] = -<double>i  # what the user walks down
-        self.ask_ahead(1)
-        memcpy(b.presented, shown, <size_t>min(n, self.user.looks_at(k)) * sizeof(ptrdiff_t))
-        best = self.measure(b, n, k)
-        status = self.improve(b, x, key, best)
-        if status != CF_OK:
-            return status
-        self.ask_ahead(2)
-        if self.chance is not None:
-            feedback_of_pairs(b, k, start)
-        return self.learn_better(engine, b, k, x)
 
 
 # --- PDGD -------------------------------------------------------------------------------------
@@ -3229,22 +3188,34 @@ cdef class PDGDEngine(PendingEngine):
             self.spare = new_vector(cf_click_scratch(n))
         return 0
 
-    cdef int draw(self, np.ndarray a) except -1:
-        cdef Matrix x = matrix_of(a)
-        cdef np.ndarray scores = new_vector(x.n), presented = new_indices(x.n)
+    cdef tuple order(self, const Matrix *x, ptrdiff_t *shown):
+        cdef np.ndarray scores = new_vector(x.n)
         cdef bint finite
-        self.know(x.d, "x")
-        self.bench.fit(x.n, x.d, x.n)
         with nogil:
-            finite = self.order(self.bench, &x, data_of(scores),
-                                <ptrdiff_t *>np.PyArray_DATA(presented))
-        if not finite:
-            refuse_non_finite(a, "x")
-            raise ValueError("x gives scores that overflow")
-        return self.hold((presented, scores))
+            finite = self.draw_all(self.bench, x, data_of(scores), shown)
+        return (scores,) if finite else None
 
-    cdef bint order(self, Bench b, const Matrix *x, double *score,
-                    ptrdiff_t *presented) noexcept nogil:
+    cdef int redraw(self, generator, Py_ssize_t n) except -1:
+        generator.random(n)
+        return 0
+
+    cdef int play(self, PendingRun run, Bench b, const Matrix *x) noexcept nogil:
+        cdef Py_ssize_t n = x.n, k = min(run.k, n)
+        cdef int status
+        both_scores(x, self.rule.w, data_of(run.weights), b.score, b.utility)
+        run.ask_ahead(0)
+        if not (K.all_finite(n, b.score) and K.all_finite(n, b.utility)):
+            return CF_ENONFINITE
+        self.draw_first(self.bench, n, b.score, b.presented)
+        run.ask_ahead(1)
+        status = run.improve(b, x, NULL, run.measure(b, n, k))
+        if status != CF_OK:
+            return status
+        run.ask_ahead(2)
+        return self.prefer(b, x, b.score, b.presented, k)
+
+    cdef bint draw_all(self, Bench b, const Matrix *x, double *score,
+                       ptrdiff_t *presented) noexcept nogil:
         """Scores, and all documents: the first places drawn, the rest by score. 0 where a score is
         not finite."""
         cdef Py_ssize_t n = x.n, m = min(self.k, n), i
@@ -3278,42 +3249,8 @@ cdef class PDGDEngine(PendingEngine):
     cdef int prefer(self, Bench b, const Matrix *x, const double *score, const ptrdiff_t *ranking,
                     Py_ssize_t m) noexcept nogil:
         """The step for b.clicked of the first m places of a ranking."""
-        cdef Py_ssize_t d = x.d
         m = L.click_preferences(K, x.n, self.k, score, ranking, m, b.clicked, b.weight,
                                 data_of(self.spare))
-        memset(b.delta, 0, <size_t>d * sizeof(double))
-        if x.floats:
-            K.features_f32(m, d, <const float *>x.rows, x.step, ranking, self.rate, b.weight,
-                           b.delta)
-        else:
-            K.features(m, d, <const double *>x.rows, x.step, ranking, self.rate, b.weight, b.delta)
+        memset(b.delta, 0, <size_t>x.d * sizeof(double))
+        places(m, x, ranking, self.rate, b.weight, b.delta)
         return self.rule.step(b.delta)
-
-
-cdef class PDGDRankings(PendingRun):
-    """Arguments as those of `RankingRun`; the user clicks."""
-
-    cdef PDGDEngine pdgd
-
-    cdef int fit(self, PendingEngine engine) except -1:
-        self.pdgd = <PDGDEngine?>engine
-        return self.pdgd.make_room(self.bench.docs)
-
-    cdef int redraw(self, generator, Py_ssize_t n) except -1:
-        generator.random(n)
-        return 0
-
-    cdef int play_round(self, CoactiveEngine engine, Bench b, const Matrix *x) noexcept nogil:
-        cdef Py_ssize_t n = x.n, k = min(self.k, n)
-        cdef int status
-        both_scores(x, engine.rule.w, data_of(self.weights), b.score, b.utility)
-        self.ask_ahead(0)
-        if not (K.all_finite(n, b.score) and K.all_finite(n, b.utility)):
-            return CF_ENONFINITE
-        self.pdgd.draw_first(engine.bench, n, b.score, b.presented)
-        self.ask_ahead(1)
-        status = self.improve(b, x, NULL, self.measure(b, n, k))
-        if status != CF_OK:
-            return status
-        self.ask_ahead(2)
-        return self.pdgd.prefer(b, x, b.score, b.presented, k)

@@ -20,28 +20,17 @@ from ..learner._random import make_generator
 from ..learner._run import Run
 from ..rows._formats import checked_csr
 from ..rows._rows import table
-from ._learners import (
-    PDGD,
-    CoactiveLearner,
-    DuelingBandit,
-    PairwisePerceptron,
-    PreferencePerceptron,
-)
+from ._learners import PDGD, CoactiveLearner, DrawingLearner, PreferencePerceptron
 from ._rules import (
     MOST_MOVES,
-    DuelingItems,
-    DuelingRankings,
     ItemsRun,
-    PairwiseRankings,
-    PDGDRankings,
+    PendingRun,
     RankingRun,
     index_array,
     item_utilities,
 )
 from ._tasks import Items, Ranking
 from ._user import ClickUser, User, feedback_from_clicks, numbers, true_weights
-
-RUNS = {DuelingBandit: DuelingRankings, PairwisePerceptron: PairwiseRankings, PDGD: PDGDRankings}
 
 
 def simulate(learner: Any, data: Any, user: Any, *, order: ArrayLike | None = None,
@@ -209,7 +198,7 @@ def compiled_run(learner: Any, data: Any, user: Any, order: NDArray[np.intp], we
         if isinstance(learner, PDGD):
             raise TypeError("PDGD learns from clicks: user must have clicks, as users.Clicks, "
                             f"{type(user).__name__} has not")
-    make = next((run for kind, run in RUNS.items() if isinstance(learner, kind)), RankingRun)
+    make = PendingRun if isinstance(learner, DrawingLearner) else RankingRun
     return make(data, order, weights, own, decider, k, **options)
 
 
@@ -383,9 +372,8 @@ class _Run(Run):
         if not self.compiled:
             self.python_users(report)
             return
-        make = DuelingItems if isinstance(self.learner, DuelingBandit) else ItemsRun
-        shared = make(self.items.features[:], self.gram(), self.utility, self.optimal,
-                      self.feedback)
+        shared = ItemsRun(self.items.features[:], self.gram(), self.utility, self.optimal,
+                          self.feedback)
 
         def play(u):
             ratings = None if self.ratings is None else self.ratings(u)
