@@ -6,6 +6,7 @@ import types
 
 import numpy
 
+cimport numpy as np
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport INFINITY, fabs, floor, isfinite, sqrt
 from libc.stddef cimport size_t
@@ -23,6 +24,7 @@ from coactive_fast._table cimport (
 )
 from coactive_fast.convex._rules cimport Region, is_unit
 from coactive_fast.learner._chance cimport Chance
+from coactive_fast.learner._engine cimport Engine
 from coactive_fast.learner._run cimport ASIDE, Run
 from coactive_fast.learner._state cimport opened, vector_of
 from coactive_fast.metric._metrics cimport KEPT_DENSE, Kept
@@ -39,6 +41,11 @@ np.import_array()
 
 cdef const cf_table *K = cf_get_table()
 cdef const cf_library *L = cf_get_library()
+cdef enum Kind:
+    RANKING
+    ITEMS
+    OWN
+
 cdef Py_ssize_t MOST_ROUNDS = <Py_ssize_t>1 << 53  # that a state may tell of: whole as a float64
 
 
@@ -68,7 +75,6 @@ cdef class Rule:
     """What every rule has: weights, their mean, the count of rounds."""
 
     def __cinit__(self):
-        self.memory = NULL
         self.compiled = True
 
     def __dealloc__(self):
@@ -127,10 +133,6 @@ cdef class Rule:
         return refuse(status, what)
 
     # --- settings and state, with the GIL ---------------------------------------------------------
-
-    cdef int adopt(self, Rule other) except -1:
-        """The settings of another rule of this kind; the state stays."""
-        return 0
 
     cdef dict extra(self):
         return {}
@@ -214,10 +216,6 @@ cdef class Perceptron(Rule):
             return CF_ENONFINITE
         self.commit()
         return CF_OK
-
-    cdef int adopt(self, Rule other) except -1:
-        self.batch = (<Perceptron>other).batch
-        return 0
 
     cdef dict extra(self):
         return {"waiting": self.waiting, "sum": vector_of(self.sum, self.n)}
@@ -304,11 +302,6 @@ cdef class Exponentiated(Rule):
         self.commit()
         return CF_OK
 
-    cdef int adopt(self, Rule other) except -1:
-        self.scale = (<Exponentiated>other).scale
-        self.horizon = (<Exponentiated>other).horizon
-        return 0
-
     cdef dict extra(self):
         return {"theta": vector_of(self.theta, self.n)}
 
@@ -344,10 +337,6 @@ cdef class Bounded(Rule):
             error, self.region.error = self.region.error, None
             raise error
         return refuse(status, what)
-
-    cdef int adopt(self, Rule other) except -1:
-        self.radius = (<Bounded>other).radius
-        return 0
 
 
 cdef class Convex(Bounded):
@@ -390,11 +379,6 @@ cdef class Convex(Bounded):
         self.commit()
         return CF_OK
 
-    cdef int adopt(self, Rule other) except -1:
-        Bounded.adopt(self, other)
-        self.slope = (<Convex>other).slope
-        return 0
-
 
 cdef class SecondOrder(Bounded):
     """A += gamma Delta Delta^T, w += A^-1 Delta, then into the set in the norm of A (P2, P3).
@@ -414,9 +398,6 @@ cdef class SecondOrder(Bounded):
     cdef double *turned        # deferred: Delta without its outward part; else Delta scaled
     cdef Full metric           # A, from epsilon I
     cdef double *scratch
-
-    def __cinit__(self):
-        self.scratch = NULL
 
     def __init__(self, double radius, double gamma, double epsilon, bint deferred, feasible,
                  bint compiled):
@@ -515,11 +496,6 @@ cdef class SecondOrder(Bounded):
         for i in range(self.n):
             w[i] = scale * y[i]
 
-    cdef int adopt(self, Rule other) except -1:
-        Bounded.adopt(self, other)
-        self.gamma = (<SecondOrder>other).gamma
-        return 0
-
     cdef dict extra(self):
         found = {"y": vector_of(self.y, self.n), "lam": self.lam, "metric": self.metric.state()}
         return found if self.region is None else {**found, "face": self.face.copy()}
@@ -569,10 +545,6 @@ cdef class Custom(Rule):
             error, self.error = self.error, None
             raise error
         return refuse(status, what)
-
-    cdef int adopt(self, Rule other) except -1:
-        self.rule = (<Custom>other).rule
-        return 0
 
     cdef int ask(self, const double *delta) noexcept:
         try:
@@ -756,6 +728,27 @@ cdef void item_delta(Bench b, ptrdiff_t presented, ptrdiff_t better,
 
 
 cdef class Bench:
+    # Scratch of one thread's rounds, in one piece of memory, owned here. Invariant: either nothing
+    # is there and docs = n = places = 0, or all of it for so many documents, features and places.
+    cdef Py_ssize_t docs, n, places
+    cdef void *memory
+    cdef double *delta         # cf_pad(n), zero beyond n
+    cdef double *score         # docs
+    cdef double *utility       # docs
+    cdef double *own           # docs: utilities of a user who has weights of its own
+    cdef ptrdiff_t *place      # docs zeros
+    cdef ptrdiff_t *drawn      # 5 docs: random rankings
+    cdef ptrdiff_t took        # which of them was the answer, or -1
+    cdef ptrdiff_t *presented  # places
+    cdef ptrdiff_t *better     # places
+    cdef ptrdiff_t *clicked    # places: 1 where the document shown there was clicked, else 0
+    cdef Py_ssize_t counts     # the first documents of `better` that count for a side
+    cdef ptrdiff_t *plus       # places
+    cdef ptrdiff_t *minus      # places
+    cdef double *weight        # places
+    cdef double *discount      # places
+    cdef void *sorting         # candidates of top_k
+
     def __dealloc__(self):
         L.free(self.memory)
 
@@ -793,6 +786,7 @@ cdef class Bench:
 
     cdef Py_ssize_t take_places(self, np.ndarray given, str name, Py_ssize_t n, Py_ssize_t most,
                                 ptrdiff_t *out) except -1:
+        """The first `most` places of a list of different documents out of n <= docs."""
         cdef const ptrdiff_t *y
         cdef Py_ssize_t m, i, j, document = 0
         cdef bint again = False
@@ -832,6 +826,16 @@ cdef class CoactiveEngine(Engine):
     make : callable
         A fresh rule.
     """
+
+    # The rule is looked at, and the bench used, with the guard held or the GIL kept, after all that
+    # arguments run has run.
+    cdef readonly Rule rule
+    cdef object make           # () -> a fresh rule: what reset() begins with
+    cdef readonly object task
+    cdef Kind kind
+    cdef Py_ssize_t k          # rankings: places that count
+    cdef np.ndarray items      # catalogue
+    cdef Bench bench
 
     def __init__(self, task, make):
         self.make, self.task, self.bench = make, task, Bench()
@@ -888,9 +892,18 @@ cdef class CoactiveEngine(Engine):
         self.rule = rule
 
     def adopt(self, CoactiveEngine other, changed):
-        self.guard.settle_write()
-        self.make = other.make
-        self.rule.adopt(other.rule)
+        """The settings of another engine of this kind; the state stays."""
+        cdef Rule rule = other.make()
+        self.guard.begin_write()  # what follows runs Python
+        try:
+            rule.restore(opened(self.rule.told()))
+            self.make, self.rule = other.make, rule
+        finally:
+            self.guard.end_write()
+
+    def delta(self):
+        """A copy of the last round's."""
+        return vector_of(self.bench.delta, self.rule.n)
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -1416,19 +1429,20 @@ KINDS = {"alpha": ALPHA, "depth": DEPTH, "expected": EXPECTED, "better": BETTER,
 
 cdef extern from *:
     """
-    /* 4 KB at an address into the second cache. The kernels ask for what lies 4 KB ahead of them;
-     * what comes before that, and while no row is read, is asked for from here. */
-    static void cf_fetch(const char *p)
+    /* Memory at an address into the second cache. The kernels ask for what lies 4 KB ahead of
+     * them; what comes before that, and while no row is read, is asked for from here. */
+    static void cf_fetch(const void *at, int bytes)
     {
     #if defined(__GNUC__)
-        for (int i = 0; i < 4096; i += 64)
+        const char *p = at;
+        for (int i = 0; i < bytes; i += 64)
             __builtin_prefetch(p + i, 0, 2);
     #else
-        (void)p;
+        (void)at, (void)bytes;
     #endif
     }
     """
-    void cf_fetch(const char *p) noexcept nogil
+    void cf_fetch(const void *at, int bytes) noexcept nogil
 
 
 # --- users ------------------------------------------------------------------------------------
@@ -1798,7 +1812,7 @@ cdef class RankingRun(Run):
 
     cdef void ask_ahead(self, Py_ssize_t part) noexcept nogil:
         """The beginning of the next query's rows into the cache: this 4 KB of it."""
-        cf_fetch(self.all.rows + self.first(self.done + 1) * self.row + 4096 * part)
+        cf_fetch(self.all.rows + self.first(self.done + 1) * self.row + 4096 * part, 4096)
 
     cdef double measure(self, Bench b, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
         """The round's utilities, from b.utility and b.presented: that of the best ranking."""
@@ -1881,19 +1895,6 @@ cdef enum:
 
 MOST_MOVES = 8192  # 65,534 units each at most
 cdef double UNIT = 2.0 ** -53
-cdef extern from *:
-    """
-    static void cf_fetch_row(const int16_t *p)
-    {
-    #if defined(__GNUC__)
-        for (int i = 0; i < 1024; i += 32)
-            __builtin_prefetch(p + i);
-    #else
-        (void)p;
-    #endif
-    }
-    """
-    void cf_fetch_row(const int16_t *p) noexcept nogil
 
 
 cdef class ItemsRun:
@@ -2349,7 +2350,7 @@ cdef class Moved(Session):
             found = self.nearest(near)
         if found > 1:
             near[0] = self.best_afresh(found, near) if found <= NEAR else self.best_of_all()
-        cf_fetch_row(self.run_.g + near[0] * self.run_.n)  # while the user thinks
+        cf_fetch(self.run_.g + near[0] * self.run_.n, 2048)  # while the user thinks
         return near[0]
 
     cdef int32_t least(self) noexcept nogil:
@@ -2409,7 +2410,7 @@ cdef class Moved(Session):
         cdef Py_ssize_t n = self.run_.n, p
         cdef int status
         if i != j:
-            cf_fetch_row(g + j * n)
+            cf_fetch(g + j * n, 2048)
             self.pending[2 * self.waiting] = i
             self.pending[2 * self.waiting + 1] = j
             self.waiting += 1
