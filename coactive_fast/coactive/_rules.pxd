@@ -2,13 +2,8 @@
 
 from libc.stdint cimport int64_t
 
+from coactive_fast._arrays cimport Matrix
 from coactive_fast.learner._state cimport State
-
-cdef struct Matrix:
-    # Rows of float64 or (floats) float32 in memory that others own, `step` numbers apart.
-    Py_ssize_t n, d, step
-    bint floats
-    const char *rows
 
 
 cdef class Rule:

@@ -1,5 +1,6 @@
 """How coactive learners learn, their engines, users and runs (DEFINITIONS 2, 7)."""
 
+import contextlib
 import copy
 import math
 import types
@@ -15,8 +16,8 @@ from libc.string cimport memcmp, memcpy, memmove, memset
 from numpy.random cimport bitgen_t
 
 from coactive_fast._arrays cimport (
-    as_count, as_vector, data_of, is_plain, new_doubles, new_indices, new_vector, plain, product_of,
-    refuse, refuse_non_finite, row_stride, take_scratch,
+    add_features, as_count, as_vector, data_of, finite_rows, is_plain, matrix_of, new_doubles,
+    new_indices, new_vector, plain, product_of, refuse, refuse_non_finite, scores_of, take_scratch,
 )
 from coactive_fast._table cimport (
     CF_ENONFINITE, CF_EVALUE, CF_FULL_AUTO, CF_OK, cf_candidate, cf_click_scratch, cf_get_library,
@@ -634,34 +635,6 @@ cdef np.ndarray documents_of(object x):
 # --- rows -------------------------------------------------------------------------------------
 
 
-cdef Matrix matrix_of(np.ndarray a) noexcept:
-    cdef Matrix x
-    x.n, x.d, x.step = np.PyArray_DIM(a, 0), np.PyArray_DIM(a, 1), row_stride(a)
-    x.floats = np.PyArray_TYPE(a) == np.NPY_FLOAT
-    x.rows = <const char *>np.PyArray_DATA(a)
-    return x
-
-
-cdef bint finite_rows(const Matrix *x) noexcept nogil:
-    cdef Py_ssize_t n = x.n, d = x.d, i
-    if x.step == d:
-        d, n = n * d, 1
-    for i in range(n):
-        if x.floats:
-            if not K.all_finite_f32(d, <const float *>x.rows + i * x.step):
-                return False
-        elif not K.all_finite(d, <const double *>x.rows + i * x.step):
-            return False
-    return True
-
-
-cdef void scores_of(const Matrix *x, const double *w, double *out) noexcept nogil:
-    if x.floats:
-        K.scores_f32(x.n, x.d, <const float *>x.rows, x.step, w, out)
-    else:
-        K.scores(x.n, x.d, <const double *>x.rows, x.step, w, out)
-
-
 cdef void both_scores(const Matrix *x, const double *w, const double *other_w, double *out,
                       double *other) noexcept nogil:
     """By two weights, in one reading of the rows."""
@@ -679,15 +652,6 @@ cdef void change(Bench b, Py_ssize_t m, const Matrix *x) noexcept nogil:
     else:
         K.change_of_features(m, b.n, <const double *>x.rows, x.step, b.plus, b.minus, b.weight,
                              b.delta)
-
-
-cdef void places(Py_ssize_t m, const Matrix *x, const ptrdiff_t *ranking, double a,
-                 const double *weight, double *delta) noexcept nogil:
-    """delta += a times the weighted features of the first m places of a ranking"""
-    if x.floats:
-        K.features_f32(m, x.d, <const float *>x.rows, x.step, ranking, a, weight, delta)
-    else:
-        K.features(m, x.d, <const double *>x.rows, x.step, ranking, a, weight, delta)
 
 
 cdef Py_ssize_t changed_places(Bench b, Py_ssize_t k, const ptrdiff_t *presented,
@@ -710,8 +674,8 @@ cdef void ranking_delta(Bench b, Py_ssize_t p, const ptrdiff_t *presented, Py_ss
     memset(b.delta, 0, <size_t>b.n * sizeof(double))
     change(b, m, x)
     if p != q:
-        places(q - both, x, better + both, 1.0, b.discount + both, b.delta)
-        places(p - both, x, presented + both, -1.0, b.discount + both, b.delta)
+        add_features(q - both, x, better + both, 1.0, b.discount + both, b.delta)
+        add_features(p - both, x, presented + both, -1.0, b.discount + both, b.delta)
 
 
 cdef void item_delta(Bench b, ptrdiff_t presented, ptrdiff_t better,
@@ -1198,13 +1162,6 @@ cdef class Expansion:
         """A copy of the rows, of d features."""
         return self.kept.state()["rows"] if self.kept.n else numpy.empty((0, d))
 
-    cdef int score(self, const cf_row *z, Forms forms, double *values,
-                   double *out) noexcept nogil:
-        cdef int status = self.kept.values(z, forms, 0, values)
-        if status == CF_OK:
-            out[0] = K.dot(self.kept.n, data_of(self.coefficients), values)
-        return status
-
 
 cdef class KernelEngine(CoactiveEngine):
     """A Perceptron over rankings, with a kernel.
@@ -1395,9 +1352,10 @@ cdef int score_all(Expansion learned, const Matrix *x, Forms forms, double *valu
     cdef int status = CF_OK
     for i in range(x.n):
         row = row_at(x, i)
-        status = learned.score(&row, forms, values, out + i)
+        status = learned.kept.values(&row, forms, 0, values)
         if status != CF_OK:
             break
+        out[i] = K.dot(learned.kept.n, data_of(learned.coefficients), values)
     return status
 
 
@@ -1563,11 +1521,12 @@ cdef class Decider:
 
     def answer_ranking(self, x, presented, weights, label, k):
         """The improved ordering of all documents of x."""
-        cdef np.ndarray y = indices_of(presented, "presented"), relevance = None
+        cdef np.ndarray y = indices_of(presented, "presented"), relevance = None, w
         cdef np.ndarray a = documents_of(x), out, key
         cdef Matrix rows = matrix_of(a)
         cdef Py_ssize_t n = rows.n, places = min(<Py_ssize_t>k, n), deep, i, m
         cdef Bench b = Bench()
+        cdef double best
         cdef ptrdiff_t *shown
         cdef ptrdiff_t *to
         if self.kind == DEPTH:
@@ -1582,7 +1541,14 @@ cdef class Decider:
         if self.kind == DEPTH:
             self.rank(b, n, places, NULL, NULL, data_of(relevance), 0.0)
         else:
-            self.answer(b, &rows, places, weights, data_of(key))
+            w = finite_vector(weights, "weights", rows.d, "the query's features")
+            scores_of(&rows, data_of(w), b.utility)
+            if not K.all_finite(n, b.utility):
+                raise ValueError("query.features must be finite and give finite utilities")
+            K.top_k(n, b.utility, places, b.better, <cf_candidate *>b.sorting)
+            best = L.gain(places, b.utility, b.better, b.discount)
+            with contextlib.nullcontext() if self.kind != EXPECTED else self.lock:
+                self.rank(b, n, places, b.utility, data_of(key), NULL, best)
         to = <ptrdiff_t *>np.PyArray_DATA(out)
         if b.took >= 0:
             memcpy(to, b.drawn + b.took * n, <size_t>n * sizeof(ptrdiff_t))
@@ -1596,22 +1562,6 @@ cdef class Decider:
                 to[m] = shown[i]
                 m += 1
         return out
-
-    cdef int answer(self, Bench b, const Matrix *x, Py_ssize_t places, weights,
-                    double *key) except -1:
-        cdef np.ndarray w = finite_vector(weights, "weights", x.d, "the query's features")
-        cdef double best
-        scores_of(x, data_of(w), b.utility)
-        if not K.all_finite(x.n, b.utility):
-            raise ValueError("query.features must be finite and give finite utilities")
-        K.top_k(x.n, b.utility, places, b.better, <cf_candidate *>b.sorting)
-        best = L.gain(places, b.utility, b.better, b.discount)
-        if self.kind == EXPECTED:
-            with self.lock:
-                self.rank(b, x.n, places, b.utility, key, NULL, best)
-        else:
-            self.rank(b, x.n, places, b.utility, key, NULL, best)
-        return 0
 
     def answer_clicks(self, presented, np.ndarray chance, np.ndarray stop):
         """The documents clicked, of those presented; two chances for each of all documents."""
@@ -1915,8 +1865,6 @@ cdef class ItemsRun:
     cdef Matrix all            # the rows of items
     cdef const int16_t *g      # of gram, or NULL
     cdef double unit           # what a one of it is worth
-    cdef const double *norm    # of each item
-    cdef np.ndarray norms
     cdef Py_ssize_t n, d, rounds
     cdef double longest        # the largest norm of an item
     cdef public bint stop      # set by another thread: every user ends after its round
@@ -1931,20 +1879,15 @@ cdef class ItemsRun:
         self.n, self.d = items.shape
         self.rounds = utility.shape[1]
         squares = numpy.einsum("ij,ij->i", items, items, dtype=numpy.float64)
-        self.norms = numpy.sqrt(squares)
-        self.norm = data_of(self.norms)
-        self.longest = float(self.norms.max())
-
-    cdef Taste session(self, learner, Decider decider, weights, ratings):
-        if isinstance(learner, DuelingEngine):
-            return Comparisons(self, learner, decider, weights, ratings)
-        kind = Session if self.g == NULL else Moved
-        return kind(self, learner, decider, weights, ratings)
+        self.longest = float(numpy.sqrt(squares).max())
 
     def play(self, Py_ssize_t user, learner, Decider decider, weights, ratings):
         """All rounds of one user; `learner` is what the engine's `fresh_rule` made."""
-        cdef Taste s = self.session(learner, decider, weights, ratings)
+        cdef Taste s
         cdef int status
+        kind = (Comparisons if isinstance(learner, DuelingEngine) else
+                Session if self.g == NULL else Moved)
+        s = kind(self, learner, decider, weights, ratings)
         s.utility = data_of(self.utility) + user * self.rounds
         s.optimal = data_of(self.optimal) + user * self.rounds
         s.feedback = data_of(self.feedback) + user * self.rounds
@@ -2080,6 +2023,7 @@ cdef class Session(Taste):
     # utilities that is alive (n: none), with its path halved at every walk.
     cdef Rule rule
     cdef Bench bench
+    cdef double *memory                # owned; those that follow, but for the roll, point into it
     cdef double *score
     cdef double *peak
     cdef double *scored                # the weights by which scores were made, where `current`
@@ -2102,12 +2046,12 @@ cdef class Session(Taste):
         self.rule = rule
         self.bench = Bench()
         self.bench.fit(1, run.d, 1)  # for a round's Delta
-        self.score = <double *>take_scratch(n, sizeof(double))
-        self.peak = <double *>take_scratch((n + PEAK - 1) // PEAK, sizeof(double))
-        self.scored = <double *>take_scratch(run.d, sizeof(double))
-        self.at = <ptrdiff_t *>take_scratch(n, sizeof(ptrdiff_t))
-        self.next_place = <ptrdiff_t *>take_scratch(n + 1, sizeof(ptrdiff_t))
-        self.place = <ptrdiff_t *>take_scratch(n, sizeof(ptrdiff_t))
+        self.memory = <double *>take_scratch(cf_pad(n) + cf_pad((n + PEAK - 1) // PEAK)
+                                             + cf_pad(run.d) + 3 * n + 1, sizeof(double))
+        self.score, self.peak = self.memory, self.memory + cf_pad(n)
+        self.scored = self.peak + cf_pad((n + PEAK - 1) // PEAK)
+        self.at = <ptrdiff_t *>(self.scored + cf_pad(run.d))  # ptrdiff_t are as long
+        self.place, self.next_place = self.at + n, self.at + 2 * n
         for i in range(n):
             self.at[i] = self.next_place[i] = i
             self.place[self.order_[i]] = i
@@ -2117,12 +2061,7 @@ cdef class Session(Taste):
             rule.start(run.d)
 
     def __dealloc__(self):
-        L.free(self.score)
-        L.free(self.peak)
-        L.free(self.scored)
-        L.free(self.at)
-        L.free(self.next_place)
-        L.free(self.place)
+        L.free(self.memory)
         L.free(self.called)
 
     cdef int call_roll(self) except -1:
@@ -3253,5 +3192,5 @@ cdef class PDGDEngine(PendingEngine):
         m = L.click_preferences(K, x.n, self.k, score, ranking, m, b.clicked, b.weight,
                                 data_of(self.spare))
         memset(b.delta, 0, <size_t>x.d * sizeof(double))
-        places(m, x, ranking, self.rate, b.weight, b.delta)
+        add_features(m, x, ranking, self.rate, b.weight, b.delta)
         return self.rule.step(b.delta)

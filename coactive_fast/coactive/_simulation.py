@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._typing import Progress, Vector, Whole
-from ..learner._check import count, threads
+from ..learner._check import count, same_length, threads
 from ..learner._history import CoactiveHistory, mean_over_users
 from ..learner._progress import in_threads
 from ..learner._random import make_generator
@@ -182,9 +182,9 @@ def compiled_run(learner: Any, data: Any, user: Any, order: NDArray[np.intp], we
                  look: HeldOut | None = None) -> Any:
     """The run of a user who is at work; `order` and `weights` are those of `simulate`, checked."""
     own, options = getattr(user, "weights", None), {"look": look}
-    same_length(weights, "weights", data.dimension)
+    same_length("weights", len(weights), data.dimension, "data")
     if own is not None:
-        same_length(own, "weights of the user", data.dimension)
+        same_length("weights of the user", len(own), data.dimension, "data")
         own = None if np.array_equal(own, weights) else own.copy()
     k = learner.task.k
     if isinstance(user, ClickUser):
@@ -202,11 +202,6 @@ def compiled_run(learner: Any, data: Any, user: Any, order: NDArray[np.intp], we
     return make(data, order, weights, own, decider, k, **options)
 
 
-def same_length(weights: Vector, name: str, d: int) -> None:
-    if len(weights) != d:
-        raise ValueError(f"{name} must have length {d} to go with data, got {len(weights)}")
-
-
 class PythonRun(Run):
     """The loop of single calls, for what no compiled loop can stand in."""
 
@@ -220,7 +215,7 @@ class PythonRun(Run):
         if isinstance(user, User) and getattr(user, "weights", 0) is None:
             user.weights = weights
         if isinstance(learner.task, Ranking) and len(data):
-            same_length(weights, "weights", np.shape(data[0].features)[-1])
+            same_length("weights", len(weights), np.shape(data[0].features)[-1], "data")
 
     def history(self) -> CoactiveHistory:
         utility, optimal, feedback = np.array(self.rounds).reshape(-1, 3).T

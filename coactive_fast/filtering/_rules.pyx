@@ -659,23 +659,16 @@ cdef class TastingEngine(FilterEngine):
         finally:
             self.guard.end_read()
 
-    def forward(self, x):
-        """Whether x is forwarded; counts the round."""
-        cdef bint forwarded
+    cdef bint changed(self, object x, double y) except -1:
+        cdef bint forwarded = False
         self.guard.begin_write()
         try:
-            forwarded = self.toss(self.ask(x))
-            self.tally.rounds += 1
+            if y == 0.0:
+                forwarded = self.toss(self.ask(x))
+                self.tally.rounds += 1
+            else:
+                self.teach(x, y > 0.0)
             return forwarded
-        finally:
-            self.guard.end_write()
-
-    def learn(self, x, relevant):
-        """Lets the classifier learn the label of x."""
-        cdef bint label = as_flag(relevant, "relevant")
-        self.guard.begin_write()
-        try:
-            self.teach(x, label)
         finally:
             self.guard.end_write()
 
