@@ -1364,8 +1364,8 @@ cdef int score_all(Expansion learned, const Matrix *x, Forms forms, double *valu
 # Simulated users, and whole runs over rankings and items: present, answer, learn.
 #
 # A round of rankings reads the query's features once: scores by the learner's weights and utilities
-# by w* come from one pass (two_scores), the beginning of the next query is fetched meanwhile, and the
-# step touches the few documents that changed their place. Limit: that one reading from memory.
+# by w* come from one pass (two_scores), the beginning of the next query is fetched meanwhile, and
+# the step touches the few documents that changed their place. Limit: that one reading from memory.
 
 cdef enum Manner:
     ALPHA          # strictly alpha-informative
@@ -2384,9 +2384,10 @@ cdef class Moved(Session):
 # runs give the rounds of single calls.
 #
 # Cost beside one reading of x. Dueling bandit, rankings of n documents: one reading for both
-# orderings, two sorts, O(n) to interleave them; items: one reading of the candidates' rows, in a run
-# for w and w' together. Pair swaps draw n / 2 numbers; PDGD draws n numbers and takes 2 n logarithms,
-# and where there are clicks n exponentials and some for each pair of places (cf_clicks.h).
+# orderings, two sorts, O(n) to interleave them; items: one reading of the candidates' rows, in a
+# run for w and w' together. Pair swaps draw n / 2 numbers; PDGD draws n numbers and takes 2 n
+# logarithms, and where there are clicks n exponentials and some for each pair of places
+# (cf_clicks.h).
 
 
 def fresh_rule():
