@@ -15,7 +15,7 @@ import limits
 import memory
 import numpy as np
 import threads
-from coactive_fast.coactive._simulate import ItemsRun
+from coactive_fast.coactive._rules import ItemsRun
 from ratio import Case, Contender, Plan, Tape, Target, takes_at_most, times_faster, within_limit
 
 import coactive_fast as cf

@@ -6,9 +6,8 @@ cimport numpy as np
 from libc.stddef cimport size_t
 from cpython.long cimport PyLong_AsLongAndOverflow
 
-cdef object convert_vector(object value, str name)
-cdef object convert_rows(object value, str name)
-cdef object convert_scores(object value, str name)
+# With so many dimensions and contiguous rows: float64 or (floats) float32 where it is that.
+cdef object convert_array(object value, str name, int ndim, bint floats)
 cdef object convert_square(object value, str name)
 cdef double convert_number(object value, str name) except? -1.0
 cdef Py_ssize_t convert_count(object value, str name) except -1
@@ -74,18 +73,18 @@ cdef inline bint is_plain_vector(object value) noexcept:
 
 cdef inline np.ndarray as_vector(object value, str name):
     """One-dimensional float64; not checked for NaN."""
-    return <np.ndarray>(value if is_plain_vector(value) else convert_vector(value, name))
+    return <np.ndarray>(value if is_plain_vector(value) else convert_array(value, name, 1, False))
 
 
 cdef inline np.ndarray as_scores(object value, str name):
     """One-dimensional float64 or float32; not checked for NaN."""
     return <np.ndarray>(value if (is_plain_vector(value) or is_plain(value, np.NPY_FLOAT))
-                        else convert_scores(value, name))
+                        else convert_array(value, name, 1, True))
 
 
 cdef inline np.ndarray as_rows(object value, str name):
     """Two-dimensional float64 or float32 with contiguous rows; not checked for NaN."""
-    return <np.ndarray>(value if has_plain_rows(value, 1) else convert_rows(value, name))
+    return <np.ndarray>(value if has_plain_rows(value, 1) else convert_array(value, name, 2, True))
 
 
 cdef inline np.ndarray as_square(object value, str name):
@@ -131,6 +130,28 @@ cdef inline bint as_flag(object value, str name) except -1:
 cdef inline Py_ssize_t as_label(object value, str name, bint two) except -1:
     """A label >= 0; two: True and False are labels as well."""
     return as_count(value, name) if type(value) is int else convert_label(value, name, two)
+
+
+cdef struct Matrix:
+    # Rows of float64 or (floats) float32 in memory that others own, `step` numbers apart.
+    Py_ssize_t n, d, step
+    bint floats
+    const char *rows
+
+
+cdef inline Matrix matrix_of(np.ndarray a) noexcept:
+    """Of what `as_rows` gave."""
+    cdef Matrix x
+    x.n, x.d, x.step = np.PyArray_DIM(a, 0), np.PyArray_DIM(a, 1), row_stride(a)
+    x.floats = np.PyArray_TYPE(a) == np.NPY_FLOAT
+    x.rows = <const char *>np.PyArray_DATA(a)
+    return x
+
+cdef bint finite_rows(const Matrix *x) noexcept nogil
+cdef void scores_of(const Matrix *x, const double *w, double *out) noexcept nogil
+# out += a times the weighted rows that the first m places of a ranking name
+cdef void add_features(Py_ssize_t m, const Matrix *x, const ptrdiff_t *ranking, double a,
+                       const double *weight, double *out) noexcept nogil
 
 
 cdef inline double *data_of(np.ndarray array) noexcept nogil:

@@ -58,20 +58,9 @@ cpdef object numeric(object value, str name, int ndim):
     return array
 
 
-cdef object convert_vector(object value, str name):
-    return numpy.require(numeric(value, name, 1), numpy.float64, ["C", "A", "E"])
-
-
-cdef object convert_rows(object value, str name):
-    return float32_or_64(numeric(value, name, 2))
-
-
-cdef object convert_scores(object value, str name):
-    return float32_or_64(numeric(value, name, 1))
-
-
-cdef object float32_or_64(object array):
-    kind = numpy.float32 if array.dtype == numpy.float32 else numpy.float64
+cdef object convert_array(object value, str name, int ndim, bint floats):
+    array = numeric(value, name, ndim)
+    kind = numpy.float32 if floats and array.dtype == numpy.float32 else numpy.float64
     return numpy.require(array, kind, ["C", "A", "E"])
 
 
@@ -79,7 +68,7 @@ cdef object convert_square(object value, str name):
     array = numeric(value, name, 2)
     if array.shape[0] != array.shape[1]:
         raise ValueError(f"{name} must be square, got shape {array.shape}")
-    return numpy.require(array, numpy.float64, ["C", "A", "E"])
+    return convert_array(array, name, 2, False)
 
 
 cdef double convert_number(object value, str name) except? -1.0:
@@ -160,6 +149,34 @@ cpdef np.ndarray finite_vector(object value, str name, Py_ssize_t n, str other):
 
 cdef int refuse_length(Py_ssize_t got, str name, Py_ssize_t expected, str other) except -1:
     raise ValueError(f"{name} must have length {expected} to go with {other}, got {got}")
+
+
+cdef bint finite_rows(const Matrix *x) noexcept nogil:
+    cdef Py_ssize_t n = x.n, d = x.d, i
+    if x.step == d:
+        d, n = n * d, 1
+    for i in range(n):
+        if x.floats:
+            if not K.all_finite_f32(d, <const float *>x.rows + i * x.step):
+                return False
+        elif not K.all_finite(d, <const double *>x.rows + i * x.step):
+            return False
+    return True
+
+
+cdef void scores_of(const Matrix *x, const double *w, double *out) noexcept nogil:
+    if x.floats:
+        K.scores_f32(x.n, x.d, <const float *>x.rows, x.step, w, out)
+    else:
+        K.scores(x.n, x.d, <const double *>x.rows, x.step, w, out)
+
+
+cdef void add_features(Py_ssize_t m, const Matrix *x, const ptrdiff_t *ranking, double a,
+                       const double *weight, double *out) noexcept nogil:
+    if x.floats:
+        K.features_f32(m, x.d, <const float *>x.rows, x.step, ranking, a, weight, out)
+    else:
+        K.features(m, x.d, <const double *>x.rows, x.step, ranking, a, weight, out)
 
 
 cdef np.ndarray new_vector(Py_ssize_t n):

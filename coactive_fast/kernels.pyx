@@ -12,9 +12,9 @@ cimport numpy as np
 from libc.stddef cimport size_t
 
 from coactive_fast._arrays cimport (
-    as_count, as_flag, as_number, as_rows, as_scores, as_square, as_vector, data_of, finite_vector,
-    is_plain, new_indices, new_vector, refuse, refuse_length, refuse_masked, refuse_non_finite,
-    row_stride, take_scratch,
+    Matrix, add_features, as_count, as_flag, as_number, as_rows, as_scores, as_square, as_vector,
+    data_of, finite_rows, finite_vector, is_plain, matrix_of, new_indices, new_vector, refuse,
+    refuse_length, refuse_masked, refuse_non_finite, row_stride, scores_of, take_scratch,
 )
 from coactive_fast._table cimport (
     CF_BOX, CF_ENOCONVERGE, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_L1, CF_OK, CF_SIMPLEX, cf_candidate,
@@ -38,10 +38,6 @@ cdef enum:
     BUSY = 32768  # values from which the GIL is let go: a few microseconds of work
 
 cdef str BOTH = "both"
-
-
-cdef bint is_float32(np.ndarray array) noexcept:
-    return np.PyArray_TYPE(array) == np.NPY_FLOAT
 
 
 # --- top-k and rankings ---------------------------------------------------------------------
@@ -75,7 +71,7 @@ def top_k(scores, k):
     cdef np.ndarray s = as_scores(scores, "scores")
     cdef Py_ssize_t n = np.PyArray_DIM(s, 0)
     cdef np.ndarray out = new_indices(min(wanted, n))
-    if best_of(n, np.PyArray_DATA(s), is_float32(s), wanted,
+    if best_of(n, np.PyArray_DATA(s), np.PyArray_TYPE(s) == np.NPY_FLOAT, wanted,
                <ptrdiff_t *>np.PyArray_DATA(out)) != CF_OK:
         raise ValueError("scores must not hold NaN")
     return out
@@ -130,11 +126,10 @@ def rank(X, w, k):
     cdef np.ndarray x = as_rows(X, "X")
     cdef np.ndarray v = as_vector(w, "w")
     cdef Py_ssize_t wanted = as_count(k, "k")
-    cdef Py_ssize_t n = np.PyArray_DIM(x, 0), d = np.PyArray_DIM(x, 1), stride = row_stride(x)
+    cdef Matrix rows = matrix_of(x)
+    cdef Py_ssize_t n = rows.n, d = rows.d
     cdef double few[SMALL]
     cdef double *scores = few
-    cdef bint floats = is_float32(x)
-    cdef const void *rows = np.PyArray_DATA(x)
     cdef const double *weights = data_of(v)
     cdef int status
     if np.PyArray_DIM(v, 0) != d:
@@ -144,10 +139,10 @@ def rank(X, w, k):
         scores = <double *>take_scratch(n, sizeof(double))
     try:
         if n * d < BUSY:
-            scores_of(n, d, rows, floats, stride, weights, scores)
+            scores_of(&rows, weights, scores)
         else:
             with nogil:
-                scores_of(n, d, rows, floats, stride, weights, scores)
+                scores_of(&rows, weights, scores)
         status = best_of(n, scores, False, wanted, <ptrdiff_t *>np.PyArray_DATA(out))
     finally:
         if scores != few:
@@ -158,14 +153,6 @@ def rank(X, w, k):
                 raise ValueError(f"{name} must not hold NaN")
         raise ValueError("X @ w must not hold NaN: infinities in X or w cancel or meet a zero")
     return out
-
-
-cdef void scores_of(Py_ssize_t n, Py_ssize_t d, const void *rows, bint floats, Py_ssize_t stride,
-                    const double *w, double *scores) noexcept nogil:
-    if floats:
-        K.scores_f32(n, d, <const float *>rows, stride, w, scores)
-    else:
-        K.scores(n, d, <const double *>rows, stride, w, scores)
 
 
 cdef np.ndarray whole_numbers(object ranking):
@@ -231,38 +218,20 @@ def ranking_features(X, ranking, *, k=5):
     """
     cdef np.ndarray x = as_rows(X, "X")
     cdef Py_ssize_t wanted = as_count(k, "k")
-    cdef Py_ssize_t d = np.PyArray_DIM(x, 1), stride = row_stride(x)
+    cdef Matrix rows = matrix_of(x)
     cdef np.ndarray places = whole_numbers(ranking)
-    cdef Py_ssize_t m = check_places(places, np.PyArray_DIM(x, 0), wanted)
-    cdef const ptrdiff_t *y = <const ptrdiff_t *>np.PyArray_DATA(places)
-    cdef np.ndarray out = new_vector(d)
+    cdef Py_ssize_t m = check_places(places, rows.n, wanted)
+    cdef np.ndarray out = new_vector(rows.d)
     cdef np.ndarray discount = new_vector(m)
     np.PyArray_FILLWBYTE(out, 0)
     K.discounts(m, data_of(discount))
-    if not rows_are_finite(x):
+    if not finite_rows(&rows):
         refuse_non_finite(x, "X")
-    if is_float32(x):
-        K.features_f32(m, d, <const float *>np.PyArray_DATA(x), stride, y, 1.0,
-                       data_of(discount), data_of(out))
-    else:
-        K.features(m, d, <const double *>np.PyArray_DATA(x), stride, y, 1.0, data_of(discount),
-                   data_of(out))
-    if not K.all_finite(d, data_of(out)):
+    add_features(m, &rows, <const ptrdiff_t *>np.PyArray_DATA(places), 1.0, data_of(discount),
+                 data_of(out))
+    if not K.all_finite(rows.d, data_of(out)):
         refuse(CF_ENONFINITE, "the feature sum of X")
     return out
-
-
-cdef bint rows_are_finite(np.ndarray x) noexcept:
-    cdef Py_ssize_t n = np.PyArray_DIM(x, 0), d = np.PyArray_DIM(x, 1), i, stride = row_stride(x)
-    cdef const float *floats = <const float *>np.PyArray_DATA(x)
-    cdef const double *doubles = <const double *>np.PyArray_DATA(x)
-    for i in range(n):
-        if is_float32(x):
-            if not K.all_finite_f32(d, floats + i * stride):
-                return False
-        elif not K.all_finite(d, doubles + i * stride):
-            return False
-    return True
 
 
 # --- the inverse -----------------------------------------------------------------------------
@@ -528,16 +497,15 @@ def project_scores(z, q, total):
     return out, lam
 
 
-cdef int take_square(object Ainv, Py_ssize_t n, cf_triangle *b, list keep) except -1:
-    """The triangle of a matrix argument; `keep` holds the array that owns the memory."""
+cdef np.ndarray take_square(object Ainv, Py_ssize_t n, cf_triangle *b):
+    """The triangle of a matrix argument; the array that owns the memory."""
     cdef np.ndarray matrix = as_square(Ainv, "Ainv")
     if np.PyArray_DIM(matrix, 0) != n:
         refuse_length(n, "z", np.PyArray_DIM(matrix, 0), "the rows of Ainv")
-    keep.append(matrix)
     b.data = data_of(matrix)
     b.n = n
     b.ld = max(row_stride(matrix), 1)
-    return 0
+    return matrix
 
 
 cdef int refuse_bad_triangle(const cf_triangle *b) except -1:
@@ -599,9 +567,7 @@ def project_ball(z, Ainv, radius):
     cdef double *scratch
     cdef double *w
     cdef int status
-    cdef list keep = []
-    take_square(Ainv, n, &b, keep)
-    cdef np.ndarray out = new_vector(n)
+    cdef np.ndarray matrix = take_square(Ainv, n, &b), out = new_vector(n)
     w = data_of(out)
     scratch = <double *>take_scratch(L.ball_scratch(n, 0), sizeof(double))
     if n < 32:
@@ -645,14 +611,13 @@ cdef np.ndarray on_faces(object z, object Ainv, cf_faces_kind kind, double total
     cdef np.ndarray zv = as_vector(z, "z")
     cdef Py_ssize_t n = np.PyArray_DIM(zv, 0)
     cdef cf_triangle b
-    cdef list keep = []
     cdef cf_faces set
     cdef double *scratch
     cdef signed char *state
     cdef double *w
     cdef int status
     set.kind, set.total, set.lower, set.upper = kind, total, lower, upper
-    take_square(Ainv, n, &b, keep)
+    cdef np.ndarray matrix = take_square(Ainv, n, &b)
     refuse_bad_triangle(&b)
     refuse_non_finite(zv, "z")
     cdef np.ndarray out = new_vector(n)

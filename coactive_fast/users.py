@@ -23,7 +23,7 @@ from typing import Any, Literal, SupportsIndex
 from numpy.typing import ArrayLike
 
 from ._typing import Real, Vector
-from .coactive._simulate import Decider
+from .coactive._rules import Decider
 from .coactive._user import (
     PRESETS,
     ChanceUser,

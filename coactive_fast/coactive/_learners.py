@@ -17,13 +17,15 @@ from ..learner._chance import Chance
 from ..learner._check import choice, count, invertible, number, switch
 from ..learner._history import CoactiveHistory
 from ..learner._random import make_generator
-from ._clicks import DuelingEngine, PairwiseEngine, PDGDEngine
 from ._rules import (
     CoactiveEngine,
     Convex,
     Custom,
+    DuelingEngine,
     Exponentiated,
     KernelEngine,
+    PairwiseEngine,
+    PDGDEngine,
     Perceptron,
     SecondOrder,
     region_around_zero,
@@ -62,9 +64,7 @@ class CoactiveLearner(Learner):
         ndarray of int or int
             Ranking: documents, best first, ties to the lower index. Items: an item's index.
         """
-        if average is False or not switch("average", average):
-            return self._engine.present(x, k)
-        return self._engine.present_by_mean(x, k)
+        return self._engine.present(x, k, average is not False and switch("average", average))
 
     def learn(self, x: Any, y: Any, better: Any) -> None:
         """One round: for context x the user improved y to `better`.
@@ -611,9 +611,7 @@ class DuelingBandit(DrawingLearner):
         >>> learner.present([[1.0], [2.0], [3.0]])
         array([0, 2, 1])
         """
-        if average is False or not switch("average", average):
-            return self._engine.present(x, k)
-        return self._engine.present_by_mean(x, k)
+        return self._engine.present(x, k, average is not False and switch("average", average))
 
     def learn(self, x: ArrayLike, y: ArrayLike, better: ArrayLike) -> None:
         """Ends the comparison, which is one round.

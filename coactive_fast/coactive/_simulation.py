@@ -13,27 +13,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._typing import Progress, Vector, Whole
-from ..learner._check import count, threads
+from ..learner._check import count, same_length, threads
 from ..learner._history import CoactiveHistory, mean_over_users
 from ..learner._progress import in_threads
 from ..learner._random import make_generator
 from ..learner._run import Run
 from ..rows._formats import checked_csr
 from ..rows._rows import table
-from ._clicks import DuelingItems, DuelingRankings, PairwiseRankings, PDGDRankings
-from ._learners import (
-    PDGD,
-    CoactiveLearner,
-    DuelingBandit,
-    PairwisePerceptron,
-    PreferencePerceptron,
+from ._learners import PDGD, CoactiveLearner, DrawingLearner, PreferencePerceptron
+from ._rules import (
+    MOST_MOVES,
+    ItemsRun,
+    PendingRun,
+    RankingRun,
+    index_array,
+    item_utilities,
 )
-from ._rules import index_array
-from ._simulate import MOST_MOVES, ItemsRun, RankingRun, item_utilities
 from ._tasks import Items, Ranking
 from ._user import ClickUser, User, feedback_from_clicks, numbers, true_weights
-
-RUNS = {DuelingBandit: DuelingRankings, PairwisePerceptron: PairwiseRankings, PDGD: PDGDRankings}
 
 
 def simulate(learner: Any, data: Any, user: Any, *, order: ArrayLike | None = None,
@@ -185,9 +182,9 @@ def compiled_run(learner: Any, data: Any, user: Any, order: NDArray[np.intp], we
                  look: HeldOut | None = None) -> Any:
     """The run of a user who is at work; `order` and `weights` are those of `simulate`, checked."""
     own, options = getattr(user, "weights", None), {"look": look}
-    same_length(weights, "weights", data.dimension)
+    same_length("weights", len(weights), data.dimension, "data")
     if own is not None:
-        same_length(own, "weights of the user", data.dimension)
+        same_length("weights of the user", len(own), data.dimension, "data")
         own = None if np.array_equal(own, weights) else own.copy()
     k = learner.task.k
     if isinstance(user, ClickUser):
@@ -201,13 +198,8 @@ def compiled_run(learner: Any, data: Any, user: Any, order: NDArray[np.intp], we
         if isinstance(learner, PDGD):
             raise TypeError("PDGD learns from clicks: user must have clicks, as users.Clicks, "
                             f"{type(user).__name__} has not")
-    make = next((run for kind, run in RUNS.items() if isinstance(learner, kind)), RankingRun)
+    make = PendingRun if isinstance(learner, DrawingLearner) else RankingRun
     return make(data, order, weights, own, decider, k, **options)
-
-
-def same_length(weights: Vector, name: str, d: int) -> None:
-    if len(weights) != d:
-        raise ValueError(f"{name} must have length {d} to go with data, got {len(weights)}")
 
 
 class PythonRun(Run):
@@ -223,7 +215,7 @@ class PythonRun(Run):
         if isinstance(user, User) and getattr(user, "weights", 0) is None:
             user.weights = weights
         if isinstance(learner.task, Ranking) and len(data):
-            same_length(weights, "weights", np.shape(data[0].features)[-1])
+            same_length("weights", len(weights), np.shape(data[0].features)[-1], "data")
 
     def history(self) -> CoactiveHistory:
         utility, optimal, feedback = np.array(self.rounds).reshape(-1, 3).T
@@ -375,9 +367,8 @@ class _Run(Run):
         if not self.compiled:
             self.python_users(report)
             return
-        make = DuelingItems if isinstance(self.learner, DuelingBandit) else ItemsRun
-        shared = make(self.items.features[:], self.gram(), self.utility, self.optimal,
-                      self.feedback)
+        shared = ItemsRun(self.items.features[:], self.gram(), self.utility, self.optimal,
+                          self.feedback)
 
         def play(u):
             ratings = None if self.ratings is None else self.ratings(u)

@@ -74,15 +74,7 @@ class RankingSVM(CoactiveLearner):
         self._begin(task=task)
 
     def _build(self, parameters):
-        return _Engine(parameters["task"])
-
-
-class _Engine(CoactiveEngine):
-    def __init__(self, task):
-        super().__init__(task, _rule)
-
-    def adopt(self, other, changed):
-        pass  # no settings; the other's rule would train on the other's pairs
+        return CoactiveEngine(parameters["task"], _rule)
 
 
 def _rule():

@@ -14,8 +14,7 @@ from .._initialized import Initialized
 from .._typing import Self, Vector
 from ..learner._check import count
 from ..learner._random import make_generator
-from ._rules import index_array
-from ._simulate import Decider
+from ._rules import Decider, index_array
 
 
 class User(Initialized):

@@ -98,9 +98,6 @@ cdef class BuiltIn(Region):
     cdef double *scratch
     cdef double *room
 
-    def __cinit__(self):
-        self.scratch = self.room = NULL
-
     def __init__(self, Py_ssize_t n, cf_region_kind kind, double total, *, double floor=0.0,
                  span=None):
         self.n = n
@@ -158,9 +155,6 @@ cdef class Own(Region):
 
     cdef object feasible
     cdef double *room
-
-    def __cinit__(self):
-        self.room = NULL
 
     def __init__(self, Py_ssize_t n, feasible):
         self.n = n
@@ -356,11 +350,6 @@ cdef class Rule:
                 state.refuse("v", "a direction of length 1 that does not leave the feasible set")
         return 0
 
-    def adopt(self, Rule other):
-        """The settings of another rule of this kind; the state stays."""
-        self.delta, self.gamma = other.delta, other.gamma
-        self.whole, self.region = other.whole, other.region
-
 
 cdef class Newton(Rule):
     """A += g g^T, y <- P(y - A^-1 g / beta) in the norm of A, with g = rate phi v."""
@@ -372,9 +361,6 @@ cdef class Newton(Rule):
     cdef np.ndarray face         # the same, int8
     cdef np.ndarray face_next
     cdef double *g
-
-    def __cinit__(self):
-        self.g = NULL
 
     def __init__(self, Region whole, Region region, double rate, double beta, double epsilon, *,
                  double delta=0.0, double gamma=0.0):
@@ -427,10 +413,6 @@ cdef class Newton(Rule):
         self.face = <np.ndarray>face.astype(numpy.int8)
         return 0
 
-    def adopt(self, Rule other):
-        Rule.adopt(self, other)
-        self.rate, self.beta = (<Newton?>other).rate, (<Newton?>other).beta
-
 
 cdef dict flushed(Stored metric):
     """The metric's state with its pending term gone into the triangle.
@@ -458,9 +440,6 @@ cdef class Descent(Rule):
     cdef double rate             # the step is rate / sqrt(t) * phi * v
     cdef double *z
 
-    def __cinit__(self):
-        self.z = NULL
-
     def __init__(self, Region whole, Region region, double rate, *, double delta=0.0,
                  double gamma=0.0):
         Rule.__init__(self, whole, region, delta, gamma)
@@ -478,10 +457,6 @@ cdef class Descent(Rule):
             return CF_ENONFINITE
         return self.region.project(self.z, y_next)
 
-    def adopt(self, Rule other):
-        Rule.adopt(self, other)
-        self.rate = (<Descent?>other).rate
-
 
 cdef class Barrier(Rule):
     """Log-barrier sampler of the simplex: x = y (1 + delta u), y_i = 1 / (G_i + nu)."""
@@ -494,9 +469,6 @@ cdef class Barrier(Rule):
     cdef double *a
     cdef double *r
     cdef double *ones
-
-    def __cinit__(self):
-        self.memory = NULL
 
     def __init__(self, Region whole, double delta, double eta):
         cdef Py_ssize_t padded = cf_pad(whole.n), i
@@ -601,10 +573,6 @@ cdef class Barrier(Rule):
                     and fabs(y[i] * (self.G[i] + self.nu) - 1.0) <= SAME):
                 state.refuse("G", "such that y = 1 / (G + nu)")
         return 0
-
-    def adopt(self, Rule other):
-        Rule.adopt(self, other)
-        self.eta = (<Barrier?>other).eta
 
 
 # --- losses -----------------------------------------------------------------------------------
@@ -749,9 +717,6 @@ cdef class ConvexEngine(Engine):
     cdef double *v             # the direction of the pending point
     cdef double *x             # scratch of a run: the point, or the gradient
 
-    def __cinit__(self):
-        self.memory = NULL
-
     def __init__(self, make, np.ndarray origin, Chance chance=None):
         cdef Py_ssize_t padded
         self.make, self.origin, self.chance = make, origin, chance
@@ -818,18 +783,26 @@ cdef class ConvexEngine(Engine):
 
     def adopt(self, ConvexEngine other, changed):
         """The settings of another engine of this kind; the state stays."""
+        cdef Rule rule = other.make()
         names = ", ".join(changed)
-        self.guard.settle_write()
-        if other.rule.gamma != self.rule.gamma:
-            raise ValueError(f"{names}: gamma would change, and with it the set that the centre "
-                             "lies in: call reset() before that")
-        if other.rule.delta != self.rule.delta and self.pending != NOTHING:
-            raise ValueError(f"{names}: delta would change under the point that was asked for: "
-                             "tell its loss before that")
-        self.make = other.make
-        self.rule.adopt(other.rule)
+        self.guard.begin_write()  # what follows runs Python
+        try:
+            self.refuse_change(other.rule, names)
+            rule.restore(opened(self.rule.told()), self.t, self.y)
+            self.make, self.rule = other.make, rule
+        finally:
+            self.guard.end_write()
         if "seed" in changed:
             self.chance = other.chance
+
+    cdef int refuse_change(self, Rule other, str names) except -1:
+        if other.gamma != self.rule.gamma:
+            raise ValueError(f"{names}: gamma would change, and with it the set that the centre "
+                             "lies in: call reset() before that")
+        if other.delta != self.rule.delta and self.pending != NOTHING:
+            raise ValueError(f"{names}: delta would change under the point that was asked for: "
+                             "tell its loss before that")
+        return 0
 
     # --- reading ------------------------------------------------------------------------------
 

@@ -16,13 +16,14 @@ from coactive_fast._arrays cimport (
     as_flag, as_number, as_vector, data_of, new_doubles, new_vector, refuse, refuse_non_finite,
 )
 from coactive_fast._table cimport (
-    CF_ENOMEM, CF_ENONFINITE, cf_get_library, cf_get_table, cf_library, cf_row, cf_table,
+    CF_ENOMEM, CF_ENONFINITE, CF_OK, cf_get_library, cf_get_table, cf_library, cf_row, cf_table,
 )
-from coactive_fast.learner._engine cimport BUSY, Engine, look
+from coactive_fast.learner._chance cimport Chance
+from coactive_fast.learner._engine cimport BUSY, Engine, RowEngine, look
 from coactive_fast.learner._run cimport MORE, RowRun
 from coactive_fast.learner._state cimport vector_of
 from coactive_fast.metric._forms cimport Single, linear, read_topics, take_topics
-from coactive_fast.rows._rows cimport RowBuffer, Rows, place_of, rows_of
+from coactive_fast.rows._rows cimport RowBuffer, Rows, Scratch, place_of, rows_of
 
 from coactive_fast.filtering._history import history_of
 
@@ -183,6 +184,7 @@ cdef class Perceptron(Single):
         return state.load("w", d, self.w)
 
 
+@cython.final
 cdef class Fit:
     """Isotonic regression of the labels learned on their margins (pool adjacent violators: Ayer,
     Brunk, Ewing, Reid and Silverman, "An empirical distribution function for sampling with
@@ -190,6 +192,18 @@ cdef class Fit:
 
     An example is noted in O(1), 16 bytes; the fit is made when it is asked for (32 bytes more).
     """
+
+    # Invariants. `n` examples in margin and label (0 or 1), `room` for more; the first `fitted` of
+    # them are in ascending order of the margin. knot and value have `knots` entries: the fit of
+    # those, whose knots ascend strictly. What is in order and what is fitted is a cache: the state
+    # is the examples, in whatever order.
+    cdef double *margin        # owned, as the next one; label stands behind it
+    cdef double *label
+    cdef double *knot
+    cdef double *value
+    cdef double *weight        # scratch of `pool`, as the next one
+    cdef double *span
+    cdef Py_ssize_t n, room, fitted, knots, knot_room
 
     def __dealloc__(self):
         L.free(self.margin)
@@ -328,6 +342,10 @@ cdef class FilterEngine(RowEngine):
         Whether the margins of what is learned are kept, with the labels.
     """
 
+    cdef readonly Rule rule
+    cdef Tally tally
+    cdef Fit fit               # of what was learned on its margins, or None
+
     def __init__(self, make, Rule rule, Chance chance=None, bint calibrate=False):
         RowEngine.__init__(self, make, chance)
         self.rule, self.fit = rule, Fit() if calibrate else None
@@ -458,28 +476,43 @@ cdef class FilterEngine(RowEngine):
 
     def forward(self, x):
         """Whether x is forwarded; counts the round."""
+        return self.changed(x, 0.0)
+
+    def learn(self, x, relevant):
+        """Takes in the label of x."""
+        self.changed(x, 1.0 if as_flag(relevant, "relevant") else -1.0)
+
+    cdef bint changed(self, object x, double y) except -1:
+        """The decision for x (y = 0), or the step by its label y; all or nothing."""
         cdef Scratch s = self.borrow()
-        cdef bint unknown, forwarded
+        cdef bint unknown
         try:
             self.take_row(x, s)
             self.guard.begin_write()
+            unknown = self.model.d == 0
             try:
-                unknown = self.model.d == 0
-                try:
-                    self.ready(s, True)
-                    self.look_at_row(s)
-                    s.remember(&s.row, self.model.learned, self.stamp)
-                except BaseException:
-                    if unknown:
-                        self.model = self.new_model()
-                    raise
-                forwarded = self.rule.decide(self.model, &self.tally, s.bits, s.m[0], s.q[0])
-                self.tally.rounds += 1
-                return forwarded
+                if y == 0.0:
+                    return self.decide(s)
+                self.take_label(s, y)
+                return False
+            except BaseException:
+                if unknown:
+                    self.model = self.new_model()
+                raise
             finally:
                 self.guard.end_write()
         finally:
             self.give_back(s)
+
+    cdef bint decide(self, Scratch s) except -1:
+        """The round of a row, with the lock held."""
+        cdef bint forwarded
+        self.ready(s, True)
+        self.look_at_row(s)
+        s.remember(&s.row, self.model.learned, self.stamp)
+        forwarded = self.rule.decide(self.model, &self.tally, s.bits, s.m[0], s.q[0])
+        self.tally.rounds += 1
+        return forwarded
 
     cdef int look_at_row(self, Scratch s) except -1:
         cdef int status
@@ -490,27 +523,6 @@ cdef class FilterEngine(RowEngine):
             with nogil:
                 status = look(self.model, s)
         return 0 if status == CF_OK else self.fail(status, "x")
-
-    def learn(self, x, relevant):
-        """Takes in the label of x."""
-        cdef double y = 1.0 if as_flag(relevant, "relevant") else -1.0
-        cdef Scratch s = self.borrow()
-        cdef bint unknown
-        try:
-            self.take_row(x, s)
-            self.guard.begin_write()
-            try:
-                unknown = self.model.d == 0
-                try:
-                    self.take_label(s, y)
-                except BaseException:
-                    if unknown:
-                        self.model = self.new_model()
-                    raise
-            finally:
-                self.guard.end_write()
-        finally:
-            self.give_back(s)
 
     cdef int take_label(self, Scratch s, double y) except -1:
         """The step by one example, with the work of `forward` where that was the same x."""
@@ -533,6 +545,30 @@ cdef class FilterEngine(RowEngine):
         if self.fit is not None:
             self.fit.make_room()
         return self.model.make_room(s)
+
+    # These two after a look at the row; inline, because a step may take no more than 100 ns.
+    @cython.final
+    cdef inline bint has_room(self, Scratch s) noexcept nogil:
+        """Whether `take` can do without `make_room`."""
+        return self.model.has_room(s) and (self.fit is None or self.fit.has_room())
+
+    @cython.final
+    cdef inline int take(self, Scratch s, double y) noexcept nogil:
+        """The step by one example, and what the rules go by."""
+        cdef double m = s.m[0], q = s.q[0]
+        cdef int status
+        if not self.rule.counts and self.fit is None:
+            return self.model.take(s, 0, y)
+        status = self.model.take(s, 0, self.rule.target(m, q, y))
+        if status != CF_OK:
+            return status
+        if self.rule.floor > 0.0:
+            self.tally.relevant += y > 0.0
+        if self.rule.kind == TEACHER:
+            self.tally.known += q / (1.0 + q)
+        if self.fit is not None:
+            self.fit.add(m / (1.0 + q), y > 0.0)
+        return status
 
     @property
     def threshold(self):
@@ -622,23 +658,16 @@ cdef class TastingEngine(FilterEngine):
         finally:
             self.guard.end_read()
 
-    def forward(self, x):
-        """Whether x is forwarded; counts the round."""
-        cdef bint forwarded
+    cdef bint changed(self, object x, double y) except -1:
+        cdef bint forwarded = False
         self.guard.begin_write()
         try:
-            forwarded = self.toss(self.ask(x))
-            self.tally.rounds += 1
+            if y == 0.0:
+                forwarded = self.toss(self.ask(x))
+                self.tally.rounds += 1
+            else:
+                self.teach(x, y > 0.0)
             return forwarded
-        finally:
-            self.guard.end_write()
-
-    def learn(self, x, relevant):
-        """Lets the classifier learn the label of x."""
-        cdef bint label = as_flag(relevant, "relevant")
-        self.guard.begin_write()
-        try:
-            self.teach(x, label)
         finally:
             self.guard.end_write()
 

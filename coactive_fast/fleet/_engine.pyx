@@ -23,8 +23,8 @@ from coactive_fast._table cimport (
     CF_FLEET_ROUNDS, CF_FLEET_TEXT, CF_FLEET_UNSOUND, CF_OK, CF_ROW_NULL, cf_fleet, cf_get_library,
     cf_get_table, cf_library, cf_packed_size, cf_pad, cf_row, cf_table,
 )
-from coactive_fast.coactive._rules cimport CoactiveEngine, Perceptron
-from coactive_fast.filtering._rules cimport TEACHER, FilterEngine, Rule as FilterRule, Tally
+from coactive_fast.coactive._rules cimport Perceptron
+from coactive_fast.filtering._rules cimport TEACHER, Rule as FilterRule, Tally
 from coactive_fast.fleet._records cimport (
     ASTRAY, DAMAGED, Key, Keys, Records, key_of, keys_of, refuse_damaged,
 )
@@ -1266,13 +1266,13 @@ cdef class FilterFleet(StreamingFleet):
     """
 
     cdef object make_form
-    cdef FilterEngine filter   # whose rule decides
+    cdef FilterRule rule       # which decides
     cdef bint full
 
     def __init__(self, Records records, make, make_form, *, Py_ssize_t slots, bint keep, bint full):
         self.make_form, self.full = make_form, full
-        self.filter = <FilterEngine>make()._engine
-        self.extra = COUNTED if self.filter.rule.counts else 0
+        self.rule = make()._engine.rule
+        self.extra = COUNTED if self.rule.counts else 0
         FleetEngine.__init__(self, records, make, slots=slots, keep=keep)
 
     cdef Worker new_worker(self):
@@ -1283,7 +1283,7 @@ cdef class FilterFleet(StreamingFleet):
     cdef int step(self, Worker w, PackedForm form, Perceptron rule, uint64_t *record,
                   uint64_t *block, double y, bint null, int what, double *m) noexcept nogil:
         form.sit(block)
-        return self.play_round(self.filter.rule, form, record, w.x, y, what, m)
+        return self.play_round(self.rule, form, record, w.x, y, what, m)
 
     cdef int play_round(self, FilterRule rule, PackedForm form, uint64_t *record, const double *x,
                         double y, int what, double *m) noexcept nogil:
@@ -1444,14 +1444,13 @@ cdef class VectorFleet(StreamingFleet):
 
     cdef object choose(self, object key, object x, object allowed, object k, object context):
         """The documents in their order."""
-        cdef CoactiveEngine engine
+        cdef Perceptron rule
         cdef np.ndarray desk
         cdef uint64_t *r
         cdef Key at
         refuse_words(("allowed", "context"), (allowed, context), "a perceptron")
         key_of(key, &at)
         learner = self.make()  # of its own: what x runs may come back here
-        engine = <CoactiveEngine>learner._engine
         if not self.is_laid():
             return self.unfed.present(x, k=k)
         self.records.check_kind(at.is_text, "key")
@@ -1459,15 +1458,14 @@ cdef class VectorFleet(StreamingFleet):
         r = <uint64_t *>np.PyArray_DATA(desk)
         if not self.records.read(&at, r):
             memcpy(r, self.records.core.fresh, <size_t>self.records.core.record * 8)
-        engine.rule.start(self.records.d)
-        self.sit(<Perceptron>engine.rule, r, r + self.records.core.head)
+        rule = learner._engine.rule
+        rule.start(self.records.d)
+        self.sit(rule, r, r + self.records.core.head)
         return learner.present(x, k=k)
 
     cdef int learn(self, object key, object x, tuple answers, object weight,
                    object context) except -1:
         """Delta by an engine that knows nothing, then the step of the record."""
-        cdef CoactiveEngine engine
-        cdef np.ndarray delta
         cdef Key at
         cdef double m
         refuse_words(("weight", "context"), (weight, context), "a perceptron")
@@ -1476,11 +1474,9 @@ cdef class VectorFleet(StreamingFleet):
                             f"got {len(answers)} arguments behind the documents")
         key_of(key, &at)
         self.refuse_writing()
-        engine = <CoactiveEngine>self.make()._engine
+        engine = self.make()._engine
         engine.learn(x, answers[0], answers[1])
-        delta = new_vector(engine.rule.n)
-        memcpy(data_of(delta), engine.bench.delta, <size_t>engine.rule.n * sizeof(double))
-        return self.learn_row(&at, delta, None, 0, 0.0, 1.0, 0, &m)
+        return self.learn_row(&at, <np.ndarray>engine.delta(), None, 0, 0.0, 1.0, 0, &m)
 
     cdef Stream stream_of(self, object keys, object X, tuple answers, object weight,
                           object context):

@@ -18,14 +18,10 @@ def number(name, value, *, above=None, least=None, most=None, below=None):
         raise TypeError(f"{name} must be a real number, got {type(value).__name__}") from None
     if not math.isfinite(given):
         raise ValueError(f"{name} must be finite, got {given}")
-    if above is not None and not given > above:
-        raise ValueError(f"{name} must be > {above:g}, got {given}")
-    if least is not None and not given >= least:
-        raise ValueError(f"{name} must be >= {least:g}, got {given}")
-    if most is not None and not given <= most:
-        raise ValueError(f"{name} must be <= {most:g}, got {given}")
-    if below is not None and not given < below:
-        raise ValueError(f"{name} must be < {below:g}, got {given}")
+    for sign, fits, bound in ((">", operator.gt, above), (">=", operator.ge, least),
+                              ("<=", operator.le, most), ("<", operator.lt, below)):
+        if bound is not None and not fits(given, bound):
+            raise ValueError(f"{name} must be {sign} {bound:g}, got {given}")
     return given
 
 

@@ -112,7 +112,6 @@ cdef class RowEngine(Engine):
     cdef void begin(self, Model model, Chance chance) noexcept
     cdef int refuse_width(self, Py_ssize_t n, str name) except -1
     cdef int refuse_answer(self, Py_ssize_t i, str name) except -1
-    cdef int read_now(self, Scratch s) except? -1000
     cdef int look_now(self, Scratch s) except -1
     cdef int learn_row(self, object x, Py_ssize_t i, double y, str name) except -1
     cdef int learn_one(self, Scratch s, Py_ssize_t i, double y, str name) except -1

@@ -284,7 +284,14 @@ cdef class RowEngine(Engine):
         self.settle()
         while self.ready(s, False):  # the GIL is kept from the last look at the model on
             self.settle()
-        status = self.read_now(s)
+        model = self.model
+        if model.cost(s.row.nnz) < BUSY:
+            status = model.read(s)
+        else:
+            self.guard.begin_read()
+            with nogil:
+                status = model.read(s)
+            self.guard.end_read()
         if status == CF_ENOTPOSITIVE:
             self.guard.settle_write()
             self.ready(s, False)
@@ -295,18 +302,6 @@ cdef class RowEngine(Engine):
         if s is self.scratch and self.model.d and not self.draws:
             s.remember(&s.given, self.model.learned, self.stamp)
         return 0
-
-    cdef int read_now(self, Scratch s) except? -1000:
-        """A pure reading, without the GIL where it takes long; a status."""
-        cdef int status
-        cdef Model model = self.model
-        if model.cost(s.row.nnz) < BUSY:
-            return model.read(s)
-        self.guard.begin_read()
-        with nogil:
-            status = model.read(s)
-        self.guard.end_read()
-        return status
 
     cdef int learn_row(self, object x, Py_ssize_t i, double y, str name) except -1:
         """`learn`: all other arguments have become C values before x is looked at."""

@@ -11,9 +11,8 @@ from libc.string cimport memcpy, memset
 from coactive_fast._arrays cimport data_of, new_indices
 from coactive_fast._table cimport CF_ENOMEM, CF_OK, cf_row
 from coactive_fast.learner._chance cimport Chance
-from coactive_fast.learner._engine cimport Engine, Model, look
+from coactive_fast.learner._engine cimport Engine, Model, RowEngine, look
 from coactive_fast.learner._run cimport MORE, RowRun, Run
-from coactive_fast.multiclass._rules cimport MulticlassEngine
 from coactive_fast.rewards._rules cimport (
     THOMPSON, ArmEngine, BanditEngine, BanditRounds, Choice, LinearEngine, Regressions, Rule,
 )
@@ -253,7 +252,7 @@ cdef class LabelReplay(RowRun):
     cdef Py_ssize_t k
     cdef bint draws
 
-    def __init__(self, MulticlassEngine engine, log, Accepted accepted):
+    def __init__(self, RowEngine engine, log, Accepted accepted):
         self.accepted, self.k = accepted, engine.model.k
         self.right = log.reward == 1.0
         self.take_rows(rows_of(log.context, "context"), 1, True)
@@ -263,7 +262,7 @@ cdef class LabelReplay(RowRun):
         self.run(engine, report)
 
     cdef int begin(self, Engine given) except -1:
-        cdef MulticlassEngine engine = <MulticlassEngine>given
+        cdef RowEngine engine = <RowEngine>given
         if engine.model.k != self.k:
             raise ValueError(f"log must have {engine.model.k} actions in each round, one a class, "
                              f"got {self.k}")
@@ -290,4 +289,4 @@ cdef class LabelReplay(RowRun):
         return status
 
     cdef int fail(self, Engine engine, int status) except -1:
-        return (<MulticlassEngine>engine).fail(status, f"round {self.done} of the log")
+        return (<RowEngine>engine).fail(status, f"round {self.done} of the log")

@@ -17,7 +17,6 @@ from ..learner._check import choice, count, number, precision_of, switch
 from ..learner._random import make_generator
 from ..metric._forms import DiagonalRidges, DualRidges, FullRidges
 from ._history import MulticlassHistory
-from ._newtron import Newtron as NewtronModel
 from ._rules import (
     Arow,
     Counted,
@@ -29,6 +28,7 @@ from ._rules import (
 )
 from ._rules import Banditron as BanditronModel
 from ._rules import Confidit as ConfiditModel
+from ._rules import Newtron as NewtronModel
 
 MOST = 2**60  # of anything that is counted: memory ends long before
 

@@ -42,11 +42,6 @@ cdef class Rows:
     cdef const char *ends
     cdef tuple held
 
-    cdef int take_dense(self, np.ndarray a, str name) except -1
-    cdef int take_sparse(self, object X, str name) except -1
-    cdef int check_values(self, str name, object data) except -1
-    cdef int check_places(self, str name) except -1
-    cdef bint in_order(self, RowBuffer buffer, cf_row *row) noexcept nogil
     cdef inline Py_ssize_t end(self, Py_ssize_t t) noexcept nogil:
         if self.wide_ends:
             return (<const int64_t *>self.ends)[t]

@@ -221,12 +221,27 @@ cdef int refuse_values(const cf_row *row, str name) except -1:
     return 0
 
 
+cdef void lay_places(cf_row *row, np.ndarray places, Py_ssize_t begin, int width) noexcept:
+    """The places of a row as they lie from `begin` on: int32 or int64."""
+    row.i32, row.i64 = NULL, NULL
+    if width == CF_INT32:
+        row.i32 = <const int32_t *>np.PyArray_DATA(places) + begin
+    else:
+        row.i64 = <const int64_t *>np.PyArray_DATA(places) + begin
+
+
+cdef int order_of(const cf_row *row) noexcept nogil:
+    """Whether the places of a sparse row ascend, and are in range."""
+    if row.i64 != NULL:
+        return K.row_places64(row.nnz, row.i64, row.n)
+    return K.row_places32(row.nnz, row.i32, row.n)
+
+
 cdef int sparse_row(object x, str name, RowBuffer buffer, cf_row *row) except -1:
     """A CSR matrix or array of one row, read in place where it is in order."""
     cdef object data = x.data, places = x.indices, ends = x.indptr, shape = x._shape
     cdef int kind = list_kind(data), width = list_kind(places), order
     cdef Py_ssize_t begin, end
-    cdef const char *at
     if (kind not in (CF_DOUBLES, CF_FLOATS) or width not in (CF_INT32, CF_INT64)
             or list_kind(ends) not in (CF_INT32, CF_INT64)):
         data, places, ends = plain_csr(x, name)
@@ -243,14 +258,8 @@ cdef int sparse_row(object x, str name, RowBuffer buffer, cf_row *row) except -1
         raise ValueError(f"{name} has an indptr that does not go with its entries")
     buffer.held, buffer.held_places = data, places
     row.nnz = end - begin
-    at = <const char *>np.PyArray_DATA(<np.ndarray>places)
-    row.i32, row.i64 = NULL, NULL
-    if width == CF_INT32:
-        row.i32 = <const int32_t *>at + begin
-        order = K.row_places32(row.nnz, row.i32, row.n)
-    else:
-        row.i64 = <const int64_t *>at + begin
-        order = K.row_places64(row.nnz, row.i64, row.n)
+    lay_places(row, <np.ndarray>places, begin, width)
+    order = order_of(row)
     if order == CF_ROW_BAD:
         raise ValueError(f"{name} has a column index outside 0 ... {row.n - 1}")
     row.value = data_of(<np.ndarray>data) + begin
@@ -278,11 +287,7 @@ cdef int pair_row(tuple pair, str name, RowBuffer buffer, cf_row *row, Py_ssize_
     if row.nnz != np.PyArray_DIM(<np.ndarray>places, 0):
         raise ValueError(f"{name} must be (indices, values), two sequences of one length, got "
                          f"shapes {places.shape} and {values.shape}")
-    row.i32, row.i64 = NULL, NULL
-    if wide == CF_INT32:
-        row.i32 = <const int32_t *>np.PyArray_DATA(<np.ndarray>places)
-    else:
-        row.i64 = <const int64_t *>np.PyArray_DATA(<np.ndarray>places)
+    lay_places(row, <np.ndarray>places, 0, wide)
     for e in range(row.nnz if open_end else 0):
         last = max(last, place_of(row, e))
     if last == MOST_PLACES:
@@ -293,10 +298,7 @@ cdef int pair_row(tuple pair, str name, RowBuffer buffer, cf_row *row, Py_ssize_
                          "are: the first row must be a vector or a sparse row")
     buffer.held, buffer.held_places = values, places
     row.value = data_of(<np.ndarray>values)
-    if wide == CF_INT32:
-        order = K.row_places32(row.nnz, row.i32, row.n)
-    else:
-        order = K.row_places64(row.nnz, row.i64, row.n)
+    order = order_of(row)
     if order == CF_ROW_BAD:
         raise ValueError(f"{name} has an index outside 0 ... {row.n - 1}")
     if order != CF_ROW_GOOD:
@@ -408,111 +410,111 @@ cdef int fill_rows(Rows rows, object X, str name) except -1:
     if is_sparse(X):
         if len(X.shape) != 2:
             raise ValueError(f"{name} must have 2 dimensions, got shape {X.shape}")
-        rows.take_sparse(as_csr(X, name), name)
+        take_sparse(rows, as_csr(X, name), name)
     else:
         a = floating(X, name)
         if np.PyArray_NDIM(a) != 2:
             raise ValueError(f"{name} must have 2 dimensions, got shape {(<object>a).shape}")
-        rows.take_dense(a, name)
+        take_dense(rows, a, name)
     if rows.d == 0:
         raise ValueError(f"{name} must have at least one feature")
     return 0
 
 
-cdef class Rows:
-    cdef int take_dense(self, np.ndarray a, str name) except -1:
-        cdef Py_ssize_t t
-        cdef const double *at
-        self.n, self.d = np.PyArray_DIM(a, 0), np.PyArray_DIM(a, 1)
-        self.most, self.place, self.ends = self.d, NULL, NULL
-        self.floats = np.PyArray_TYPE(a) == np.NPY_FLOAT
-        self.value = <const char *>np.PyArray_DATA(a)
-        self.row_step, self.column_step = np.PyArray_STRIDE(a, 0), np.PyArray_STRIDE(a, 1)
-        whole = self.column_step == 8 or self.d <= 1
-        self.kind = DOUBLES if whole and not self.floats else GATHERED
-        self.held = (a,)
-        if self.kind == DOUBLES and self.row_step == 8 * self.d:
-            if not K.all_finite(self.n * self.d, <const double *>self.value):
-                refuse_non_finite(a, name)
-            return 0
-        if self.kind == DOUBLES:
-            for t in range(self.n):
-                at = <const double *>(self.value + t * self.row_step)
-                if K.row_check(self.d, at) == CF_ROW_BAD:
-                    refuse_non_finite(a, name)
-            return 0
-        step = max(1, (1 << 16) // max(self.d, 1))
-        for t in range(0, self.n, step):
-            if not numpy.isfinite(a[t:t + step]).all():
+cdef int take_dense(Rows rows, np.ndarray a, str name) except -1:
+    cdef Py_ssize_t t
+    cdef const double *at
+    rows.n, rows.d = np.PyArray_DIM(a, 0), np.PyArray_DIM(a, 1)
+    rows.most, rows.place, rows.ends = rows.d, NULL, NULL
+    rows.floats = np.PyArray_TYPE(a) == np.NPY_FLOAT
+    rows.value = <const char *>np.PyArray_DATA(a)
+    rows.row_step, rows.column_step = np.PyArray_STRIDE(a, 0), np.PyArray_STRIDE(a, 1)
+    whole = rows.column_step == 8 or rows.d <= 1
+    rows.kind = DOUBLES if whole and not rows.floats else GATHERED
+    rows.held = (a,)
+    if rows.kind == DOUBLES and rows.row_step == 8 * rows.d:
+        if not K.all_finite(rows.n * rows.d, <const double *>rows.value):
+            refuse_non_finite(a, name)
+        return 0
+    if rows.kind == DOUBLES:
+        for t in range(rows.n):
+            at = <const double *>(rows.value + t * rows.row_step)
+            if K.row_check(rows.d, at) == CF_ROW_BAD:
                 refuse_non_finite(a, name)
         return 0
+    step = max(1, (1 << 16) // max(rows.d, 1))
+    for t in range(0, rows.n, step):
+        if not numpy.isfinite(a[t:t + step]).all():
+            refuse_non_finite(a, name)
+    return 0
 
-    cdef int take_sparse(self, object X, str name) except -1:
-        cdef object data = X.data, places = X.indices, ends = X.indptr
-        cdef int kind = list_kind(data), width = list_kind(places), ends_width = list_kind(ends)
-        if (kind not in (CF_DOUBLES, CF_FLOATS) or width not in (CF_INT32, CF_INT64)
-                or ends_width not in (CF_INT32, CF_INT64)):
-            data, places, ends = plain_csr(X, name)
-            kind, width, ends_width = CF_DOUBLES, CF_INT64, CF_INT64
-        self.n, self.d = X.shape
-        self.kind, self.floats = SPARSE, kind == CF_FLOATS
-        self.wide, self.wide_ends = width == CF_INT64, ends_width == CF_INT64
-        self.held = (data, places, ends)
-        self.value = <const char *>np.PyArray_DATA(<np.ndarray>data)
-        self.place = <const char *>np.PyArray_DATA(<np.ndarray>places)
-        self.ends = <const char *>np.PyArray_DATA(<np.ndarray>ends)
-        if np.PyArray_DIM(<np.ndarray>ends, 0) != self.n + 1:
-            raise ValueError(f"{name} has an indptr that does not go with {self.n} rows")
-        self.check_places(name)
-        if self.end(self.n) > min(np.PyArray_DIM(<np.ndarray>data, 0),
-                                  np.PyArray_DIM(<np.ndarray>places, 0)):
+
+cdef int take_sparse(Rows rows, object X, str name) except -1:
+    cdef object data = X.data, places = X.indices, ends = X.indptr
+    cdef int kind = list_kind(data), width = list_kind(places), ends_width = list_kind(ends)
+    if (kind not in (CF_DOUBLES, CF_FLOATS) or width not in (CF_INT32, CF_INT64)
+            or ends_width not in (CF_INT32, CF_INT64)):
+        data, places, ends = plain_csr(X, name)
+        kind, width, ends_width = CF_DOUBLES, CF_INT64, CF_INT64
+    rows.n, rows.d = X.shape
+    rows.kind, rows.floats = SPARSE, kind == CF_FLOATS
+    rows.wide, rows.wide_ends = width == CF_INT64, ends_width == CF_INT64
+    rows.held = (data, places, ends)
+    rows.value = <const char *>np.PyArray_DATA(<np.ndarray>data)
+    rows.place = <const char *>np.PyArray_DATA(<np.ndarray>places)
+    rows.ends = <const char *>np.PyArray_DATA(<np.ndarray>ends)
+    if np.PyArray_DIM(<np.ndarray>ends, 0) != rows.n + 1:
+        raise ValueError(f"{name} has an indptr that does not go with {rows.n} rows")
+    check_places(rows, name)
+    if rows.end(rows.n) > min(np.PyArray_DIM(<np.ndarray>data, 0),
+                              np.PyArray_DIM(<np.ndarray>places, 0)):
+        raise ValueError(f"{name} has an indptr that does not go with its entries")
+    return check_values(rows, name, data)
+
+
+cdef int check_places(Rows rows, str name) except -1:
+    """Row ends ascend, places are in range; notes whether they are in order everywhere."""
+    cdef Py_ssize_t t, begin, end = rows.end(0), total = len(rows.held[1])
+    cdef int answer = CF_ROW_GOOD
+    cdef cf_row row
+    rows.ordered = True
+    rows.most = 0
+    for t in range(rows.n):
+        begin, end = end, rows.end(t + 1)
+        if not 0 <= begin <= end <= total:
             raise ValueError(f"{name} has an indptr that does not go with its entries")
-        return self.check_values(name, data)
+        rows.places(t, &row)
+        answer = order_of(&row)
+        if answer == CF_ROW_BAD:
+            raise ValueError(f"{name} has a column index outside 0 ... {rows.d - 1}, "
+                             f"in row {t}")
+        rows.ordered = rows.ordered and answer == CF_ROW_GOOD
+        rows.most = max(rows.most, end - begin)
+    return 0
 
-    cdef int check_places(self, str name) except -1:
-        """Row ends ascend, places are in range; notes whether they are in order everywhere."""
-        cdef Py_ssize_t t, begin, end = self.end(0), size = 8 if self.wide else 4, total
-        cdef int answer = CF_ROW_GOOD
-        cdef const char *at
-        total = len(self.held[1])
-        self.ordered = True
-        self.most = 0
-        for t in range(self.n):
-            begin, end = end, self.end(t + 1)
-            if not 0 <= begin <= end <= total:
-                raise ValueError(f"{name} has an indptr that does not go with its entries")
-            at = self.place + begin * size
-            if self.wide:
-                answer = K.row_places64(end - begin, <const int64_t *>at, self.d)
-            else:
-                answer = K.row_places32(end - begin, <const int32_t *>at, self.d)
-            if answer == CF_ROW_BAD:
-                raise ValueError(f"{name} has a column index outside 0 ... {self.d - 1}, "
-                                 f"in row {t}")
-            self.ordered = self.ordered and answer == CF_ROW_GOOD
-            self.most = max(self.most, end - begin)
-        return 0
 
-    cdef int check_values(self, str name, object data) except -1:
-        cdef Py_ssize_t t, begin = self.end(0), n = self.end(self.n) - begin
-        cdef RowBuffer buffer
-        cdef cf_row row
-        if self.floats:
-            good = K.all_finite_f32(n, <const float *>self.value + begin)
-        else:
-            good = K.all_finite(n, <const double *>self.value + begin)
-        if not good:
-            part = <np.ndarray>data[begin:begin + n]
-            refuse_non_finite(part, name)
-        if not self.ordered:
-            buffer = RowBuffer()
-            buffer.fit(self.most)
-            for t in range(self.n):
-                if not self.at(t, buffer, &row):
-                    raise ValueError(f"{name} has repeated entries in row {t} whose sum "
-                                     "overflows")
-        return 0
+cdef int check_values(Rows rows, str name, object data) except -1:
+    cdef Py_ssize_t t, begin = rows.end(0), n = rows.end(rows.n) - begin
+    cdef RowBuffer buffer
+    cdef cf_row row
+    if rows.floats:
+        good = K.all_finite_f32(n, <const float *>rows.value + begin)
+    else:
+        good = K.all_finite(n, <const double *>rows.value + begin)
+    if not good:
+        part = <np.ndarray>data[begin:begin + n]
+        refuse_non_finite(part, name)
+    if not rows.ordered:
+        buffer = RowBuffer()
+        buffer.fit(rows.most)
+        for t in range(rows.n):
+            if not rows.at(t, buffer, &row):
+                raise ValueError(f"{name} has repeated entries in row {t} whose sum "
+                                 "overflows")
+    return 0
 
+
+cdef class Rows:
     cdef bint at(self, Py_ssize_t t, RowBuffer buffer, cf_row *row) noexcept nogil:
         cdef const char *at = self.value
         cdef Py_ssize_t size = 4 if self.floats else 8
@@ -528,20 +530,12 @@ cdef class Rows:
             if self.floats:
                 row.value = buffer.value
                 gather(row.nnz, at, size, True, buffer.value)
-            return self.ordered or self.in_order(buffer, row)
+            return (self.ordered or order_of(row) == CF_ROW_GOOD
+                    or (into_order(buffer, row)
+                        and K.row_check(row.nnz, row.value) != CF_ROW_BAD))
         row.value = buffer.value
         gather(self.d, at + t * self.row_step, self.column_step, self.floats, buffer.value)
         return True
-
-    cdef bint in_order(self, RowBuffer buffer, cf_row *row) noexcept nogil:
-        """The row itself where its places ascend, else sorted in the buffer."""
-        cdef int order
-        if self.wide:
-            order = K.row_places64(row.nnz, row.i64, row.n)
-        else:
-            order = K.row_places32(row.nnz, row.i32, row.n)
-        return order == CF_ROW_GOOD or (into_order(buffer, row)
-                                        and K.row_check(row.nnz, row.value) != CF_ROW_BAD)
 
 
 cpdef np.ndarray table_of(object X, str name):
@@ -630,37 +624,27 @@ cdef class Forms:
 
     cdef const double *whole(self, const cf_row *x) noexcept nogil:
         """x written out; `clear` gives the scratch back."""
+        cdef cf_row row = x[0]
         cdef Py_ssize_t e
-        if x.i32 != NULL:
-            for e in range(x.nnz):
-                self.dense[x.i32[e]] = x.value[e]
-        elif x.i64 != NULL:
-            for e in range(x.nnz):
-                self.dense[x.i64[e]] = x.value[e]
-        else:
-            return x.value
+        if row.i32 == NULL and row.i64 == NULL:
+            return row.value
+        for e in range(row.nnz):
+            self.dense[place_of(&row, e)] = row.value[e]
         return self.dense
 
     cdef void clear(self, const cf_row *x) noexcept nogil:
+        cdef cf_row row = x[0]
         cdef Py_ssize_t e
-        if x.i32 != NULL:
-            for e in range(x.nnz):
-                self.dense[x.i32[e]] = 0.0
-        elif x.i64 != NULL:
-            for e in range(x.nnz):
-                self.dense[x.i64[e]] = 0.0
+        for e in range(0 if row.i32 == NULL and row.i64 == NULL else row.nnz):
+            self.dense[place_of(&row, e)] = 0.0
 
     cdef void gather(self, const cf_row *x) noexcept nogil:
         """The entries of x that are not zero."""
+        cdef cf_row row = x[0]
         cdef Py_ssize_t e, n = 0
-        for e in range(x.nnz):
-            self.value[n] = x.value[e]
-            self.index[n] = e
-            if x.i32 != NULL:
-                self.index[n] = x.i32[e]
-            elif x.i64 != NULL:
-                self.index[n] = x.i64[e]
-            n += x.value[e] != 0.0
+        for e in range(row.nnz):
+            self.value[n], self.index[n] = row.value[e], place_of(&row, e)
+            n += row.value[e] != 0.0
         self.nnz = n
 
 
