@@ -15,10 +15,9 @@ from .._typing import Real, RowsLike, Self
 from ..learner import _file, _store
 from ..learner._base import Learner
 from ..learner._check import choice, count, number, switch
-from ._engine import FleetCalls
+from ._engine import FleetCalls, Records
 from ._file import MOST, File
 from ._kinds import kind_of, refuse_other
-from ._records import Records
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar

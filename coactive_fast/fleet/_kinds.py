@@ -261,9 +261,8 @@ class Rewards(Regressions):
         return learner
 
     def engine(self, records, **words):
-        return RewardFleet(records, self.template.clone, self.form, **words,
-                           contexts=int(self.parameters.get("context_features", 0)),
-                           unfed=self.unfed(), start=self.start)
+        return RewardFleet(records, self.template.clone, self.form, **words, unfed=self.unfed(),
+                           start=self.start)
 
     @staticmethod
     def refuse(parameters):

@@ -18,9 +18,16 @@ from ..learner._check import choice, count, number, switch
 from ..learner._history import History, column, record
 from ..learner._progress import reporter
 from ..rewards import ArmBandit, LinearBandit
+from ._compiled import (
+    Expected,
+    LawRun,
+    Sequence,
+    effective_size,
+    error_of_mean,
+    take_law,
+    total,
+)
 from ._log import BanditLog
-from ._runs import LawRun
-from ._values import Expected, Sequence, effective_size, error_of_mean, take_law, total
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
