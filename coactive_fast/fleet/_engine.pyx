@@ -84,22 +84,11 @@ cdef class Keys:
         return <const char *>np.PyArray_DATA(self.bytes) + t * CF_FLEET_TEXT
 
 
-cdef int text_of(str key, char *out) except -1:
-    """The text of a key: its length, its UTF-8, zeros."""
-    cdef Py_ssize_t length
-    cdef const char *bytes = PyUnicode_AsUTF8AndSize(key, &length)
-    if length >= CF_FLEET_TEXT:
-        raise ValueError(f"key must have at most {CF_FLEET_TEXT - 1} bytes of UTF-8, got {length}: "
-                         f"{key!r:.80}")
-    memset(out, 0, CF_FLEET_TEXT)
-    out[0] = <char>length
-    memcpy(out + 1, bytes, <size_t>length)
-    return 0
-
-
 cdef int key_of(object key, Key *out) except -1:
     cdef int64_t number
     cdef int beyond = 0
+    cdef Py_ssize_t length
+    cdef const char *bytes
     if type(key) is int:
         number = PyLong_AsLongLongAndOverflow(key, &beyond)
         if not beyond:
@@ -107,7 +96,14 @@ cdef int key_of(object key, Key *out) except -1:
             return 0
     if isinstance(key, str):
         out.is_text = True
-        text_of(key if type(key) is str else str.__str__(key), out.text)
+        key = key if type(key) is str else str.__str__(key)
+        bytes = PyUnicode_AsUTF8AndSize(key, &length)
+        if length >= CF_FLEET_TEXT:
+            raise ValueError(f"key must have at most {CF_FLEET_TEXT - 1} bytes of UTF-8, got "
+                             f"{length}: {key!r:.80}")
+        memset(out.text, 0, CF_FLEET_TEXT)  # its length, its UTF-8, zeros
+        out.text[0] = <char>length
+        memcpy(out.text + 1, bytes, <size_t>length)
         out.word = L.fleet_text_hash(out.text)
         return 0
     out.is_text = False
@@ -123,7 +119,9 @@ cdef int key_of(object key, Key *out) except -1:
 
 
 cdef Keys keys_of(object keys):
-    cdef Keys out
+    cdef Keys out = Keys()
+    cdef Py_ssize_t t
+    cdef Key key
     if isinstance(keys, (str, bytes)):
         raise TypeError("keys must be a sequence of keys, one a row, got a single one")
     refuse_masked(keys, "keys")
@@ -134,19 +132,11 @@ cdef Keys keys_of(object keys):
         if keys.dtype.kind in "iu":
             if keys.dtype == numpy.uint64 and len(keys) and keys.max() >= 2**63:
                 raise ValueError(f"keys must be in -2**63 ... 2**63 - 1, got {keys.max()}")
-            out = Keys()
             out.n = len(keys)
             out.words = <np.ndarray>numpy.ascontiguousarray(keys, dtype=numpy.int64)
             return out
         keys = keys.tolist()
-    return listed(list(keys))
-
-
-cdef Keys listed(list keys):
-    """Keys one by one."""
-    cdef Keys out = Keys()
-    cdef Py_ssize_t t
-    cdef Key key
+    keys = list(keys)
     out.n = len(keys)
     out.are_text = out.n > 0 and isinstance(keys[0], str)
     out.words = <np.ndarray>numpy.empty(out.n, dtype=numpy.int64)
@@ -595,8 +585,8 @@ cdef class Records:
             L.fleet_replay(&self.core)
         else:
             last = self.file.number(KEPT)
-            self.drop_areas()
-        if self.core.epoch:
+            for i in range(self.core.n_areas):  # what was being stored belongs to no flush
+                self.core.areas[i * self.core.area] = 0
             for i in range(min(<int64_t>self.core.counts[<int>CF_FLEET_RETIRED],
                                self.core.capacity)):
                 slot = L.fleet_retired(&self.core, i, last)
@@ -636,12 +626,6 @@ cdef class Records:
             self.begin_epoch(last + 1)
         return lost
 
-    cdef void drop_areas(self) noexcept:
-        """What was being stored belongs to no flush."""
-        cdef int64_t i
-        for i in range(self.core.n_areas):
-            self.core.areas[i * self.core.area] = 0
-
     cdef const char *text_in(self, const uint64_t *r) noexcept:
         if not self.is_text:
             return NULL
@@ -672,6 +656,7 @@ cdef void write_crossed(const cf_row *row, Py_ssize_t p, const double *c, double
             x[j * n + place_of(row, e)] = factor * row.value[e]
 
 
+@cython.final
 cdef class PackedForm(Single):
     """A view of one block, as a form that learners of rewards and filters read by.
 
@@ -719,26 +704,29 @@ cdef class PackedForm(Single):
         self.learned = <int64_t>block[<int>CF_FLEET_LEARNED]
 
     cdef int fit(self, Scratch s) except -1:
-        s.fit(1, 2 * cf_pad(self.d))
-        return s.forms.fit(&s.row, True)
+        return s.fit(1, 2 * cf_pad(self.d))
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return <double>self.d * self.d
 
     # --- reading ------------------------------------------------------------------------------
 
-    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
-        cdef const double *x = s.forms.whole(&s.row)
+    cdef int read_crossed(self, Scratch s, Crossed by, double *m, double *q) noexcept nogil:
+        """m and q of (1, c) (x) row, which is written out into the scratch."""
         cdef Py_ssize_t padded = cf_pad(self.d)
-        memset(s.v, 0, <size_t>padded * sizeof(double))
-        memcpy(s.v, x, <size_t>self.d * sizeof(double))
-        s.forms.clear(&s.row)
+        write_crossed(&s.row, by.p, by.c, s.v)
+        memset(s.v + self.d, 0, <size_t>(padded - self.d) * sizeof(double))
         m[0] = K.dot(self.d, self.w, s.v)
         if q != NULL:
             q[0] = K.packed_look(self.d, self.diagonal, self.u, s.v, s.v + padded)
             if not q[0] <= DBL_MAX:
                 return CF_ENONFINITE
         return CF_OK if fabs(m[0]) <= DBL_MAX else CF_ENONFINITE
+
+    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
+        cdef Crossed alone
+        alone.p, alone.c = 0, NULL
+        return self.read_crossed(s, alone, m, q)
 
     cdef int read(self, Scratch s) noexcept nogil:
         s.m[0] = s.q[0] = 0.0
@@ -751,29 +739,15 @@ cdef class PackedForm(Single):
         s.buffer.fit(X.most)
         return s.fit(1, 2 * cf_pad(self.d))
 
-    cdef double *written(self, Rows X, Py_ssize_t t, Crossed by, Scratch s) noexcept nogil:
-        """(1, c) (x) row t, written out into the scratch; NULL where it cannot be read."""
-        if not X.at(t, s.buffer, &s.row):
-            return NULL
-        write_crossed(&s.row, by.p, by.c, s.v)
-        memset(s.v + self.d, 0, <size_t>(cf_pad(self.d) - self.d) * sizeof(double))
-        return s.v
-
     cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
         cdef Py_ssize_t t
-        cdef double *x
+        cdef int status
         for t in range(X.n):
-            x = self.written(X, t, by, s)
-            if x == NULL:
+            if not X.at(t, s.buffer, &s.row):
                 return CF_ENOMEM
-            m[t] = K.dot(self.d, self.w, x)
-            if not fabs(m[t]) <= DBL_MAX:
-                return CF_ENONFINITE
-            if q == NULL:
-                continue
-            q[t] = K.packed_look(self.d, self.diagonal, self.u, x, x + cf_pad(self.d))
-            if not q[t] <= DBL_MAX:
-                return CF_ENONFINITE
+            status = self.read_crossed(s, by, m + t, NULL if q == NULL else q + t)
+            if status != CF_OK:
+                return status
         return CF_OK
 
     cdef double information(self) noexcept nogil:
@@ -976,7 +950,7 @@ cdef class FleetEngine:
 
     def __init__(self, Records records, make, make_form, *, Py_ssize_t slots, bint keep):
         self.records, self.make, self.make_form = records, make, make_form
-        self.slots, self.keep = slots, keep
+        self.slots, self.keep, self.extra = slots, keep, records.kind.extra
         self.hand, self.buffer = self.new_worker(), RowBuffer()
         if not records.file.writable:
             self.closed = 'it was opened with mode="r"'
@@ -1103,12 +1077,6 @@ cdef class FleetEngine:
                                               <int>CF_FLEET_NUMBERS + self.records.kind.numbers(d),
                                               self.k, self.slots, self.keep)
 
-    cdef int lay_out(self, Py_ssize_t d, bint is_text) except -1:
-        """The file for records of d features."""
-        self.records.file.begin(self.first_layout(d, is_text))
-        self.records.attach()
-        return 0
-
     cdef bint is_laid(self) except -1:
         """Whether the layout is known, by now."""
         self.refuse_closed()
@@ -1122,7 +1090,8 @@ cdef class FleetEngine:
         try:
             self.refuse_writing()
             if not self.records.laid:
-                self.lay_out(d, key.is_text)
+                self.records.file.begin(self.first_layout(d, key.is_text))
+                self.records.attach()
             self.records.check_kind(key.is_text, "key")
         finally:
             self.guard.end_write()
@@ -1147,13 +1116,11 @@ cdef class FleetEngine:
         cdef uint64_t *r
         cdef int64_t slot = L.fleet_find(core, word, text, &at)
         cdef int status
+        if slot >= 0 and not L.fleet_seen_whole(core, w.seen, slot):
+            return DAMAGED
         if slot >= 0 and not L.fleet_is_kept(core, slot):
-            if not L.fleet_seen_whole(core, w.seen, slot):
-                return DAMAGED
             r = L.fleet_take(core, w.area, slot, block)
         elif slot >= 0 and L.fleet_has_slot(core):
-            if not L.fleet_seen_whole(core, w.seen, slot):
-                return DAMAGED
             r = L.fleet_move(core, w.area, slot, at)
         elif slot == -1 and L.fleet_has_slot(core) and L.fleet_has_entry(core):
             r = L.fleet_create(core, w.area, word, text, at)
@@ -1602,7 +1569,7 @@ cdef class RewardFleet(FleetEngine):
         cdef RowEngine engine
         self.seat, self.unfed, self.start = Seat(make()), Seat(unfed), start
         engine = self.seat.engine
-        self.extra, self.k = 0 if start is None else GENERATOR, engine.model.k
+        self.k = engine.model.k
         if isinstance(engine, BanditEngine):
             self.arms, self.contexts = (<BanditEngine>engine).arms, (<BanditEngine>engine).contexts
         FleetEngine.__init__(self, records, make, make_form, **words)
@@ -1638,7 +1605,6 @@ cdef class RewardFleet(FleetEngine):
             seat.count(0, 0)
             return False
         if len(seat.forms) == 0:
-            records.check_kind(key.is_text, "key")
             seat.lay_out(records, self.make_form)
         there = self.read(key, <uint64_t *>np.PyArray_DATA(seat.desk))
         seat.sit(records)
@@ -1712,14 +1678,6 @@ cdef class RewardFleet(FleetEngine):
         self.drawn.pop(key, None)
         return True
 
-    cdef int store_all_drawn(self) except -1:
-        """What was drawn for keys that have a record by now."""
-        cdef Key at
-        for key, words in list(self.drawn.items()):
-            key_of(key, &at)
-            self.store_drawn(key, &at, words)
-        return 0
-
     cdef int learn(self, object key, object x, tuple answers, object weight,
                    object context) except -1:
         cdef Key at
@@ -1792,7 +1750,10 @@ cdef class RewardFleet(FleetEngine):
     cdef object told(self, Stream s):
         cdef Py_ssize_t t
         cdef np.ndarray loss
-        self.store_all_drawn()
+        cdef Key at
+        for key, words in list(self.drawn.items()):  # some have a record by now
+            key_of(key, &at)
+            self.store_drawn(key, &at, words)
         if s.m is None:
             return None
         loss = new_vector(s.rows.n)
@@ -1828,7 +1789,6 @@ cdef enum:
     TEACH = 2
     FORWARD = 3
     EVERY = 4        # decide, and learn whatever comes
-    COUNTED = 2      # words of a head where the rule goes by a tally
 
 
 @cython.final
@@ -1850,7 +1810,6 @@ cdef class FilterFleet(FleetEngine):
     def __init__(self, Records records, make, make_form, *, bint full, **words):
         self.full = full
         self.filter = <FilterEngine>make()._engine
-        self.extra = COUNTED if self.filter.rule.counts else 0
         FleetEngine.__init__(self, records, make, make_form, **words)
 
     cdef int step(self, Worker w, PackedForm form, Perceptron rule, uint64_t *record,
@@ -1915,7 +1874,6 @@ cdef class FilterFleet(FleetEngine):
         if not self.is_laid():
             return 0  # nothing was learned: all is forwarded
         self.refuse_width(row.n, "x")
-        self.records.check_kind(key.is_text, "key")
         w.fit(self.records.d, 0)
         desk = <np.ndarray>numpy.zeros(self.records.core.record, dtype=numpy.int64)
         r = <uint64_t *>np.PyArray_DATA(desk)

@@ -139,9 +139,6 @@ class Kind:
         self.begin()
         self.first = None if self.prior is None else self.content(self.prior, weight)
 
-    def begin(self):
-        pass
-
     def refuse_width(self, d):
         wanted = 0 if self.prior is None else self.dimension(self.prior)
         if wanted and d != wanted:
@@ -180,8 +177,6 @@ class Kind:
 class Regressions(Kind):
     """What kinds of regressions share: the content is a dict with `rounds` and `regressions`."""
 
-    ridge = 1.0
-
     def begin(self):
         self.ridge = float(self.parameters.get("ridge", 1.0))
         self.forgets = float(self.parameters["forget"]) < 1.0
@@ -215,12 +210,6 @@ class Regressions(Kind):
         found = [taken(block, layout.d, self.forgets) for block in self.blocks(layout, record)]
         return {"rounds": int(record[ROUNDS]), "regressions": found,
                 **self.read_extra(record[EXTRA:EXTRA + self.extra])}
-
-    def write_extra(self, words, content):
-        pass
-
-    def read_extra(self, words):
-        return {}
 
 
 class Rewards(Regressions):

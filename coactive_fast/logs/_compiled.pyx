@@ -485,10 +485,8 @@ cdef class Sequence:
 
     def __init__(self, Py_ssize_t n, double a, double b):
         self.value, self.lower, self.upper = new_vector(n), new_vector(n), new_vector(n)
-        self.a, self.b, self.i, self.earned = a, b, 0, 0.0
-        self.low.mean, self.low.variance = 0.5, 0.25
-        self.low.best = self.low.sum = self.low.squares = 0.0
-        self.low.gained = self.low.lost = self.low.bets = 0.0
+        self.a, self.b = a, b
+        self.low.mean, self.low.variance = 0.5, 0.25  # all else is 0
         self.high = self.low
 
     def advance(self, np.ndarray w, np.ndarray reward):

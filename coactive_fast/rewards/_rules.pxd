@@ -108,7 +108,6 @@ cdef class Rule:
                      double square) noexcept nogil
     cdef double gamma(self, int64_t learned) noexcept nogil
     cdef void squarecb(self, Choice at, double gamma) noexcept nogil
-    cdef double mean(self, double m) noexcept nogil
     # The action for one place.
     cdef Py_ssize_t place(self, Choice at, int64_t learned, bitgen_t *bits) noexcept nogil
     cdef double *compared(self, Choice at) noexcept nogil
@@ -173,12 +172,10 @@ cdef class BanditEngine(RewardEngine):
     cdef int know_for(self, Choice at) except -1
     cdef object remember(self, Choice at, Scratch s, Py_ssize_t i, double probability)
     cdef tuple kept(self, Scratch s, Choice at, Py_ssize_t i)
-    cdef int cross(self, cf_row *row, Crossed by, Scratch s) except -1
     cdef int forget_oldest(self) except -1
     cdef int refuse_id(self, Py_ssize_t id) except -1
     cdef int learn_crossed(self, object x, double y, double weight, object context) except -1
     cdef int refuse_pairs(self) except -1
-    cdef np.ndarray differences(self, Choice at, Py_ssize_t first, Scratch s)
     cdef np.ndarray written_out(self, object x, str name)
     cdef dict waiting_of(self, State state, Py_ssize_t k, Py_ssize_t d, int64_t decided)
 

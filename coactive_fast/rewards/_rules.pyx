@@ -155,16 +155,14 @@ cdef class Rule:
     cdef void squarecb(self, Choice at, double gamma) noexcept nogil:
         """The law among those left, 0 for all others."""
         cdef Py_ssize_t i, best = at.best(at.m)
-        cdef double most = self.mean(at.m[best]), sum = 0.0
+        cdef double most = sigmoid(at.m[best]) if self.logistic else at.m[best], mean, sum = 0.0
         for i in range(at.n):
             at.p[i] = 0.0
             if at.left[i] and i != best:
-                at.p[i] = 1.0 / (at.count + gamma * max(most - self.mean(at.m[i]), 0.0))
+                mean = sigmoid(at.m[i]) if self.logistic else at.m[i]
+                at.p[i] = 1.0 / (at.count + gamma * max(most - mean, 0.0))
                 sum += at.p[i]
         at.p[best] = max(1.0 - sum, 0.0)
-
-    cdef double mean(self, double m) noexcept nogil:
-        return sigmoid(m) if self.logistic else m
 
     cdef double *compared(self, Choice at) noexcept nogil:
         """m, or the scores."""
@@ -222,24 +220,18 @@ cdef class Rule:
 cdef class Choice:
     def __dealloc__(self):
         L.free(self.m)
-        L.free(self.left)
         L.free(self.drawn)
 
     cdef int fit(self, Py_ssize_t n) except -1:
         """Room for n actions."""
+        cdef Py_ssize_t padded = cf_pad(n)
         cdef double *block
-        cdef char *left
         if n > self.room:
-            block = new_doubles(4, cf_pad(n), f"{n} actions")
-            left = <char *>L.alloc(<size_t>n, 1)
-            if left == NULL:
-                L.free(block)
-                raise MemoryError(f"{n} actions")
+            block = new_doubles(5, padded, f"{n} actions")
             L.free(self.m)
-            L.free(self.left)
-            self.m, self.left, self.room = block, left, n
-            self.q, self.z, self.p = (block + cf_pad(n), block + 2 * cf_pad(n),
-                                      block + 3 * cf_pad(n))
+            self.m, self.room = block, n
+            self.q, self.z, self.p = block + padded, block + 2 * padded, block + 3 * padded
+            self.left = <char *>(block + 4 * padded)
         self.n = n
         return 0
 
@@ -1148,16 +1140,8 @@ cdef class BanditEngine(RewardEngine):
             s.buffer.fit(rows.d)
             i = 0
         rows.at(i, s.buffer, &row)
-        self.cross(&row, at.by, s)
+        cross(&row, at.by, s)
         return 0, copy_of(&row)
-
-    cdef int cross(self, cf_row *row, Crossed by, Scratch s) except -1:
-        """(1, c) (x) row, in place of the row."""
-        if by.p:
-            s.scaled.fit((by.p + 1) * row.nnz)
-            if not crossed(row, by, s.scaled):
-                raise ValueError("context is too large for these features: a product overflows")
-        return 0
 
     cdef int forget_oldest(self) except -1:
         while len(self.waiting) > self.max_pending:
@@ -1209,7 +1193,7 @@ cdef class BanditEngine(RewardEngine):
             s.given_null = row_of(x, "x", s.buffer, &s.given,
                                   self.model.d // (by.p + 1), False) == CF_ROW_NULL
             self.refuse_actions(s.given.n, "x")
-            self.cross(&s.given, by, s)
+            cross(&s.given, by, s)
             s.weight = weight
             return self.learn_one(s, 0, y, "x")
         finally:
@@ -1228,7 +1212,7 @@ cdef class BanditEngine(RewardEngine):
         """The row of largest m, and the other one that may best beat it."""
         cdef Scratch s = self.borrow()
         cdef Choice at = self.borrow_choice(s), apart = Choice()
-        cdef Py_ssize_t i, first = 0, second = -1
+        cdef Py_ssize_t i, first
         cdef np.ndarray rows
         self.refuse_pairs()
         if isinstance(X, Catalogue):
@@ -1240,36 +1224,20 @@ cdef class BanditEngine(RewardEngine):
                 raise ValueError(f"X must have at least two rows, got {at.n}")
             at.what = apart.what = SCORES
             self.answer(s, at)
-            for i in range(at.n):
-                if at.m[i] > at.m[first]:
-                    first = i
-            rows = self.differences(at, first, s)
+            first = at.best(at.m)
+            rows = differences(at, first, s)
             self.offer(rows, None, None, s, apart)
             self.answer(s, apart)
             for i in range(at.n):
                 at.z[i] = at.m[i] + self.rule.width * sqrt(apart.q[i])
-                if not at.z[i] - at.z[i] == 0.0:
-                    self.fail(CF_ENONFINITE, "X")
-                if i != first and (second < 0 or at.z[i] > at.z[second]):
-                    second = i
-            return first, second
+            if not K.all_finite(at.n, at.z):
+                self.fail(CF_ENONFINITE, "X")
+            at.left[first] = 0
+            at.count -= 1
+            return first, at.best(at.z)
         finally:
             at.rows.held = None
             self.give_back(s)
-
-    cdef np.ndarray differences(self, Choice at, Py_ssize_t first, Scratch s):
-        """All rows less one of them, written out."""
-        cdef Py_ssize_t d = at.rows.d, t, e
-        cdef np.ndarray out = <np.ndarray>numpy.zeros((at.n, d))
-        cdef cf_row row
-        for t in range(at.n):
-            at.rows.at(t, s.buffer, &row)
-            for e in range(row.nnz):
-                data_of(out)[t * d + place_of(&row, e)] = row.value[e]
-        out = out - (<object>out)[first]
-        if not numpy.isfinite(out).all():
-            raise ValueError("X is too large: a difference of two rows overflows")
-        return out
 
     def learn_pair(self, x_first, x_second, first_won):
         """The logistic step on the difference of two rows."""
@@ -1362,6 +1330,30 @@ cdef Py_ssize_t times(object value, str name) except -1:
 
 def whole_numbers(values):
     return numpy.array(values, dtype=numpy.int64)
+
+
+cdef int cross(cf_row *row, Crossed by, Scratch s) except -1:
+    """(1, c) (x) row, in place of the row."""
+    if by.p:
+        s.scaled.fit((by.p + 1) * row.nnz)
+        if not crossed(row, by, s.scaled):
+            raise ValueError("context is too large for these features: a product overflows")
+    return 0
+
+
+cdef np.ndarray differences(Choice at, Py_ssize_t first, Scratch s):
+    """All rows less one of them, written out."""
+    cdef Py_ssize_t d = at.rows.d, t, e
+    cdef np.ndarray out = <np.ndarray>numpy.zeros((at.n, d))
+    cdef cf_row row
+    for t in range(at.n):
+        at.rows.at(t, s.buffer, &row)
+        for e in range(row.nnz):
+            data_of(out)[t * d + place_of(&row, e)] = row.value[e]
+    out = out - (<object>out)[first]
+    if not numpy.isfinite(out).all():
+        raise ValueError("X is too large: a difference of two rows overflows")
+    return out
 
 
 cdef object copy_of(const cf_row *x):
@@ -1547,6 +1539,7 @@ cdef class Catalogue:
     cdef int64_t era, learned
     cdef int64_t updates, renewals, failures
     cdef double width, norm    # the last width; what A^-1 never exceeded
+    cdef bint ucb              # whether the width counts: the last rule was ucb, not greedy
     cdef double drift          # the share of q that the inverse may be off by
     cdef bint tight            # all that was learned is known: q of slot 0 is not only a bound
     cdef float *m
@@ -1559,11 +1552,11 @@ cdef class Catalogue:
     # Slots: the rounds in which rows were looked at. The bounds of slot s have grown by r times
     # off[s] + the distance of the weights from those of the check ref[s].
     cdef int32_t slots, now, oldest
-    cdef float *off
-    cdef int32_t *ref
-    cdef double *width_at
-    cdef float *row_table
-    cdef float *block_table
+    cdef float off[CF_CATALOGUE_SLOTS]
+    cdef int32_t ref[CF_CATALOGUE_SLOTS]
+    cdef double width_at[CF_CATALOGUE_SLOTS]
+    cdef float row_table[CF_CATALOGUE_SLOTS]
+    cdef float block_table[CF_CATALOGUE_SLOTS]
     cdef double *terms         # by what q fell in the last slots
     cdef int32_t idle, renewed # as cf_look has them
     cdef double near           # the distance by which rows are looked at before they must be
@@ -1620,7 +1613,8 @@ cdef class Catalogue:
             self.wide = new_doubles(BLOCK, self.padded, "rows written out")
             self.m_now = new_doubles(2, BLOCK, "scores")
             self.q_now = self.m_now + BLOCK
-            self.take(rows, np.PyArray_DIM(rows, 0), 0)
+            self.arrays = [[rows, 0, 0, 0]]
+            self.take(np.PyArray_DIM(rows, 0))
         except BaseException:
             self.d = 0
             raise
@@ -1634,11 +1628,10 @@ cdef class Catalogue:
         cdef int i
         cdef void **own = [
             self.block, self.length, self.m, self.r, self.slot, self.top, self.radius, self.seen,
-            self.open, self.off, self.ref, self.width_at, self.row_table, self.block_table,
-            self.terms, self.check_w, self.apart, self.score, self.index, self.place, self.wide,
-            self.m_now,
+            self.open, self.terms, self.check_w, self.apart, self.score, self.index, self.place,
+            self.wide, self.m_now,
         ]
-        for i in range(22):
+        for i in range(17):
             L.free(own[i])
         for i in range(CHECKS):
             L.free(self.check_a[i])
@@ -1702,8 +1695,7 @@ cdef class Catalogue:
                 used = part[3]
                 count = min(m - at, len(part[0]) - used)
                 part[0][used:used + count] = own[at:at + count]
-                self.take(part[0], count, -1)
-                part[3] = used + count
+                self.take(count)
                 at += count
             return numpy.arange(first, first + m)
         finally:
@@ -1758,23 +1750,17 @@ cdef class Catalogue:
 
     # --- rows ---------------------------------------------------------------------------------
 
-    cdef int take(self, np.ndarray rows, Py_ssize_t n, Py_ssize_t first_block) except -1:
-        """n rows, with the lock held: the first array, or rows of the last one that follow those
-        in use (first_block < 0)."""
-        cdef Py_ssize_t stride = row_stride(rows), width = 4 if self.floats else 8, used = 0
-        cdef Py_ssize_t begin = 0, t, b, i, count
+    cdef int take(self, Py_ssize_t n) except -1:
+        """n rows of the last array, which follow those in use, with the lock held."""
+        cdef list part = self.arrays[-1]
+        cdef np.ndarray rows = part[0]
+        cdef Py_ssize_t stride = row_stride(rows), width = 4 if self.floats else 8
+        cdef Py_ssize_t begin = part[2], used = part[3], t = used, b, i, count
         cdef const char *base = <const char *>np.PyArray_DATA(rows)
-        cdef double *square
-        cdef list part
+        cdef double square[BLOCK]
         if self.n + n > MOST_ROWS:
             raise ValueError(f"X must have at most {MOST_ROWS} rows")
-        if first_block < 0:
-            part = self.arrays[-1]
-            used, begin = part[3], part[2]
-        else:
-            self.fit((n + BLOCK - 1) // BLOCK)
-        square = new_doubles(1, BLOCK, "lengths")
-        t = used
+        self.fit(begin + (used + n + BLOCK - 1) // BLOCK)
         while t < used + n:
             b, i = begin + t // BLOCK, t % BLOCK
             count = min(used + n - t, <Py_ssize_t>BLOCK - i)
@@ -1785,13 +1771,10 @@ cdef class Catalogue:
                 memset(self.length + b * BLOCK, 0, BLOCK * sizeof(float))
             self.squares(base + t * stride * width, stride, count, square)
             if not self.note_lengths(b, i, count, square):
-                L.free(square)
                 refuse_non_finite(rows, "X")
                 raise ValueError("X has a row too long: its square is beyond float64")
             t += count
-        L.free(square)
-        if first_block >= 0:
-            self.arrays.append([rows, 0, 0, n])
+        part[3] = used + n
         self.blocks = begin + (used + n + BLOCK - 1) // BLOCK
         self.admit(begin, used, n)
         return 0
@@ -1909,11 +1892,6 @@ cdef class Catalogue:
         if self.begun:
             return 0
         self.fit_bounds(0, self.room, what)
-        enlarge(<void **>&self.off, sizeof(float), 0, CF_CATALOGUE_SLOTS, what)
-        enlarge(<void **>&self.ref, sizeof(int32_t), 0, CF_CATALOGUE_SLOTS, what)
-        enlarge(<void **>&self.width_at, sizeof(double), 0, CF_CATALOGUE_SLOTS, what)
-        enlarge(<void **>&self.row_table, sizeof(float), 0, CF_CATALOGUE_SLOTS, what)
-        enlarge(<void **>&self.block_table, sizeof(float), 0, CF_CATALOGUE_SLOTS, what)
         enlarge(<void **>&self.terms, self.padded * sizeof(double), 0, CF_CATALOGUE_TERMS, what)
         enlarge(<void **>&self.check_w, self.padded * sizeof(double), 0, CHECKS, what)
         enlarge(<void **>&self.apart, self.padded * sizeof(double), 0, 1, what)
@@ -2347,10 +2325,11 @@ cdef class Catalogue:
             count += self.may(self.place[i], seeds + count)
         for i in range(self.seeded):
             count += self.may(self.seeds[i], seeds + count)
+        self.ucb = rule.kind == UCB
         self.places, self.found, self.looked = k, 0, count
-        status = self.score_some(seeds, count, model, rule, s)
+        status = self.score_some(seeds, count, model, s)
         if status == CF_OK:
-            status = self.scan(model, rule, s)
+            status = self.scan(model, s)
         for i in range(min(self.found, <Py_ssize_t>SEEDS) if status == CF_OK else 0):
             self.plant(self.place[i])
         return status
@@ -2396,7 +2375,7 @@ cdef class Catalogue:
         how.drift = 2.1 * DRIFT
         how.slot, how.oldest, how.idle, how.renewed = self.now, self.oldest, self.idle, self.renewed
 
-    cdef int scan(self, Regressions model, Rule rule, Scratch s) noexcept nogil:
+    cdef int scan(self, Regressions model, Scratch s) noexcept nogil:
         """All rows whose bounds reach."""
         cdef cf_look how
         cdef uint64_t which[AHEAD]
@@ -2405,7 +2384,7 @@ cdef class Catalogue:
         cdef float least
         self.describe(&how)
         if self.found < self.places:
-            status = self.best_block(model, rule, s)
+            status = self.best_block(model, s)
         n = K.catalogue_scan(self.blocks, self.top, self.radius, self.seen, self.block_table,
                              self.least(), self.open)
         while i < n:
@@ -2415,9 +2394,7 @@ cdef class Catalogue:
                 self.fetch_bounds(self.open[l])
             for l in range(count):
                 b = self.open[i + l]
-                which[l] = K.catalogue_open(self.m + b * BLOCK, self.r + b * BLOCK,
-                                            self.slot + b * BLOCK, self.row_table,
-                                            <float>self.near, least, self.top + b, self.radius + b)
+                which[l] = self.open_block(b, <float>self.near, least)
                 self.seen[b] = self.now
                 if self.top[b] < least:
                     which[l] = 0
@@ -2426,11 +2403,16 @@ cdef class Catalogue:
                 self.fetch(b, which[l])
             for l in range(count):
                 if which[l]:
-                    status = self.look(self.open[i + l], which[l], &how, model, rule, s)
+                    status = self.look(self.open[i + l], which[l], &how, model, s)
                     if status != CF_OK:
                         return status
             i += count
         return status
+
+    cdef uint64_t open_block(self, Py_ssize_t b, float near, float least) noexcept nogil:
+        """The rows of a block whose bounds reach; its own bound anew."""
+        return K.catalogue_open(self.m + b * BLOCK, self.r + b * BLOCK, self.slot + b * BLOCK,
+                                self.row_table, near, least, self.top + b, self.radius + b)
 
     cdef void fetch_bounds(self, Py_ssize_t b) noexcept nogil:
         """Those of a block are wanted soon."""
@@ -2452,7 +2434,7 @@ cdef class Catalogue:
             for j in range((size + 63) // 64):
                 cf_prefetch(x + 64 * j)
 
-    cdef int look(self, Py_ssize_t b, uint64_t which, cf_look *how, Regressions model, Rule rule,
+    cdef int look(self, Py_ssize_t b, uint64_t which, cf_look *how, Regressions model,
                   Scratch s) noexcept nogil:
         """m of these rows anew, q where it matters, and the scores of those that reach."""
         cdef const Block *block = self.block + b
@@ -2473,8 +2455,8 @@ cdef class Catalogue:
                 which = K.catalogue_look(how, <const double *>block.base, block.stride, which,
                                          block.size, m, r, slot)
             if which:
-                status = self.score_block(b, which, model, rule, s)
-        K.catalogue_open(m, r, slot, self.row_table, 0.0, FLT_MAX, self.top + b, self.radius + b)
+                status = self.score_block(b, which, model, s)
+        self.open_block(b, 0.0, FLT_MAX)
         return status
 
     cdef int score_fresh(self, Py_ssize_t b, uint64_t which, Regressions model) noexcept nogil:
@@ -2493,21 +2475,20 @@ cdef class Catalogue:
                 self.offer(z, b * BLOCK + i)
         return CF_OK
 
-    cdef int best_block(self, Regressions model, Rule rule, Scratch s) noexcept nogil:
+    cdef int best_block(self, Regressions model, Scratch s) noexcept nogil:
         """The block of the highest bound, where nothing is known of the best score."""
         cdef Py_ssize_t b, best = 0
         cdef uint64_t which
         for b in range(self.blocks):
-            K.catalogue_open(self.m + b * BLOCK, self.r + b * BLOCK, self.slot + b * BLOCK,
-                             self.row_table, 0.0, FLT_MAX, self.top + b, self.radius + b)
+            self.open_block(b, 0.0, FLT_MAX)
             self.seen[b] = self.now
             if self.top[b] > self.top[best]:
                 best = b
         which = self.left(best)
         self.looked += cf_count_bits(which)
-        return self.score_block(best, which, model, rule, s) if which else CF_OK
+        return self.score_block(best, which, model, s) if which else CF_OK
 
-    cdef int score_block(self, Py_ssize_t b, uint64_t which, Regressions model, Rule rule,
+    cdef int score_block(self, Py_ssize_t b, uint64_t which, Regressions model,
                          Scratch s) noexcept nogil:
         cdef int64_t places[BLOCK]
         cdef Py_ssize_t count = 0
@@ -2515,10 +2496,10 @@ cdef class Catalogue:
             places[count] = b * BLOCK + cf_first_bit(which)
             which &= which - 1
             count += 1
-        return self.score_some(places, count, model, rule, s)
+        return self.score_some(places, count, model, s)
 
     cdef int score_some(self, const int64_t *places, Py_ssize_t count, Regressions model,
-                        Rule rule, Scratch s) noexcept nogil:
+                        Scratch s) noexcept nogil:
         """The scores of some rows by the form's own reading, as `choose` has them."""
         cdef Crossed alone
         cdef double unit = (self.d + 16) * UNIT, rest, size, z
@@ -2533,7 +2514,7 @@ cdef class Catalogue:
         self.lay_out(places, count)
         self.some.n = count
         status = model.read_rows(self.some, alone, s, self.m_now, self.q_now)
-        if status == CF_ENOTPOSITIVE and rule.kind == GREEDY:  # which asks for no q
+        if status == CF_ENOTPOSITIVE and not self.ucb:  # which asks for no q
             told = False
             status = model.read_rows(self.some, alone, s, self.m_now, NULL)
         if status != CF_OK:
@@ -2542,7 +2523,7 @@ cdef class Catalogue:
         for l in range(count):
             size = self.length[places[l]]
             z = self.m_now[l]
-            if rule.kind == UCB:
+            if self.ucb:
                 z += self.width * sqrt(self.q_now[l])
             if not fabs(z) <= DBL_MAX:
                 return CF_ENONFINITE
@@ -2968,10 +2949,15 @@ cdef class BanditRun(BanditRounds):
         if not model.has_room(s):
             return MORE
         self.show(self.seen, s, at, self.world)
-        status = self.decide(model, rule, s, at, self.chance)
+        at.allow_all()
+        status = self.read(model, rule, s, at, self.chance)
         if status != CF_OK:
             return status
-        i = (<Py_ssize_t *>np.PyArray_DATA(self.choice))[t]
+        i = rule.place(at, model.learned, self.chance.bits)
+        (<Py_ssize_t *>np.PyArray_DATA(self.choice))[t] = i
+        data_of(self.probability)[t] = NAN
+        if rule.kind != THOMPSON:
+            data_of(self.probability)[t] = rule.probability(at, model.learned, i)
         for j in range(at.n):
             best = max(best, data_of(self.means)[j])
         reward = data_of(self.means)[i]
@@ -3004,21 +2990,6 @@ cdef class BanditRun(BanditRounds):
                 data_of(self.means)[i] = K.dot(d, data_of(self.weights) + i * d, rows)
             else:
                 data_of(self.means)[i] = K.dot(d, data_of(self.weights), rows + i * d)
-        return CF_OK
-
-    cdef int decide(self, Regressions model, Rule rule, Scratch s, Choice at,
-                    Chance chance) noexcept nogil:
-        cdef Py_ssize_t i
-        cdef int status
-        at.allow_all()
-        status = self.read(model, rule, s, at, chance)
-        if status != CF_OK:
-            return status
-        i = rule.place(at, model.learned, chance.bits)
-        (<Py_ssize_t *>np.PyArray_DATA(self.choice))[self.done] = i
-        data_of(self.probability)[self.done] = NAN
-        if rule.kind != THOMPSON:
-            data_of(self.probability)[self.done] = rule.probability(at, model.learned, i)
         return CF_OK
 
 
