@@ -84,11 +84,22 @@ cdef class Keys:
         return <const char *>np.PyArray_DATA(self.bytes) + t * CF_FLEET_TEXT
 
 
+cdef int text_of(str key, char *out) except -1:
+    """The text of a key: its length, its UTF-8, zeros."""
+    cdef Py_ssize_t length
+    cdef const char *bytes = PyUnicode_AsUTF8AndSize(key, &length)
+    if length >= CF_FLEET_TEXT:
+        raise ValueError(f"key must have at most {CF_FLEET_TEXT - 1} bytes of UTF-8, got {length}: "
+                         f"{key!r:.80}")
+    memset(out, 0, CF_FLEET_TEXT)
+    out[0] = <char>length
+    memcpy(out + 1, bytes, <size_t>length)
+    return 0
+
+
 cdef int key_of(object key, Key *out) except -1:
     cdef int64_t number
     cdef int beyond = 0
-    cdef Py_ssize_t length
-    cdef const char *bytes
     if type(key) is int:
         number = PyLong_AsLongLongAndOverflow(key, &beyond)
         if not beyond:
@@ -96,14 +107,7 @@ cdef int key_of(object key, Key *out) except -1:
             return 0
     if isinstance(key, str):
         out.is_text = True
-        key = key if type(key) is str else str.__str__(key)
-        bytes = PyUnicode_AsUTF8AndSize(key, &length)
-        if length >= CF_FLEET_TEXT:
-            raise ValueError(f"key must have at most {CF_FLEET_TEXT - 1} bytes of UTF-8, got "
-                             f"{length}: {key!r:.80}")
-        memset(out.text, 0, CF_FLEET_TEXT)  # its length, its UTF-8, zeros
-        out.text[0] = <char>length
-        memcpy(out.text + 1, bytes, <size_t>length)
+        text_of(key if type(key) is str else str.__str__(key), out.text)
         out.word = L.fleet_text_hash(out.text)
         return 0
     out.is_text = False
@@ -643,7 +647,8 @@ cdef Py_ssize_t numbers_of(Py_ssize_t d) noexcept nogil:
 
 
 # (1, c) (x) row, written out; c has p numbers.
-cdef void write_crossed(const cf_row *row, Py_ssize_t p, const double *c, double *x) noexcept nogil:
+cdef inline void write_crossed(const cf_row *row, Py_ssize_t p, const double *c,
+                               double *x) noexcept nogil:
     cdef Py_ssize_t n = row.n, j, e
     cdef double factor
     if row.i32 == NULL and row.i64 == NULL and p == 0:

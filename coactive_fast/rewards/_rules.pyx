@@ -294,7 +294,9 @@ cdef np.ndarray context_of(object context, Py_ssize_t p):
         raise ValueError(f"context must be given: {p} numbers")
     if context is not None and not p:
         raise ValueError("context has no meaning without context_features")
-    return None if context is None else finite_vector(context, "context", p, "context_features")
+    if context is None:
+        return None
+    return finite_vector(context, "context", p, "context_features")
 
 
 # |(1, c)|^2.
