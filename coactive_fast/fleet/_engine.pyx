@@ -929,10 +929,6 @@ cdef class FleetEngine:
     Parameters
     ----------
     records : Records
-    make : callable
-        A fresh learner of the template's kind.
-    make_form : callable or None
-        Of regressions, a `PackedForm` with the template's parameters.
     slots : int
         How many models the file has room for at first.
     keep : bool
@@ -941,7 +937,8 @@ cdef class FleetEngine:
 
     cdef readonly Records records
     cdef Guard guard
-    cdef object make, make_form
+    cdef object make           # () -> a fresh learner of the template's kind
+    cdef object make_form      # () -> of regressions, a PackedForm with its parameters; else None
     cdef Worker hand           # of single calls
     cdef RowBuffer buffer      # likewise; None while it is in use
     cdef str closed            # why nothing can be learned; None: it can
@@ -953,9 +950,10 @@ cdef class FleetEngine:
         self.guard = Guard()
         self.k, self.drawn = 1, {}
 
-    def __init__(self, Records records, make, make_form, *, Py_ssize_t slots, bint keep):
-        self.records, self.make, self.make_form = records, make, make_form
-        self.slots, self.keep, self.extra = slots, keep, records.kind.extra
+    def __init__(self, Records records, *, Py_ssize_t slots, bint keep):
+        kind = records.kind
+        self.records, self.make, self.make_form = records, kind.template.clone, kind.form
+        self.slots, self.keep, self.extra = slots, keep, kind.extra
         self.hand, self.buffer = self.new_worker(), RowBuffer()
         if not records.file.writable:
             self.closed = 'it was opened with mode="r"'
@@ -1557,27 +1555,24 @@ cdef class RewardFleet(FleetEngine):
 
     Parameters
     ----------
-    unfed : Learner
-        The model that nobody has fed.
-    start : tuple or None
-        Where generators begin: see `first_state`. None: nothing is drawn.
-    others
+    records, slots, keep
         As for `FleetEngine`.
     """
 
-    cdef object start
+    cdef object start          # where generators begin: see first_state; None: nothing is drawn
     cdef Seat seat
     cdef Seat unfed            # an ordinary learner: what nobody has fed, before there is a layout
     cdef bint busy, arms
 
-    def __init__(self, Records records, make, make_form, *, unfed, start, **words):
+    def __init__(self, Records records, **words):
         cdef RowEngine engine
-        self.seat, self.unfed, self.start = Seat(make()), Seat(unfed), start
-        engine = self.seat.engine
+        kind = records.kind
+        self.seat, self.unfed = Seat(kind.template.clone()), Seat(kind.unfed())
+        self.start, engine = kind.start, self.seat.engine
         self.k = engine.model.k
         if isinstance(engine, BanditEngine):
             self.arms, self.contexts = (<BanditEngine>engine).arms, (<BanditEngine>engine).contexts
-        FleetEngine.__init__(self, records, make, make_form, **words)
+        FleetEngine.__init__(self, records, **words)
 
     cdef int step(self, Worker w, PackedForm form, Perceptron rule, uint64_t *record,
                   uint64_t *block, double y, bint null, int what, double *m) noexcept nogil:
@@ -1803,19 +1798,17 @@ cdef class FilterFleet(FleetEngine):
 
     Parameters
     ----------
-    full : bool
-        feedback="full": a run learns every label.
-    others
+    records, slots, keep
         As for `FleetEngine`.
     """
 
     cdef FilterEngine filter   # whose rule decides
-    cdef bint full
+    cdef bint full             # feedback="full": a run learns every label
 
-    def __init__(self, Records records, make, make_form, *, bint full, **words):
-        self.full = full
-        self.filter = <FilterEngine>make()._engine
-        FleetEngine.__init__(self, records, make, make_form, **words)
+    def __init__(self, Records records, **words):
+        self.full = records.kind.parameters["feedback"] == "full"
+        self.filter = <FilterEngine>records.kind.template.clone()._engine
+        FleetEngine.__init__(self, records, **words)
 
     cdef int step(self, Worker w, PackedForm form, Perceptron rule, uint64_t *record,
                   uint64_t *block, double y, bint null, int what, double *m) noexcept nogil:
@@ -1930,19 +1923,16 @@ cdef class VectorFleet(FleetEngine):
 
     Parameters
     ----------
-    batch : int
-    unfed : Learner
-        The model that nobody has fed.
-    others
+    records, slots, keep
         As for `FleetEngine`.
     """
 
     cdef Py_ssize_t batch
     cdef object unfed          # a learner: what nobody has fed, before there is a layout
 
-    def __init__(self, Records records, make, *, Py_ssize_t batch, unfed, **words):
-        self.batch, self.unfed = batch, unfed
-        FleetEngine.__init__(self, records, make, None, **words)
+    def __init__(self, Records records, **words):
+        self.batch, self.unfed = records.kind.batch, records.kind.unfed()
+        FleetEngine.__init__(self, records, **words)
 
     cdef Worker new_worker(self):
         cdef Worker w = Worker()

@@ -188,7 +188,7 @@ class Fleet(FleetCalls, Initialized, Generic[Model]):
                 warnings.warn(f"{file.path!r}: the machine stopped while it was written, and "
                               f"{lost} models were cut in two: they begin again from the prior",
                               RuntimeWarning, stacklevel=4)
-        self._engine = self._kind.engine(records, slots=slots, keep=keep)
+        self._engine = self._kind.fleet(records, slots=slots, keep=keep)
 
     # --- one model ------------------------------------------------------------------------------
 

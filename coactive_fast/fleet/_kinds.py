@@ -215,6 +215,8 @@ class Regressions(Kind):
 class Rewards(Regressions):
     """Regressions and bandits; the words of their own are a generator."""
 
+    fleet = RewardFleet
+
     def begin(self):
         super().begin()
         self.start = None
@@ -249,10 +251,6 @@ class Rewards(Regressions):
             bits_of(learner._engine).state = content["generator"]
         return learner
 
-    def engine(self, records, **words):
-        return RewardFleet(records, self.template.clone, self.form, **words, unfed=self.unfed(),
-                           start=self.start)
-
     @staticmethod
     def refuse(parameters):
         if parameters["covariance"] != "full":
@@ -262,6 +260,8 @@ class Rewards(Regressions):
 
 class Filters(Regressions):
     """Ridge filters; the words of their own are what some rules count."""
+
+    fleet = FilterFleet
 
     def begin(self):
         super().begin()
@@ -292,10 +292,6 @@ class Filters(Regressions):
         learner._engine.restore(state)
         return learner
 
-    def engine(self, records, **words):
-        return FilterFleet(records, self.template.clone, self.form, **words,
-                           full=self.parameters["feedback"] == "full")
-
     @staticmethod
     def refuse(parameters):
         for name, wanted in (("covariance", "full"), ("window", None), ("calibrate", False)):
@@ -305,6 +301,8 @@ class Filters(Regressions):
 
 class Perceptrons(Kind):
     """Preference perceptrons over rankings."""
+
+    fleet, form = VectorFleet, None
 
     def begin(self):
         self.batch = int(self.parameters["batch"])
@@ -340,10 +338,6 @@ class Perceptrons(Kind):
     def give(self, learner, content):
         learner._engine.restore({**learner._engine.state(), **content})
         return learner
-
-    def engine(self, records, **words):
-        return VectorFleet(records, self.template.clone, **words, batch=self.batch,
-                           unfed=self.unfed())
 
     @staticmethod
     def refuse(parameters):
