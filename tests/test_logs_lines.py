@@ -10,14 +10,14 @@ from hypothesis import example, given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from coactive_fast import _memory  # noqa: E402
-from coactive_fast.logs import _scan, _vw  # noqa: E402
+from coactive_fast.logs import _compiled, _vw  # noqa: E402
 from coactive_fast.reference import logs_read  # noqa: E402
 
 
 def read(data, bare, piece=1 << 18):
     """What `rows_from_lines` answers, by the compiled reader."""
     names, found = _vw.Names(True), []
-    lines = _scan.Lines(io.BytesIO(data), "x", names.table, bare, piece)
+    lines = _compiled.Lines(io.BytesIO(data), "x", names.table, bare, piece)
     while lines.advance():
         names.grow("x")
         begin = 0
@@ -68,7 +68,7 @@ def test_by_hand():
 
 def test_columns_are_those_of_the_table_of_vw():
     names = _vw.Names(True)
-    lines = _scan.Lines(io.BytesIO(b"1 | a b:2 7:1\n2 |f a w:x\n"), "x", names.table, False)
+    lines = _compiled.Lines(io.BytesIO(b"1 | a b:2 7:1\n2 |f a w:x\n"), "x", names.table, False)
     assert lines.advance()
     names.grow("x")
     hashed = _vw.Hashed(12)
@@ -91,7 +91,7 @@ def test_what_is_refused(text, bare, expected):
 
 def test_a_line_that_does_not_end(monkeypatch):
     assert _memory.longest_line == 1 << 26
-    lines = _scan.Lines(Endless(), "x", _vw.Names(True).table, True, 1 << 22)
+    lines = _compiled.Lines(Endless(), "x", _vw.Names(True).table, True, 1 << 22)
     with pytest.raises(ValueError, match="x: line 1: a line is longer than 64 MiB"):
         lines.advance()
 

@@ -11,7 +11,7 @@ pytest.importorskip("hypothesis")
 from hypothesis import example, given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
-from coactive_fast.logs import BanditLog, _scan  # noqa: E402
+from coactive_fast.logs import BanditLog, _compiled  # noqa: E402
 from coactive_fast.reference import logs_read  # noqa: E402
 
 COMPARED = ("features", "offsets", "chosen", "reward", "probability", "context")
@@ -142,9 +142,9 @@ def test_strings_with_escapes(pairs, depth, piece):
         inner = f'"{key}":{{{inner}}}'
     line = ('{"_label_cost":-1,"_labelIndex":0,"_label_probability":1,"c":{"_multi":[{"x":1,'
             f'{inner}}}],{inner},"_text":"{pairs[0][1]}"}}}}\n')
-    whole = _scan.Rounds
+    whole = _compiled.Rounds
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_scan, "Rounds", lambda *arguments: whole(*arguments, piece))
+        patch.setattr(_compiled, "Rounds", lambda *arguments: whole(*arguments, piece))
         same(line.encode(), format="dsjson")
 
 
@@ -276,9 +276,9 @@ def test_the_size_of_pieces_plays_no_part(document, piece):
     data = document.encode()
 
     def read(size):
-        whole = _scan.Rounds
+        whole = _compiled.Rounds
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_scan, "Rounds", lambda *arguments: whole(*arguments, size))
+            patch.setattr(_compiled, "Rounds", lambda *arguments: whole(*arguments, size))
             try:
                 log = BanditLog.from_vw(io.BytesIO(data), dense=True)
             except ValueError as error:

@@ -13,7 +13,7 @@ import coactive_fast
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path(coactive_fast.__file__).resolve().parent
 STUBS = sorted((ROOT / "coactive_fast").rglob("*.pyi"))
-INSIDE = {"_table", "_compiled", "_scan"}  # what no user calls
+INSIDE = {"_table"}  # what no user calls
 WRITER = runpy.run_path(str(ROOT / "stub_docstrings.py"))
 docstrings, documented = WRITER["docstrings"], WRITER["documented"]
 

@@ -19,7 +19,8 @@ from coactive_fast.data import RankingData, _check, _compiled
 from coactive_fast.data._map import read
 from coactive_fast.data._svmlight import Grown, Pairs
 from coactive_fast.learner import _file
-from coactive_fast.logs import _scan, _vw
+from coactive_fast.logs import _vw
+from coactive_fast.logs._compiled import Lines
 
 from . import Trouble, _streams
 
@@ -506,7 +507,7 @@ class NamedRows(Rows):
         names, known, self.left_out = _vw.Names(True), {}, 0
         self.table.column = np.empty(0, np.int32)  # the numbers of names begin anew
         with _streams.source(self.path) as file:
-            reader = _scan.Lines(file, file.name, names.table, not self.vw)
+            reader = Lines(file, file.name, names.table, not self.vw)
             while reader.advance():
                 self.table.grow(names.grow(file.name), names)
                 piece = self._piece(reader, names, known)

@@ -13,6 +13,7 @@ cdef class Pieces:
     cdef dict arrays            # what a piece is read into
 
     cdef int make_room(self) except -1
+    cdef void *room(self, str name, Py_ssize_t n, str dtype) except NULL
     cdef int read(self, const char *begin) except -1
     cdef int64_t lines_before(self) noexcept
     cdef str unit(self)                     # what may be no longer than a line

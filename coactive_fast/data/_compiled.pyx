@@ -50,6 +50,7 @@ cdef class Pieces:
         self.read_into = file.readinto
         self.name = name
         self.buffer = bytearray(piece)
+        self.arrays = {}
         self.make_room()
 
     def advance(self):
@@ -65,6 +66,12 @@ cdef class Pieces:
     cdef int make_room(self) except -1:
         """Arrays with room for what a full buffer may hold."""
         raise NotImplementedError
+
+    cdef void *room(self, str name, Py_ssize_t n, str dtype) except NULL:
+        """The memory of an array of n numbers, which `arrays` has by this name from now on."""
+        cdef np.ndarray array = numpy.empty(n, dtype)
+        self.arrays[name] = array
+        return np.PyArray_DATA(array)
 
     cdef int read(self, const char *begin) except -1:
         """The lines of the present piece into the arrays."""
@@ -135,19 +142,13 @@ cdef class Rows(Pieces):
     cdef int make_room(self) except -1:
         cdef Py_ssize_t pairs = cf_text_pairs_room(len(self.buffer))
         cdef Py_ssize_t rows = cf_text_rows_room(len(self.buffer))
-        self.arrays = {
-            "index": numpy.empty(pairs, numpy.int64), "value": numpy.empty(pairs),
-            "label": numpy.empty(rows), "row_end": numpy.empty(rows, numpy.intp),
-            "label_end": numpy.empty(rows, numpy.intp), "query": numpy.empty(rows, numpy.int64),
-            "row_line": numpy.empty(rows, numpy.int64),
-        }
-        self.text.index = <int64_t *>np.PyArray_DATA(self.arrays["index"])
-        self.text.value = <double *>np.PyArray_DATA(self.arrays["value"])
-        self.text.label = <double *>np.PyArray_DATA(self.arrays["label"])
-        self.text.row_end = <ptrdiff_t *>np.PyArray_DATA(self.arrays["row_end"])
-        self.text.label_end = <ptrdiff_t *>np.PyArray_DATA(self.arrays["label_end"])
-        self.text.query = <int64_t *>np.PyArray_DATA(self.arrays["query"])
-        self.text.row_line = <int64_t *>np.PyArray_DATA(self.arrays["row_line"])
+        self.text.index = <int64_t *>self.room("index", pairs, "i8")
+        self.text.value = <double *>self.room("value", pairs, "f8")
+        self.text.label = <double *>self.room("label", rows, "f8")
+        self.text.row_end = <ptrdiff_t *>self.room("row_end", rows, "p")
+        self.text.label_end = <ptrdiff_t *>self.room("label_end", rows, "p")
+        self.text.query = <int64_t *>self.room("query", rows, "i8")
+        self.text.row_line = <int64_t *>self.room("row_line", rows, "i8")
         return 0
 
     cdef int64_t lines_before(self) noexcept:
@@ -214,11 +215,9 @@ cdef class Ratings(Pieces):
 
     cdef int make_room(self) except -1:
         cdef Py_ssize_t rows = cf_text_rows_room(len(self.buffer))
-        self.arrays = {"user": numpy.empty(rows, numpy.int64),
-                       "item": numpy.empty(rows, numpy.int64), "rating": numpy.empty(rows)}
-        self.text.user = <int64_t *>np.PyArray_DATA(self.arrays["user"])
-        self.text.item = <int64_t *>np.PyArray_DATA(self.arrays["item"])
-        self.text.rating = <double *>np.PyArray_DATA(self.arrays["rating"])
+        self.text.user = <int64_t *>self.room("user", rows, "i8")
+        self.text.item = <int64_t *>self.room("item", rows, "i8")
+        self.text.rating = <double *>self.room("rating", rows, "f8")
         return 0
 
     cdef int64_t lines_before(self) noexcept:

@@ -1,4 +1,5 @@
-"""Very many small models in one file: regressions over records, the fleets' engines and runs."""
+"""Very many small models in one file: the records and their keys, regressions over records, the
+fleets' engines and runs."""
 
 from concurrent.futures import ThreadPoolExecutor, wait
 
@@ -6,11 +7,14 @@ import numpy
 
 cimport cython
 cimport numpy as np
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals
+from cpython.long cimport PyLong_AsLongLongAndOverflow
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.float cimport DBL_MAX
 from libc.math cimport fabs, sqrt
 from libc.stddef cimport size_t
-from libc.stdint cimport int64_t, uint64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from coactive_fast._arrays cimport (
@@ -19,34 +23,621 @@ from coactive_fast._arrays cimport (
 )
 from coactive_fast._guard cimport Guard
 from coactive_fast._table cimport (
-    CF_ENOMEM, CF_ENONFINITE, CF_FLEET_EXTRA, CF_FLEET_HEAD, CF_FLEET_LEARNED, CF_FLEET_NUMBERS,
-    CF_FLEET_ROUNDS, CF_FLEET_TEXT, CF_FLEET_UNSOUND, CF_OK, CF_ROW_NULL, cf_fleet, cf_get_library,
-    cf_get_table, cf_library, cf_packed_size, cf_pad, cf_row, cf_table,
+    CF_ENOMEM, CF_ENONFINITE, CF_FLEET_ALL, CF_FLEET_CHECK, CF_FLEET_DELETED, CF_FLEET_EPOCH,
+    CF_FLEET_EXTRA, CF_FLEET_FREE, CF_FLEET_HEAD, CF_FLEET_KEY, CF_FLEET_LEARNED, CF_FLEET_LIVE,
+    CF_FLEET_MOVED, CF_FLEET_NUMBERS, CF_FLEET_RETIRED, CF_FLEET_ROUNDS, CF_FLEET_SEQ, CF_FLEET_SUM,
+    CF_FLEET_TEXT, CF_FLEET_UNSOUND, CF_FLEET_USED, CF_OK, CF_ROW_NULL, cf_fleet, cf_fleet_at,
+    cf_get_library, cf_get_table, cf_library, cf_packed_size, cf_pad, cf_row, cf_table,
 )
 from coactive_fast.coactive._rules cimport Perceptron
 from coactive_fast.filtering._rules cimport TEACHER, Rule as FilterRule, Tally
-from coactive_fast.fleet._records cimport (
-    ASTRAY, DAMAGED, Key, Keys, Records, key_of, keys_of, refuse_damaged,
-)
 from coactive_fast.learner._engine cimport Calls, Model, RowEngine
 from coactive_fast.learner._run cimport MORE
 from coactive_fast.learner._state cimport vector_of
-from coactive_fast.metric._forms cimport Crossed, Single, sigmoid
-from coactive_fast.rewards._rules cimport PICK, BanditEngine, Regressions, RewardEngine
+from coactive_fast.metric._forms cimport Crossed, Single
+from coactive_fast.rewards._rules cimport (
+    PICK, BanditEngine, Regressions, RewardEngine, context_of, prediction_of,
+)
 from coactive_fast.rows._rows cimport RowBuffer, Rows, Scratch, place_of, row_of, rows_of
 
 from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast.filtering._history import history_of
 from coactive_fast.fleet._chance import first_state, state_from, words_of
-from coactive_fast.fleet._records import Unsound
+from coactive_fast.fleet._file import AREAS, COUNTS, GENERATION, KEPT, TAG, sealed
 from coactive_fast.rewards._history import RegressionHistory
-from coactive_fast.rewards._rules import ArmEngine
 from coactive_fast.rows._labels import flags_of
 
 np.import_array()
 
 cdef const cf_table *K = cf_get_table()
 cdef const cf_library *L = cf_get_library()
+
+cdef enum:
+    AT_ONCE = 1 << 16  # slots between two looks at signals
+    WORDS = CF_FLEET_CHECK + 1
+    DAMAGED = 2  # no status of the library: a checksum is wrong
+    ASTRAY = 3   # nor this: the index or a free slot is damaged, and can be made anew
+
+
+# --- keys -------------------------------------------------------------------------------------
+
+
+# A key as records have it: a whole number, or the hash of a text and its bytes.
+cdef struct Key:
+    uint64_t word
+    bint is_text
+    char text[CF_FLEET_TEXT]
+
+
+cdef class Keys:
+    # Many keys of one kind. words: of each; bytes: CF_FLEET_TEXT of each where they are texts.
+    cdef Py_ssize_t n
+    cdef bint are_text
+    cdef np.ndarray words, bytes
+
+    cdef inline uint64_t word(self, Py_ssize_t t) noexcept nogil:
+        return (<uint64_t *>np.PyArray_DATA(self.words))[t]
+
+    cdef inline const char *text(self, Py_ssize_t t) noexcept nogil:
+        if not self.are_text:
+            return NULL
+        return <const char *>np.PyArray_DATA(self.bytes) + t * CF_FLEET_TEXT
+
+
+cdef int text_of(str key, char *out) except -1:
+    """The text of a key: its length, its UTF-8, zeros."""
+    cdef Py_ssize_t length
+    cdef const char *bytes = PyUnicode_AsUTF8AndSize(key, &length)
+    if length >= CF_FLEET_TEXT:
+        raise ValueError(f"key must have at most {CF_FLEET_TEXT - 1} bytes of UTF-8, got {length}: "
+                         f"{key!r:.80}")
+    memset(out, 0, CF_FLEET_TEXT)
+    out[0] = <char>length
+    memcpy(out + 1, bytes, <size_t>length)
+    return 0
+
+
+cdef int key_of(object key, Key *out) except -1:
+    cdef int64_t number
+    cdef int beyond = 0
+    if type(key) is int:
+        number = PyLong_AsLongLongAndOverflow(key, &beyond)
+        if not beyond:
+            out.is_text, out.word = False, <uint64_t>number
+            return 0
+    if isinstance(key, str):
+        out.is_text = True
+        text_of(key if type(key) is str else str.__str__(key), out.text)
+        out.word = L.fleet_text_hash(out.text)
+        return 0
+    out.is_text = False
+    refuse_masked(key, "key")
+    if isinstance(key, (bool, numpy.bool_)) or not hasattr(key, "__index__"):
+        raise TypeError(f"key must be an int or a str, got {type(key).__name__}")
+    try:
+        number = key.__index__()
+    except OverflowError:
+        raise ValueError(f"key must be in -2**63 ... 2**63 - 1, got {key}") from None
+    out.word = <uint64_t>number
+    return 0
+
+
+cdef Keys keys_of(object keys):
+    cdef Keys out = Keys()
+    cdef Py_ssize_t t
+    cdef Key key
+    if isinstance(keys, (str, bytes)):
+        raise TypeError("keys must be a sequence of keys, one a row, got a single one")
+    refuse_masked(keys, "keys")
+    if not isinstance(keys, (list, tuple)):  # whose texts numpy would shorten by zeros at the end
+        keys = numpy.asarray(keys)
+        if keys.ndim != 1:
+            raise ValueError(f"keys must be one-dimensional, got shape {keys.shape}")
+        if keys.dtype.kind in "iu":
+            if keys.dtype == numpy.uint64 and len(keys) and keys.max() >= 2**63:
+                raise ValueError(f"keys must be in -2**63 ... 2**63 - 1, got {keys.max()}")
+            out.n = len(keys)
+            out.words = <np.ndarray>numpy.ascontiguousarray(keys, dtype=numpy.int64)
+            return out
+        keys = keys.tolist()
+    keys = list(keys)
+    out.n = len(keys)
+    out.are_text = out.n > 0 and isinstance(keys[0], str)
+    out.words = <np.ndarray>numpy.empty(out.n, dtype=numpy.int64)
+    if out.are_text:
+        out.bytes = <np.ndarray>numpy.empty(out.n * CF_FLEET_TEXT, dtype=numpy.uint8)
+    for t in range(out.n):
+        key_of(keys[t], &key)
+        if key.is_text != out.are_text:
+            raise TypeError("keys must all be whole numbers or all texts")
+        (<uint64_t *>np.PyArray_DATA(out.words))[t] = key.word
+        if key.is_text:
+            memcpy(<char *>out.text(t), key.text, CF_FLEET_TEXT)
+    return out
+
+
+cdef object shown(uint64_t word, const char *text):
+    """A key in words; NULL: it is a number."""
+    if text == NULL:
+        return repr(<int64_t>word)
+    return repr(text[1:1 + min(<int>text[0] & 255, CF_FLEET_TEXT - 1)].decode("utf-8", "replace"))
+
+
+cdef int refuse_damaged(str path, uint64_t word, const char *text) except -1:
+    """The model of a key."""
+    raise ValueError(f"{path!r} is damaged: the model of key {shown(word, text)} does not fit its "
+                     "checksum; it can be deleted, or another one put in its place")
+
+
+ANEW = 'does not fit its checksum; a writer (mode="r+") makes it anew when it comes upon it'
+TWICE = "its index and its records do not fit one another; models can be read one by one"
+
+
+class Unsound(ValueError):
+    """What a writer can put in order, but not in the middle of reading."""
+
+
+# --- records ----------------------------------------------------------------------------------
+
+
+cdef class Records:
+    """The records in a file.
+
+    Parameters
+    ----------
+    file : File
+        Owned from now on.
+    kind : Kind
+        What is in a record.
+    """
+
+    # Invariants: `core` describes `file.map`, which is mapped as long as `view` holds it; laid: the
+    # layout is known, and all of core is set. `fresh` is what core.fresh points at. `seen` has a
+    # bit a slot, of the records found whole since the file was opened; owned.
+    cdef readonly object file
+    cdef readonly object kind
+    cdef cf_fleet core
+    cdef Py_buffer view
+    cdef bint held
+    cdef readonly bint laid, is_text
+    cdef np.ndarray fresh
+    cdef readonly Py_ssize_t d
+    cdef uint8_t *seen
+    cdef int64_t seeable       # slots that `seen` has room for
+
+    def __init__(self, file, kind):
+        self.file, self.kind = file, kind
+        self.attach()
+
+    def __dealloc__(self):
+        self.detach()
+        L.free(self.seen)
+
+    cdef void detach(self) noexcept:
+        if self.held:
+            PyBuffer_Release(&self.view)
+            self.held = False
+
+    cdef int attach(self) except -1:
+        """The file as it is mapped now."""
+        cdef char *base
+        cdef Py_buffer view
+        cdef uint64_t epoch = 0
+        layout = self.file.layout
+        if layout is not None:  # what may fail comes first
+            if self.fresh is None:
+                if not self.kind.has_made(layout):
+                    raise ValueError(f"{self.file.path!r} is damaged: its records are not of its "
+                                     "template's kind")
+                self.fresh = <np.ndarray>self.kind.fresh(layout)
+            if layout.retired:
+                epoch = self.file.number(TAG) if self.file.writable else 1
+            self.fit_seen(layout.capacity)
+        PyObject_GetBuffer(self.file.map, &view, PyBUF_SIMPLE)
+        self.detach()
+        self.view, self.held = view, True
+        base = <char *>view.buf
+        self.core.generation = <const uint64_t *>(base + <Py_ssize_t>GENERATION)
+        self.core.counts = <uint64_t *>(base + <Py_ssize_t>COUNTS)
+        self.core.known = sealed(self.file.generation, GENERATION)
+        self.laid = layout is not None
+        if not self.laid:
+            return 0
+        self.d, self.is_text = layout.d, layout.text > 0
+        self.core.index = <uint64_t *>(base + <Py_ssize_t>layout.index)
+        self.core.entries, self.core.capacity = layout.entries, layout.capacity
+        self.core.head, self.core.block, self.core.k = layout.head, layout.block, layout.k
+        self.core.record, self.core.text = layout.record, layout.text
+        self.core.areas = <uint64_t *>(base + <Py_ssize_t>layout.areas)
+        self.core.area, self.core.n_areas = layout.area, AREAS
+        self.core.fresh = <const uint64_t *>np.PyArray_DATA(self.fresh)
+        self.core.retired = <uint64_t *>(base + <Py_ssize_t>layout.retired)
+        self.core.epoch, self.core.segments = epoch, len(layout.segments)
+        start = 0
+        for i, (place, slots) in enumerate(layout.segments):
+            self.core.segment[<Py_ssize_t>i].start = start
+            start += slots
+            self.core.segment[<Py_ssize_t>i].end = start
+            self.core.segment[<Py_ssize_t>i].base = <uint64_t *>(base + <Py_ssize_t>place)
+        return 0
+
+    cdef int fit_seen(self, int64_t capacity) except -1:
+        cdef uint8_t *seen
+        if capacity <= self.seeable:
+            return 0
+        seen = <uint8_t *>L.alloc_zero(<size_t>(capacity // 8 + 1), 1)
+        if seen == NULL:
+            raise MemoryError(f"a bit for each of {capacity} models")
+        if self.seeable:
+            memcpy(seen, self.seen, <size_t>(self.seeable // 8 + 1))
+        L.free(self.seen)
+        self.seen, self.seeable = seen, capacity
+        return 0
+
+    cdef int follow(self) except -1:
+        """The layout that the writer has made meanwhile."""
+        self.file.look()
+        return self.attach()
+
+    cdef int check_kind(self, bint is_text, str name) except -1:
+        if self.laid and is_text != self.is_text:
+            wanted = ("texts", "whole numbers") if self.is_text else ("whole numbers", "texts")
+            raise TypeError(f"{name}: the keys of this fleet are {wanted[0]}, not {wanted[1]}")
+        return 0
+
+    # --- reading ------------------------------------------------------------------------------
+
+    cdef bint read(self, Key *key, uint64_t *out) except -1:
+        """The record of a key as a whole; False where there is none. What is damaged is refused."""
+        if self.find(key, out) < 0:
+            return False
+        if not L.fleet_whole(&self.core, out):
+            refuse_damaged(self.file.path, key.word, key.text if key.is_text else NULL)
+        return True
+
+    cdef int64_t find(self, Key *key, uint64_t *out) except -2:
+        """The slot of a record, damaged or not, or -1."""
+        cdef const char *text = key.text if key.is_text else NULL
+        cdef int64_t slot
+        while True:
+            slot = L.fleet_get(&self.core, key.word, text, out)
+            if slot == CF_FLEET_UNSOUND:
+                raise Unsound(f"{self.file.path!r} is damaged: the index, on the way to key "
+                              f"{shown(key.word, text)}, {ANEW}")
+            if slot != CF_FLEET_MOVED:
+                return slot
+            self.follow()
+
+    cdef bint is_moved(self) noexcept:
+        """Whether the layout is another one by now."""
+        return self.core.generation[0] != self.core.known
+
+    cdef int tally(self, uint64_t *counts) except -1:
+        """The counts of one moment, those of the layout as it is then."""
+        cdef int found = CF_FLEET_MOVED
+        memset(counts, 0, WORDS * sizeof(uint64_t))
+        if not self.laid and self.is_moved():
+            self.follow()
+        while self.laid and found == CF_FLEET_MOVED:
+            found = L.fleet_counts(&self.core, counts)
+            if found == CF_FLEET_MOVED:
+                self.follow()
+        if not found:
+            raise ValueError(f"{self.file.path!r} is damaged: how many models there are {ANEW}")
+        return 0
+
+    def counted(self):
+        """How many slots were ever used, hold a model, are kept until the next flush."""
+        cdef uint64_t counts[WORDS]
+        self.tally(counts)
+        return (counts[<int>CF_FLEET_USED], counts[<int>CF_FLEET_LIVE],
+                counts[<int>CF_FLEET_RETIRED])
+
+    def keys(self):
+        """All keys, in the order of their slots; of one moment each."""
+        cdef uint64_t counts[WORDS]
+        cdef int64_t slot = 0
+        while self.held:
+            self.tally(counts)
+            if slot >= <int64_t>counts[<int>CF_FLEET_USED]:
+                return
+            key = self.key_at(slot)
+            slot += 1
+            if key is not None:
+                yield key
+
+    cdef object key_at(self, int64_t slot):
+        """The key of a slot, None where it holds no model."""
+        cdef np.ndarray record = <np.ndarray>numpy.empty(2 * self.core.record, dtype=numpy.int64)
+        cdef uint64_t *r = <uint64_t *>np.PyArray_DATA(record)
+        cdef Key key
+        if not L.fleet_copy(&self.core, slot, r):
+            return None
+        if not L.fleet_mend(&self.core, r):
+            self.refuse_slot(slot)
+        if <int64_t>r[<int>CF_FLEET_ROUNDS] == CF_FLEET_FREE:
+            return None
+        key.is_text, key.word = self.is_text, r[<int>CF_FLEET_KEY]
+        if key.is_text:
+            memcpy(key.text, self.text_in(r), CF_FLEET_TEXT)
+        # what is kept only is of a model that stands elsewhere by now, or nowhere
+        if self.core.epoch and self.find(&key, r + self.core.record) != slot:
+            return None
+        if not key.is_text:
+            return <int64_t>key.word
+        if key.text[0] < 0 or key.text[0] >= CF_FLEET_TEXT:
+            self.refuse_slot(slot)
+        try:
+            return key.text[1:1 + key.text[0]].decode("utf-8")
+        except UnicodeDecodeError:
+            self.refuse_slot(slot)
+
+    cdef int refuse_slot(self, int64_t slot) except -1:
+        raise ValueError(f"{self.file.path!r} is damaged: the record in slot {slot} does not fit "
+                         "its checksum, and whose it is cannot be made out")
+
+    def damaged(self):
+        """How many records have a wrong checksum, and entries of the index."""
+        cdef np.ndarray record
+        cdef uint64_t counts[WORDS]
+        cdef uint64_t *r
+        cdef int64_t slot, found
+        self.tally(counts)
+        if not self.laid:
+            return 0
+        record = <np.ndarray>numpy.empty(self.core.record, dtype=numpy.int64)
+        r = <uint64_t *>np.PyArray_DATA(record)
+        found = L.fleet_unsound(&self.core)
+        for slot in range(<int64_t>counts[<int>CF_FLEET_USED]):
+            if slot % AT_ONCE == 0:
+                PyErr_CheckSignals()
+            found += L.fleet_copy(&self.core, slot, r) and not L.fleet_whole(&self.core, r)
+        return found
+
+    def words(self, key, whole=True):
+        """The record of a key, None where there is none; whole: it is refused if it is damaged."""
+        cdef Key at
+        cdef uint64_t *r
+        cdef np.ndarray record
+        key_of(key, &at)
+        if not self.laid and self.is_moved():
+            self.follow()
+        if not self.laid or at.is_text != self.is_text:
+            return None
+        record = <np.ndarray>numpy.zeros(self.core.record, dtype=numpy.int64)
+        r = <uint64_t *>np.PyArray_DATA(record)
+        return record if (self.read(&at, r) if whole else self.find(&at, r) >= 0) else None
+
+    # --- writing ------------------------------------------------------------------------------
+
+    cdef bint has_room(self) noexcept nogil:
+        return L.fleet_has_slot(&self.core) and L.fleet_has_entry(&self.core)
+
+    cdef int make_room(self) except -1:
+        """For one key more; what was found before is then of no use."""
+        if not L.fleet_has_slot(&self.core):
+            return self.grow(self.core.capacity)
+        if not L.fleet_has_entry(&self.core):
+            return self.grow(0)
+        return 0
+
+    cdef int grow(self, int64_t slots) except -1:
+        """So many slots more, and an index without deleted entries."""
+        before = self.file.layout.retired
+        layout = self.file.grown(slots)
+        self.attach()  # the file may be mapped elsewhere
+        try:
+            self.fill(layout.index, layout.entries)
+        except BaseException:
+            self.file.trim()
+            self.attach()
+            raise
+        if layout.retired != before:
+            memcpy(<char *>self.view.buf + <Py_ssize_t>layout.retired, self.core.retired,
+                   <size_t>self.core.counts[<int>CF_FLEET_RETIRED] * sizeof(uint64_t))
+        self.file.put(layout)
+        self.attach()
+        L.fleet_tally(&self.core, CF_FLEET_DELETED, 0)
+        return 0
+
+    cdef int fill(self, Py_ssize_t place, uint64_t entries) except -1:
+        """An index of all records at this place of the file."""
+        cdef uint64_t *index = <uint64_t *>(<char *>self.view.buf + place)
+        cdef int64_t slot, used = <int64_t>self.core.counts[<int>CF_FLEET_USED]
+        cdef np.ndarray kept
+        cdef const uint8_t *listed = NULL
+        if self.core.epoch:
+            kept = self.kept_slots(used)
+            listed = <const uint8_t *>np.PyArray_DATA(kept)
+        with nogil:
+            slot = L.fleet_fill(&self.core, index, entries, used, listed)
+        return 0 if slot < 0 else self.refuse_slot(slot)
+
+    cdef np.ndarray kept_slots(self, int64_t used):
+        """A bit for each slot of what is kept until the next flush only. If the list is damaged the
+        index tells."""
+        cdef np.ndarray bits = <np.ndarray>numpy.zeros(used // 8 + 1, dtype=numpy.uint8)
+        cdef uint8_t *bit = <uint8_t *>np.PyArray_DATA(bits)
+        cdef uint64_t *r
+        cdef uint64_t at
+        cdef int64_t i, slot = 0
+        for i in range(<int64_t>self.core.counts[<int>CF_FLEET_RETIRED]):
+            slot = L.fleet_retired(&self.core, i, self.core.epoch)
+            if slot < 0 or slot >= used:
+                break
+            bit[slot // 8] |= 1 << slot % 8
+        else:
+            return bits
+        memset(bit, 0, <size_t>(used // 8 + 1))
+        for slot in range(used):
+            r = cf_fleet_at(&self.core, slot)
+            if <int64_t>r[<int>CF_FLEET_ROUNDS] == CF_FLEET_FREE:
+                continue
+            i = L.fleet_find(&self.core, r[<int>CF_FLEET_KEY], self.text_in(r), &at)
+            if i < -1 or (i != slot and not L.fleet_whole(&self.core, r)):
+                raise ValueError(f"{self.file.path!r} is damaged: {TWICE}")
+            if i != slot:
+                bit[slot // 8] |= 1 << slot % 8
+        return bits
+
+    cdef int repair(self) except -1:
+        """After damage that was met with: the index from the records, the rest from the index."""
+        self.grow(0)
+        return self.recount()
+
+    cdef int recount(self) except -1:
+        """Counts and free slots from the index."""
+        cdef np.ndarray named = <np.ndarray>numpy.zeros(self.core.capacity // 8 + 1,
+                                                        dtype=numpy.uint8)
+        if not L.fleet_recount(&self.core, <uint8_t *>np.PyArray_DATA(named)):
+            raise ValueError(f"{self.file.path!r} is damaged: {TWICE}")
+        return 0
+
+    cdef uint64_t *place(self, Key *key) except NULL:
+        """The whole record of a key in the first area, to be changed and put."""
+        cdef uint64_t at = 0
+        cdef uint64_t *r = NULL
+        cdef const char *text = key.text if key.is_text else NULL
+        cdef int64_t slot = L.fleet_find(&self.core, key.word, text, &at)
+        if slot >= 0 and not L.fleet_seen_whole(&self.core, self.seen, slot):
+            L.fleet_remove(&self.core, slot, at)  # its key may be what is damaged
+            return self.place(key)
+        if slot >= 0 and not L.fleet_is_kept(&self.core, slot):
+            r = L.fleet_take(&self.core, 0, slot, CF_FLEET_ALL)
+        elif slot >= 0 and L.fleet_has_slot(&self.core):
+            r = L.fleet_move(&self.core, 0, slot, at)
+        elif slot == -1 and self.has_room():
+            r = L.fleet_create(&self.core, 0, key.word, text, at)
+        elif slot >= -1:
+            self.make_room()
+            return self.place(key)
+        if r == NULL:
+            self.repair()
+            return self.place(key)
+        return r
+
+    cdef bint remove(self, Key *key) except -1:
+        """Forgets the record of a key; False where there is none."""
+        cdef uint64_t at = 0
+        cdef int64_t slot = -1
+        if self.laid and key.is_text == self.is_text:
+            slot = L.fleet_find(&self.core, key.word, key.text if key.is_text else NULL, &at)
+        if slot == CF_FLEET_UNSOUND:
+            self.repair()
+            return self.remove(key)
+        if slot >= 0:
+            L.fleet_remove(&self.core, slot, at)
+        return slot >= 0
+
+    def put_in_order(self):
+        """What the writer before has left behind, and what is damaged since. How many models were
+        lost, which can be where the machine stopped."""
+        cdef uint64_t counts[WORDS]
+        if not self.laid:
+            return 0
+        if self.file.interrupted == "machine":
+            return self.recover()
+        if self.file.interrupted == "process":
+            L.fleet_replay(&self.core)
+        if not L.fleet_counts(&self.core, counts):
+            self.recount()
+        if self.core.epoch and self.file.number(TAG) == self.file.number(KEPT):
+            self.release()
+        return 0
+
+    def flush(self):
+        """All is on the disc; what was kept for the case that it would not be is free again."""
+        if not self.core.epoch:
+            self.file.write(KEPT, 1)
+        self.file.flush()
+        if not self.core.epoch:
+            return
+        self.file.write(KEPT, self.core.epoch)
+        self.file.flush()
+        self.release()
+
+    cdef int release(self) except -1:
+        """After the word that an epoch is on the disc: the slots that it has retired. They must be
+        free on the disc before the list holds others."""
+        cdef int64_t i, count = <int64_t>self.core.counts[<int>CF_FLEET_RETIRED]
+        cdef bint listed = True
+        for i in range(count):
+            listed &= L.fleet_retired(&self.core, i, self.core.epoch) >= 0
+            L.fleet_release(&self.core, i)
+        if count:
+            self.file.flush()
+        L.fleet_tally(&self.core, CF_FLEET_RETIRED, 0)
+        self.begin_epoch(self.file.number(KEPT) + 1)
+        return 0 if listed else self.recount()
+
+    cdef int begin_epoch(self, uint64_t epoch) except -1:
+        self.file.write(TAG, epoch)
+        self.core.epoch = epoch
+        return 0
+
+    def recover(self):
+        """After a crash of the machine, which may have written pages in any order: the index, the
+        counts and the free slots anew from what records are whole. How many were not. Where what
+        was flushed is kept: from the newest records up to the last flush, and none is lost."""
+        cdef int64_t slot, old
+        cdef uint64_t *r
+        cdef uint64_t *other
+        cdef uint64_t at, last = 0
+        cdef int64_t i
+        cdef Py_ssize_t lost = 0
+        if not self.core.epoch:
+            L.fleet_replay(&self.core)
+        else:
+            last = self.file.number(KEPT)
+            for i in range(self.core.n_areas):  # what was being stored belongs to no flush
+                self.core.areas[i * self.core.area] = 0
+            for i in range(min(<int64_t>self.core.counts[<int>CF_FLEET_RETIRED],
+                               self.core.capacity)):
+                slot = L.fleet_retired(&self.core, i, last)
+                if slot >= 0:
+                    r = cf_fleet_at(&self.core, slot)
+                    r[<int>CF_FLEET_ROUNDS] = <uint64_t>CF_FLEET_FREE
+        memset(self.core.index, 0, <size_t>self.core.entries * sizeof(uint64_t))
+        for slot in range(self.core.capacity):
+            r = cf_fleet_at(&self.core, slot)
+            if r[<int>CF_FLEET_SEQ] == 0 and r[<int>CF_FLEET_SUM] == 0:
+                continue
+            if self.core.epoch and r[<int>CF_FLEET_EPOCH] > last:
+                r[<int>CF_FLEET_ROUNDS] = <uint64_t>CF_FLEET_FREE
+                continue
+            if (<int64_t>r[<int>CF_FLEET_ROUNDS] == CF_FLEET_FREE or r[<int>CF_FLEET_SEQ] % 2
+                    or not L.fleet_whole(&self.core, r)):
+                lost += <int64_t>r[<int>CF_FLEET_ROUNDS] != CF_FLEET_FREE
+                r[<int>CF_FLEET_ROUNDS] = <uint64_t>CF_FLEET_FREE
+                continue
+            old = L.fleet_find(&self.core, r[<int>CF_FLEET_KEY], self.text_in(r), &at)
+            if old < 0:
+                L.fleet_enter(&self.core, self.core.index, self.core.entries, slot)
+                continue
+            other = cf_fleet_at(&self.core, old)  # the older one goes
+            if (other[<int>CF_FLEET_EPOCH], <int64_t>other[<int>CF_FLEET_ROUNDS]) < (
+                    r[<int>CF_FLEET_EPOCH], <int64_t>r[<int>CF_FLEET_ROUNDS]):
+                other[<int>CF_FLEET_ROUNDS] = <uint64_t>CF_FLEET_FREE
+                self.core.index[at] = 0
+                L.fleet_enter(&self.core, self.core.index, self.core.entries, slot)
+            else:
+                r[<int>CF_FLEET_ROUNDS] = <uint64_t>CF_FLEET_FREE
+        kept, self.core.epoch = self.core.epoch, 0  # whatever is listed is free
+        self.recount()
+        if kept:
+            self.file.flush()
+            memset(self.core.retired, 0, <size_t>self.core.capacity * sizeof(uint64_t))
+            self.begin_epoch(last + 1)
+        return lost
+
+    cdef const char *text_in(self, const uint64_t *r) noexcept:
+        if not self.is_text:
+            return NULL
+        return <const char *>(r + self.core.head - self.core.text)
+
+
+# --- regressions over records -----------------------------------------------------------------
+
 cdef double LARGE = 1e150      # of x.x and m, where nothing may overflow half-way
 
 
@@ -55,6 +646,22 @@ cdef Py_ssize_t numbers_of(Py_ssize_t d) noexcept nogil:
     return 2 * d + cf_packed_size(d)
 
 
+# (1, c) (x) row, written out; c has p numbers.
+cdef inline void write_crossed(const cf_row *row, Py_ssize_t p, const double *c,
+                               double *x) noexcept nogil:
+    cdef Py_ssize_t n = row.n, j, e
+    cdef double factor
+    if row.i32 == NULL and row.i64 == NULL and p == 0:
+        memcpy(x, row.value, <size_t>n * sizeof(double))
+        return
+    memset(x, 0, <size_t>((p + 1) * n) * sizeof(double))
+    for j in range(p + 1):
+        factor = 1.0 if j == 0 else c[j - 1]
+        for e in range(row.nnz):
+            x[j * n + place_of(row, e)] = factor * row.value[e]
+
+
+@cython.final
 cdef class PackedForm(Single):
     """A view of one block, as a form that learners of rewards and filters read by.
 
@@ -101,26 +708,29 @@ cdef class PackedForm(Single):
         self.learned = <int64_t>block[<int>CF_FLEET_LEARNED]
 
     cdef int fit(self, Scratch s) except -1:
-        s.fit(1, 2 * cf_pad(self.d))
-        return s.forms.fit(&s.row, True)
+        return s.fit(1, 2 * cf_pad(self.d))
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return <double>self.d * self.d
 
     # --- reading ------------------------------------------------------------------------------
 
-    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
-        cdef const double *x = s.forms.whole(&s.row)
+    cdef int read_crossed(self, Scratch s, Crossed by, double *m, double *q) noexcept nogil:
+        """m and q of (1, c) (x) row, which is written out into the scratch."""
         cdef Py_ssize_t padded = cf_pad(self.d)
-        memset(s.v, 0, <size_t>padded * sizeof(double))
-        memcpy(s.v, x, <size_t>self.d * sizeof(double))
-        s.forms.clear(&s.row)
+        write_crossed(&s.row, by.p, by.c, s.v)
+        memset(s.v + self.d, 0, <size_t>(padded - self.d) * sizeof(double))
         m[0] = K.dot(self.d, self.w, s.v)
         if q != NULL:
             q[0] = K.packed_look(self.d, self.diagonal, self.u, s.v, s.v + padded)
             if not q[0] <= DBL_MAX:
                 return CF_ENONFINITE
         return CF_OK if fabs(m[0]) <= DBL_MAX else CF_ENONFINITE
+
+    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
+        cdef Crossed alone
+        alone.p, alone.c = 0, NULL
+        return self.read_crossed(s, alone, m, q)
 
     cdef int read(self, Scratch s) noexcept nogil:
         s.m[0] = s.q[0] = 0.0
@@ -133,35 +743,15 @@ cdef class PackedForm(Single):
         s.buffer.fit(X.most)
         return s.fit(1, 2 * cf_pad(self.d))
 
-    cdef double *written(self, Rows X, Py_ssize_t t, Crossed by, Scratch s) noexcept nogil:
-        """(1, c) (x) row t, written out into the scratch; NULL where it cannot be read."""
-        cdef double *x = s.v
-        cdef Py_ssize_t e, j
-        cdef double c
-        if not X.at(t, s.buffer, &s.row):
-            return NULL
-        memset(x, 0, <size_t>cf_pad(self.d) * sizeof(double))
-        for j in range(by.p + 1):
-            c = 1.0 if j == 0 else by.c[j - 1]
-            for e in range(s.row.nnz):
-                x[j * X.d + place_of(&s.row, e)] = c * s.row.value[e]
-        return x
-
     cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
         cdef Py_ssize_t t
-        cdef double *x
+        cdef int status
         for t in range(X.n):
-            x = self.written(X, t, by, s)
-            if x == NULL:
+            if not X.at(t, s.buffer, &s.row):
                 return CF_ENOMEM
-            m[t] = K.dot(self.d, self.w, x)
-            if not fabs(m[t]) <= DBL_MAX:
-                return CF_ENONFINITE
-            if q == NULL:
-                continue
-            q[t] = K.packed_look(self.d, self.diagonal, self.u, x, x + cf_pad(self.d))
-            if not q[t] <= DBL_MAX:
-                return CF_ENONFINITE
+            status = self.read_crossed(s, by, m + t, NULL if q == NULL else q + t)
+            if status != CF_OK:
+                return status
         return CF_OK
 
     cdef double information(self) noexcept nogil:
@@ -331,8 +921,6 @@ cdef class FleetEngine:
     Parameters
     ----------
     records : Records
-    make : callable
-        A fresh learner of the template's kind.
     slots : int
         How many models the file has room for at first.
     keep : bool
@@ -341,28 +929,34 @@ cdef class FleetEngine:
 
     cdef readonly Records records
     cdef Guard guard
-    cdef object make
+    cdef object make           # () -> a fresh learner of the template's kind
+    cdef object make_form      # () -> of regressions, a PackedForm with its parameters; else None
     cdef Worker hand           # of single calls
     cdef RowBuffer buffer      # likewise; None while it is in use
     cdef str closed            # why nothing can be learned; None: it can
     cdef Py_ssize_t contexts, extra, slots, k
     cdef bint keep
+    cdef dict drawn            # key -> generator, of keys that have no record to keep it in
 
     def __cinit__(self):
         self.guard = Guard()
-        self.k = 1
+        self.k, self.drawn = 1, {}
 
-    def __init__(self, Records records, make, *, Py_ssize_t slots, bint keep):
-        self.records, self.make, self.slots, self.keep = records, make, slots, keep
+    def __init__(self, Records records, *, Py_ssize_t slots, bint keep):
+        kind = records.kind
+        self.records, self.make, self.make_form = records, kind.template.clone, kind.form
+        self.slots, self.keep, self.extra = slots, keep, kind.extra
         self.hand, self.buffer = self.new_worker(), RowBuffer()
         if not records.file.writable:
             self.closed = 'it was opened with mode="r"'
 
     # --- what a kind says -----------------------------------------------------------------------
 
-    # What a kind says.
     cdef Worker new_worker(self):
-        raise NotImplementedError
+        cdef Worker w = Worker()
+        if self.make_form is not None:
+            w.form = self.make_form()
+        return w
 
     cdef int step(self, Worker w, PackedForm form, Perceptron rule, uint64_t *record,
                   uint64_t *block, double y, bint null, int what, double *m) noexcept nogil:
@@ -478,12 +1072,6 @@ cdef class FleetEngine:
                                               <int>CF_FLEET_NUMBERS + self.records.kind.numbers(d),
                                               self.k, self.slots, self.keep)
 
-    cdef int lay_out(self, Py_ssize_t d, bint is_text) except -1:
-        """The file for records of d features."""
-        self.records.file.begin(self.first_layout(d, is_text))
-        self.records.attach()
-        return 0
-
     cdef bint is_laid(self) except -1:
         """Whether the layout is known, by now."""
         self.refuse_closed()
@@ -497,7 +1085,8 @@ cdef class FleetEngine:
         try:
             self.refuse_writing()
             if not self.records.laid:
-                self.lay_out(d, key.is_text)
+                self.records.file.begin(self.first_layout(d, key.is_text))
+                self.records.attach()
             self.records.check_kind(key.is_text, "key")
         finally:
             self.guard.end_write()
@@ -522,13 +1111,11 @@ cdef class FleetEngine:
         cdef uint64_t *r
         cdef int64_t slot = L.fleet_find(core, word, text, &at)
         cdef int status
+        if slot >= 0 and not L.fleet_seen_whole(core, w.seen, slot):
+            return DAMAGED
         if slot >= 0 and not L.fleet_is_kept(core, slot):
-            if not L.fleet_seen_whole(core, w.seen, slot):
-                return DAMAGED
             r = L.fleet_take(core, w.area, slot, block)
         elif slot >= 0 and L.fleet_has_slot(core):
-            if not L.fleet_seen_whole(core, w.seen, slot):
-                return DAMAGED
             r = L.fleet_move(core, w.area, slot, at)
         elif slot == -1 and L.fleet_has_slot(core) and L.fleet_has_entry(core):
             r = L.fleet_create(core, w.area, word, text, at)
@@ -606,17 +1193,9 @@ cdef class FleetEngine:
         return 0 if status == CF_OK else self.fail(status, name)
 
     cdef void lay(self, const cf_row *row, np.ndarray context, Py_ssize_t t, double *x) noexcept nogil:
-        """(1, c) (x) row, written out."""
-        cdef Py_ssize_t p = self.contexts, n = row.n, j, e
-        cdef double c
-        if row.i32 == NULL and row.i64 == NULL and p == 0:
-            memcpy(x, row.value, <size_t>n * sizeof(double))
-            return
-        memset(x, 0, <size_t>((p + 1) * n) * sizeof(double))
-        for j in range(p + 1):
-            c = 1.0 if j == 0 else data_of(context)[t * p + j - 1]
-            for e in range(row.nnz):
-                x[j * n + place_of(row, e)] = c * row.value[e]
+        """(1, c) (x) row, written out; c is row t of the context."""
+        write_crossed(row, self.contexts,
+                      data_of(context) + t * self.contexts if self.contexts else NULL, x)
 
     cdef Py_ssize_t crossed(self, Py_ssize_t n, str name) except -1:
         """The width of (1, c) (x) row."""
@@ -668,14 +1247,18 @@ cdef class FleetEngine:
         self.guard.begin_write()
         try:
             self.refuse_writing()
-            self.forget(key)
+            self.drawn.pop(key, None)
             return self.records.remove(&at)
         finally:
             self.guard.end_write()
 
-    cdef int forget(self, object key) except -1:
-        """What this process remembers of a key."""
-        return 0
+    cdef bint read(self, Key *key, uint64_t *out) except -1:
+        """The record of a key, or the one of a model that nobody has fed; False: it is the latter."""
+        self.records.check_kind(key.is_text, "key")
+        if self.records.read(key, out):
+            return True
+        memcpy(out, self.records.core.fresh, <size_t>self.records.core.record * 8)
+        return False
 
     def words(self, key, whole=True):
         """The record of a key, or None; whole: it is refused if it is damaged."""
@@ -693,25 +1276,7 @@ cdef class FleetEngine:
             raise
         return self.make_room(ASTRAY)
 
-
-cdef int refuse_words(tuple names, tuple values, str kind) except -1:
-    """What has no meaning for a kind."""
-    for name, value in zip(names, values):
-        if value is not None:
-            raise TypeError(f"{name} has no meaning for {kind}")
-    return 0
-
-
-# --- runs of a fleet --------------------------------------------------------------------------
-
-
-cdef class StreamingFleet(FleetEngine):
-    """Runs.
-
-    Parameters
-    ----------
-    Those of `FleetEngine`.
-    """
+    # --- runs -----------------------------------------------------------------------------------
 
     def run(self, keys, X, tuple answers, weight, context, Py_ssize_t jobs):
         """Row after row; rows of one key in their order. What was predicted, for a regression."""
@@ -900,6 +1465,14 @@ cdef class StreamingFleet(FleetEngine):
         return DONE if status == CF_OK else status
 
 
+cdef int refuse_words(tuple names, tuple values, str kind) except -1:
+    """What has no meaning for a kind."""
+    for name, value in zip(names, values):
+        if value is not None:
+            raise TypeError(f"{name} has no meaning for {kind}")
+    return 0
+
+
 def wait_for(futures):
     """All of them are done when this returns or raises: nobody works on behind the guard's back."""
     try:
@@ -952,13 +1525,10 @@ cdef class Seat:
         self.forms = forms
         return 0
 
-    cdef int sit(self, Records records, const uint64_t *record) except -1:
-        """The model of a record; NULL: it stands on the desk."""
+    cdef int sit(self, Records records) except -1:
+        """The model of the record on the desk."""
         cdef uint64_t *desk = <uint64_t *>np.PyArray_DATA(self.desk)
         cdef Py_ssize_t i
-        if record != NULL:
-            memcpy(desk, record,
-                   <size_t>(records.core.head + records.core.k * records.core.block) * 8)
         for i in range(records.core.k):
             (<PackedForm>self.forms[i]).sit(desk + records.core.head + i * records.core.block)
         return self.count(records.d, <int64_t>desk[<int>CF_FLEET_ROUNDS])
@@ -972,42 +1542,29 @@ cdef class Seat:
 
 
 @cython.final
-cdef class RewardFleet(StreamingFleet):
+cdef class RewardFleet(FleetEngine):
     """Models of rewards by key.
 
     Parameters
     ----------
-    make_form : callable
-        A `PackedForm` with the template's parameters.
-    contexts : int
-        context_features.
-    unfed : Learner
-        The model that nobody has fed.
-    start : tuple or None
-        Where generators begin: see `first_state`. None: nothing is drawn.
-    others
+    records, slots, keep
         As for `FleetEngine`.
     """
 
-    cdef object make_form, start
+    cdef object start          # where generators begin: see first_state; None: nothing is drawn
     cdef Seat seat
     cdef Seat unfed            # an ordinary learner: what nobody has fed, before there is a layout
-    cdef dict drawn            # key -> generator, of keys that have no record to keep it in
     cdef bint busy, arms
 
-    def __init__(self, Records records, make, make_form, *, Py_ssize_t slots, bint keep, Py_ssize_t contexts,
-                 unfed, start):
-        self.make_form, self.contexts = make_form, contexts
-        self.seat, self.unfed = Seat(make()), Seat(unfed)
-        self.start, self.drawn = start, {}
-        self.extra, self.k = 0 if start is None else GENERATOR, self.seat.engine.model.k
-        self.arms = type(self.seat.engine) is ArmEngine
-        FleetEngine.__init__(self, records, make, slots=slots, keep=keep)
-
-    cdef Worker new_worker(self):
-        cdef Worker w = Worker()
-        w.form = self.make_form()
-        return w
+    def __init__(self, Records records, **words):
+        cdef RowEngine engine
+        kind = records.kind
+        self.seat, self.unfed = Seat(kind.template.clone()), Seat(kind.unfed())
+        self.start, engine = kind.start, self.seat.engine
+        self.k = engine.model.k
+        if isinstance(engine, BanditEngine):
+            self.arms, self.contexts = (<BanditEngine>engine).arms, (<BanditEngine>engine).contexts
+        FleetEngine.__init__(self, records, **words)
 
     cdef int step(self, Worker w, PackedForm form, Perceptron rule, uint64_t *record,
                   uint64_t *block, double y, bint null, int what, double *m) noexcept nogil:
@@ -1017,10 +1574,6 @@ cdef class RewardFleet(StreamingFleet):
 
     cdef int fail(self, int status, str what) except -1:
         return self.seat.engine.fail(status, what)
-
-    cdef int forget(self, object key) except -1:
-        self.drawn.pop(key, None)
-        return 0
 
     # --- choosing -------------------------------------------------------------------------------
 
@@ -1043,11 +1596,10 @@ cdef class RewardFleet(StreamingFleet):
         if not self.is_laid():
             seat.count(0, 0)
             return False
-        records.check_kind(key.is_text, "key")
         if len(seat.forms) == 0:
             seat.lay_out(records, self.make_form)
-        there = records.read(key, <uint64_t *>np.PyArray_DATA(seat.desk))
-        seat.sit(records, NULL if there else records.core.fresh)
+        there = self.read(key, <uint64_t *>np.PyArray_DATA(seat.desk))
+        seat.sit(records)
         return there
 
     cdef object choose(self, object key, object x, object allowed, object k, object context):
@@ -1118,14 +1670,6 @@ cdef class RewardFleet(StreamingFleet):
         self.drawn.pop(key, None)
         return True
 
-    cdef int store_all_drawn(self) except -1:
-        """What was drawn for keys that have a record by now."""
-        cdef Key at
-        for key, words in list(self.drawn.items()):
-            key_of(key, &at)
-            self.store_drawn(key, &at, words)
-        return 0
-
     cdef int learn(self, object key, object x, tuple answers, object weight,
                    object context) except -1:
         cdef Key at
@@ -1134,7 +1678,7 @@ cdef class RewardFleet(StreamingFleet):
         key_of(key, &at)
         arm, y = self.answers_of(answers)
         c = 1.0 if weight is None else (<RewardEngine>self.seat.engine).weight_of(weight)
-        self.learn_row(&at, x, self.context_of(context), arm, y, c, 0, &m)
+        self.learn_row(&at, x, context_of(context, self.contexts), arm, y, c, 0, &m)
         if len(self.drawn):  # the record may be new
             words = self.drawn.get(key)
             if words is not None:
@@ -1142,15 +1686,6 @@ cdef class RewardFleet(StreamingFleet):
         return 0
 
     # --- arguments ------------------------------------------------------------------------------
-
-    cdef np.ndarray context_of(self, object context):
-        if context is None and self.contexts:
-            raise ValueError(f"context must be given: {self.contexts} numbers")
-        if context is not None and not self.contexts:
-            raise ValueError("context has no meaning without context_features")
-        if context is None:
-            return None
-        return finite_vector(context, "context", self.contexts, "context_features")
 
     cdef (Py_ssize_t, double) answers_of(self, tuple answers) except *:
         """Arm and target."""
@@ -1197,7 +1732,7 @@ cdef class RewardFleet(StreamingFleet):
 
     cdef np.ndarray contexts_of(self, object context, Py_ssize_t n):
         if context is None:
-            return self.context_of(None)
+            return context_of(None, self.contexts)
         given = numpy.ascontiguousarray(numeric(context, "context", 2), dtype=numpy.float64)
         if not self.contexts or given.shape != (n, self.contexts):
             raise ValueError(f"context must have shape ({n}, {self.contexts}), got {given.shape}")
@@ -1207,18 +1742,16 @@ cdef class RewardFleet(StreamingFleet):
     cdef object told(self, Stream s):
         cdef Py_ssize_t t
         cdef np.ndarray loss
-        cdef double m, y
-        self.store_all_drawn()
+        cdef Key at
+        for key, words in list(self.drawn.items()):  # some have a record by now
+            key_of(key, &at)
+            self.store_drawn(key, &at, words)
         if s.m is None:
             return None
         loss = new_vector(s.rows.n)
         for t in range(s.rows.n):
-            m, y = data_of(s.m)[t], data_of(s.y)[t]
-            if self.hand.form.logistic:  # -y log sigma - (1 - y) log(1 - sigma)
-                data_of(s.m)[t] = sigmoid(m)
-                data_of(loss)[t] = max(m, 0.0) + K.log1p_one(K.exp_one(-abs(m))) - y * m
-            else:
-                data_of(loss)[t] = (y - m) * (y - m)
+            data_of(s.m)[t] = prediction_of(self.hand.form.logistic, data_of(s.m)[t],
+                                            data_of(s.y)[t], data_of(loss) + t)
         return RegressionHistory(predictions=s.m, loss=loss)
 
 
@@ -1248,37 +1781,26 @@ cdef enum:
     TEACH = 2
     FORWARD = 3
     EVERY = 4        # decide, and learn whatever comes
-    COUNTED = 2      # words of a head where the rule goes by a tally
 
 
 @cython.final
-cdef class FilterFleet(StreamingFleet):
+cdef class FilterFleet(FleetEngine):
     """Ridge filters by key. ROUNDS of a record counts the rounds, LEARNED of its block what was
     learned.
 
     Parameters
     ----------
-    make_form : callable
-    full : bool
-        feedback="full": a run learns every label.
-    others
+    records, slots, keep
         As for `FleetEngine`.
     """
 
-    cdef object make_form
     cdef FilterRule rule       # which decides
-    cdef bint full
+    cdef bint full             # feedback="full": a run learns every label
 
-    def __init__(self, Records records, make, make_form, *, Py_ssize_t slots, bint keep, bint full):
-        self.make_form, self.full = make_form, full
-        self.rule = make()._engine.rule
-        self.extra = COUNTED if self.rule.counts else 0
-        FleetEngine.__init__(self, records, make, slots=slots, keep=keep)
-
-    cdef Worker new_worker(self):
-        cdef Worker w = Worker()
-        w.form = self.make_form()
-        return w
+    def __init__(self, Records records, **words):
+        self.full = records.kind.parameters["feedback"] == "full"
+        self.rule = records.kind.template.clone()._engine.rule
+        FleetEngine.__init__(self, records, **words)
 
     cdef int step(self, Worker w, PackedForm form, Perceptron rule, uint64_t *record,
                   uint64_t *block, double y, bint null, int what, double *m) noexcept nogil:
@@ -1342,12 +1864,10 @@ cdef class FilterFleet(StreamingFleet):
         if not self.is_laid():
             return 0  # nothing was learned: all is forwarded
         self.refuse_width(row.n, "x")
-        self.records.check_kind(key.is_text, "key")
         w.fit(self.records.d, 0)
         desk = <np.ndarray>numpy.zeros(self.records.core.record, dtype=numpy.int64)
         r = <uint64_t *>np.PyArray_DATA(desk)
-        if not self.records.read(key, r):
-            memcpy(r, self.records.core.fresh, <size_t>self.records.core.record * 8)
+        self.read(key, r)
         self.lay(&row, None, 0, w.x)
         status = self.step(w, w.form, None, r, r + self.records.core.head, 0.0, False, DECIDE, m)
         return 0 if status == CF_OK else self.fail(status, "x")
@@ -1389,25 +1909,22 @@ cdef class FilterFleet(StreamingFleet):
 
 
 @cython.final
-cdef class VectorFleet(StreamingFleet):
+cdef class VectorFleet(FleetEngine):
     """Preference perceptrons by key: w and the mean of the weights, with a batch also the sum of
     the unfinished one, whose rounds stand in LEARNED of the block.
 
     Parameters
     ----------
-    batch : int
-    unfed : Learner
-        The model that nobody has fed.
-    others
+    records, slots, keep
         As for `FleetEngine`.
     """
 
     cdef Py_ssize_t batch
     cdef object unfed          # a learner: what nobody has fed, before there is a layout
 
-    def __init__(self, Records records, make, *, Py_ssize_t slots, bint keep, Py_ssize_t batch, unfed):
-        self.batch, self.unfed = batch, unfed
-        FleetEngine.__init__(self, records, make, slots=slots, keep=keep)
+    def __init__(self, Records records, **words):
+        self.batch, self.unfed = records.kind.batch, records.kind.unfed()
+        FleetEngine.__init__(self, records, **words)
 
     cdef Worker new_worker(self):
         cdef Worker w = Worker()
@@ -1453,11 +1970,9 @@ cdef class VectorFleet(StreamingFleet):
         learner = self.make()  # of its own: what x runs may come back here
         if not self.is_laid():
             return self.unfed.present(x, k=k)
-        self.records.check_kind(at.is_text, "key")
         desk = <np.ndarray>numpy.zeros(self.records.core.record, dtype=numpy.int64)
         r = <uint64_t *>np.PyArray_DATA(desk)
-        if not self.records.read(&at, r):
-            memcpy(r, self.records.core.fresh, <size_t>self.records.core.record * 8)
+        self.read(&at, r)
         rule = learner._engine.rule
         rule.start(self.records.d)
         self.sit(rule, r, r + self.records.core.head)

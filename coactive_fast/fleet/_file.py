@@ -169,7 +169,7 @@ class File:
         if path is None:
             return cls("a fleet in memory", _nameless(), True).begun(identity)
         path = os.fsdecode(path)
-        target, mode = _check(path)
+        target, mode = _target(_plain_path(path))
         old = _lock_what_is_there(target)
         temporary = os.path.join(os.path.dirname(target),
                                  f".coactive_fast-{secrets.token_hex(8)}.tmp")
@@ -480,10 +480,6 @@ def _put_in_place(temporary, target, old):
         return False
     os.replace(temporary, target)
     return True
-
-
-def _check(path):
-    return _target(_plain_path(path))
 
 
 def _nameless():

@@ -15,10 +15,9 @@ from .._typing import Real, RowsLike, Self
 from ..learner import _file, _store
 from ..learner._base import Learner
 from ..learner._check import choice, count, number, switch
-from ._engine import FleetCalls
+from ._engine import FleetCalls, Records
 from ._file import MOST, File
 from ._kinds import kind_of, refuse_other
-from ._records import Records
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -189,7 +188,7 @@ class Fleet(FleetCalls, Initialized, Generic[Model]):
                 warnings.warn(f"{file.path!r}: the machine stopped while it was written, and "
                               f"{lost} models were cut in two: they begin again from the prior",
                               RuntimeWarning, stacklevel=4)
-        self._engine = self._kind.engine(records, slots=slots, keep=keep)
+        self._engine = self._kind.fleet(records, slots=slots, keep=keep)
 
     # --- one model ------------------------------------------------------------------------------
 

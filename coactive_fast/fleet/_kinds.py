@@ -139,9 +139,6 @@ class Kind:
         self.begin()
         self.first = None if self.prior is None else self.content(self.prior, weight)
 
-    def begin(self):
-        pass
-
     def refuse_width(self, d):
         wanted = 0 if self.prior is None else self.dimension(self.prior)
         if wanted and d != wanted:
@@ -180,8 +177,6 @@ class Kind:
 class Regressions(Kind):
     """What kinds of regressions share: the content is a dict with `rounds` and `regressions`."""
 
-    ridge = 1.0
-
     def begin(self):
         self.ridge = float(self.parameters.get("ridge", 1.0))
         self.forgets = float(self.parameters["forget"]) < 1.0
@@ -216,15 +211,11 @@ class Regressions(Kind):
         return {"rounds": int(record[ROUNDS]), "regressions": found,
                 **self.read_extra(record[EXTRA:EXTRA + self.extra])}
 
-    def write_extra(self, words, content):
-        pass
-
-    def read_extra(self, words):
-        return {}
-
 
 class Rewards(Regressions):
     """Regressions and bandits; the words of their own are a generator."""
+
+    fleet = RewardFleet
 
     def begin(self):
         super().begin()
@@ -260,11 +251,6 @@ class Rewards(Regressions):
             bits_of(learner._engine).state = content["generator"]
         return learner
 
-    def engine(self, records, **words):
-        return RewardFleet(records, self.template.clone, self.form, **words,
-                           contexts=int(self.parameters.get("context_features", 0)),
-                           unfed=self.unfed(), start=self.start)
-
     @staticmethod
     def refuse(parameters):
         if parameters["covariance"] != "full":
@@ -274,6 +260,8 @@ class Rewards(Regressions):
 
 class Filters(Regressions):
     """Ridge filters; the words of their own are what some rules count."""
+
+    fleet = FilterFleet
 
     def begin(self):
         super().begin()
@@ -304,10 +292,6 @@ class Filters(Regressions):
         learner._engine.restore(state)
         return learner
 
-    def engine(self, records, **words):
-        return FilterFleet(records, self.template.clone, self.form, **words,
-                           full=self.parameters["feedback"] == "full")
-
     @staticmethod
     def refuse(parameters):
         for name, wanted in (("covariance", "full"), ("window", None), ("calibrate", False)):
@@ -317,6 +301,8 @@ class Filters(Regressions):
 
 class Perceptrons(Kind):
     """Preference perceptrons over rankings."""
+
+    fleet, form = VectorFleet, None
 
     def begin(self):
         self.batch = int(self.parameters["batch"])
@@ -352,10 +338,6 @@ class Perceptrons(Kind):
     def give(self, learner, content):
         learner._engine.restore({**learner._engine.state(), **content})
         return learner
-
-    def engine(self, records, **words):
-        return VectorFleet(records, self.template.clone, **words, batch=self.batch,
-                           unfed=self.unfed())
 
     @staticmethod
     def refuse(parameters):

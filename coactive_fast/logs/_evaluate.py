@@ -18,9 +18,8 @@ from ..learner._check import choice, count, number, switch
 from ..learner._history import History, column, record
 from ..learner._progress import reporter
 from ..rewards import ArmBandit, LinearBandit
+from . import _compiled
 from ._log import BanditLog
-from ._runs import LawRun
-from ._values import Expected, Sequence, effective_size, error_of_mean, take_law, total
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,7 +118,7 @@ class _Learned:
 
     def __init__(self, policy, log, samples):
         self.engine = copy.copy(policy)._engine
-        self.run, self.offsets = LawRun(self.engine, log, samples), log.offsets
+        self.run, self.offsets = _compiled.LawRun(self.engine, log, samples), log.offsets
 
     def fill(self, first, last, report):
         law = np.empty(self.offsets[last] - self.offsets[first])
@@ -375,13 +374,13 @@ def estimate(law, log, fold, estimator, most, ends, force, report=None):
         if report is not None:
             report(done, ahead + n)
 
-    expected = Expected(log, fold, _fitted(log, fold, reached)) if direct else None
-    w, sequence = np.empty(n), Sequence(n, *ends)
+    expected = _compiled.Expected(log, fold, _fitted(log, fold, reached)) if direct else None
+    w, sequence = np.empty(n), _compiled.Sequence(n, *ends)
     mean, near = (np.empty(n), np.empty(n)) if direct else (None, None)
     for first, last in _blocks(log.offsets):
         part = slice(first, last)
         p = law.fill(first, last, lambda done: reached(ahead + done))
-        take_law(p, log.offsets[first:last + 1], first, log.chosen[part], w[part])
+        _compiled.take_law(p, log.offsets[first:last + 1], first, log.chosen[part], w[part])
         with np.errstate(over="ignore"):
             np.minimum(np.divide(w[part], log.probability[part], out=w[part]), most, out=w[part])
         sequence.advance(w[part], reward[part])
@@ -393,8 +392,8 @@ def estimate(law, log, fold, estimator, most, ends, force, report=None):
         value, z = _normalized(w, reward, n)
     else:
         z = mean + w * (reward - near) if direct else w * reward
-        value = total(z) / n
-    error = error_of_mean(z, *_groups(log))
+        value = _compiled.total(z) / n
+    error = _compiled.error_of_mean(z, *_groups(log))
     running = RunningValue(sequence.value, sequence.lower, sequence.upper)
     return Evaluation(value, error, (value - NORMAL * error, value + NORMAL * error), size, running,
                       estimator, n)
@@ -428,8 +427,8 @@ def _blocks(offsets):
 
 def _trusted(w, force):
     """The effective sample size, which must say something."""
-    size = effective_size(w)
-    if not np.isfinite(total(w)):
+    size = _compiled.effective_size(w)
+    if not np.isfinite(_compiled.total(w)):
         raise ValueError("probability of log is too small: a weight overflows (max_weight "
                          "clips it)")
     if size < FEW and not force:
@@ -440,10 +439,10 @@ def _trusted(w, force):
 
 def _normalized(w, reward, n):
     """SNIPS, and what its error is the mean's of."""
-    weight = total(w)
+    weight = _compiled.total(w)
     if weight == 0.0:
         return np.nan, np.full(n, np.nan)
-    value = total(w * reward) / weight
+    value = _compiled.total(w * reward) / weight
     return value, w * (reward - value) / (weight / n)
 
 

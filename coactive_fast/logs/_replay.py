@@ -17,9 +17,9 @@ from ..learner._random import make_generator
 from ..multiclass import Banditron, Confidit, Newtron
 from ..multiclass._learners import MulticlassLearner
 from ..rewards import ArmBandit, LinearBandit
+from ._compiled import Accepted, BanditReplay, LabelReplay
 from ._evaluate import refuse_misfit, refuse_no_context
 from ._log import BanditLog
-from ._runs import Accepted, BanditReplay, LabelReplay
 
 Replayable: TypeAlias = LinearBandit | ArmBandit | Confidit | Banditron | Newtron
 

@@ -16,7 +16,7 @@ from ..data._svmlight import Grown
 from ..data._tables import distinct, strings
 from ..learner import _check as parameter
 from ..learner._progress import reporter
-from . import _scan
+from . import _compiled
 
 FORMATS = ("auto", "dsjson", "cb")
 NARROW = 64  # columns up to which a matrix is dense unless asked otherwise
@@ -94,7 +94,7 @@ class Vocabulary:
 
     def take(self, numbers, all_names):
         """Their columns, and which of them have one: None where all have."""
-        _scan.number_columns(numbers, all_names.same, self.column, self.order)
+        _compiled.number_columns(numbers, all_names.same, self.column, self.order)
         return numbers, None
 
     def width(self):
@@ -158,7 +158,7 @@ class Names:
     """All names that were seen, as text by their numbers."""
 
     def __init__(self, chain):
-        self.table, self.chain = _scan.Names(), chain
+        self.table, self.chain = _compiled.Names(), chain
         self.texts: list[str | None] = []
         self.first: dict[str, int] = {}  # by text, the first number with it
         self.same = np.empty(0, np.int32)  # of each number, the first one with its text
@@ -244,7 +244,7 @@ class _Rounds:
 
     def take(self, file, name, text, skip, listen):
         self.files.append(name)
-        piece = _scan.Rounds(file, name, self.names.table, text, skip, self.last)
+        piece = _compiled.Rounds(file, name, self.names.table, text, skip, self.last)
         while piece.advance():
             if piece.text is not None:  # of nothing but blanks
                 if self.text not in (None, piece.text):

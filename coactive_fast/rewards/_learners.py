@@ -13,13 +13,12 @@ from ..learner._chance import Chance
 from ..learner._check import choice, count, number, precision_of, switch
 from ..learner._random import make_generator
 from ..metric._forms import DiagonalForm, FullForm
-from ._catalogue import Catalogue
 from ._history import BanditHistory, Decision, RegressionHistory
 from ._rules import (
     ArmCalls,
-    ArmEngine,
+    BanditEngine,
+    Catalogue,
     LinearCalls,
-    LinearEngine,
     RegressionCalls,
     Regressions,
     RewardEngine,
@@ -335,11 +334,10 @@ class Bandit(RewardLearner):
         fresh, words = regression(**named)
         rule = _rule(**given, **named)
         words |= {"modest": given["width"] == "theory", "max_pending": pending}
-        if "n_arms" in parameters:
-            return ArmEngine(fresh(arms), chance, rule, **words)
         if contexts and named["max_features"] is not None:
             raise ValueError("max_features and context_features exclude each other")
-        return LinearEngine(fresh(1), chance, rule, context_features=contexts, **words)
+        return BanditEngine(fresh(arms), chance, rule, arms="n_arms" in parameters,
+                            context_features=contexts, **words)
 
     # --- decisions --------------------------------------------------------------------------
 

@@ -46,6 +46,8 @@ cdef class Choice:
     cdef object context        # keeps by.c alive
     # A catalogue in the place of rows, and which of its rows are allowed: an array, or None.
     cdef object items, mask
+    cdef int what              # is asked for: PICK, ...
+    cdef Py_ssize_t k, samples # places, and draws for a law; 0: one, and none
 
     cdef int fit(self, Py_ssize_t n) except -1
     cdef int fit_draws(self, Py_ssize_t d) except -1
@@ -78,10 +80,6 @@ cdef class Regressions(Model):
     cdef int merge(self, Regressions other) except -1
     cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil
     cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1
-    # For a run, in which nothing may be known at first: for `read_rows` and, with draws, `drawn`.
-    cdef int fit_known(self, Rows X, Crossed by, Scratch s, bint draws) except -1
-    cdef int read_upper(self, Rows X, Crossed by, Scratch s, double width,
-                        Choice at) noexcept nogil
     # z <- w + width F z with F F^T = A^-1 of the first regression, for rows of n features; after
     # fit_drawn. `reach`: the largest |w_i|.
     cdef double reach(self) noexcept nogil
@@ -108,10 +106,8 @@ cdef class Rule:
     cdef int within(self, Regressions model, Choice at, Rows X, Scratch s) noexcept nogil
     cdef bint inside(self, Regressions model, Choice at, double whole,
                      double square) noexcept nogil
-    cdef int products(self, Choice at, Rows X, Scratch s) noexcept nogil
     cdef double gamma(self, int64_t learned) noexcept nogil
     cdef void squarecb(self, Choice at, double gamma) noexcept nogil
-    cdef double mean(self, double m) noexcept nogil
     # The action for one place.
     cdef Py_ssize_t place(self, Choice at, int64_t learned, bitgen_t *bits) noexcept nogil
     cdef double *compared(self, Choice at) noexcept nogil
@@ -122,10 +118,14 @@ cdef class Rule:
     cdef double probability(self, Choice at, int64_t learned, Py_ssize_t i) noexcept nogil
 
 cdef enum:
-    PICK = 0         # what `answer` is to give
+    PICK = 0         # what is asked for
     SCORES = 1
     LAW = 2
     DECISION = 3
+
+
+cdef np.ndarray context_of(object context, Py_ssize_t p)
+cdef double prediction_of(bint logistic, double m, double y, double *loss) noexcept nogil
 
 
 cdef class RewardEngine(RowEngine):
@@ -145,8 +145,11 @@ cdef class RewardEngine(RowEngine):
     cdef int mend(self, Scratch s) except -1
 
 
+@cython.final
 cdef class BanditEngine(RewardEngine):
     # What waits for its reward: id -> (arm, row as learn takes it), the oldest first.
+    cdef readonly bint arms
+    cdef Py_ssize_t contexts   # features of a context
     cdef Rule rule
     cdef dict waiting
     cdef int64_t decided, expired
@@ -154,49 +157,27 @@ cdef class BanditEngine(RewardEngine):
     cdef Choice choice
 
     cdef Choice borrow_choice(self, Scratch s)
-    cdef object ask(self, object X, object allowed, object context, int what, object k,
-                    object samples)
-    cdef object answer(self, Scratch s, Choice at, int what, object k, object samples)
-    cdef object attempt(self, Scratch s, Choice at, int what, Py_ssize_t k, Py_ssize_t samples,
-                        int *status)
-    cdef object act(self, Scratch s, Choice at, int what, Py_ssize_t k, Py_ssize_t samples)
-    # What the two kinds of bandits say: the arguments as C values; m and q, which answers a status;
-    # what a decision has to remember.
     cdef int offer(self, object X, object allowed, object context, Scratch s,
                    Choice at) except -1
     cdef int read_offer(self, Scratch s, Choice at, bint widths) except? -1000
-    cdef tuple kept(self, Scratch s, Choice at, Py_ssize_t i)
-    cdef tuple told_scores(self, Choice at)
+    cdef int refuse_actions(self, Py_ssize_t n, str name) except -1
+    cdef object ask(self, object X, object allowed, object context, int what, object k,
+                    object samples)
+    cdef object answer(self, Scratch s, Choice at)
+    cdef object act(self, Scratch s, Choice at)
     cdef int score(self, Scratch s, Choice at, Chance chance) except -1
     cdef Py_ssize_t place(self, Choice at) except -1
-    cdef int law(self, Scratch s, Choice at, Py_ssize_t samples) except -1
-    cdef object decide_now(self, Scratch s, Choice at, Py_ssize_t samples)
+    cdef int law(self, Scratch s, Choice at) except -1
+    cdef object decide_now(self, Scratch s, Choice at)
     cdef int know_for(self, Choice at) except -1
     cdef object remember(self, Choice at, Scratch s, Py_ssize_t i, double probability)
+    cdef tuple kept(self, Scratch s, Choice at, Py_ssize_t i)
     cdef int forget_oldest(self) except -1
     cdef int refuse_id(self, Py_ssize_t id) except -1
-    cdef dict told_waiting(self)
-    cdef dict waiting_of(self, State state, Py_ssize_t k, Py_ssize_t d, int64_t decided)
-
-
-@cython.final
-cdef class LinearEngine(BanditEngine):
-    # One regression for all actions.
-    cdef Py_ssize_t contexts   # features of a context
-
-    cdef object context_of(self, object context)
-    cdef int refuse_actions(self, Py_ssize_t n, str name) except -1
-    cdef int cross(self, cf_row *row, Crossed by, Scratch s) except -1
-    cdef int learn(self, object x, object reward, object weight, object context) except -1
+    cdef int learn_crossed(self, object x, double y, double weight, object context) except -1
     cdef int refuse_pairs(self) except -1
-    cdef np.ndarray differences(self, Choice at, Py_ssize_t first, Scratch s)
     cdef np.ndarray written_out(self, object x, str name)
-
-
-@cython.final
-cdef class ArmEngine(BanditEngine):
-    # A regression an arm.
-    cdef int learn(self, object x, object arm, object reward, object weight) except -1
+    cdef dict waiting_of(self, State state, Py_ssize_t k, Py_ssize_t d, int64_t decided)
 
 
 cdef class BanditRounds(Run):

@@ -1,30 +1,36 @@
-"""How bandits decide, the regressions they learn by, their engines and runs (DEFINITIONS 6)."""
+"""How bandits decide, fixed rows to choose among, the regressions bandits learn by, their engines
+and runs (DEFINITIONS 6; cf_catalogue.h)."""
+
+import threading
 
 import numpy
 
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
-from libc.float cimport DBL_MAX
+from libc.float cimport DBL_MAX, FLT_MAX, FLT_MIN
 from libc.math cimport INFINITY, NAN, fabs, sqrt
 from libc.stddef cimport ptrdiff_t
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int32_t, uint64_t
 from libc.string cimport memcpy
 
 from coactive_fast._arrays cimport (
-    as_count, as_flag, as_label, as_number, data_of, finite_vector, new_doubles, new_indices,
-    new_vector, product_of,
+    as_count, as_flag, as_label, as_number, as_rows, data_of, finite_vector, new_doubles,
+    new_indices, new_vector, product_of, refuse_masked, refuse_non_finite, row_stride,
 )
+from coactive_fast._guard cimport Guard
 from coactive_fast._table cimport (
-    CF_ENOMEM, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_OK, CF_ROW_NULL, cf_get_library, cf_get_table,
-    cf_library, cf_pad, cf_table,
+    CF_CATALOGUE_SLOTS, CF_CATALOGUE_TERMS, CF_ENOMEM, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_OK,
+    CF_ROW_NULL, CF_STALE, cf_get_library, cf_get_table, cf_library, cf_look, cf_pad, cf_row, cf_table,
 )
 from coactive_fast.learner._engine cimport BUSY, Calls, Engine
 from coactive_fast.learner._run cimport MORE, RowRun
-from coactive_fast.learner._state cimport opened
-from coactive_fast.metric._forms cimport read_means, read_squares, sigmoid
-from coactive_fast.rewards._catalogue cimport NOT_THIS_WAY, Catalogue, among
-from coactive_fast.rows._rows cimport DOUBLES, RowBuffer, fill_rows, place_of, row_of, rows_of
+from coactive_fast.learner._state cimport opened, vector_of
+from coactive_fast.metric._forms cimport Past, read_means, read_squares, sigmoid
+from coactive_fast.rows._rows cimport (
+    DOUBLES, GATHERED, RowBuffer, fill_rows, place_of, row_of, rows_of,
+)
 
+from coactive_fast._initialized import not_initialized
 from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast.rewards._history import BanditHistory, Decision, RegressionHistory
 
@@ -101,7 +107,10 @@ cdef class Rule:
                 return status
             chance.normals(at.d, at.drawn)
             status = model.drawn(s, at.d, self.width, at.drawn)
-            return self.products(at, at.rows, s) if status == CF_OK else status
+            if status != CF_OK:
+                return status
+            contract(at.by, at.rows.d, at.drawn)
+            return read_means(at.rows, at.drawn, s, at.z)
         for i in range(at.n):  # no draw may leave the range
             if not (self.width * sqrt(at.q[i]) <= 1e290 and fabs(at.m[i]) <= 1e300):
                 return CF_ENONFINITE
@@ -114,11 +123,9 @@ cdef class Rule:
         """Whether no draw can leave the range: |x.F z| <= |x| |z| / sqrt(ridge / 2). The squares
         of all rows together mostly tell it, in one pass."""
         cdef const double *x = <const double *>X.value
-        cdef Py_ssize_t j, t
-        cdef double whole = 1.0, most = 0.0
+        cdef Py_ssize_t t
+        cdef double whole = square_of(at.by), most = 0.0
         cdef int status
-        for j in range(at.by.p):
-            whole += at.by.c[j] * at.by.c[j]
         if (X.kind == DOUBLES and X.row_step == 8 * X.d
                 and self.inside(model, at, whole, K.dot(X.n * X.d, x, x))):
             return CF_OK
@@ -135,13 +142,6 @@ cdef class Rule:
         return (self.width * size / sqrt(self.ridge) <= 1e290
                 and size * (at.d * model.reach()) <= 1e300)
 
-    cdef int products(self, Choice at, Rows X, Scratch s) noexcept nogil:
-        """z = x.v, v what was drawn; a context is contracted out of it."""
-        cdef Py_ssize_t j
-        for j in range(at.by.p):
-            K.axpy(X.d, at.by.c[j], at.drawn + (j + 1) * X.d, at.drawn)
-        return read_means(X, at.drawn, s, at.z)
-
     cdef double gamma(self, int64_t learned) noexcept nogil:
         """scale t^power, within the range of a double; t the number of the round to come."""
         cdef double power
@@ -155,16 +155,14 @@ cdef class Rule:
     cdef void squarecb(self, Choice at, double gamma) noexcept nogil:
         """The law among those left, 0 for all others."""
         cdef Py_ssize_t i, best = at.best(at.m)
-        cdef double most = self.mean(at.m[best]), sum = 0.0
+        cdef double most = sigmoid(at.m[best]) if self.logistic else at.m[best], mean, sum = 0.0
         for i in range(at.n):
             at.p[i] = 0.0
             if at.left[i] and i != best:
-                at.p[i] = 1.0 / (at.count + gamma * max(most - self.mean(at.m[i]), 0.0))
+                mean = sigmoid(at.m[i]) if self.logistic else at.m[i]
+                at.p[i] = 1.0 / (at.count + gamma * max(most - mean, 0.0))
                 sum += at.p[i]
         at.p[best] = max(1.0 - sum, 0.0)
-
-    cdef double mean(self, double m) noexcept nogil:
-        return sigmoid(m) if self.logistic else m
 
     cdef double *compared(self, Choice at) noexcept nogil:
         """m, or the scores."""
@@ -222,24 +220,18 @@ cdef class Rule:
 cdef class Choice:
     def __dealloc__(self):
         L.free(self.m)
-        L.free(self.left)
         L.free(self.drawn)
 
     cdef int fit(self, Py_ssize_t n) except -1:
         """Room for n actions."""
+        cdef Py_ssize_t padded = cf_pad(n)
         cdef double *block
-        cdef char *left
         if n > self.room:
-            block = new_doubles(4, cf_pad(n), f"{n} actions")
-            left = <char *>L.alloc(<size_t>n, 1)
-            if left == NULL:
-                L.free(block)
-                raise MemoryError(f"{n} actions")
+            block = new_doubles(5, padded, f"{n} actions")
             L.free(self.m)
-            L.free(self.left)
-            self.m, self.left, self.room = block, left, n
-            self.q, self.z, self.p = (block + cf_pad(n), block + 2 * cf_pad(n),
-                                      block + 3 * cf_pad(n))
+            self.m, self.room = block, n
+            self.q, self.z, self.p = block + padded, block + 2 * padded, block + 3 * padded
+            self.left = <char *>(block + 4 * padded)
         self.n = n
         return 0
 
@@ -260,12 +252,7 @@ cdef class Choice:
             return 0
         if isinstance(allowed, numpy.ma.MaskedArray):
             raise ValueError("allowed must not be a masked array")
-        try:
-            given = numpy.asarray(allowed)
-        except ValueError as error:
-            raise TypeError(f"allowed must be a sequence of True and False: {error}") from None
-        if given.dtype != bool and given.size:  # an empty list has no dtype of its own
-            raise TypeError(f"allowed must hold True and False, got dtype {given.dtype}")
+        given = flags_of(allowed)
         if given.shape != (self.n,):
             raise ValueError(f"allowed must have length {self.n}, one an action, got shape "
                              f"{given.shape}")
@@ -288,6 +275,44 @@ cdef class Choice:
             if self.left[i] and (best < 0 or numbers[i] > numbers[best]):
                 best = i
         return best
+
+
+cdef object flags_of(object allowed):
+    """Which actions may be chosen, as an array."""
+    try:
+        given = numpy.asarray(allowed)
+    except ValueError as error:
+        raise TypeError(f"allowed must be a sequence of True and False: {error}") from None
+    if given.dtype != bool and given.size:  # an empty list has no dtype of its own
+        raise TypeError(f"allowed must hold True and False, got dtype {given.dtype}")
+    return given
+
+
+cdef np.ndarray context_of(object context, Py_ssize_t p):
+    """A context of p features as a vector, None where there is none."""
+    if context is None and p:
+        raise ValueError(f"context must be given: {p} numbers")
+    if context is not None and not p:
+        raise ValueError("context has no meaning without context_features")
+    if context is None:
+        return None
+    return finite_vector(context, "context", p, "context_features")
+
+
+# |(1, c)|^2.
+cdef double square_of(Crossed by) noexcept nogil:
+    cdef double whole = 1.0
+    cdef Py_ssize_t j
+    for j in range(by.p):
+        whole += by.c[j] * by.c[j]
+    return whole
+
+
+# v <- v_0 + c_1 v_1 + ... + c_p v_p, v the blocks of d numbers that a row (1, c) (x) x goes with.
+cdef void contract(Crossed by, Py_ssize_t d, double *v) noexcept nogil:
+    cdef Py_ssize_t j
+    for j in range(by.p):
+        K.axpy(d, by.c[j], v + (j + 1) * d, v)
 
 
 # (1, c) (x) row in the buffer, which has room for it, in place of the row; whether it is finite.
@@ -442,7 +467,8 @@ cdef class Regressions(Model):
             return self.read_rows(rows, at.by, s, at.m, at.q)
         if rule.kind == UCB:
             at.scored = True
-            return self.read_upper(rows, at.by, s, rule.bonus(self, 0), at)
+            return (<Single>self.at[0]).read_upper(rows, at.by, s, rule.bonus(self, 0), at.left, at.m,
+                                                   at.q, at.z)
         if rule.kind == THOMPSON:
             return CF_OK
         return self.read_rows(rows, at.by, s, at.m, NULL)
@@ -495,17 +521,11 @@ cdef class Regressions(Model):
             return 0
         return self.form(0).fit_rows(X, by, s)
 
-    cdef int fit_known(self, Rows X, Crossed by, Scratch s, bint draws) except -1:
-        self.form(0).fit_rows(X, by, s)
-        return self.form(0).fit_drawn(s) if draws else 0
-
     cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
-        cdef Py_ssize_t t, j
-        cdef double whole = 1.0
+        cdef Py_ssize_t t
+        cdef double whole = square_of(by)
         if self.d:
             return (<Single>self.at[0]).read_rows(X, by, s, m, q)
-        for j in range(by.p):
-            whole += by.c[j] * by.c[j]
         for t in range(X.n):
             if not X.at(t, s.buffer, &s.row):
                 return CF_ENOMEM
@@ -516,11 +536,6 @@ cdef class Regressions(Model):
             if not q[t] <= DBL_MAX:
                 return CF_ENONFINITE
         return CF_OK
-
-    cdef int read_upper(self, Rows X, Crossed by, Scratch s, double width,
-                        Choice at) noexcept nogil:
-        """z alone, as far as it can be the largest."""
-        return (<Single>self.at[0]).read_upper(X, by, s, width, at.left, at.m, at.q, at.z)
 
     cdef double reach(self) noexcept nogil:
         return (<Single>self.at[0]).reach() if self.d else 0.0
@@ -784,6 +799,15 @@ cdef class RewardEngine(RowEngine):
 # --- the run of the regression ----------------------------------------------------------------
 
 
+cdef double prediction_of(bint logistic, double m, double y, double *loss) noexcept nogil:
+    """What w.x = m predicts of a target y, and what it loses by that."""
+    if logistic:  # -y log sigma - (1 - y) log(1 - sigma)
+        loss[0] = max(m, 0.0) + K.log1p_one(K.exp_one(-abs(m))) - y * m
+        return sigmoid(m)
+    loss[0] = (y - m) * (y - m)
+    return m
+
+
 @cython.final
 cdef class RidgeRun(RowRun):
     """Predicts and learns, row after row.
@@ -837,12 +861,7 @@ cdef class RidgeRun(RowRun):
             status = model.take(s, 0, y)
         if status != CF_OK:
             return status
-        if self.logistic:  # -y log sigma - (1 - y) log(1 - sigma)
-            data_of(self.predictions)[t] = sigmoid(m)
-            data_of(self.loss)[t] = max(m, 0.0) + K.log1p_one(K.exp_one(-abs(m))) - y * m
-        else:
-            data_of(self.predictions)[t] = m
-            data_of(self.loss)[t] = (y - m) * (y - m)
+        data_of(self.predictions)[t] = prediction_of(self.logistic, m, y, data_of(self.loss) + t)
         return CF_OK
 
 
@@ -850,17 +869,22 @@ cdef class RidgeRun(RowRun):
 
 
 cdef class BanditEngine(RewardEngine):
-    """A bandit over actions with features or over arms.
+    """A bandit: one regression for all actions with features, or a regression an arm.
 
     Parameters
     ----------
     make, chance, most, logistic, modest
         As for `RewardEngine`.
     rule : Rule
+    arms : bool
+    context_features : int
+        0 for arms.
     max_pending : int
     """
 
-    def __init__(self, make, Chance chance, Rule rule, *, Py_ssize_t max_pending, **words):
+    def __init__(self, make, Chance chance, Rule rule, *, bint arms, Py_ssize_t context_features,
+                 Py_ssize_t max_pending, **words):
+        self.arms, self.contexts = arms, context_features
         self.rule, self.max_pending, self.waiting = rule, max_pending, {}
         self.choice = Choice()
         RewardEngine.__init__(self, make, chance, **words)
@@ -896,11 +920,66 @@ cdef class BanditEngine(RewardEngine):
     cdef int offer(self, object X, object allowed, object context, Scratch s,
                    Choice at) except -1:
         """The arguments as C values."""
-        raise NotImplementedError
+        at.arms = self.arms
+        if self.arms:
+            self.take_row(X, s)
+            at.fit(self.model.k)
+            return at.allow(allowed)
+        at.context = context_of(context, self.contexts)
+        at.by.p = self.contexts
+        at.by.c = NULL if at.context is None else data_of(<np.ndarray>at.context)
+        if isinstance(X, Catalogue):
+            at.items, at.mask = X, (<Catalogue>X).mask_of(allowed)
+            return 0
+        if at.rows is None:
+            at.rows = Rows()
+        fill_rows(at.rows, X, "X")
+        if at.rows.n == 0:
+            raise ValueError("X must have at least one row: there is no action")
+        at.fit(at.rows.n)
+        return at.allow(allowed)
 
     cdef int read_offer(self, Scratch s, Choice at, bint widths) except? -1000:
         """m and q of all actions, or what else the rule compares, with the lock held; a status."""
-        raise NotImplementedError
+        cdef Regressions model
+        cdef double cost
+        cdef int status
+        if at.arms:
+            self.ready(s, False)
+            model = <Regressions>self.model
+            if at.n != model.k:
+                raise ValueError("allowed: an arm was added meanwhile")
+            at.d = max(model.d, s.row.n)
+            cost = model.cost(s.row.nnz)
+        else:
+            model = <Regressions>self.model
+            self.refuse_actions(at.rows.d, "X")
+            at.d = max(model.d, at.rows.d * (self.contexts + 1))
+            model.fit_rows(at.rows, at.by, s)
+            if self.rule.kind == THOMPSON:
+                at.fit_draws(at.d)
+                model.fit_drawn(s)
+            cost = model.cost(at.rows.most) * (1.0 if self.contexts else 0.5 * at.n)
+        if cost < BUSY:
+            return model.read_offer(s, at, at.rows, self.rule, widths)
+        with nogil:
+            status = model.read_offer(s, at, at.rows, self.rule, widths)
+        return status
+
+    cdef int refuse_actions(self, Py_ssize_t n, str name) except -1:
+        """Rows of another width, where there is a context; the first, whose width with it no number
+        can hold."""
+        cdef Py_ssize_t d = self.model.d // (self.contexts + 1)
+        if self.contexts == 0:
+            return self.width(n, name)
+        if d and n != d:
+            raise ValueError(f"{name} must have {d} features, as what was learned before, got {n}")
+        if d == 0:
+            product_of(n, self.contexts + 1, f"{name} with its context")
+        return 0
+
+    def fits(self, Py_ssize_t n, str name):
+        self.refuse_actions(n, name)
 
     cdef object ask(self, object X, object allowed, object context, int what, object k,
                     object samples):
@@ -909,26 +988,18 @@ cdef class BanditEngine(RewardEngine):
         try:
             s.forget()
             self.offer(X, allowed, context, s, at)
-            return self.answer(s, at, what, k, samples)
+            at.what, at.k, at.samples = what, times(k, "k"), times(samples, "samples")
+            return self.answer(s, at)
         finally:
             at.context = None
             if at.rows is not None:
                 at.rows.held = None
             self.give_back(s)
 
-    cdef object answer(self, Scratch s, Choice at, int what, object k, object samples):
-        cdef Py_ssize_t places = 0, times = 0
-        cdef bint writes = what == DECISION or (what != SCORES and self.rule.draws())
+    cdef object answer(self, Scratch s, Choice at):
+        cdef bint writes = at.what == DECISION or (at.what != SCORES and self.rule.draws())
         cdef int turn, status = CF_OK
-        if k is not None:
-            places = as_count(k, "k")
-            if places == 0:
-                raise ValueError("k must be >= 1, got 0")
-        if samples is not None:
-            times = as_count(samples, "samples")
-            if times == 0:
-                raise ValueError("samples must be >= 1, got 0")
-        if what == LAW and times == 0 and self.rule.kind == THOMPSON:
+        if at.what == LAW and at.samples == 0 and self.rule.kind == THOMPSON:
             raise ValueError("samples must be given: the law of thompson has no closed form")
         for turn in range(2):
             if writes:
@@ -936,7 +1007,11 @@ cdef class BanditEngine(RewardEngine):
             else:
                 self.guard.begin_read()
             try:
-                found = self.attempt(s, at, what, places, times, &status)
+                if at.items is not None:
+                    found = answer_items(self, s, at, &status)
+                else:
+                    status = self.read_offer(s, at, at.what == SCORES or at.k > 1)
+                    found = self.act(s, at) if status == CF_OK else None
                 if status == CF_OK:
                     return found
             finally:
@@ -949,41 +1024,27 @@ cdef class BanditEngine(RewardEngine):
             self.mend(s)
         self.fail(status, "x" if at.arms else "X")
 
-    cdef object attempt(self, Scratch s, Choice at, int what, Py_ssize_t k, Py_ssize_t samples,
-                        int *status):
-        """The answer, with the lock held; a status tells why there is none."""
-        status[0] = self.read_offer(s, at, what == SCORES or k > 1)
-        return self.act(s, at, what, k, samples) if status[0] == CF_OK else None
-
-    cdef object act(self, Scratch s, Choice at, int what, Py_ssize_t k, Py_ssize_t samples):
+    cdef object act(self, Scratch s, Choice at):
         """The answer, from m and q."""
         cdef np.ndarray out
-        cdef Py_ssize_t i, wanted
-        if what == SCORES:
-            return self.told_scores(at)
-        if what == LAW:
-            self.law(s, at, samples)
-            out = new_vector(at.n)
-            memcpy(data_of(out), at.p, <size_t>at.n * sizeof(double))
-            return out
-        if what == DECISION:
-            return self.decide_now(s, at, samples)
+        cdef Py_ssize_t i
+        if at.what == SCORES:
+            out = vector_of(at.q, at.n)
+            for i in range(at.n):
+                data_of(out)[i] = sqrt(at.q[i])
+            return vector_of(at.m, at.n), out
+        if at.what == LAW:
+            self.law(s, at)
+            return vector_of(at.p, at.n)
+        if at.what == DECISION:
+            return self.decide_now(s, at)
         self.score(s, at, self.chance)
-        if k == 0:
+        if at.k == 0:
             return self.place(at)
-        wanted = min(k, at.count)
-        out = <np.ndarray>numpy.empty(wanted, dtype=numpy.intp)
-        for i in range(wanted):
+        out = new_indices(min(at.k, at.count))
+        for i in range(np.PyArray_DIM(out, 0)):
             (<Py_ssize_t *>np.PyArray_DATA(out))[i] = self.place(at)
         return out
-
-    cdef tuple told_scores(self, Choice at):
-        cdef np.ndarray m = new_vector(at.n), q = new_vector(at.n)
-        cdef Py_ssize_t i
-        memcpy(data_of(m), at.m, <size_t>at.n * sizeof(double))
-        for i in range(at.n):
-            data_of(q)[i] = sqrt(at.q[i])
-        return m, q
 
     cdef Py_ssize_t place(self, Choice at) except -1:
         """The action for one place, which is then taken."""
@@ -1004,7 +1065,7 @@ cdef class BanditEngine(RewardEngine):
                     status = self.rule.score(model, s, at, chance)
         return 0 if status == CF_OK else self.fail(status, "x" if at.arms else "X")
 
-    cdef int law(self, Scratch s, Choice at, Py_ssize_t samples) except -1:
+    cdef int law(self, Scratch s, Choice at) except -1:
         """The law of the first place, into p; thompson: from draws of a generator of its own."""
         cdef Py_ssize_t turn
         cdef Chance child
@@ -1014,11 +1075,11 @@ cdef class BanditEngine(RewardEngine):
             return 0
         child = Chance(self.chance.generator.spawn(1)[0])
         memset(at.p, 0, <size_t>at.n * sizeof(double))
-        for turn in range(samples):
+        for turn in range(at.samples):
             PyErr_CheckSignals()
             self.score(s, at, child)
             at.p[at.best(at.z)] += 1.0
-        self.rule.mix(at, samples)
+        self.rule.mix(at, at.samples)
         return 0
 
     # --- the calls ----------------------------------------------------------------------------
@@ -1034,15 +1095,14 @@ cdef class BanditEngine(RewardEngine):
 
     # --- decisions ----------------------------------------------------------------------------
 
-    cdef object decide_now(self, Scratch s, Choice at, Py_ssize_t samples):
+    cdef object decide_now(self, Scratch s, Choice at):
         """A choice that is remembered."""
         cdef double probability = numpy.nan
         cdef np.ndarray law = None
         cdef Py_ssize_t i
-        if self.rule.kind != THOMPSON or samples:
-            self.law(s, at, samples)
-            law = new_vector(at.n)
-            memcpy(data_of(law), at.p, <size_t>at.n * sizeof(double))
+        if self.rule.kind != THOMPSON or at.samples:
+            self.law(s, at)
+            law = vector_of(at.p, at.n)
         self.know_for(at)
         try:
             self.score(s, at, self.chance)
@@ -1073,7 +1133,17 @@ cdef class BanditEngine(RewardEngine):
 
     cdef tuple kept(self, Scratch s, Choice at, Py_ssize_t i):
         """(arm, row): copies."""
-        raise NotImplementedError
+        cdef cf_row row
+        cdef Rows rows = at.rows
+        if self.arms:
+            return i, copy_of(&s.given)
+        if at.items is not None:
+            rows = (<Catalogue>at.items).one(i)
+            s.buffer.fit(rows.d)
+            i = 0
+        rows.at(i, s.buffer, &row)
+        cross(&row, at.by, s)
+        return 0, copy_of(&row)
 
     cdef int forget_oldest(self) except -1:
         while len(self.waiting) > self.max_pending:
@@ -1112,14 +1182,94 @@ cdef class BanditEngine(RewardEngine):
         self.refuse_id(found)
         del self.waiting[found]
 
+    # --- learning -----------------------------------------------------------------------------
+
+    cdef int learn_crossed(self, object x, double y, double weight, object context) except -1:
+        """`learn_weighted` of (1, c) (x) x."""
+        cdef np.ndarray vector
+        cdef Scratch s = self.borrow()
+        cdef Crossed by
+        try:
+            vector = context_of(context, self.contexts)
+            by.p, by.c = self.contexts, data_of(vector)
+            s.given_null = row_of(x, "x", s.buffer, &s.given,
+                                  self.model.d // (by.p + 1), False) == CF_ROW_NULL
+            self.refuse_actions(s.given.n, "x")
+            cross(&s.given, by, s)
+            s.weight = weight
+            return self.learn_one(s, 0, y, "x")
+        finally:
+            self.give_back(s)
+
+    # --- pairs --------------------------------------------------------------------------------
+
+    cdef int refuse_pairs(self) except -1:
+        if not self.logistic:
+            raise ValueError('pairs need link="logistic"')
+        if self.contexts:
+            raise ValueError("pairs have no meaning with context_features")
+        return 0
+
+    def choose_pair(self, X):
+        """The row of largest m, and the other one that may best beat it."""
+        cdef Scratch s = self.borrow()
+        cdef Choice at = self.borrow_choice(s), apart = Choice()
+        cdef Py_ssize_t i, first
+        cdef np.ndarray rows
+        self.refuse_pairs()
+        if isinstance(X, Catalogue):
+            raise TypeError("X must be rows: pairs are not chosen from a Catalogue")
+        try:
+            s.forget()
+            self.offer(X, None, None, s, at)
+            if at.n < 2:
+                raise ValueError(f"X must have at least two rows, got {at.n}")
+            at.what = apart.what = SCORES
+            self.answer(s, at)
+            first = at.best(at.m)
+            rows = differences(at, first, s)
+            self.offer(rows, None, None, s, apart)
+            self.answer(s, apart)
+            for i in range(at.n):
+                at.z[i] = at.m[i] + self.rule.width * sqrt(apart.q[i])
+            if not K.all_finite(at.n, at.z):
+                self.fail(CF_ENONFINITE, "X")
+            at.left[first] = 0
+            at.count -= 1
+            return first, at.best(at.z)
+        finally:
+            at.rows.held = None
+            self.give_back(s)
+
+    def learn_pair(self, x_first, x_second, first_won):
+        """The logistic step on the difference of two rows."""
+        cdef bint won = as_flag(first_won, "first_won")
+        self.refuse_pairs()
+        a, b = self.written_out(x_first, "x_first"), self.written_out(x_second, "x_second")
+        d = max(len(a), len(b))
+        if len(a) != len(b) and not self.most:
+            raise ValueError(f"x_second must have {len(a)} features, as x_first, got {len(b)}")
+        x = numpy.pad(a, (0, d - len(a))) - numpy.pad(b, (0, d - len(b)))
+        if not numpy.isfinite(x).all():
+            raise ValueError("x_first - x_second is too large: it overflows")
+        self.learn_weighted(x, 0, 1.0 if won else 0.0, 1.0, "x_first")
+
+    cdef np.ndarray written_out(self, object x, str name):
+        cdef Scratch s = Scratch()
+        cdef cf_row row
+        cdef np.ndarray out
+        cdef Py_ssize_t e
+        row_of(x, name, s.buffer, &row, self.model.d, self.most > 0)
+        self.width(row.n, name)
+        out = <np.ndarray>numpy.zeros(row.n)
+        for e in range(row.nnz):
+            data_of(out)[place_of(&row, e)] = row.value[e]
+        return out
+
     # --- states -------------------------------------------------------------------------------
 
     cdef dict told(self):
-        return {**RewardEngine.told(self), "decided": self.decided, "expired": self.expired,
-                "waiting": self.told_waiting()}
-
-    cdef dict told_waiting(self):
-        """The decisions one after another; places of sparse rows alone."""
+        """The decisions that wait come one after another; places of sparse rows alone."""
         values, places, lengths, arms, thin = [], [], [], [], []
         for arm, row in self.waiting.values():
             sparse = type(row) is tuple
@@ -1129,10 +1279,11 @@ cdef class BanditEngine(RewardEngine):
             lengths.append(len(values[-1]))
             if sparse:
                 places.append(row[0])
-        return {"ids": whole_numbers(list(self.waiting)), "arms": whole_numbers(arms),
-                "sparse": whole_numbers(thin), "lengths": whole_numbers(lengths),
-                "values": numpy.concatenate([numpy.zeros(0), *values]),
-                "places": numpy.concatenate([whole_numbers([]), *places])}
+        return {**RewardEngine.told(self), "decided": self.decided, "expired": self.expired,
+                "waiting": {"ids": whole_numbers(list(self.waiting)), "arms": whole_numbers(arms),
+                            "sparse": whole_numbers(thin), "lengths": whole_numbers(lengths),
+                            "values": numpy.concatenate([numpy.zeros(0), *values]),
+                            "places": numpy.concatenate([whole_numbers([]), *places])}}
 
     cdef int take_state(self, State state) except -1:
         cdef Regressions model = <Regressions>self.new_model()
@@ -1171,15 +1322,46 @@ cdef class BanditEngine(RewardEngine):
         return found
 
 
+cdef Py_ssize_t times(object value, str name) except -1:
+    """A number of places or of draws; 0 where it is None."""
+    cdef Py_ssize_t count = 0 if value is None else as_count(value, name)
+    if count == 0 and value is not None:
+        raise ValueError(f"{name} must be >= 1, got 0")
+    return count
+
+
 def whole_numbers(values):
     return numpy.array(values, dtype=numpy.int64)
 
 
+cdef int cross(cf_row *row, Crossed by, Scratch s) except -1:
+    """(1, c) (x) row, in place of the row."""
+    if by.p:
+        s.scaled.fit((by.p + 1) * row.nnz)
+        if not crossed(row, by, s.scaled):
+            raise ValueError("context is too large for these features: a product overflows")
+    return 0
+
+
+cdef np.ndarray differences(Choice at, Py_ssize_t first, Scratch s):
+    """All rows less one of them, written out."""
+    cdef Py_ssize_t d = at.rows.d, t, e
+    cdef np.ndarray out = <np.ndarray>numpy.zeros((at.n, d))
+    cdef cf_row row
+    for t in range(at.n):
+        at.rows.at(t, s.buffer, &row)
+        for e in range(row.nnz):
+            data_of(out)[t * d + place_of(&row, e)] = row.value[e]
+    out = out - (<object>out)[first]
+    if not numpy.isfinite(out).all():
+        raise ValueError("X is too large: a difference of two rows overflows")
+    return out
+
+
 cdef object copy_of(const cf_row *x):
     """A row as `row_of` takes it: an array, or (places, values)."""
-    cdef np.ndarray values = new_vector(x.nnz), places
+    cdef np.ndarray values = vector_of(x.value, x.nnz), places
     cdef Py_ssize_t e
-    memcpy(data_of(values), x.value, <size_t>x.nnz * sizeof(double))
     if x.i32 == NULL and x.i64 == NULL:
         return values
     places = <np.ndarray>numpy.empty(x.nnz, dtype=numpy.int64)
@@ -1188,245 +1370,1222 @@ cdef object copy_of(const cf_row *x):
     return places, values
 
 
-# --- actions with features --------------------------------------------------------------------
+# --- fixed rows to choose among ---------------------------------------------------------------
+
+cdef extern from *:
+    """
+    #define cf_prefetch(p) __builtin_prefetch((const void *)(p))
+    #define cf_count_bits(x) __builtin_popcountll(x)
+    #define cf_first_bit(x) __builtin_ctzll(x)
+    """
+    void cf_prefetch(const void *) nogil
+    int cf_count_bits(uint64_t) nogil
+    int cf_first_bit(uint64_t) nogil
+
+cdef Py_ssize_t LEAST_ADDED = 1024  # rows that memory is taken for when rows are added
+cdef Py_ssize_t MOST_ROWS = 1 << 36  # places of blocks are 32 bits wide
 
 
-cdef class LinearEngine(BanditEngine):
-    """One regression for all actions.
+cdef float up(double v) noexcept nogil:
+    """Not below v, as float32."""
+    v += 2e-7 * fabs(v) + FLT_MIN
+    return FLT_MAX if v > FLT_MAX else -FLT_MAX if v < -FLT_MAX else <float>v
+
+cdef enum:
+    BLOCK = 64          # rows of a block: CF_CATALOGUE_BLOCK
+    SEEDS = 16          # the last winners, which are scored first
+    CHECKS = 256        # past weights kept at the most
+    NOT_THIS_WAY = 1    # no status of the library: the rows are to be passed over instead
+
+# Where the rows of a block are; a row that is not there has no bit in `alive`.
+cdef struct Block:
+    const char *base
+    int64_t first              # index of its first row
+    uint64_t alive
+    Py_ssize_t stride          # values from row to row
+    double size                # no row is longer
+    int held                   # rows, there or not
+
+
+# What holds. By the inequality of Cauchy and Schwarz in the norm of A_s,
+#     m_t = x.w_t <= m_s + sqrt(q_s) ||w_t - w_s||_{A_s},      q_t <= q_s <= r^2,
+# and likewise over two steps, s to j and j to t. So with F[s] = width + ||w_t - w_s||, or the sum
+# by way of a check j, m_s + r F[s] bounds the score of t. The width may change in each round.
+# Rounding. q of the inverse as it is kept is that of A but for a share, which is measured as often
+# as it may have grown beyond DRIFT / 5; by DRIFT the tables are rounded up. Where it cannot be held
+# that small all rows are passed over instead. What products lose goes into m and r when a row is
+# looked at (blur, drop, rest; n is the number of features):
+#     |fl(x.w) - x.w| <= (n + 16) u |x| |w|,   |fl(q) - q| <= 4 (n + 16) u sqrt(n) |x|^2 ||A^-1||.
+# Looks at rows of float32 multiply in float32, and lose (n / 16 + 3) u' |x| |w|, u' = 2^-24; and
+# what is too small for it: of products n 2^-149, which the kernel adds, of weights n 2^-149 |x|.
+cdef double DRIFT = 1e-4
+cdef double UNIT = 2.0 ** -53
+cdef double NARROW = 2.0 ** -24
+cdef double LEAST_NARROW = 2.0 ** -149
+cdef double MOST_NARROW = 1e30  # of weights and terms that float32 is to hold
+cdef double FAR = 1e24     # distances beyond this are not for float32
+cdef double LATER = 0.125  # of the rounds so far: rows to be reached by then are looked at now,
+cdef double LATEST = 0.5   # more of them the more rounds there were: it is rarely wanted then
+cdef int CHAIN = 12        # past rounds whose terms are worth their products
+cdef int BASE = 16         # rounds that the weights of each are kept for, at the least
+cdef enum:
+    AHEAD = 16             # open blocks whose rows are asked for together
+
+
+cdef int level(int64_t time) noexcept nogil:
+    """How often two divides it; the weights of time 0, which are 0, stay for ever."""
+    cdef int l = 0
+    if time == 0:
+        return 40
+    while time & 1 == 0:
+        time >>= 1
+        l += 1
+    return l
+
+
+cdef int64_t period(int64_t age) noexcept nogil:
+    """Rounds between two measures of a check: by then the steps add an eighth to a distance that
+    grows like the root of the age, at the most."""
+    return <int64_t>(sqrt(<double>age) / 8.0)
+
+
+# Whether an index is one of those.
+cdef bint among(int64_t index, const int64_t *taken, Py_ssize_t count) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(count):
+        if taken[i] == index:
+            return True
+    return False
+
+
+cdef int enlarge(void **block, size_t size, Py_ssize_t used, Py_ssize_t room,
+                 str what) except -1:
+    """More of the same; what is beyond `used` is undefined."""
+    cdef void *more = L.alloc(<size_t>max(room, 1), size)
+    if more == NULL:
+        raise MemoryError(what)
+    if used:
+        memcpy(more, block[0], <size_t>used * size)
+    L.free(block[0])
+    block[0] = more
+    return 0
+
+
+cdef class Catalogue:
+    """Catalogue(X, *, n_jobs=1)\n--\n
+    Fixed rows to choose among round after round, up to many millions.
+
+    ``bandit.choose(items)`` and ``bandit.decide(items)`` of a `LinearBandit` give the index that
+    ``choose(X)`` gives, bit for bit the same scores compared, ties to the lower index; only most
+    rows are not looked at. For "ucb" and "greedy" without forgetting and without a context a row's
+    last score bounds its present one,
+    ``m_t + width sqrt(q_t) <= m_s + sqrt(q_s) (width + ||w_t - w_s||_A)``, since q only falls and
+    by the inequality of Cauchy and Schwarz in the norm of A; a row is scored anew only where its
+    bound reaches the best. Everything else (thompson, forgetting, a context, squarecb) is one pass
+    over the rows. What is known of the rows belongs to one learner at a time: `decay`, `merge`,
+    `reset`, or another learner, start it afresh, which costs a pass and changes no choice.
+
+    Rows of float32 and float64 stay where they are, also those of a read-only `numpy.memmap`, and
+    must not be changed; where a row is not contiguous all are copied, other kinds as float64.
+    Nothing of a catalogue is saved with a learner. Any number of threads may choose over one
+    catalogue; they take turns.
 
     Parameters
     ----------
-    context_features : int
-    others
-        As for `BanditEngine`.
+    X : array_like of shape (n, d)
+        Dense and finite; read once, for the lengths of the rows.
+    n_jobs : int, default 1
+        Threads that share a pass of "thompson" over the rows; -1: one a processor. What is chosen
+        does not depend on it.
+
+    See Also
+    --------
+    LinearBandit : What chooses among the rows.
+
+    Notes
+    -----
+    Memory beside the rows: 16 bytes a row. A choice among a million rows of 64 features, learning
+    from each, took 0.04 to 0.09 ms in the median of 10,000 rounds, by the kind of rows; the first
+    hundred rounds take up to nine readings of all rows each.
+
+    References
+    ----------
+    Yasin Abbasi-Yadkori, David Pal, Csaba Szepesvari: Improved Algorithms for Linear Stochastic
+    Bandits, 2011 (the scores; the bounds are our own).
+
+    Examples
+    --------
+    >>> import coactive_fast as cf
+    >>> items = cf.Catalogue([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
+    >>> bandit = cf.LinearBandit()
+    >>> bandit.learn([1.0, 0.0], 4.0)
+    >>> bandit.choose(items)
+    0
+    >>> items.remove(0)
+    >>> items.add([[0.9, 0.1]])
+    array([3])
+    >>> bandit.choose(items, k=2), len(items)
+    (array([3, 2]), 3)
     """
 
-    def __init__(self, make, Chance chance, Rule rule, *, Py_ssize_t context_features, **words):
-        self.contexts = context_features
-        BanditEngine.__init__(self, make, chance, rule, **words)
+    # The rows, and what is known of their scores. Invariants. Blocks 0 ... blocks-1 have rows; of
+    # each, and of each row in it, the arrays below have one entry, all owned here.
+    cdef bint floats           # rows are float32
+    cdef Py_ssize_t d, padded, blocks
+    cdef double largest        # length of the longest row
+    cdef Block *block
+    cdef float *length         # of each row, rounded up
+    cdef int64_t looked        # rows scored anew by the last choice
+    cdef const char *mask      # of all indices: whether it may be chosen; NULL: all may
+    # Known under one learner, which `era` names (0: nothing), after `learned` examples.
+    cdef int64_t era, learned
+    cdef int64_t updates, renewals, failures
+    cdef double width, norm    # the last width; what A^-1 never exceeded
+    cdef bint ucb              # whether the width counts: the last rule was ucb, not greedy
+    cdef double drift          # the share of q that the inverse may be off by
+    cdef bint tight            # all that was learned is known: q of slot 0 is not only a bound
+    cdef float *m
+    cdef float *r
+    cdef int32_t *slot
+    cdef float *top            # of each block: its highest bound as of the slot `seen`
+    cdef float *radius
+    cdef int32_t *seen
+    cdef int32_t *open
+    # Slots: the rounds in which rows were looked at. The bounds of slot s have grown by r times
+    # off[s] + the distance of the weights from those of the check ref[s].
+    cdef int32_t slots, now, oldest
+    cdef float off[CF_CATALOGUE_SLOTS]
+    cdef int32_t ref[CF_CATALOGUE_SLOTS]
+    cdef double width_at[CF_CATALOGUE_SLOTS]
+    cdef float row_table[CF_CATALOGUE_SLOTS]
+    cdef float block_table[CF_CATALOGUE_SLOTS]
+    cdef double *terms         # by what q fell in the last slots
+    cdef int32_t idle, renewed # as cf_look has them
+    cdef double near           # the distance by which rows are looked at before they must be
+    # Checks: past weights, thinned out with age; `order` has their places, the oldest first.
+    cdef int64_t time
+    cdef int64_t check_time[CHECKS]
+    cdef int checks
+    cdef int order[CHECKS]
+    cdef double distance[CHECKS]
+    cdef double *check_w
+    cdef double *check_a[CHECKS]  # A, of those that are not bare
+    cdef bint bare[CHECKS]     # A is at least I / norm, and more is not known
+    cdef Py_ssize_t matrix_room
+    cdef int base              # rounds that the last check is kept for
+    cdef double *apart
+    # What a choice finds, the best first; and rows that are scored first in the next one.
+    cdef Py_ssize_t found, places
+    cdef double *score
+    cdef int64_t *index
+    cdef int64_t *place        # BLOCK b + i: row i of block b
+    cdef int64_t seeds[SEEDS]
+    cdef int seeded, next_seed
+    cdef double *wide          # BLOCK rows written out, as `some` has them
+    cdef double *m_now
+    cdef double *q_now
+    cdef Rows some
+    # `arrays` keep the rows alive: those that were given, as they lie, and own ones for those that
+    # were added. The engine's guard is taken before this one.
+    cdef Guard guard
+    cdef list arrays           # [array, first index, first block, rows in use]
+    cdef bint owned            # the last array is our own
+    cdef bint begun            # there is memory for the bounds
+    cdef Py_ssize_t n, living, room, places_room
+    cdef Py_ssize_t jobs
 
-    # --- arguments ----------------------------------------------------------------------------
+    def __cinit__(self, *args, **kwargs):
+        self.guard, self.arrays, self.some = Guard(), [], Rows()
+        self.guard.close(not_initialized(self))
 
-    def fits(self, Py_ssize_t n, str name):
-        self.refuse_actions(n, name)
-
-    cdef object context_of(self, object context):
-        """The context as a vector, None where there is none."""
-        if context is None and self.contexts:
-            raise ValueError(f"context must be given: {self.contexts} numbers")
-        if context is not None and not self.contexts:
-            raise ValueError("context has no meaning without context_features")
-        if context is None:
-            return None
-        return finite_vector(context, "context", self.contexts, "context_features")
-
-    cdef int refuse_actions(self, Py_ssize_t n, str name) except -1:
-        """Rows of another width, where there is a context; the first, whose width with it no number
-        can hold."""
-        cdef Py_ssize_t d = self.model.d // (self.contexts + 1)
-        if self.contexts == 0:
-            return self.width(n, name)
-        if d and n != d:
-            raise ValueError(f"{name} must have {d} features, as what was learned before, got {n}")
-        if d == 0:
-            product_of(n, self.contexts + 1, f"{name} with its context")
-        return 0
-
-    cdef int offer(self, object X, object allowed, object context, Scratch s,
-                   Choice at) except -1:
-        at.context = self.context_of(context)
-        at.by.p = self.contexts
-        at.by.c = NULL if at.context is None else data_of(<np.ndarray>at.context)
-        at.arms = False
-        if isinstance(X, Catalogue):
-            at.items, at.mask = X, (<Catalogue>X).mask_of(allowed)
-            return 0
-        if at.rows is None:
-            at.rows = Rows()
-        fill_rows(at.rows, X, "X")
-        if at.rows.n == 0:
-            raise ValueError("X must have at least one row: there is no action")
-        at.fit(at.rows.n)
-        return at.allow(allowed)
-
-    cdef int read_offer(self, Scratch s, Choice at, bint widths) except? -1000:
-        cdef Regressions model = <Regressions>self.model
-        cdef double cost
-        cdef int status
-        self.refuse_actions(at.rows.d, "X")
-        at.d = max(model.d, at.rows.d * (self.contexts + 1))
-        model.fit_rows(at.rows, at.by, s)
-        if self.rule.kind == THOMPSON:
-            at.fit_draws(at.d)
-            model.fit_drawn(s)
-        cost = model.cost(at.rows.most) * (1.0 if self.contexts else 0.5 * at.n)
-        if cost < BUSY:
-            return model.read_offer(s, at, at.rows, self.rule, widths)
-        with nogil:
-            status = model.read_offer(s, at, at.rows, self.rule, widths)
-        return status
-
-    cdef object attempt(self, Scratch s, Choice at, int what, Py_ssize_t k, Py_ssize_t samples,
-                        int *status):
-        if at.items is not None:
-            return answer_items(self, s, at, what, k, samples, status)
-        return BanditEngine.attempt(self, s, at, what, k, samples, status)
-
-    cdef tuple kept(self, Scratch s, Choice at, Py_ssize_t i):
-        cdef cf_row row
-        cdef Rows rows = at.rows
-        if at.items is not None:
-            rows = (<Catalogue>at.items).one(i)
-            s.buffer.fit(rows.d)
-            i = 0
-        rows.at(i, s.buffer, &row)
-        self.cross(&row, at.by, s)
-        return 0, copy_of(&row)
-
-    cdef int cross(self, cf_row *row, Crossed by, Scratch s) except -1:
-        """(1, c) (x) row, in place of the row."""
-        if by.p:
-            s.scaled.fit((by.p + 1) * row.nnz)
-            if not crossed(row, by, s.scaled):
-                raise ValueError("context is too large for these features: a product overflows")
-        return 0
-
-    # --- learning -----------------------------------------------------------------------------
-
-    cdef int learn(self, object x, object reward, object weight, object context) except -1:
-        cdef double y = self.target_of(reward, "reward"), c = self.weight_of(weight)
-        cdef Scratch s = self.borrow()
-        cdef Crossed by
-        try:
-            if self.contexts == 0 and context is None:
-                self.take_row(x, s)
-            else:
-                vector = self.context_of(context)
-                by.p, by.c = self.contexts, data_of(<np.ndarray>vector)
-                s.given_null = row_of(x, "x", s.buffer, &s.given,
-                                      self.model.d // (by.p + 1), False) == CF_ROW_NULL
-                self.refuse_actions(s.given.n, "x")
-                self.cross(&s.given, by, s)
-            s.weight = c
-            return self.learn_one(s, 0, y, "x")
-        finally:
-            self.give_back(s)
-
-    # --- pairs --------------------------------------------------------------------------------
-
-    cdef int refuse_pairs(self) except -1:
-        if not self.logistic:
-            raise ValueError('pairs need link="logistic"')
-        if self.contexts:
-            raise ValueError("pairs have no meaning with context_features")
-        return 0
-
-    def choose_pair(self, X):
-        """The row of largest m, and the other one that may best beat it."""
-        cdef Scratch s = self.borrow()
-        cdef Choice at = self.borrow_choice(s), apart = Choice()
-        cdef Py_ssize_t i, first = 0, second = -1
+    def __init__(self, X, *, n_jobs=1):
         cdef np.ndarray rows
-        self.refuse_pairs()
-        if isinstance(X, Catalogue):
-            raise TypeError("X must be rows: pairs are not chosen from a Catalogue")
+        cdef Py_ssize_t jobs
+        jobs = jobs_of(n_jobs)
+        if self.d:
+            raise RuntimeError("a catalogue is made once")
+        rows = dense(X, "X")
+        if np.PyArray_DIM(rows, 1) == 0 or np.PyArray_DIM(rows, 0) == 0:
+            raise ValueError("X must have at least one row and one feature, got shape "
+                             f"{(<object>rows).shape}")
+        self.floats = np.PyArray_TYPE(rows) == np.NPY_FLOAT
+        self.d, self.jobs, self.padded = (np.PyArray_DIM(rows, 1), jobs,
+                                          cf_pad(np.PyArray_DIM(rows, 1)))
         try:
-            s.forget()
-            self.offer(X, None, None, s, at)
-            if at.n < 2:
-                raise ValueError(f"X must have at least two rows, got {at.n}")
-            self.answer(s, at, SCORES, None, None)
-            for i in range(at.n):
-                if at.m[i] > at.m[first]:
-                    first = i
-            rows = self.differences(at, first, s)
-            self.offer(rows, None, None, s, apart)
-            self.answer(s, apart, SCORES, None, None)
-            for i in range(at.n):
-                at.z[i] = at.m[i] + self.rule.width * sqrt(apart.q[i])
-                if not at.z[i] - at.z[i] == 0.0:
-                    self.fail(CF_ENONFINITE, "X")
-                if i != first and (second < 0 or at.z[i] > at.z[second]):
-                    second = i
-            return first, second
+            self.wide = new_doubles(BLOCK, self.padded, "rows written out")
+            self.m_now = new_doubles(2, BLOCK, "scores")
+            self.q_now = self.m_now + BLOCK
+            self.arrays = [[rows, 0, 0, 0]]
+            self.take(np.PyArray_DIM(rows, 0))
+        except BaseException:
+            self.d = 0
+            raise
+        self.some.d = self.some.most = self.d
+        self.some.kind, self.some.floats = DOUBLES, False
+        self.some.value = <const char *>self.wide
+        self.some.row_step, self.some.column_step = 8 * self.padded, 8
+        self.guard.open()
+
+    def __dealloc__(self):
+        cdef int i
+        cdef void **own = [
+            self.block, self.length, self.m, self.r, self.slot, self.top, self.radius, self.seen,
+            self.open, self.terms, self.check_w, self.apart, self.score, self.index, self.place,
+            self.wide, self.m_now,
+        ]
+        for i in range(17):
+            L.free(own[i])
+        for i in range(CHECKS):
+            L.free(self.check_a[i])
+
+    def __reduce__(self):
+        raise TypeError("a Catalogue is not saved: make it anew from its rows")
+
+    def __len__(self):
+        """How many rows are there: removed ones do not count."""
+        self.guard.settle_read()
+        return self.living
+
+    @property
+    def scored(self):
+        """How many rows the last choice scored anew."""
+        self.guard.settle_read()
+        return self.looked
+
+    def add(self, rows):
+        """More rows, copied in the kind of those that are there.
+
+        Parameters
+        ----------
+        rows : array_like of shape (m, d)
+            Dense and finite.
+
+        Returns
+        -------
+        ndarray of intp, shape (m,)
+            Their indices: those that follow the highest one ever given.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> cf.Catalogue([[1.0], [2.0]]).add([[5.0], [6.0]])
+        array([2, 3])
+        """
+        cdef np.ndarray given = dense(rows, "rows"), own
+        cdef Py_ssize_t m = np.PyArray_DIM(given, 0), at = 0, count, used
+        self.guard.settle_read()  # what is not initialized has no width to compare with
+        if np.PyArray_DIM(given, 1) != self.d:
+            raise ValueError(f"rows must have {self.d} features, got "
+                             f"{np.PyArray_DIM(given, 1)}")
+        with numpy.errstate(over="ignore"):
+            own = <np.ndarray>numpy.array(given, dtype=numpy.float32 if self.floats else float)
+        if not numpy.isfinite(own).all():
+            refuse_non_finite(own, "rows")
+        self.guard.begin_write()
+        try:
+            first = self.n
+            while at < m:
+                if not self.owned or self.arrays[-1][3] == len(self.arrays[-1][0]):
+                    count = max(m - at, LEAST_ADDED,
+                                2 * len(self.arrays[-1][0]) if self.owned else 0)
+                    fresh = numpy.zeros(((count + BLOCK - 1) // BLOCK * BLOCK, self.d),
+                                        dtype=own.dtype)
+                    self.fit(self.blocks + len(fresh) // BLOCK)
+                    self.arrays.append([fresh, self.n, self.blocks, 0])
+                    self.owned = True
+                part = self.arrays[-1]
+                used = part[3]
+                count = min(m - at, len(part[0]) - used)
+                part[0][used:used + count] = own[at:at + count]
+                self.take(count)
+                at += count
+            return numpy.arange(first, first + m)
         finally:
-            at.rows.held = None
-            self.give_back(s)
+            self.guard.end_write()
 
-    cdef np.ndarray differences(self, Choice at, Py_ssize_t first, Scratch s):
-        """All rows less one of them, written out."""
-        cdef Py_ssize_t d = at.rows.d, t, e
-        cdef np.ndarray out = <np.ndarray>numpy.zeros((at.n, d))
-        cdef cf_row row
-        for t in range(at.n):
-            at.rows.at(t, s.buffer, &row)
-            for e in range(row.nnz):
-                data_of(out)[t * d + place_of(&row, e)] = row.value[e]
-        out = out - (<object>out)[first]
-        if not numpy.isfinite(out).all():
-            raise ValueError("X is too large: a difference of two rows overflows")
+    def remove(self, indices):
+        """Takes rows away for good; their indices are not given again.
+
+        Parameters
+        ----------
+        indices : int or array_like of int
+            Of rows that are there, each once.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> items = cf.Catalogue([[1.0], [3.0], [2.0]])
+        >>> items.remove([1])
+        >>> cf.LinearBandit().choose(items)
+        2
+        """
+        cdef int64_t place
+        cdef uint64_t bit
+        cdef list places = []
+        refuse_masked(indices, "indices")
+        wanted = numpy.asarray(indices)
+        if wanted.ndim > 1 or (wanted.size and wanted.dtype.kind not in "iu"):
+            raise TypeError("indices must be an index or a list of them, got dtype "
+                            f"{wanted.dtype} and shape {wanted.shape}")
+        wanted = numpy.atleast_1d(wanted)
+        if len(numpy.unique(wanted)) != len(wanted):
+            raise ValueError("indices must be distinct")
+        self.guard.begin_write()
+        try:
+            for index in wanted.tolist():
+                if not 0 <= index < self.n:
+                    raise ValueError(f"indices must be in 0 ... {self.n - 1}, got {index}")
+                place = self.place_of(index)
+                if not self.block[place // BLOCK].alive >> (place % BLOCK) & 1:
+                    raise ValueError("indices must be those of rows that are there, got "
+                                     f"{index}, which was removed")
+                places.append(place)
+            for place in places:
+                bit = <uint64_t>1 << (place % BLOCK)
+                self.block[place // BLOCK].alive &= ~bit
+                self.living -= 1
+                if self.begun:
+                    self.m[place], self.r[place] = -FLT_MAX, 0.0
+                    self.slot[place] = 0
+        finally:
+            self.guard.end_write()
+
+    # --- rows ---------------------------------------------------------------------------------
+
+    cdef int take(self, Py_ssize_t n) except -1:
+        """n rows of the last array, which follow those in use, with the lock held."""
+        cdef list part = self.arrays[-1]
+        cdef np.ndarray rows = part[0]
+        cdef Py_ssize_t stride = row_stride(rows), width = 4 if self.floats else 8
+        cdef Py_ssize_t begin = part[2], used = part[3], t = used, b, i, count
+        cdef const char *base = <const char *>np.PyArray_DATA(rows)
+        cdef double square[BLOCK]
+        if self.n + n > MOST_ROWS:
+            raise ValueError(f"X must have at most {MOST_ROWS} rows")
+        self.fit(begin + (used + n + BLOCK - 1) // BLOCK)
+        while t < used + n:
+            b, i = begin + t // BLOCK, t % BLOCK
+            count = min(used + n - t, <Py_ssize_t>BLOCK - i)
+            if i == 0:
+                self.block[b].base, self.block[b].stride = base + t * stride * width, stride
+                self.block[b].first, self.block[b].alive = self.n + t - used, 0
+                self.block[b].size, self.block[b].held = 0.0, 0
+                memset(self.length + b * BLOCK, 0, BLOCK * sizeof(float))
+            self.squares(base + t * stride * width, stride, count, square)
+            if not self.note_lengths(b, i, count, square):
+                refuse_non_finite(rows, "X")
+                raise ValueError("X has a row too long: its square is beyond float64")
+            t += count
+        part[3] = used + n
+        self.blocks = begin + (used + n + BLOCK - 1) // BLOCK
+        self.admit(begin, used, n)
+        return 0
+
+    cdef void squares(self, const char *x, Py_ssize_t stride, Py_ssize_t count,
+                      double *out) noexcept nogil:
+        if self.floats:
+            K.rows_square_f32(self.d, count, <const float *>x, stride, out)
+        else:
+            K.rows_square(self.d, count, <const double *>x, stride, out)
+
+    cdef bint note_lengths(self, Py_ssize_t b, Py_ssize_t i, Py_ssize_t count,
+                           const double *square) noexcept nogil:
+        """Whether these squares are finite; a NaN or an infinity in a row shows in its square."""
+        cdef Py_ssize_t l
+        cdef double size
+        for l in range(count):
+            if not square[l] <= DBL_MAX:
+                return False
+            size = sqrt(square[l]) * (1.0 + 1e-12)
+            self.length[b * BLOCK + i + l] = up(size)
+            self.block[b].size = max(self.block[b].size, size)
+            self.largest = max(self.largest, size)
+        return True
+
+    cdef void admit(self, Py_ssize_t begin, Py_ssize_t used, Py_ssize_t n) noexcept nogil:
+        """These rows are there."""
+        cdef Py_ssize_t t
+        for t in range(used, used + n):
+            self.block[begin + t // BLOCK].held = t % BLOCK + 1
+            self.block[begin + t // BLOCK].alive |= <uint64_t>1 << (t % BLOCK)
+        for t in range(used // BLOCK, (used + n + BLOCK - 1) // BLOCK if self.begun else 0):
+            self.fill_from(begin + t, used - t * BLOCK)
+        self.n += n
+        self.living += n
+
+    cdef int64_t place_of(self, int64_t index) except -1:
+        """Where the row of an index is."""
+        cdef list part
+        for part in reversed(self.arrays):
+            if part[1] <= index:
+                return part[2] * BLOCK + index - part[1]
+        raise ValueError(f"no index {index}")
+
+    cdef Rows part(self, Py_ssize_t i):
+        """The rows of one array, which were checked when they came."""
+        cdef Rows out = Rows()
+        cdef np.ndarray rows = self.arrays[i][0]
+        cdef Py_ssize_t width = 4 if self.floats else 8
+        out.n, out.d, out.most = self.arrays[i][3], self.d, self.d
+        out.kind, out.floats = GATHERED if self.floats else DOUBLES, self.floats
+        out.value = <const char *>np.PyArray_DATA(rows)
+        out.row_step, out.column_step = row_stride(rows) * width, width
+        out.held = (rows,)
         return out
 
-    def learn_pair(self, x_first, x_second, first_won):
-        """The logistic step on the difference of two rows."""
-        cdef bint won = as_flag(first_won, "first_won")
-        self.refuse_pairs()
-        a, b = self.written_out(x_first, "x_first"), self.written_out(x_second, "x_second")
-        d = max(len(a), len(b))
-        if len(a) != len(b) and not self.most:
-            raise ValueError(f"x_second must have {len(a)} features, as x_first, got {len(b)}")
-        x = numpy.pad(a, (0, d - len(a))) - numpy.pad(b, (0, d - len(b)))
-        if not numpy.isfinite(x).all():
-            raise ValueError("x_first - x_second is too large: it overflows")
-        self.learn_weighted(x, 0, 1.0 if won else 0.0, 1.0, "x_first")
-
-    cdef np.ndarray written_out(self, object x, str name):
-        cdef Scratch s = Scratch()
-        cdef cf_row row
-        cdef np.ndarray out
-        cdef Py_ssize_t e
-        row_of(x, name, s.buffer, &row, self.model.d, self.most > 0)
-        self.width(row.n, name)
-        out = <np.ndarray>numpy.zeros(row.n)
-        for e in range(row.nnz):
-            data_of(out)[place_of(&row, e)] = row.value[e]
+    cdef Rows one(self, Py_ssize_t index):
+        """A single row."""
+        cdef int64_t place = self.place_of(index)
+        cdef Rows out = self.part(0)
+        out.n, out.value = 1, self.row_at(place)
+        out.held = tuple(part[0] for part in self.arrays)
         return out
 
+    cdef np.ndarray mask_of(self, object allowed):
+        """`allowed`, one an index ever given, as bytes; None where all are."""
+        if allowed is None:
+            return None
+        refuse_masked(allowed, "allowed")
+        return <np.ndarray>numpy.ascontiguousarray(flags_of(allowed))
 
-# --- arms -------------------------------------------------------------------------------------
+    # --- memory -------------------------------------------------------------------------------
 
+    cdef int fit(self, Py_ssize_t blocks) except -1:
+        """Room for so many blocks."""
+        cdef Py_ssize_t room, used = self.blocks
+        cdef str what = f"a catalogue of {blocks * BLOCK} rows"
+        if blocks <= self.room:
+            return 0
+        room = blocks if self.room == 0 else max(blocks, self.room + self.room // 2)
+        refuse_beyond_limit(16.0 * BLOCK * room, what, "there are more rows than memory for "
+                            "their bounds")
+        enlarge(<void **>&self.block, sizeof(Block), used, room, what)
+        enlarge(<void **>&self.length, BLOCK * sizeof(float), used, room, what)
+        if self.begun:
+            self.fit_bounds(used, room, what)
+        self.room = room
+        return 0
 
-cdef class ArmEngine(BanditEngine):
-    """A regression an arm."""
+    cdef int fit_bounds(self, Py_ssize_t used, Py_ssize_t room, str what) except -1:
+        enlarge(<void **>&self.m, BLOCK * sizeof(float), used, room, what)
+        enlarge(<void **>&self.r, BLOCK * sizeof(float), used, room, what)
+        enlarge(<void **>&self.slot, BLOCK * sizeof(int32_t), used, room, what)
+        enlarge(<void **>&self.top, sizeof(float), used, room, what)
+        enlarge(<void **>&self.radius, sizeof(float), used, room, what)
+        enlarge(<void **>&self.seen, sizeof(int32_t), used, room, what)
+        enlarge(<void **>&self.open, sizeof(int32_t), 0, room, what)
+        return 0
 
-    cdef int offer(self, object X, object allowed, object context, Scratch s,
-                   Choice at) except -1:
-        at.arms = True
-        self.take_row(X, s)
-        at.fit(self.model.k)
-        return at.allow(allowed)
+    cdef int fit_choice(self, Regressions model, Scratch s, Py_ssize_t k) except -1:
+        """Memory for a choice of k rows, with the lock held."""
+        cdef str what = "the bounds of a catalogue"
+        cdef Crossed alone
+        alone.p, alone.c = 0, NULL
+        model.fit_rows(self.some, alone, s)
+        if model.d:
+            self.fit_check(model.form(0).fit_matrix(s))
+        if k > self.places_room:
+            self.places_room, self.found = 0, 0
+            enlarge(<void **>&self.score, sizeof(double), 0, k, what)
+            enlarge(<void **>&self.index, sizeof(int64_t), 0, k, what)
+            enlarge(<void **>&self.place, sizeof(int64_t), 0, k, what)
+            self.places_room = k
+        if self.begun:
+            return 0
+        self.fit_bounds(0, self.room, what)
+        enlarge(<void **>&self.terms, self.padded * sizeof(double), 0, CF_CATALOGUE_TERMS, what)
+        enlarge(<void **>&self.check_w, self.padded * sizeof(double), 0, CHECKS, what)
+        enlarge(<void **>&self.apart, self.padded * sizeof(double), 0, 1, what)
+        memset(self.apart, 0, <size_t>self.padded * sizeof(double))
+        self.begun = True
+        return 0
 
-    cdef int read_offer(self, Scratch s, Choice at, bint widths) except? -1000:
-        cdef Regressions model
+    cdef int fit_check(self, Py_ssize_t room) except -1:
+        """Memory for the matrix of the check to come, which a restart may put into place 1. There
+        are as many as cost a sixteenth of a pass over the rows."""
+        cdef int id, free
+        if room != self.matrix_room:
+            self.era = self.era if self.matrix_room == 0 else 0
+            for id in range(CHECKS):
+                L.free(self.check_a[id])
+                self.check_a[id] = NULL
+            self.matrix_room = room
+        free = self.free_check()
+        for id in (1, 1 if free < 0 else free):
+            if self.check_a[id] == NULL:
+                enlarge(<void **>&self.check_a[id], sizeof(double), 0, room, "A of a check")
+        self.base = BASE
+        while self.base > 2 and 6 * self.base * 8 * self.d > self.n:
+            self.base //= 2
+        return 0
+
+    # --- one pass -----------------------------------------------------------------------------
+
+    cdef void sweep(self, const double *v, Py_ssize_t begin, Py_ssize_t end, double *z,
+                    double *best, int64_t *index) noexcept nogil:
+        """The products with v of the rows of some blocks: the largest, and where, among those that
+        may be chosen (-1: none may); where z is given, all of them into it."""
+        cdef double out[BLOCK]
+        cdef uint64_t which
+        cdef const Block *block
+        cdef Py_ssize_t b
+        cdef int i, count
+        best[0], index[0] = -INFINITY, -1
+        for b in range(begin, end):
+            block = self.block + b
+            which = self.left(b) if z == NULL else <uint64_t>-1
+            if block.held == 0 or which == 0:
+                continue
+            if self.floats:
+                K.rows_dot_f32(self.d, block.held, <const float *>block.base, block.stride, v, out)
+            else:
+                K.rows_dot(self.d, block.held, <const double *>block.base, block.stride, v, out)
+            if z != NULL:
+                memcpy(z + block.first, out, <size_t>block.held * sizeof(double))
+                continue
+            for i in range(block.held):
+                if out[i] > best[0] and which >> i & 1:
+                    best[0], index[0] = out[i], block.first + i
+
+    cdef int64_t largest_product(self, const double *v, double *z, double *best) except? -2:
+        """What `sweep` finds over all blocks, by several threads where there are to be."""
+        cdef Py_ssize_t jobs = min(self.jobs, max(self.blocks // 64, 1)), i
+        cdef int64_t index, found = -1
+        cdef double most
+        if jobs == 1:
+            with nogil:
+                self.sweep(v, 0, self.blocks, z, best, &index)
+            return index
+        parts = [Part.of(self, v, z, self.blocks * i // jobs, self.blocks * (i + 1) // jobs)
+                 for i in range(jobs)]
+        threads = [threading.Thread(target=part) for part in parts[1:]]
+        for thread in threads:
+            thread.start()
+        try:
+            parts[0]()
+        finally:
+            for thread in threads:
+                thread.join()
+        best[0] = -INFINITY
+        for part in parts:
+            most = (<Part>part).best
+            if most > best[0]:
+                best[0], found = most, (<Part>part).index
+        return found
+
+    # --- what is there ------------------------------------------------------------------------
+
+    cdef uint64_t left(self, Py_ssize_t b) noexcept nogil:
+        """The rows of a block that may be chosen."""
+        cdef uint64_t alive = self.block[b].alive, out = 0, rest = alive
+        cdef int i
+        if self.mask == NULL:
+            return alive
+        while rest:
+            i = cf_first_bit(rest)
+            rest &= rest - 1
+            if self.mask[self.block[b].first + i]:
+                out |= <uint64_t>1 << i
+        return out
+
+    cdef bint any_left(self) noexcept nogil:
+        cdef Py_ssize_t b
+        for b in range(self.blocks):
+            if self.left(b):
+                return True
+        return False
+
+    cdef int64_t count_left(self) noexcept nogil:
+        cdef int64_t count = 0
+        cdef Py_ssize_t b
+        for b in range(self.blocks):
+            count += cf_count_bits(self.left(b))
+        return count
+
+    cdef int64_t number(self, int64_t wanted, const int64_t *taken, Py_ssize_t count) noexcept:
+        """The index of row number `wanted` of those that may be chosen and were not taken, in
+        order of their indices."""
+        cdef Py_ssize_t b, i
+        cdef uint64_t which
+        cdef int64_t behind
+        for b in range(self.blocks):
+            which = self.left(b)
+            for i in range(count):
+                behind = taken[i] - self.block[b].first
+                if 0 <= behind < BLOCK and behind < self.block[b].held:
+                    which &= ~(<uint64_t>1 << behind)
+            if wanted >= cf_count_bits(which):
+                wanted -= cf_count_bits(which)
+                continue
+            while wanted:
+                which &= which - 1
+                wanted -= 1
+            return self.block[b].first + cf_first_bit(which)
+        return -1
+
+    cdef const char *row_at(self, int64_t place) noexcept nogil:
+        cdef const Block *b = self.block + place // BLOCK
+        return b.base + (place % BLOCK) * b.stride * (4 if self.floats else 8)
+
+    # --- the weights move ---------------------------------------------------------------------
+
+    cdef bint vouched(self, Regressions model, double width) noexcept nogil:
+        """Whether bounds may be built on: what they stand on holds, and float32 holds them."""
+        cdef double widest = 1.0 / model.ridge
+        cdef Past past
+        if model.d:
+            (<Single>model.at[0]).tell_past(&past)
+            if model.d != self.d or not past.steady:
+                return False
+            widest = past.norm
+        if self.floats and not self.is_narrow(model, widest):
+            return False
+        return self.largest * sqrt(widest) <= 1e12 and width <= 1e20
+
+    cdef bint is_narrow(self, Regressions model, double widest) noexcept nogil:
+        """Whether float32 holds the weights, and the terms by which q falls."""
+        cdef const double *w = (<Single>model.at[0]).w if model.d else NULL
+        cdef Py_ssize_t j
+        for j in range(self.d if w != NULL else 0):
+            if not fabs(w[j]) <= MOST_NARROW:
+                return False
+        return sqrt(widest) <= MOST_NARROW
+
+    cdef int follow(self, int64_t era, Regressions model, Scratch s, double width) noexcept nogil:
+        """The tables for the weights as they are now."""
+        cdef Past past
+        memset(&past, 0, sizeof(past))
+        if model.d:
+            (<Single>model.at[0]).tell_past(&past)
+        if era != self.era or past.failures != self.failures:
+            self.restart(model, &past, width)
+            self.era = era
+        elif model.learned == self.learned and width == self.width:
+            return CF_OK
+        if not self.right(model, &past, s):
+            self.era = 0
+            return NOT_THIS_WAY
+        self.next_slot(model, s, &past, width)
+        self.learned, self.width = model.learned, width
+        self.updates, self.renewals, self.failures = past.updates, past.renewals, past.failures
+        if not self.measure(model, s):
+            self.era = 0
+            return NOT_THIS_WAY
+        self.thin(model, s)
+        self.tabulate()
+        return CF_OK
+
+    cdef bint right(self, Regressions model, const Past *past, Scratch s) noexcept nogil:
+        """Whether the inverse is near enough that of A."""
+        if model.d == 0:
+            self.drift = 0.0
+            return True
+        self.drift += ((<Single>model.at[0]).drift(None)
+                       * <double>(past.updates - self.updates))
+        if past.renewals != self.renewals or not self.drift <= 0.2 * DRIFT:
+            self.drift = (<Single>model.at[0]).drift(s)
+        return self.drift <= 0.2 * DRIFT
+
+    cdef void restart(self, Regressions model, const Past *past, double width) noexcept nogil:
+        """Nothing is known but lengths: as if all rows had been looked at when w was 0, with q as
+        large as it can be."""
+        cdef Py_ssize_t b
+        self.norm = (past.norm if model.d else 1.0 / model.ridge) * (1.0 + DRIFT)
+        self.tight = past.updates == 0 and model.learned == 0
+        self.time = 0
+        self.slots, self.now, self.oldest = 1, 0, 0
+        self.off[0], self.ref[0], self.width_at[0] = 0.0, 0, width
+        self.checks, self.order[0], self.check_time[0], self.distance[0] = 1, 0, 0, 0.0
+        self.bare[0] = True
+        memset(self.check_w, 0, <size_t>self.padded * sizeof(double))
+        self.updates, self.renewals, self.drift = past.updates, past.renewals, INFINITY
+        if self.tight:
+            self.drift = 0.0
+        self.seeded = self.next_seed = 0
+        self.found = 0
+        for b in range(self.blocks):
+            self.fill_from(b, 0)
+
+    cdef void fill_from(self, Py_ssize_t b, Py_ssize_t i) noexcept nogil:
+        """The rows of a block from i on, as a restart has them."""
+        cdef Py_ssize_t t
+        cdef double root = sqrt(self.norm)
+        for t in range(b * BLOCK + max(i, 0), (b + 1) * BLOCK):
+            self.slot[t] = 0
+            if self.block[b].alive >> (t % BLOCK) & 1:
+                self.m[t], self.r[t] = FLT_MIN, up(self.length[t] * root)
+                if not self.tight:
+                    self.slot[t] = CF_STALE
+            else:
+                self.m[t], self.r[t] = -FLT_MAX, 0.0
+        self.top[b], self.radius[b], self.seen[b] = FLT_MAX, 0.0, 0
+
+    cdef void next_slot(self, Regressions model, Scratch s, const Past *past,
+                        double width) noexcept nogil:
+        """The round that begins: a slot, a check, and by what q has fallen."""
+        cdef const double *w = (<Single>model.at[0]).w if model.d else NULL
+        cdef double *term
+        cdef double share
+        cdef Py_ssize_t j
+        cdef int32_t now, bit
+        cdef int id = 0
+        if self.checks == CHECKS:
+            self.restart(model, past, width)
+        if self.slots == CF_CATALOGUE_SLOTS:
+            self.rebase()
+        now = self.slots
+        bit = 1 << (now & (CF_CATALOGUE_TERMS - 1))
+        self.slots += 1
+        self.now = now
+        self.time += 1
+        id = self.free_check()
+        self.order[self.checks] = id
+        self.checks += 1
+        self.check_time[id] = self.time
+        self.off[now], self.ref[now], self.width_at[now] = 0.0, id, width
+        memset(self.check_w + id * self.padded, 0, <size_t>self.padded * sizeof(double))
+        if w != NULL:
+            memcpy(self.check_w + id * self.padded, w, <size_t>self.d * sizeof(double))
+            (<Single>model.at[0]).keep_matrix(self.check_a[id], s)
+        self.bare[id] = w == NULL
+        self.idle |= bit
+        self.renewed &= ~bit
+        if past.updates > self.updates + 1 or (past.updates != self.updates and past.term == NULL):
+            self.oldest = now
+        elif past.renewals != self.renewals:  # its term is gone; q has fallen all the same
+            self.renewed |= bit
+        elif past.updates != self.updates:
+            term = self.terms + (now & (CF_CATALOGUE_TERMS - 1)) * self.padded
+            share = sqrt(1.0 / past.scale)
+            for j in range(self.d):
+                term[j] = share * past.term[j]
+            self.idle &= ~bit
+        self.oldest = max(self.oldest, now - CHAIN)
+        if not self.tight:
+            self.oldest = max(self.oldest, 1)
+
+    cdef int free_check(self) noexcept nogil:
+        """A check that is not in use, or -1."""
+        cdef bint used[CHECKS]
+        cdef int i
+        memset(used, 0, sizeof(used))
+        for i in range(self.checks):
+            used[self.order[i]] = True
+        for i in range(CHECKS):
+            if not used[i]:
+                return i
+        return -1
+
+    cdef double apart_from(self, Regressions model, Scratch s, int id,
+                           const double *w) noexcept nogil:
+        """How far weights are from those of a check, in the norm of its A; before anything was
+        learned that is ridge I."""
+        cdef const double *u = self.check_w + id * self.padded
+        cdef double length
+        cdef Py_ssize_t j
+        for j in range(self.d):
+            self.apart[j] = w[j] - u[j]
+        if self.bare[id]:
+            length = K.dot(self.d, self.apart, self.apart) / self.norm
+        else:
+            length = (<Single>model.at[0]).length(self.check_a[id], self.apart, s)
+        return sqrt(max(length, 0.0)) * (1.0 + 1e-9)
+
+    cdef bint measure(self, Regressions model, Scratch s) noexcept nogil:
+        """How far the weights have moved since each check. A measure reads a matrix, so those of
+        old checks are rare; meanwhile the last step is added, in the norm of the last A, which is
+        not below theirs."""
+        cdef const double *w = self.check_w + self.ref[self.now] * self.padded
+        cdef double step = INFINITY
+        cdef int64_t age
+        cdef int i, id
+        for i in range(self.checks - 1, -1, -1):
+            id = self.order[i]
+            age = self.time - self.check_time[id]
+            if step < INFINITY and (self.time + self.check_time[id]) % max(period(age), 1):
+                self.distance[id] = (self.distance[id] + step) * (1.0 + 4.0 * UNIT)
+            else:
+                self.distance[id] = self.apart_from(model, s, id, w)
+            if age == 1:
+                step = self.distance[id]
+            if not self.distance[id] <= FAR:
+                return False
+        return True
+
+    cdef void thin(self, Regressions model, Scratch s) noexcept nogil:
+        """A check of time 2^l (odd) is kept for `base` 2^l rounds; its slots then go by way of the
+        next one of level l + 2 or higher."""
+        cdef int i, j, l, kept = 0, id, next
+        cdef int32_t t
+        cdef float more
+        for i in range(self.checks):
+            id = self.order[i]
+            l = level(self.check_time[id])
+            next = -1
+            if l < 40 and self.time - self.check_time[id] > <int64_t>self.base << l and model.d:
+                j = i + 1
+                while j < self.checks and level(self.check_time[self.order[j]]) < l + 2:
+                    j += 1
+                if j < self.checks:
+                    next = self.order[j]
+            if next < 0:
+                self.order[kept] = id
+                kept += 1
+                continue
+            more = up(self.apart_from(model, s, id, self.check_w + next * self.padded))
+            for t in range(self.slots):
+                if self.ref[t] == id:
+                    self.off[t], self.ref[t] = up(<double>self.off[t] + more), next
+        self.checks = kept
+
+    cdef void tabulate(self) noexcept nogil:
+        """What the bounds of each slot have grown by: of a row, and of a block."""
+        cdef int32_t t
+        cdef double share = min(LATEST, max(LATER, self.time / 4000.0))
+        cdef double d, late = self.time - max(share * self.time, 8.0)
+        cdef int i
+        for t in range(self.slots):
+            d = <double>self.off[t] + self.distance[self.ref[t]]
+            self.row_table[t] = up((1.0 + DRIFT) * (d + self.width))
+            self.block_table[t] = up((1.0 + DRIFT) * (d + max(self.width - self.width_at[t], 0.0))
+                                     + DRIFT * self.width)
+        self.row_table[self.now] = up(self.width)
+        self.block_table[self.now] = 0.0
+        self.near = 0.0
+        for i in range(self.checks):
+            self.near = self.distance[self.order[i]]
+            if self.check_time[self.order[i]] >= late:
+                break
+
+    cdef void rebase(self) noexcept nogil:
+        """There is no slot left: all rows go by way of their checks, which become the slots."""
+        cdef Py_ssize_t i
+        cdef int32_t s, flag
+        cdef int32_t to[CHECKS]
+        cdef double m
+        for i in range(self.checks):
+            to[self.order[i]] = <int32_t>i
+        for i in range(self.blocks * BLOCK):
+            flag = self.slot[i] & CF_STALE
+            s = self.slot[i] & (CF_STALE - 1)
+            if self.r[i] > 0.0 and self.off[s] > 0.0:
+                m = <double>self.m[i]
+                self.m[i] = up(m + <double>self.r[i] * self.off[s] * (1.0 + DRIFT))
+            self.slot[i] = to[self.ref[s]] | flag
+        for i in range(self.checks):
+            self.off[i], self.ref[i], self.width_at[i] = 0.0, self.order[i], 0.0
+        for i in range(self.blocks):
+            self.top[i], self.radius[i], self.seen[i] = FLT_MAX, 0.0, 0
+        self.slots = self.checks
+        self.oldest = self.slots
+
+    # --- the choice ---------------------------------------------------------------------------
+
+    cdef double worst(self) noexcept nogil:
+        """What a score has to reach, for a place."""
+        return self.score[self.places - 1] if self.found == self.places else -INFINITY
+
+    cdef void offer(self, double z, int64_t place) noexcept nogil:
+        """A score, which takes its place: the highest first, then the lowest index."""
+        cdef int64_t index = self.block[place // BLOCK].first + place % BLOCK
+        cdef Py_ssize_t i
+        if self.found == self.places:
+            i = self.places - 1
+            if z < self.score[i] or (z == self.score[i] and index >= self.index[i]):
+                return
+        for i in range(self.found):
+            if self.index[i] == index:
+                return
+        i = min(self.found, self.places - 1)
+        while i > 0 and (z > self.score[i - 1]
+                         or (z == self.score[i - 1] and index < self.index[i - 1])):
+            self.score[i], self.index[i], self.place[i] = (
+                self.score[i - 1], self.index[i - 1], self.place[i - 1])
+            i -= 1
+        self.score[i], self.index[i], self.place[i] = z, index, place
+        if self.found < self.places:
+            self.found += 1
+
+    cdef int pick(self, int64_t era, Regressions model, Rule rule, Scratch s,
+                  Py_ssize_t k) noexcept nogil:
+        """The k best under the rule (ucb or greedy), into `index`: a status, or NOT_THIS_WAY."""
+        cdef double width = rule.bonus(model, 0) if rule.kind == UCB else 0.0
+        cdef Py_ssize_t before = self.found, i, count = 0
+        cdef int64_t seeds[BLOCK]
         cdef int status
-        self.ready(s, False)
-        model = <Regressions>self.model
-        if at.n != model.k:
-            raise ValueError("allowed: an arm was added meanwhile")
-        at.d = max(model.d, s.row.n)
-        if model.cost(s.row.nnz) < BUSY:
-            return model.read_offer(s, at, None, self.rule, widths)
-        with nogil:
-            status = model.read_offer(s, at, at.rows, self.rule, widths)
+        if not self.vouched(model, width):
+            self.era = 0
+            return NOT_THIS_WAY
+        if era != self.era:
+            before = 0
+        status = self.follow(era, model, s, width)
+        if status != CF_OK:
+            return status
+        for i in range(min(before, <Py_ssize_t>BLOCK - SEEDS)):
+            count += self.may(self.place[i], seeds + count)
+        for i in range(self.seeded):
+            count += self.may(self.seeds[i], seeds + count)
+        self.ucb = rule.kind == UCB
+        self.places, self.found, self.looked = k, 0, count
+        status = self.score_some(seeds, count, model, s)
+        if status == CF_OK:
+            status = self.scan(model, s)
+        for i in range(min(self.found, <Py_ssize_t>SEEDS) if status == CF_OK else 0):
+            self.plant(self.place[i])
         return status
 
-    cdef tuple kept(self, Scratch s, Choice at, Py_ssize_t i):
-        return i, copy_of(&s.given)
+    cdef bint may(self, int64_t place, int64_t *out) noexcept nogil:
+        """Whether the row there may be chosen; its place."""
+        out[0] = place
+        return self.left(place // BLOCK) >> (place % BLOCK) & 1
 
-    cdef int learn(self, object x, object arm, object reward, object weight) except -1:
-        cdef Py_ssize_t i = as_label(arm, "arm", False)
-        cdef double y = self.target_of(reward, "reward"), c = self.weight_of(weight)
-        return self.learn_weighted(x, i, y, c, "arm")
+    cdef void plant(self, int64_t place) noexcept nogil:
+        """One more to be scored first."""
+        cdef int i
+        for i in range(self.seeded):
+            if self.seeds[i] == place:
+                return
+        if self.seeded < SEEDS:
+            self.seeds[self.seeded] = place
+            self.seeded += 1
+        else:
+            self.seeds[self.next_seed] = place
+            self.next_seed = (self.next_seed + 1) % SEEDS
+
+    cdef float least(self) noexcept nogil:
+        """The bound to reach; sums in float32 may be off by a share of it."""
+        cdef double worst = self.worst()
+        if worst == -INFINITY:
+            return -FLT_MAX
+        return -up(-(worst - 1e-6 * fabs(worst)))
+
+    cdef void describe(self, cf_look *how) noexcept nogil:
+        """What looks go by in this round."""
+        cdef const double *w = self.check_w + self.ref[self.now] * self.padded
+        cdef double unit = (self.d + 16) * UNIT, narrow
+        how.n, how.w, how.terms, how.apart = self.d, w, self.terms, self.padded
+        how.width, how.afresh = self.width, self.width + self.near
+        how.blur = 4.0 * unit * sqrt(K.dot(self.d, w, w))
+        how.drop = 2.0 * unit * sqrt(self.norm)
+        if self.floats:
+            narrow = 2.0 * (self.d / 16.0 + 4.0) * NARROW
+            how.blur += narrow * sqrt(K.dot(self.d, w, w)) + 2.0 * self.d * LEAST_NARROW
+            how.drop += narrow * sqrt(self.norm) + 2.0 * self.d * LEAST_NARROW
+        how.rest = 16.0 * unit * sqrt(<double>self.d) * self.norm
+        how.drift = 2.1 * DRIFT
+        how.slot, how.oldest, how.idle, how.renewed = self.now, self.oldest, self.idle, self.renewed
+
+    cdef int scan(self, Regressions model, Scratch s) noexcept nogil:
+        """All rows whose bounds reach."""
+        cdef cf_look how
+        cdef uint64_t which[AHEAD]
+        cdef Py_ssize_t i = 0, l, n, b, count
+        cdef int status = CF_OK
+        cdef float least
+        self.describe(&how)
+        if self.found < self.places:
+            status = self.best_block(model, s)
+        n = K.catalogue_scan(self.blocks, self.top, self.radius, self.seen, self.block_table,
+                             self.least(), self.open)
+        while i < n:
+            count = min(n - i, <Py_ssize_t>AHEAD)
+            least = self.least()
+            for l in range(i + count, min(i + count + AHEAD, n)):
+                self.fetch_bounds(self.open[l])
+            for l in range(count):
+                b = self.open[i + l]
+                which[l] = self.open_block(b, <float>self.near, least)
+                self.seen[b] = self.now
+                if self.top[b] < least:
+                    which[l] = 0
+                    continue
+                which[l] &= self.left(b)
+                self.fetch(b, which[l])
+            for l in range(count):
+                if which[l]:
+                    status = self.look(self.open[i + l], which[l], &how, model, s)
+                    if status != CF_OK:
+                        return status
+            i += count
+        return status
+
+    cdef uint64_t open_block(self, Py_ssize_t b, float near, float least) noexcept nogil:
+        """The rows of a block whose bounds reach; its own bound anew."""
+        return K.catalogue_open(self.m + b * BLOCK, self.r + b * BLOCK, self.slot + b * BLOCK,
+                                self.row_table, near, least, self.top + b, self.radius + b)
+
+    cdef void fetch_bounds(self, Py_ssize_t b) noexcept nogil:
+        """Those of a block are wanted soon."""
+        cdef Py_ssize_t t
+        for t in range(b * BLOCK, (b + 1) * BLOCK, 16):
+            cf_prefetch(self.m + t)
+            cf_prefetch(self.r + t)
+            cf_prefetch(self.slot + t)
+
+    cdef void fetch(self, Py_ssize_t b, uint64_t which) noexcept nogil:
+        """These rows are wanted soon."""
+        cdef Py_ssize_t size = self.d * (4 if self.floats else 8), j
+        cdef const char *x
+        if cf_count_bits(which) > BLOCK // 2:  # the machine sees that itself
+            return
+        while which:
+            x = self.row_at(b * BLOCK + cf_first_bit(which))
+            which &= which - 1
+            for j in range((size + 63) // 64):
+                cf_prefetch(x + 64 * j)
+
+    cdef int look(self, Py_ssize_t b, uint64_t which, cf_look *how, Regressions model,
+                  Scratch s) noexcept nogil:
+        """m of these rows anew, q where it matters, and the scores of those that reach."""
+        cdef const Block *block = self.block + b
+        cdef float *m = self.m + b * BLOCK
+        cdef float *r = self.r + b * BLOCK
+        cdef int32_t *slot = self.slot + b * BLOCK
+        cdef double worst = self.worst()
+        cdef int status = CF_OK
+        how.best = worst if worst == -INFINITY else worst - 1e-15 * fabs(worst)
+        self.looked += cf_count_bits(which)
+        if model.d == 0:
+            status = self.score_fresh(b, which, model)
+        else:
+            if self.floats:
+                which = K.catalogue_look_f32(how, <const float *>block.base, block.stride, which,
+                                             block.size, m, r, slot)
+            else:
+                which = K.catalogue_look(how, <const double *>block.base, block.stride, which,
+                                         block.size, m, r, slot)
+            if which:
+                status = self.score_block(b, which, model, s)
+        self.open_block(b, 0.0, FLT_MAX)
+        return status
+
+    cdef int score_fresh(self, Py_ssize_t b, uint64_t which, Regressions model) noexcept nogil:
+        """Before anything is learned: m = 0, and q = x.x / ridge as `choose` has it."""
+        cdef const Block *block = self.block + b
+        cdef double z
+        cdef int i
+        self.squares(block.base, block.stride, block.held, self.q_now)
+        while which:
+            i = cf_first_bit(which)
+            which &= which - 1
+            z = 0.0 + self.width * sqrt(self.q_now[i] / model.ridge)
+            if not z <= DBL_MAX:
+                return CF_ENONFINITE
+            if not z < self.worst():
+                self.offer(z, b * BLOCK + i)
+        return CF_OK
+
+    cdef int best_block(self, Regressions model, Scratch s) noexcept nogil:
+        """The block of the highest bound, where nothing is known of the best score."""
+        cdef Py_ssize_t b, best = 0
+        cdef uint64_t which
+        for b in range(self.blocks):
+            self.open_block(b, 0.0, FLT_MAX)
+            self.seen[b] = self.now
+            if self.top[b] > self.top[best]:
+                best = b
+        which = self.left(best)
+        self.looked += cf_count_bits(which)
+        return self.score_block(best, which, model, s) if which else CF_OK
+
+    cdef int score_block(self, Py_ssize_t b, uint64_t which, Regressions model,
+                         Scratch s) noexcept nogil:
+        cdef int64_t places[BLOCK]
+        cdef Py_ssize_t count = 0
+        while which:
+            places[count] = b * BLOCK + cf_first_bit(which)
+            which &= which - 1
+            count += 1
+        return self.score_some(places, count, model, s)
+
+    cdef int score_some(self, const int64_t *places, Py_ssize_t count, Regressions model,
+                        Scratch s) noexcept nogil:
+        """The scores of some rows by the form's own reading, as `choose` has them."""
+        cdef Crossed alone
+        cdef double unit = (self.d + 16) * UNIT, rest, size, z
+        cdef const double *w = self.check_w + self.ref[self.now] * self.padded
+        cdef double blur = 4.0 * unit * sqrt(K.dot(self.d, w, w))
+        cdef Py_ssize_t l
+        cdef int status
+        cdef bint told = True
+        if count == 0:
+            return CF_OK
+        alone.p, alone.c = 0, NULL
+        self.lay_out(places, count)
+        self.some.n = count
+        status = model.read_rows(self.some, alone, s, self.m_now, self.q_now)
+        if status == CF_ENOTPOSITIVE and not self.ucb:  # which asks for no q
+            told = False
+            status = model.read_rows(self.some, alone, s, self.m_now, NULL)
+        if status != CF_OK:
+            return status
+        rest = 16.0 * unit * sqrt(<double>self.d) * self.norm
+        for l in range(count):
+            size = self.length[places[l]]
+            z = self.m_now[l]
+            if self.ucb:
+                z += self.width * sqrt(self.q_now[l])
+            if not fabs(z) <= DBL_MAX:
+                return CF_ENONFINITE
+            self.m[places[l]] = up(self.m_now[l] + blur * size)
+            self.slot[places[l]] = self.now if told else self.now | CF_STALE
+            if told:
+                self.r[places[l]] = up(sqrt(self.q_now[l] + rest * size * size))
+            if not z < self.worst():
+                self.offer(z, places[l])
+        return CF_OK
+
+    cdef void lay_out(self, const int64_t *places, Py_ssize_t count) noexcept nogil:
+        """Some rows, written out as float64."""
+        cdef const char *x
+        cdef double *to
+        cdef Py_ssize_t l, j
+        for l in range(count):
+            x = self.row_at(places[l])
+            to = self.wide + l * self.padded
+            if self.floats:
+                for j in range(self.d):
+                    to[j] = (<const float *>x)[j]
+            else:
+                memcpy(to, x, <size_t>self.d * sizeof(double))
+
+
+cdef class Part:
+    """A thread's part of a pass, which lives as long as the call."""
+
+    cdef Catalogue of_whom
+    cdef const double *v
+    cdef double *z
+    cdef Py_ssize_t begin, end
+    cdef double best
+    cdef int64_t index
+
+    @staticmethod
+    cdef Part of(Catalogue items, const double *v, double *z, Py_ssize_t begin, Py_ssize_t end):
+        cdef Part out = Part()
+        out.of_whom, out.v, out.z, out.begin, out.end = items, v, z, begin, end
+        return out
+
+    def __call__(self):
+        with nogil:
+            self.of_whom.sweep(self.v, self.begin, self.end, self.z, &self.best, &self.index)
+
+
+cdef Py_ssize_t jobs_of(object n_jobs) except -1:
+    import os
+    if type(n_jobs) is int and n_jobs == -1:
+        return os.cpu_count() or 1
+    jobs = as_count(n_jobs, "n_jobs")
+    if jobs == 0:
+        raise ValueError("n_jobs must be >= 1 or -1, got 0")
+    return min(jobs, 256)
+
+
+cdef np.ndarray dense(object X, str name):
+    """Rows as they lie, or as float64; whether they are finite is not looked at."""
+    if isinstance(X, numpy.memmap):
+        X = numpy.asarray(X)
+    return as_rows(X, name)
 
 
 # --- choices among the rows of a catalogue ----------------------------------------------------
@@ -1438,8 +2597,7 @@ cdef enum:
     SLATE = 4096       # places up to which the bounds are gone by
 
 
-cdef object answer_items(LinearEngine engine, Scratch s, Choice at, int what, Py_ssize_t k,
-                         Py_ssize_t samples, int *status):
+cdef object answer_items(BanditEngine engine, Scratch s, Choice at, int *status):
     """The answer, with the engine's lock held; a status tells why there is none."""
     cdef Catalogue items = <Catalogue>at.items
     cdef Rule rule = engine.rule
@@ -1450,14 +2608,14 @@ cdef object answer_items(LinearEngine engine, Scratch s, Choice at, int what, Py
         items.mask = NULL if mask is None else <const char *>np.PyArray_DATA(mask)
         engine.refuse_actions(items.d, "X")
         at.d = max(engine.model.d, items.d * (engine.contexts + 1))
-        if rule.kind == THOMPSON and what != SCORES:
-            return draw_items(engine, items, s, at, what, k, samples, status)
-        if ((what == PICK or what == DECISION) and k <= SLATE and engine.contexts == 0
+        if rule.kind == THOMPSON and at.what != SCORES:
+            return draw_items(engine, items, s, at, status)
+        if ((at.what == PICK or at.what == DECISION) and at.k <= SLATE and engine.contexts == 0
                 and rule.kind != SQUARECB):
-            found = pick_items(engine, items, s, at, what, k, status)
+            found = pick_items(engine, items, s, at, status)
             if found is not None or status[0] != CF_OK:
                 return found
-        return read_items(engine, items, s, at, what, k, samples, status)
+        return read_items(engine, items, s, at, status)
     finally:
         items.mask = NULL
         items.guard.end_write()
@@ -1479,12 +2637,12 @@ cdef int refuse_mask(Catalogue items, np.ndarray mask) except -1:
 
 # --- by the bounds ----------------------------------------------------------------------------
 
-cdef object pick_items(LinearEngine engine, Catalogue items, Scratch s, Choice at, int what,
-                       Py_ssize_t k, int *status):
+cdef object pick_items(BanditEngine engine, Catalogue items, Scratch s, Choice at,
+                       int *status):
     """ucb and greedy; None: not this way, or a status."""
     cdef Regressions model = <Regressions>engine.model
     cdef Rule rule = engine.rule
-    cdef Py_ssize_t wanted = min(max(k, 1), items.living)
+    cdef Py_ssize_t wanted = min(max(at.k, 1), items.living)
     cdef int64_t era = engine.era
     cdef double p
     items.fit_choice(model, s, wanted)
@@ -1494,9 +2652,9 @@ cdef object pick_items(LinearEngine engine, Catalogue items, Scratch s, Choice a
         if status[0] == NOT_THIS_WAY:
             status[0] = CF_OK
         return None
-    if what == PICK:
+    if at.what == PICK:
         found = places_of(engine, items, items.found)
-        return int(found[0]) if k == 0 else found
+        return int(found[0]) if at.k == 0 else found
     engine.know_for(at)
     i = int(places_of(engine, items, 1)[0])
     p = 1.0 if i == items.index[0] else 0.0
@@ -1505,7 +2663,7 @@ cdef object pick_items(LinearEngine engine, Catalogue items, Scratch s, Choice a
     return engine.remember(at, s, i, p)
 
 
-cdef np.ndarray places_of(LinearEngine engine, Catalogue items, Py_ssize_t wanted):
+cdef np.ndarray places_of(BanditEngine engine, Catalogue items, Py_ssize_t wanted):
     """The best; with a floor, place after place, by chance one of those left."""
     cdef np.ndarray out = new_indices(wanted)
     cdef int64_t *found = <int64_t *>np.PyArray_DATA(out)
@@ -1527,40 +2685,37 @@ cdef np.ndarray places_of(LinearEngine engine, Catalogue items, Py_ssize_t wante
 
 # --- by one pass ------------------------------------------------------------------------------
 
-cdef object draw_items(LinearEngine engine, Catalogue items, Scratch s, Choice at, int what,
-                       Py_ssize_t k, Py_ssize_t samples, int *status):
+cdef object draw_items(BanditEngine engine, Catalogue items, Scratch s, Choice at,
+                       int *status):
     """thompson: the largest products with what is drawn."""
     cdef np.ndarray law = None
     cdef double p = NAN
     items.looked = items.living
-    if what == LAW or samples:
-        law = drawn_law(engine, items, s, at, samples, status)
-        if status[0] != CF_OK or what == LAW:
+    if at.what == LAW or at.samples:
+        law = drawn_law(engine, items, s, at, status)
+        if status[0] != CF_OK or at.what == LAW:
             return law
-    if what == DECISION:
+    if at.what == DECISION:
         engine.know_for(at)
-    found = drawn_places(engine, items, s, at, max(k, 1), status)
+    found = drawn_places(engine, items, s, at, max(at.k, 1), status)
     if status[0] != CF_OK:
         engine.model.raise_error(CF_OK)
         return None
-    if what == PICK:
-        return int(found[0]) if k == 0 else found
+    if at.what == PICK:
+        return int(found[0]) if at.k == 0 else found
     i = int(found[0])
     if law is not None:
         p = data_of(law)[i]
     return engine.remember(at, s, i, p)
 
 
-cdef int draw_once(LinearEngine engine, Catalogue items, Scratch s, Choice at,
+cdef int draw_once(BanditEngine engine, Catalogue items, Scratch s, Choice at,
                    Chance chance) except? -1000:
     """v = w + width F z into at.drawn, a context contracted out of it; a status."""
     cdef Regressions model = <Regressions>engine.model
-    cdef double width = engine.rule.width, whole = 1.0
-    cdef Py_ssize_t j
+    cdef double width = engine.rule.width
     cdef int status
-    for j in range(at.by.p):
-        whole += at.by.c[j] * at.by.c[j]
-    if not engine.rule.inside(model, at, whole, items.largest * items.largest):
+    if not engine.rule.inside(model, at, square_of(at.by), items.largest * items.largest):
         return CF_ENONFINITE
     at.fit_draws(at.d)
     model.fit_drawn(s)
@@ -1568,12 +2723,12 @@ cdef int draw_once(LinearEngine engine, Catalogue items, Scratch s, Choice at,
         with nogil:
             chance.normals(at.d, at.drawn)
             status = model.drawn(s, at.d, width, at.drawn)
-    for j in range(at.by.p if status == CF_OK else 0):
-        K.axpy(items.d, at.by.c[j], at.drawn + (j + 1) * items.d, at.drawn)
+    if status == CF_OK:
+        contract(at.by, items.d, at.drawn)
     return status
 
 
-cdef np.ndarray drawn_places(LinearEngine engine, Catalogue items, Scratch s, Choice at,
+cdef np.ndarray drawn_places(BanditEngine engine, Catalogue items, Scratch s, Choice at,
                              Py_ssize_t k, int *status):
     cdef np.ndarray out
     cdef double best
@@ -1593,24 +2748,22 @@ cdef np.ndarray drawn_places(LinearEngine engine, Catalogue items, Scratch s, Ch
     return out
 
 
-cdef np.ndarray drawn_law(LinearEngine engine, Catalogue items, Scratch s, Choice at,
-                          Py_ssize_t samples, int *status):
+cdef np.ndarray drawn_law(BanditEngine engine, Catalogue items, Scratch s, Choice at,
+                          int *status):
     """The frequencies of so many draws, of a generator of their own."""
     cdef Chance child = Chance(engine.chance.generator.spawn(1)[0])
-    cdef np.ndarray law = new_vector(items.n)
     cdef double best
     cdef Py_ssize_t turn
     all_left(items, at)
     memset(at.p, 0, <size_t>at.n * sizeof(double))
-    for turn in range(samples):
+    for turn in range(at.samples):
         PyErr_CheckSignals()
         status[0] = draw_once(engine, items, s, at, child)
         if status[0] != CF_OK:
             return None
         at.p[items.largest_product(at.drawn, NULL, &best)] += 1.0
-    engine.rule.mix(at, samples)
-    memcpy(data_of(law), at.p, <size_t>at.n * sizeof(double))
-    return law
+    engine.rule.mix(at, at.samples)
+    return vector_of(at.p, at.n)
 
 
 cdef int all_left(Catalogue items, Choice at) except -1:
@@ -1627,12 +2780,12 @@ cdef int all_left(Catalogue items, Choice at) except -1:
     return 0
 
 
-cdef object read_items(LinearEngine engine, Catalogue items, Scratch s, Choice at, int what,
-                       Py_ssize_t k, Py_ssize_t samples, int *status):
+cdef object read_items(BanditEngine engine, Catalogue items, Scratch s, Choice at,
+                       int *status):
     """m and q of all rows, or what else the rule compares, one array of rows after another."""
     cdef Regressions model = <Regressions>engine.model
     cdef Rule rule = engine.rule
-    cdef bint widths = what == SCORES or k > 1 or (rule.kind == UCB and model.d == 0)
+    cdef bint widths = at.what == SCORES or at.k > 1 or (rule.kind == UCB and model.d == 0)
     cdef Py_ssize_t i, first
     cdef Rows rows
     items.looked = items.living
@@ -1653,7 +2806,7 @@ cdef object read_items(LinearEngine engine, Catalogue items, Scratch s, Choice a
                                             at.q + first if widths else NULL)
         if status[0] != CF_OK:
             return None
-    return engine.act(s, at, what, k, samples)
+    return engine.act(s, at)
 
 
 # --- runs -------------------------------------------------------------------------------------
@@ -1669,18 +2822,16 @@ cdef class BanditRounds(Run):
         """Everything for rounds with the model of this engine."""
         cdef Scratch s = self.scratch
         cdef Py_ssize_t p = self.at.by.p
-        if self.arms:
-            engine.width(self.seen.d, "X")
-        else:
-            (<LinearEngine>engine).refuse_actions(self.seen.d, "X")
+        engine.refuse_actions(self.seen.d, "X")
         self.model, self.rule, self.chance = <Regressions>engine.model, engine.rule, engine.chance
         self.at.d = max(self.model.d, (p + 1) * self.seen.d)
         self.model.know(self.at.d)
         s.expect(self.seen)
         s.row.n = s.row.nnz = self.at.d
         self.model.fit(s)
-        self.model.fit_known(self.seen, self.at.by, s,
-                             self.rule.kind == THOMPSON and not self.arms)
+        self.model.form(0).fit_rows(self.seen, self.at.by, s)  # which knows nothing, maybe
+        if self.rule.kind == THOMPSON and not self.arms:
+            self.model.form(0).fit_drawn(s)
         self.at.fit_draws(self.at.d)
         s.scaled.fit(self.at.d)
         self.mask = 15 if self.at.n * self.model.cost(self.at.d) < 1e5 else 0
@@ -1749,7 +2900,7 @@ cdef class BanditRun(BanditRounds):
     # A bandit in an environment: choose, learn, round after round. Round t shows row t mod T of
     # what is given, or what is drawn. Invariants: the memory of `seen` is `drawn` or moves along the
     # table; means has the mean reward of each.
-    cdef Rows table            # all rows (arms: one a round)
+    cdef const char *first     # where the rows of the table begin (arms: one a round)
     cdef np.ndarray drawn, rewards, weights, contexts, means
     cdef np.ndarray reward, regret, choice, probability
     cdef bint same             # all rounds have the same actions
@@ -1759,13 +2910,14 @@ cdef class BanditRun(BanditRounds):
 
     def __init__(self, BanditEngine engine, Py_ssize_t rounds, X, *, Py_ssize_t n, Py_ssize_t d,
                  Py_ssize_t T, bint same, rewards, weights, double noise, contexts, Chance world):
-        self.arms, self.period, self.total = isinstance(engine, ArmEngine), T, rounds
+        self.arms, self.period, self.total = engine.arms, T, rounds
         self.rewards, self.weights, self.contexts = rewards, weights, contexts
         self.noise, self.world = noise, world
         if X is None:
             self.drawn = <np.ndarray>numpy.zeros((1 if self.arms else n, d))
             X = self.drawn
-        self.table, self.seen = rows_of(X, "X"), rows_of(X, "X")
+        self.seen = rows_of(X, "X")
+        self.first = self.seen.value
         self.seen.n = 1 if self.arms else n
         self.same = same or self.drawn is not None
         self.means = new_vector(n)
@@ -1797,10 +2949,15 @@ cdef class BanditRun(BanditRounds):
         if not model.has_room(s):
             return MORE
         self.show(self.seen, s, at, self.world)
-        status = self.decide(model, rule, s, at, self.chance)
+        at.allow_all()
+        status = self.read(model, rule, s, at, self.chance)
         if status != CF_OK:
             return status
-        i = (<Py_ssize_t *>np.PyArray_DATA(self.choice))[t]
+        i = rule.place(at, model.learned, self.chance.bits)
+        (<Py_ssize_t *>np.PyArray_DATA(self.choice))[t] = i
+        data_of(self.probability)[t] = NAN
+        if rule.kind != THOMPSON:
+            data_of(self.probability)[t] = rule.probability(at, model.learned, i)
         for j in range(at.n):
             best = max(best, data_of(self.means)[j])
         reward = data_of(self.means)[i]
@@ -1816,7 +2973,7 @@ cdef class BanditRun(BanditRounds):
         cdef double *rows
         cdef double length
         if not self.same:
-            seen.value = self.table.value + t * seen.n * seen.row_step
+            seen.value = self.first + t * seen.n * seen.row_step
         if self.contexts is not None:
             at.by.c = data_of(self.contexts) + t * at.by.p
         rows = <double *>seen.value
@@ -1833,21 +2990,6 @@ cdef class BanditRun(BanditRounds):
                 data_of(self.means)[i] = K.dot(d, data_of(self.weights) + i * d, rows)
             else:
                 data_of(self.means)[i] = K.dot(d, data_of(self.weights), rows + i * d)
-        return CF_OK
-
-    cdef int decide(self, Regressions model, Rule rule, Scratch s, Choice at,
-                    Chance chance) noexcept nogil:
-        cdef Py_ssize_t i
-        cdef int status
-        at.allow_all()
-        status = self.read(model, rule, s, at, chance)
-        if status != CF_OK:
-            return status
-        i = rule.place(at, model.learned, chance.bits)
-        (<Py_ssize_t *>np.PyArray_DATA(self.choice))[self.done] = i
-        data_of(self.probability)[self.done] = NAN
-        if rule.kind != THOMPSON:
-            data_of(self.probability)[self.done] = rule.probability(at, model.learned, i)
         return CF_OK
 
 
@@ -1913,7 +3055,7 @@ cdef class LinearCalls(Calls):
         >>> bandit.choose(X), bandit.choose(X, k=2), bandit.choose(X, allowed=[True, False, True])
         (1, array([1, 2]), 2)
         """
-        cdef LinearEngine engine = self.at_work()
+        cdef BanditEngine engine = self.at_work()
         return engine.ask(X, allowed, context, PICK, k, None)
 
     def learn(self, x, reward, *, weight=1.0, context=None):
@@ -1938,8 +3080,12 @@ cdef class LinearCalls(Calls):
         >>> bandit.weights
         array([1., 1.])
         """
-        cdef LinearEngine engine = self.at_work()
-        engine.learn(x, reward, weight, context)
+        cdef BanditEngine engine = self.at_work()
+        cdef double y = engine.target_of(reward, "reward"), c = engine.weight_of(weight)
+        if engine.contexts == 0 and context is None:
+            engine.learn_weighted(x, 0, y, c, "x")
+        else:
+            engine.learn_crossed(x, y, c, context)
 
 
 cdef class ArmCalls(Calls):
@@ -1967,7 +3113,7 @@ cdef class ArmCalls(Calls):
         >>> bandit.choose([1.0]), bandit.choose([1.0], k=2, allowed=[False, True, True])
         (0, array([1, 2]))
         """
-        cdef ArmEngine engine = self.at_work()
+        cdef BanditEngine engine = self.at_work()
         return engine.ask(x, allowed, None, PICK, k, None)
 
     def learn(self, x, arm, reward, *, weight=1.0):
@@ -1993,5 +3139,7 @@ cdef class ArmCalls(Calls):
         array([[0.],
                [2.]])
         """
-        cdef ArmEngine engine = self.at_work()
-        engine.learn(x, arm, reward, weight)
+        cdef BanditEngine engine = self.at_work()
+        cdef Py_ssize_t i = as_label(arm, "arm", False)
+        cdef double y = engine.target_of(reward, "reward"), c = engine.weight_of(weight)
+        engine.learn_weighted(x, i, y, c, "arm")
