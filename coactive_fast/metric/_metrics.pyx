@@ -525,13 +525,19 @@ cdef class Full(Stored):
         L.past_init(&self.past, r)
         return 0
 
-    cdef Workspace _borrow(self, Py_ssize_t doubles=0):
+    cdef double *_block(self, Py_ssize_t doubles=0) except NULL:
         """Scratch of a reading method: its own, since many may read at once; 0: five vectors."""
-        cdef Workspace own = Workspace()
+        cdef double *block
         self.guard.settle_read()  # refuses an object that was not made: it has no order
-        own.at = <double *>L.alloc(<size_t>(doubles or 5 * cf_pad(self.core.n)), sizeof(double))
-        if own.at == NULL:
+        block = <double *>L.alloc(<size_t>(doubles or 5 * cf_pad(self.core.n)), sizeof(double))
+        if block == NULL:
             raise MemoryError(f"scratch for order {self.core.n}")
+        return block
+
+    cdef Workspace _borrow(self, Py_ssize_t doubles=0):
+        """The same, given back at the end of the call."""
+        cdef Workspace own = Workspace()
+        own.at = self._block(doubles)
         return own
 
     # --- what it is ----------------------------------------------------------------------------
@@ -1045,10 +1051,14 @@ cdef class Full(Stored):
         return q
 
     cdef int _quad(self, np.ndarray v, double *q) except -1:
-        cdef Workspace scratch = self._borrow()
+        cdef Workspace scratch
+        cdef double *block
         if self.core.n < BUSY:
-            q[0] = L.full_quad(&self.core, K, data_of(v), scratch.at) / self.past.scale
+            block = self._block()
+            q[0] = L.full_quad(&self.core, K, data_of(v), block) / self.past.scale
+            L.free(block)
         else:
+            scratch = self._borrow()
             self.guard.begin_read()
             with nogil:
                 q[0] = L.full_quad(&self.core, K, data_of(v), scratch.at) / self.past.scale
