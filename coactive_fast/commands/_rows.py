@@ -15,9 +15,8 @@ import numpy as np
 import scipy.sparse
 
 from coactive_fast._memory import refuse_beyond_limit
-from coactive_fast.data import RankingData, _check, _compiled
+from coactive_fast.data import RankingData, _check, _svmlight
 from coactive_fast.data._map import read
-from coactive_fast.data._svmlight import Grown, Pairs
 from coactive_fast.learner import _file
 from coactive_fast.logs import _scan, _vw
 
@@ -313,11 +312,9 @@ def check_single(counts, place, hint):
 def parsed(path, columns, zero_based, queries=False):
     """The compiled reader of svmlight text behind each piece; with `queries` rows have one label,
     and the number behind ``qid:``."""
-    last = None if columns is None else columns - zero_based
+    rules = np.float64, columns, bool(zero_based)
     with _streams.source(path) as file:
-        reader = _compiled.Rows(file, file.name, int(not zero_based), last, np.float64,
-                                not queries, queries)
-        while reader.advance():
+        for reader, _ in _svmlight.pieces([file], rules, not queries, queries):
             yield reader
 
 
@@ -336,7 +333,8 @@ def copied_piece(reader):
 
 def write_rows(path, out, multilabel, zero_based):
     """A text file of rows as one file of arrays, to be mapped."""
-    pairs, labels, label_ends = Pairs(np.float64), Grown(np.float64), Grown(np.intp)
+    pairs, labels = _svmlight.Pairs(np.float64), _svmlight.Grown(np.float64)
+    label_ends = _svmlight.Grown(np.intp)
     for reader in parsed(path, None, zero_based):
         if not multilabel:
             lines = reader.lines

@@ -10,17 +10,8 @@ class Pieces:
     def advance(self) -> bool: ...
 
 class Rows(Pieces):
-    def __init__(
-        self,
-        file: Any,
-        name: str,
-        first: int,
-        last: int | None,
-        dtype: DTypeLike,
-        multilabel: bool,
-        query: bool,
-        piece: int = ...,
-    ) -> None: ...
+    def __init__(self, file: Any, name: str, first: int, last: int | None, dtype: DTypeLike,
+                 multilabel: bool, query: bool, piece: int = ...) -> None: ...
     @property
     def least(self) -> int | None: ...
     @property
@@ -42,13 +33,6 @@ class Ratings(Pieces):
     ratings: NDArray[np.float64]
 
 def restride(flat: NDArray[Any], rows: int, old: int, new: int, skip: int = 0) -> None: ...
-def solve_rows(
-    starts: NDArray[np.intp],
-    places: NDArray[np.intp],
-    values: NDArray[np.float64],
-    others: NDArray[np.float64],
-    weight: float,
-    out: NDArray[np.float64],
-    begin: int,
-    end: int,
-) -> None: ...
+def solve_rows(starts: NDArray[np.intp], places: NDArray[np.intp], values: NDArray[np.float64],
+               others: NDArray[np.float64], weight: float, out: NDArray[np.float64], begin: int,
+               end: int) -> None: ...

@@ -116,12 +116,11 @@ class _Table:
         return len(self.ends) - 1
 
     def finish(self, dtype):
-        places = np.frombuffer(self.places, np.int64) if len(self.places) else np.empty(0, np.int64)
+        places = np.asarray(self.places)
         if len(self.numbers) <= np.iinfo(np.int32).max and len(places) <= np.iinfo(np.int32).max:
             places = places.astype(np.int32)
-        values = np.frombuffer(self.values) if len(self.values) else np.empty(0)
-        ends = np.frombuffer(self.ends, np.int64).astype(places.dtype)
-        return scipy.sparse.csr_matrix((values.astype(dtype), places, ends),
+        ends = np.asarray(self.ends).astype(places.dtype)
+        return scipy.sparse.csr_matrix((np.asarray(self.values).astype(dtype), places, ends),
                                        (len(self), len(self.numbers)))
 
 

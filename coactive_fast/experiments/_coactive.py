@@ -14,18 +14,8 @@ import numpy as np
 
 import coactive_fast as cf
 
-from . import _judge, _sets, _sources
-from ._plan import (
-    Curve,
-    Experiment,
-    Finding,
-    Outcome,
-    Plot,
-    Task,
-    file_name,
-    rounds_to_show,
-    running_mean,
-)
+from . import _judge, _plan, _sets, _sources
+from ._plan import Curve, Experiment, Finding, Outcome, Plot, Task, file_name, rounds_to_show
 
 LEARNERS = {
     "perceptron": cf.PreferencePerceptron,
@@ -98,7 +88,7 @@ def _costs(regret, most):
     convex = regret * (regret + 2.0 * np.asarray(most)[:, None])
     found = {"runs": len(regret)}
     for name, values in (("regret", regret), ("convex", convex)):
-        running = running_mean(values)
+        running = _plan.running_mean(values)
         means = running[:, shown]
         found[name], found[f"{name} squared"] = means.sum(0), (means**2).sum(0)
         found[f"{name} at"] = running[:, marks(rounds) - 1]
