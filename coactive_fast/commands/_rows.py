@@ -20,7 +20,7 @@ from coactive_fast.data._map import read
 from coactive_fast.learner import _file
 from coactive_fast.logs import _scan, _vw
 
-from . import Trouble, _streams
+from . import Trouble, _streams, troubles
 
 KEEP = 1 << 28  # bytes of rows that stay in memory, so that their text is parsed only once
 KIND = "Rows"
@@ -134,6 +134,13 @@ class Piece(NamedTuple):
         return np.diff(self.ends, prepend=0)
 
     @classmethod
+    def of(cls, X, labels, lines):
+        """Of the list of labels of each row."""
+        counts = np.array([len(own) for own in labels])
+        flat = np.array([label for own in labels for label in own], dtype=np.float64)
+        return cls(X, flat, None if (counts == 1).all() else np.cumsum(counts), lines)
+
+    @classmethod
     def joined(cls, pieces):
         X = scipy.sparse.vstack([piece.X for piece in pieces], format="csr")
         labels, lines = (np.concatenate([getattr(piece, part) for piece in pieces])
@@ -146,8 +153,7 @@ class Piece(NamedTuple):
         """The same numbers, as a matrix of so many columns."""
         if columns == self.X.shape[1]:
             return self
-        X = _csr(self.X.data, self.X.indices, self.X.indptr, columns)
-        return Piece(X, self.labels, self.ends, self.lines)
+        return self._replace(X=_csr(self.X.data, self.X.indices, self.X.indptr, columns))
 
     def reordered(self, order):
         """The rows in this order."""
@@ -364,7 +370,7 @@ def converted_rows(path):
     head, arrays = read(path, True)
     if head.get("kind") != KIND:
         raise Trouble(f"{path} holds {head.get('kind')}, not rows")
-    try:
+    with troubles(f"{path} is damaged", (KeyError, TypeError, ValueError, OverflowError)):
         n = arrays["indptr"].size - 1
         X = scipy.sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]),
                                     (n, head["columns"]), copy=False)
@@ -379,8 +385,6 @@ def converted_rows(path):
         if ends is not None and np.array_equal(ends, np.arange(1, n + 1)):
             ends = None
         return Piece(X, labels, ends, np.arange(1, n + 1))
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise Trouble(f"{path} is damaged: {error}") from error
 
 
 # --- which form a file has ------------------------------------------------------------------------
@@ -540,9 +544,7 @@ class NamedRows(Rows):
             if head not in known:
                 known[head] = self._head(*head, f"{self.name}: line {line}")
             rows.append(known[head])
-        flat = np.array([label for labels, _, _ in rows for label in labels], dtype=np.float64)
-        counts = np.array([len(labels) for labels, _, _ in rows])
-        piece = Piece(X, flat, None if (counts == 1).all() else np.cumsum(counts), lines)
+        piece = Piece.of(X, [labels for labels, _, _ in rows], lines)
         if self.queries is not None:
             self.queries.extend(query for _, _, query in rows)
         weights = np.array([weight for _, weight, _ in rows])
@@ -598,13 +600,9 @@ def ranking_data(rows, columns=None):
     """`RankingData` of rows with grades: the lines of a query have the same qid:, or in VW's text
     stand together, a blank line behind the last."""
     rows.queries = []
-    pieces = list(rows.pieces(None))
-    if not pieces:
-        raise Trouble(f"{rows.name} holds no rows")
-    width = columns or max(piece.X.shape[1] for piece in pieces)
-    whole = Piece.joined([piece.widened(width) for piece in pieces])
-    check_single(whole.counts, lambda row: rows.place(whole, row),
-                        "the grade of a document")
+    width = columns or rows.whole.X.shape[1]
+    whole = rows.whole.widened(width)
+    check_single(whole.counts, lambda row: rows.place(whole, row), "the grade of a document")
     ids = None
     if rows.vw:
         begins = np.diff(whole.lines, prepend=-1) != 1

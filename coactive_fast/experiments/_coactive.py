@@ -180,10 +180,6 @@ class Result:
         error = self.curve().error
         return 0.0 if error is None else float(error[-1])
 
-    def at(self, t):
-        """Mean regret after t rounds (the last round shown until then)."""
-        return float(self.curve().mean[np.searchsorted(self.rounds, t, side="right") - 1])
-
     def reaches(self, regret):
         """The first round shown from which mean regret is as low for good, or None."""
         above = np.flatnonzero(self.curve().mean > regret)
@@ -209,9 +205,9 @@ def movie_tasks(setting, case):
 def run(setting, web=(), films=()):
     """Yields the tasks of these cases; returns their results, two lists in the cases' order."""
     lists = [web_tasks(setting, c) for c in web] + [movie_tasks(setting, c) for c in films]
-    found = iter((yield [task for tasks in lists for task in tasks]))
-    results = [Result(case, tasks[0].arguments, [next(found) for _ in tasks])
-               for case, tasks in zip([*web, *films], lists, strict=True)]
+    found = yield from _plan.grouped(lists)
+    results = [Result(case, tasks[0].arguments, mine)
+               for case, tasks, mine in zip([*web, *films], lists, found, strict=True)]
     return results[:len(web)], results[len(web):]
 
 
