@@ -24,10 +24,6 @@ def numpy_top_k(scores, k):
     return reach[np.argsort(-scores[reach], kind="stable")][:k]
 
 
-def numpy_rank(X, w, k):
-    return np.argsort(-(X @ w), kind="stable")[:k]
-
-
 def numpy_ranking_features(X, ranking, k):
     discount = np.log2(np.arange(2, k + 2))
     return (X[ranking[:k]] / discount[:, None]).sum(axis=0)
@@ -137,7 +133,7 @@ def contests():
            lambda: kernels.top_k(s, 5), lambda: numpy_top_k(s, 5))
     X, w = normal((24, 700)), normal(700)
     yield ("rank", "24 x 700, k = 5", "X @ w, argsort",
-           lambda: kernels.rank(X, w, 5), lambda: numpy_rank(X, w, 5))
+           lambda: kernels.rank(X, w, 5), lambda: np.argsort(-(X @ w), kind="stable")[:5])
     order = rng.permutation(24)
     yield ("ranking_features", "24 x 700, k = 5", "divide and sum",
            lambda: kernels.ranking_features(X, order, k=5),
@@ -173,8 +169,7 @@ def contests():
            lambda: numpy_exponentiated_weights(theta))
     yield ("exp", "1 000", "np.exp", lambda: kernels.exp(theta), lambda: np.exp(theta))
     positive = np.abs(theta)
-    yield ("log", "1 000", "np.log",
-           lambda: kernels.log(positive), lambda: np.log(positive))
+    yield ("log", "1 000", "np.log", lambda: kernels.log(positive), lambda: np.log(positive))
     rows = normal((200, 256))
     yield ("metric.Full", "256, 200 rows", "product, outer",
            lambda: metric.Full(256).update_many(rows), lambda: numpy_full(rows))

@@ -22,13 +22,12 @@ FAILED = 1  # exit code; argparse's own is 2, that of a signal 128 and its numbe
 
 def tour(options):
     # in a process of its own, since NumPy's BLAS reads its number of threads when it is loaded
-    pools = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM")
+    from .experiments._run import one_blas_thread
+
     code = (f"import sys; sys.path[:] = {sys.path!r}; "
             f"from coactive_fast import _tour; _tour.main({options.seconds!r})")
-    return subprocess.run(
-        [sys.executable, "-I", "-c", code],
-        env={**os.environ, **{f"{pool}_THREADS": "1" for pool in pools}},
-    ).returncode
+    with one_blas_thread():
+        return subprocess.run([sys.executable, "-I", "-c", code]).returncode
 
 
 def config(options):
@@ -488,13 +487,12 @@ def parser():
         command = add(commands, run.__name__, run, text)
         option(command, "model", "MODEL", f"{name} that train saved")
         stream_arguments(command, clicks=run is rank)
-        if run is not rank:
-            text_argument(command)
-        else:
-            command.set_defaults(text=None)
         if run is rank:
+            command.set_defaults(text=None)
             option(command, "--k", "K", "only the first K places (default: all)", whole(1))
             flag(command, "--average", "by the mean of the weights after each round")
+        else:
+            text_argument(command)
         if run is choose:
             option(command, "--first-label", None,
                    "where classes count from (default: what the model remembers, of an old file 0)",

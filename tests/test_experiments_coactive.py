@@ -4,6 +4,7 @@ import importlib.util
 
 import numpy as np
 import pytest
+from task_runs import Here
 
 import coactive_fast as cf
 from coactive_fast.experiments import (
@@ -25,7 +26,7 @@ def results(web=(), films=(), **parameters):
     experiment = _plan.Experiment("x", "x", "x", "x", "x",
                                   lambda setting: _coactive.run(setting, web, films))
     setting = _plan.Setting(Sets(), 0, {**SMALL, **parameters})
-    return _run.drive(experiment, setting, _run.Here())[0]
+    return _run.drive(experiment, setting, Here())[0]
 
 
 def test_sums_of_tasks_are_means_over_users():
@@ -48,7 +49,7 @@ def test_sums_of_tasks_are_means_over_users():
         np.testing.assert_allclose(curve.error, expected.error, rtol=1e-8)
         total = found.curve(measure, cumulative=True)
         np.testing.assert_allclose(total.mean, np.cumsum(values, 1).mean(0), rtol=1e-10)
-    assert found.end == found.curve().mean[-1] and found.at(7) == found.curve().mean[6]
+    assert found.end == found.curve().mean[-1]
     _, (other,) = results(films=[Case("first", sample={"users": 21})])
     means = _plan.running_mean(history.regret_per_user)
     np.testing.assert_allclose(found.runs_at(10), means[:, 9], rtol=1e-12)
@@ -93,7 +94,7 @@ def made(means):
 def test_the_round_from_which_regret_is_low_for_good():
     result = made([5.0, 2.0, 3.0, 1.0, 0.5])
     assert result.reaches(2.0) == 4 and result.reaches(5.0) == 1 and result.reaches(0.1) is None
-    assert result.at(3) == 3.0 and result.at(100) == 0.5 and result.error == 0.0
+    assert result.end == 0.5 and result.error == 0.0
 
 
 @pytest.mark.parametrize("of, low, high", [(np.log, 0.99, 1.01), (np.sqrt, 3.1, 3.2),
@@ -123,7 +124,7 @@ def test_without_scikit_learn_the_ranking_svm_is_not_judged(monkeypatch):
                         lambda name, *more: None if name == "sklearn" else find(name, *more))
     experiment = experiments()["coactive-svm"]
     setting = _plan.Setting(Sets(), 0, experiment.parameters("quick"))
-    outcome, _ = _run.drive(experiment, setting, _run.Here())
+    outcome, _ = _run.drive(experiment, setting, Here())
     assert [finding.holds for finding in outcome.findings] == [None] * 4
     assert all("coactive_fast[svm]" in finding.reason for finding in outcome.findings)
     assert [len(plot.curves) for plot in outcome.plots] == [1] * 4

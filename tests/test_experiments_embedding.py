@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from task_runs import Here
 
 from coactive_fast import data
 from coactive_fast.experiments import (
@@ -48,7 +49,7 @@ def test_a_case_has_its_own_features_and_others_their_old_tasks():
 
 def test_the_experiment():
     outcome, _ = _run.drive(experiments()["coactive-embedding"], Setting(Sets(), 0, SMALL),
-                            _run.Here())
+                            Here())
     (table,) = outcome.tables
     assert outcome.parameters["chosen"] == [10, 0.1] == table.rows[0][:2]  # the rank of the data
     assert [plot.name for plot in outcome.plots] == ["errors", "movies-strict", "movies-noisy"]

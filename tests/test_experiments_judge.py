@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from task_runs import Here
 
 from coactive_fast.experiments import (
     _coactive,
@@ -98,7 +99,7 @@ def test_levels_are_judged_on_whole_real_data_only(scale, real, files, judged):
 
     experiment = Experiment("x", "x", "coactive", "x", "x", play, files=files)
     setting = experiment.setting(Sets("folder" if real else None), 0, scale)
-    level, shape, close = _run.drive(experiment, setting, _run.Here())[0].findings
+    level, shape, close = _run.drive(experiment, setting, Here())[0].findings
     assert level.holds is (True if judged else None) and shape.holds is True
     assert (_judge.NO_LEVELS in level.reason) is not judged and level.reason.endswith("Why.")
     assert close.reason == _judge.TOO_CLOSE
@@ -138,7 +139,7 @@ def played(monkeypatch, play, web, film, **parameters):
     monkeypatch.setattr(_coactive, "run", run)
     setting = Setting(Sets("real"), 0, parameters, True)
     return _run.drive(Experiment("x", "x", "coactive", "x", "x", play), setting,
-                      _run.Here())[0].findings
+                      Here())[0].findings
 
 
 def batches(good):

@@ -4,6 +4,7 @@ import gzip
 
 import numpy as np
 import pytest
+from task_runs import Here
 
 from coactive_fast import cli
 from coactive_fast.data import load_yahoo
@@ -143,7 +144,7 @@ def test_the_panels_of_vowels_and_the_line_of_the_plm(folder, monkeypatch):
     inside, out = confidit_vowel.drawn(sets, "v8.w7", 300, [0, 0])
     assert sorted(inside) == list(range(60)) and out.tolist() == list(range(60, 120))
     setting = Setting(sets, 0, {"sizes": [50], "orders": 2})
-    outcome, _ = _run.drive(experiments()["confidit-vowel"], setting, _run.Here())
+    outcome, _ = _run.drive(experiments()["confidit-vowel"], setting, Here())
     (plot,) = outcome.plots
     assert plot.levels == {"PLM, by the paper": 68.4} and plot.name == "accuracy-v8.w7"
     assert "Vocal Joystick v8.w7" in plot.title and plot.curves[0].mean[-1] > 90.0
@@ -190,7 +191,7 @@ def test_the_tables_on_made_up_sets(folder, monkeypatch):
     monkeypatch.setattr(_sets, "texts_at_hand", lambda sets: ["amazon3", "nytd"])
     setting = Setting(folder("amazon7", "nytd"), 0, {"size": None, "folds": 3,
                                                      "noises": [0.0, 0.2]})
-    outcome, _ = _run.drive(experiments()["confidit-tables"], setting, _run.Here())
+    outcome, _ = _run.drive(experiments()["confidit-tables"], setting, Here())
     assert [table.name for table in outcome.tables] == ["table-3", "table-5"]
     lines = {line[0]: line[1:] for line in outcome.tables[0].rows}
     assert len(lines) == 9 + 2 and lines["NYTS, the paper"] == [49.16, 51.23, 43.05, 56.06, 54.24]

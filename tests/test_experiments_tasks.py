@@ -10,6 +10,7 @@ from concurrent.futures import CancelledError
 
 import numpy as np
 import pytest
+from task_runs import Here
 
 from coactive_fast.experiments import (
     MODULES,
@@ -72,7 +73,7 @@ def test_the_seconds_of_a_task_are_those_of_all_its_threads():
 
 def test_later_stages_see_the_results_of_earlier_ones():
     seen = []
-    outcome, seconds = _run.drive(EXAMPLE, SETTING, _run.Here(),
+    outcome, seconds = _run.drive(EXAMPLE, SETTING, Here(),
                                   report=lambda *at: seen.append(at))
     assert CALLS == [1, 2, 9]  # equal tasks are run once
     assert outcome.findings[0].holds and seconds > 0.0
@@ -81,17 +82,17 @@ def test_later_stages_see_the_results_of_earlier_ones():
 
 def test_finished_tasks_are_kept(tmp_path):
     kept = _run.Kept(tmp_path / "parts")
-    first, seconds = _run.drive(EXAMPLE, SETTING, _run.Here(), kept)
+    first, seconds = _run.drive(EXAMPLE, SETTING, Here(), kept)
     next((tmp_path / "parts").glob("*.npz")).unlink()
     CALLS.clear()
-    again, _ = _run.drive(EXAMPLE, SETTING, _run.Here(), kept)
+    again, _ = _run.drive(EXAMPLE, SETTING, Here(), kept)
     assert len(CALLS) == 1 and again.findings == first.findings
     CALLS.clear()
-    assert _run.drive(EXAMPLE, SETTING, _run.Here(), kept)[1] > 0.0 and not CALLS
+    assert _run.drive(EXAMPLE, SETTING, Here(), kept)[1] > 0.0 and not CALLS
     files = sorted((tmp_path / "parts").glob("*.npz"))
     files[0].write_bytes(b"")  # a power cut
     files[1].write_bytes(files[1].read_bytes()[:-30])
-    assert _run.drive(EXAMPLE, SETTING, _run.Here(), kept)[0].findings == first.findings
+    assert _run.drive(EXAMPLE, SETTING, Here(), kept)[0].findings == first.findings
     assert len(CALLS) == 2
 
 
@@ -135,7 +136,7 @@ def test_the_name_of_a_task_is_its_work():
 
 
 def test_what_is_written(tmp_path):
-    outcome, _ = _run.drive(EXAMPLE, SETTING, _run.Here())
+    outcome, _ = _run.drive(EXAMPLE, SETTING, Here())
     _report.write(tmp_path, EXAMPLE, outcome, {"seed": 0}, pictures=False)
     rows = list(csv.reader((tmp_path / "squares.csv").open()))
     assert rows == [["curve", "x", "y", "standard error"], ["a", "1", "2", "1"],
@@ -147,7 +148,7 @@ def test_what_is_written(tmp_path):
 
 def test_pictures(tmp_path):
     pytest.importorskip("matplotlib")
-    outcome, _ = _run.drive(EXAMPLE, SETTING, _run.Here())
+    outcome, _ = _run.drive(EXAMPLE, SETTING, Here())
     for folder in ("one", "two"):
         _report.write(tmp_path / folder, EXAMPLE, outcome, {})
     assert (tmp_path / "one/squares.png").read_bytes().startswith(b"\x89PNG")
@@ -201,7 +202,7 @@ def test_sets_of_scikit_learn(name, stand_in, rows):
     pytest.importorskip("sklearn")
     experiment = experiments()[name]
     setting = _plan.Setting(Sets.at_hand(), 0, {"rows": None, "trials": 2, "tuning": 1})
-    outcome, _ = _run.drive(experiment, setting, _run.Here())
+    outcome, _ = _run.drive(experiment, setting, Here())
     assert outcome.parameters[stand_in]["rows"] == rows
     assert any(f"({stand_in})" in finding.says for finding in outcome.findings)
 
@@ -209,7 +210,7 @@ def test_sets_of_scikit_learn(name, stand_in, rows):
 def test_digits_of_scikit_learn():
     pytest.importorskip("sklearn")
     setting = _plan.Setting(Sets.at_hand(), 0, {"sizes": [50, 600], "orders": 4})
-    outcome, _ = _run.drive(experiments()["confidit-vowel"], setting, _run.Here())
+    outcome, _ = _run.drive(experiments()["confidit-vowel"], setting, Here())
     assert outcome.plots[0].title.startswith("Digits")
     assert outcome.findings[0].holds and outcome.findings[0].says.endswith("(digits).")
 
@@ -218,7 +219,7 @@ def test_digits_of_scikit_learn():
 def test_every_experiment_at_its_quick_scale(name, tmp_path):
     experiment = experiments()[name]
     setting = _plan.Setting(Sets(), 0, experiment.parameters("quick"))
-    outcome, _ = _run.drive(experiment, setting, _run.Here())
+    outcome, _ = _run.drive(experiment, setting, Here())
     _report.write(tmp_path, experiment, outcome, {}, pictures=False)
     assert outcome.findings and (outcome.plots or outcome.tables)
     for plot in outcome.plots:

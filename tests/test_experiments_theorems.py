@@ -4,6 +4,7 @@ import csv
 
 import numpy as np
 import pytest
+from task_runs import Here
 
 from coactive_fast import data
 from coactive_fast.experiments import (
@@ -223,7 +224,7 @@ def test_the_best_point_of_a_run_is_the_best():
 def drive(name, folder=None):
     experiment = experiments()[name]
     setting = _plan.Setting(Sets(), 0, SMALL[name])
-    outcome, _ = _run.drive(experiment, setting, _run.Here())
+    outcome, _ = _run.drive(experiment, setting, Here())
     if folder is not None:
         _report.write(folder, experiment, outcome, {}, pictures=False)
     return outcome

@@ -22,12 +22,7 @@ from coactive_fast._initialized import Initialized
 from coactive_fast._typing import Progress
 from coactive_fast.coactive._learners import CoactiveLearner, PreferencePerceptron
 from coactive_fast.coactive._rules import CoactiveEngine, Record
-from coactive_fast.coactive._simulation import (
-    at_work,
-    compiled_run,
-    same_length,
-    weights_of,
-)
+from coactive_fast.coactive._simulation import at_work, compiled_run, same_length, weights_of
 from coactive_fast.coactive._tasks import Ranking
 from coactive_fast.coactive._user import User
 from coactive_fast.commands import Trouble

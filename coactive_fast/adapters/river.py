@@ -895,18 +895,20 @@ class _Policy(_Named, bandit.base.ContextualPolicy):
     _size: str  # the learner's attribute that says how many arms it has
     _add: str  # its method for one more
 
-    def _numbered(self, arm_ids, learner):
-        """The learner, with an arm more for each id that is new; it is a copy where there is one.
+    def _numbered(self, arm_ids):
+        """The numbers of the arms, and the learner, with an arm more for each id that is new; it is
+        a copy where there is one.
 
         `_commit` makes it, and the new numbers, those of the policy.
         """
         new = [arm for arm in dict.fromkeys(arm_ids) if arm not in self._numbers]
         self._new = {arm: len(self._numbers) + i for i, arm in enumerate(new)}
-        if len(self._numbers) + len(new) > getattr(learner, self._size):
+        numbers, learner = self._numbers | self._new, self._learner
+        if len(numbers) > getattr(learner, self._size):
             learner = copy.deepcopy(learner)
-            while len(self._numbers) + len(new) > getattr(learner, self._size):
+            while len(numbers) > getattr(learner, self._size):
                 getattr(learner, self._add)()
-        return learner
+        return numbers, learner
 
     def _commit(self, learner):
         self._learner = learner
@@ -931,11 +933,20 @@ class _Policy(_Named, bandit.base.ContextualPolicy):
         if len(reward_args) != 1:
             raise TypeError("reward must be given, as the third argument, and nothing behind it")
         with self._row_of(context or {}, True) as row:
-            learner = self._numbered([arm_id], self._learner)
-            number = self._new.get(arm_id, self._numbers.get(arm_id))
-            learner.learn(row, number, reward_args[0])
+            numbers, learner = self._numbered([arm_id])
+            learner.learn(row, numbers[arm_id], reward_args[0])
             self._commit(learner)
         super().update(arm_id, context, *reward_args, **reward_kwargs)
+
+    def _pull(self, arm_ids, context):  # type: ignore[override]
+        arm_ids = list(arm_ids)
+        if not arm_ids:
+            raise ValueError("arm_ids must hold at least one arm")
+        with self._row_of(context or {}, False) as row:
+            numbers, learner = self._numbered(arm_ids)
+            chosen = self._choose(learner, row, arm_ids, numbers)
+            self._commit(learner)
+            return self._arms[chosen]
 
 
 class LinearBanditPolicy(_Policy):
@@ -993,16 +1004,12 @@ class LinearBanditPolicy(_Policy):
             max_features=self._start_names())
         self._numbers, self._arms = {}, []
 
-    def _pull(self, arm_ids, context):  # type: ignore[override]
-        arm_ids = _some(arm_ids)
-        with self._row_of(context or {}, False) as row:
-            learner = self._numbered(arm_ids, self._learner)
-            numbers = {**self._numbers, **self._new}
-            allowed = np.zeros(learner.n_arms, dtype=bool)
-            allowed[[numbers[arm] for arm in arm_ids]] = True
-            chosen = learner.choose(row, allowed=allowed)
-            self._commit(learner)
-            return self._arms[chosen]
+    def _choose(self, learner, row, arm_ids, numbers):
+        """The number of the arm that is pulled."""
+        allowed = np.zeros(learner.n_arms, dtype=bool)
+        allowed[[numbers[arm] for arm in arm_ids]] = True
+        return learner.choose(row, allowed=allowed)
+
 
 class ConfiditPolicy(_Policy):
     """`coactive_fast.Confidit` as a contextual policy of `river.bandit`.
@@ -1052,16 +1059,13 @@ class ConfiditPolicy(_Policy):
         self._learner.set_params(max_features=self._start_names())
         self._numbers, self._arms = {}, []
 
-    def _pull(self, arm_ids, context):  # type: ignore[override]
-        arm_ids = _some(arm_ids)
-        with self._row_of(context or {}, False) as row:
-            learner = self._numbered(arm_ids, self._learner)
-            missing = set(self._numbers) - set(arm_ids)
-            if missing:
-                raise ValueError("arm_ids must hold all arms that are known, and lacks "
-                                 f"{missing.pop()!r}")
-            self._commit(learner)
-            return self._arms[learner.choose(row)] if len(self._arms) > 1 else self._arms[0]
+    def _choose(self, learner, row, arm_ids, numbers):
+        missing = set(self._numbers) - set(arm_ids)
+        if missing:
+            raise ValueError("arm_ids must hold all arms that are known, and lacks "
+                             f"{missing.pop()!r}")
+        return learner.choose(row) if len(numbers) > 1 else 0
+
 
 # --- helpers ------------------------------------------------------------------------------------
 
@@ -1121,11 +1125,3 @@ def _label_or_action(y, correct, action):
     if y is not None or correct is None:
         raise TypeError("action goes with correct, and without y")
     return action
-
-
-def _some(arm_ids):
-    """The arms that can be pulled."""
-    arm_ids = list(arm_ids)
-    if not arm_ids:
-        raise ValueError("arm_ids must hold at least one arm")
-    return arm_ids

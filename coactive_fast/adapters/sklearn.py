@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, overload
 
 import numpy as np
 import scipy.sparse
@@ -45,6 +45,7 @@ __all__ = [
     "RidgeFilterClassifier", "SecondOrderPerceptronClassifier",
 ]
 
+Scale: TypeAlias = bool | Literal["dense"]
 FLOATS: Any = (np.float64, np.float32)
 BLOCK = 1 << 18  # numbers of a stretch of rows that is copied: 2 MB
 LARGE = 1e5  # no learner refuses rows of smaller numbers
@@ -556,8 +557,8 @@ diagonal_step, normalize, kernel, kernel_params
                  diagonal_step: Literal["residual", "printed"] = "residual",
                  normalize: bool = False, kernel: Kernel = "linear",
                  kernel_params: Mapping[str, Any] | None = None, fit_intercept: bool = True,
-                 n_epochs: Whole = 10, scale: bool | Literal["dense"] = "dense",
-                 shuffle: bool = True, random_state: Any = None) -> None:
+                 n_epochs: Whole = 10, scale: Scale = "dense", shuffle: bool = True,
+                 random_state: Any = None) -> None:
         store_parameters(self, locals())
 
     def predict_proba(self, X: RowsLike) -> Vector:
@@ -621,8 +622,7 @@ class BanditronClassifier(_Linear):
     _kind = cf.Banditron
 
     def __init__(self, *, gamma: Real = 0.05, fit_intercept: bool = True, n_epochs: Whole = 10,
-                 scale: bool | Literal["dense"] = "dense", shuffle: bool = True,
-                 random_state: Any = None) -> None:
+                 scale: Scale = "dense", shuffle: bool = True, random_state: Any = None) -> None:
         store_parameters(self, locals())
 
 
@@ -659,8 +659,7 @@ class PerceptronClassifier(_Linear):
     _kind = cf.MulticlassPerceptron
 
     def __init__(self, *, fit_intercept: bool = True, n_epochs: Whole = 10,
-                 scale: bool | Literal["dense"] = "dense", shuffle: bool = True,
-                 random_state: Any = None) -> None:
+                 scale: Scale = "dense", shuffle: bool = True, random_state: Any = None) -> None:
         store_parameters(self, locals())
 
 
@@ -702,8 +701,7 @@ class SecondOrderPerceptronClassifier(_Named):
     _kind = cf.MulticlassSecondOrderPerceptron
 
     def __init__(self, *, a: Real = 1.0, fit_intercept: bool = True, n_epochs: Whole = 10,
-                 scale: bool | Literal["dense"] = "dense", shuffle: bool = True,
-                 random_state: Any = None) -> None:
+                 scale: Scale = "dense", shuffle: bool = True, random_state: Any = None) -> None:
         store_parameters(self, locals())
 
 
@@ -741,8 +739,7 @@ class AROWClassifier(_Linear):
     _kind = cf.MulticlassAROW
 
     def __init__(self, *, r: Real = 1.0, fit_intercept: bool = True, n_epochs: Whole = 10,
-                 scale: bool | Literal["dense"] = "dense", shuffle: bool = True,
-                 random_state: Any = None) -> None:
+                 scale: Scale = "dense", shuffle: bool = True, random_state: Any = None) -> None:
         store_parameters(self, locals())
 
 
@@ -810,8 +807,8 @@ width, power, floor, kernel, kernel_params, budget, tolerance
                  width: Real | Literal["theory"] = "theory", power: Real = 0.5, floor: Real = 0.0,
                  kernel: Kernel = "linear", kernel_params: Mapping[str, Any] | None = None,
                  budget: Whole | None = None, tolerance: Real = 1e-2, fit_intercept: bool = True,
-                 n_epochs: Whole = 1, scale: bool | Literal["dense"] = "dense",
-                 shuffle: bool = True, random_state: Any = None) -> None:
+                 n_epochs: Whole = 1, scale: Scale = "dense", shuffle: bool = True,
+                 random_state: Any = None) -> None:
         store_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
@@ -931,8 +928,7 @@ class OnlineLogisticClassifier(_Probabilities, _Coefficients, _Classifier):
 
     def __init__(self, *, covariance: Literal["full", "diagonal"] = "full", ridge: Real = 1.0,
                  forget: Real = 1.0, fit_intercept: bool = True, n_epochs: Whole = 1,
-                 scale: bool | Literal["dense"] = "dense", shuffle: bool = True,
-                 random_state: Any = None) -> None:
+                 scale: Scale = "dense", shuffle: bool = True, random_state: Any = None) -> None:
         store_parameters(self, locals())
 
     def fit(self, X: RowsLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

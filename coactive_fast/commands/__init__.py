@@ -24,6 +24,15 @@ def warn(command, message):
         print(f"coactive-fast {command}: warning: {message}", file=sys.stderr)
 
 
+@contextlib.contextmanager
+def troubles(where, kinds=ValueError):
+    """Errors of these kinds are `Trouble`, with a place or an option in front."""
+    try:
+        yield
+    except kinds as error:
+        raise Trouble(f"{where}: {getattr(error, 'strerror', None) or error}") from error
+
+
 def refuse_options(options, names, why):
     """The first of these options that was given is a mistake; `why` stands behind it."""
     for name in names:

@@ -6,7 +6,7 @@ import numpy as np
 
 import coactive_fast as cf
 
-from . import Trouble, _learners, _streams, warn
+from . import Trouble, _learners, _streams, troubles, warn
 from ._reading import Reading
 from ._rows import MODELS, Labels, check_single
 
@@ -45,11 +45,9 @@ def rank(options):
         queries = ((name, query.features, f"{_streams.name_of(options.file)}: query {name}")
                    for name, query in zip(names, data, strict=True))
     for name, features, where in queries:
-        try:
+        with troubles(where):
             scores = learner.scores(features, average=options.average)
             order = cf.kernels.top_k(scores, len(scores) if options.k is None else options.k)
-        except ValueError as error:
-            raise Trouble(f"{where}: {error}") from error
         print(json.dumps({"query": name, "ranking": order.tolist()}), flush=True)
 
 

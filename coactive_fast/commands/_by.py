@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import io
 import itertools
 import os
 import re
@@ -15,7 +14,7 @@ from coactive_fast.fleet._fleet import beside_of, create
 from coactive_fast.logs import _table as _columns
 from coactive_fast.logs._table import matrix, required
 
-from . import Signals, Trouble, _learners, _rows, _streams, refuse_options, warn
+from . import Signals, Trouble, _learners, _rows, _streams, refuse_options, troubles, warn
 from ._board import Board, Forwarded, refuse_second_pass
 
 QUERY = "qid"  # the key of svmlight text
@@ -162,25 +161,19 @@ class Objects:
     """JSON objects a line, whose members are the columns; the first one says which there are."""
 
     def __init__(self, stream):
-        self.name, self.lines = stream.name, enumerate(io.BufferedReader(stream), 1)
-        first = next(self._read(), None)
+        self.name = stream.name
+        objects = ((number, _streams.object_of(line, f"{self.name}: line {number}"))
+                   for number, line in _streams.lines(stream))
+        first = next(objects, None)
         if first is None:
             raise Trouble(f"{self.name} holds no rows")
-        self.first, self.names = first, list(first[1])
+        self.objects, self.names = itertools.chain([first], objects), list(first[1])
 
     def done(self):
         return None
 
-    def _read(self):
-        for number, line in self.lines:
-            line = line.removeprefix(_streams.BOM) if number == 1 else line
-            if line.isspace():
-                continue
-            yield number, _streams.object_of(line, f"{self.name}: line {number}")
-
     def batches(self, needed):
-        objects = itertools.chain([self.first], self._read())
-        while some := list(itertools.islice(objects, _columns.ROWS)):
+        while some := list(itertools.islice(self.objects, _columns.ROWS)):
             for number, found in some:
                 absent = next((name for name in needed if name not in found), None)
                 if absent is not None:
@@ -188,13 +181,21 @@ class Objects:
             yield _ObjectBatch(self.name, some)
 
 
-class _ObjectBatch(_columns._Batch):
-    def __init__(self, name, some):
-        super().__init__(name, 0, len(some), self._column)
-        self.lines, self.objects = zip(*some, strict=True)
+class _Lines(_columns._Batch):
+    """Rows that stand on these lines of a file."""
+
+    def __init__(self, name, lines, column):
+        super().__init__(name, 0, len(lines), column)
+        self.lines = lines
 
     def place(self, row):
         return f"{self.name}: line {self.lines[row]}"
+
+
+class _ObjectBatch(_Lines):
+    def __init__(self, name, some):
+        lines, self.objects = zip(*some, strict=True)
+        super().__init__(name, lines, self._column)
 
     def _column(self, name):
         values = [found[name] for found in self.objects]
@@ -242,21 +243,10 @@ class Queries:
 
     def blocks(self):
         for piece, queries in self._pieces():
-            batch = _Labels(self.name, piece)
+            labels = piece.labels, np.zeros(len(piece), bool)
+            batch = _Lines(self.name, piece.lines, {"label": labels}.__getitem__)
             yield (queries, piece.widened(self.width).X, self.kind.answers(batch, "label"),
                    batch.place)
-
-
-class _Labels(_columns._Batch):
-    """The labels of svmlight rows, as a column."""
-
-    def __init__(self, name, piece):
-        super().__init__(name, 0, len(piece), lambda column: (piece.labels,
-                                                              np.zeros(len(piece), bool)))
-        self.lines = piece.lines
-
-    def place(self, row):
-        return f"{self.name}: line {self.lines[row]}"
 
 
 # --- keys -----------------------------------------------------------------------------------------
@@ -365,11 +355,9 @@ class Work:
             if self.rows == 0 and self.options.model is None and self.options.start is None:
                 warn("train", "these models are not kept: --model OUT saves them")
             with self.signals.held_back():
-                try:
+                with troubles(f"{place(begin)} and on"):
                     counted = self.kind.play(self.fleet, keys[begin:end], X[begin:end],
                                              answers[begin:end])
-                except ValueError as error:
-                    raise Trouble(f"{place(begin)} and on: {error}") from error
                 self.rows += end - begin
             self.board.add(counted)
 
@@ -409,10 +397,8 @@ def begun(options, cls, beside):
             raise Trouble(f"--model {options.model} is there already: --from {options.model} goes "
                           "on with it, another name begins a new one")
         _streams.check_target("--model", options.model, options.file)
-    try:
+    with troubles(f"LEARNER {options.learner}", (TypeError, ValueError)):
         return create(options.model, template, CAPACITY, beside)
-    except (TypeError, ValueError) as error:
-        raise Trouble(f"LEARNER {options.learner}: {error}") from error
 
 
 def gone_on(options, cls):
@@ -423,10 +409,8 @@ def gone_on(options, cls):
             != os.path.realpath(options.start):
         raise Trouble(f"--model {options.model}: a fleet goes on where it stands, in the file of "
                       "--from: copy it first to keep what it was")
-    try:
+    with troubles("--from"):
         fleet = cf.Fleet(options.start, mode="r+")
-    except ValueError as error:
-        raise Trouble(f"--from: {error}") from error
     if type(fleet.template) is not cls:
         fleet.close()
         raise Trouble(f"--from {options.start} has models of {type(fleet.template).__name__}, not "

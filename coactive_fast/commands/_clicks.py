@@ -9,7 +9,7 @@ from coactive_fast import metrics
 from coactive_fast.data._map import read
 from coactive_fast.learner import _file
 
-from . import Trouble, _streams
+from . import Trouble, _streams, troubles
 
 MEASURE = "ndcg@10"
 KIND = "Clicks"  # of a converted log
@@ -36,10 +36,8 @@ class Documents:
 
 def ndcg(learner, data, name):
     """How a learner does on queries of --held-out, which it does not learn from."""
-    try:
+    with troubles(f"--held-out {name}"):
         return metrics.evaluate(learner, data, measures=(MEASURE,))[MEASURE]
-    except ValueError as error:
-        raise Trouble(f"--held-out {name}: {error}") from error
 
 
 def user_of(preset):
@@ -114,10 +112,8 @@ def log(path, documents):
         for name, begin in begins.items():
             begins[name] = end = int(arrays[f"{name}_ends"][number])
             found[name] = arrays[name][begin:end].tolist()
-        try:
+        with troubles(where):
             yield _streams.queried({"query": query, **found}, where, True, documents)
-        except ValueError as error:
-            raise Trouble(f"{where}: {error}") from error
 
 
 def _checked(path, head, arrays):

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from coactive_fast.learner import _store
 
-from . import Trouble
+from . import Trouble, troubles
 
 NOT_TYPED = {  # what cannot be made, or used, from words alone, and why
     "AppleTasting": "it is made of another learner",
@@ -84,7 +84,5 @@ def build(cls, given):
 
 def read_model(path):
     """A saved model, and what stands beside it in its file, or None."""
-    try:
+    with troubles(path, OSError):
         return _store.loaded(path)
-    except OSError as error:
-        raise Trouble(f"{path}: {error.strerror or error}") from error

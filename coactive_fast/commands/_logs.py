@@ -25,7 +25,8 @@ REPLAYED = {_learners.kebab(cls.__name__): cls
             for cls in (LinearBandit, ArmBandit, Confidit, Banditron, Newtron)}
 ARMS = ("n_arms", "n_classes")  # parameters that say how many actions a round has
 TABLES = (b"PAR1", b"ARROW1")
-VW = ("hash_bits", "context_bits", "chain_hash", "unlabelled")  # for VW's formats only
+HASHED = ("hash_bits", "context_bits", "chain_hash")
+VW = (*HASHED, "unlabelled")  # for VW's formats only
 TABLE = ("round", "chosen", "reward", "probability", "action", "n_actions", "features", "context",
          "group")
 LISTS = ("features", "context")
@@ -89,8 +90,7 @@ class Logs:
         if columns["table"] != (self.format == "table"):
             raise Trouble(f"{model} has learned from {'a table' if columns['table'] else 'VW text'}"
                           f", and {self.name} is {self.format}")
-        own = {name: columns[name] for name in ("hash_bits", "context_bits", "chain_hash")
-               if columns.get(name)}
+        own = {name: columns[name] for name in HASHED if columns.get(name)}
         for name in own.keys() & self.given.keys():
             if own[name] != self.given[name]:
                 raise Trouble(f"--{name.replace('_', '-')} is {own[name]} in {model}, got "
@@ -120,8 +120,7 @@ class Logs:
 
     def columns(self, log):
         """What `of` is given again: which columns the log has."""
-        hashed = {name: self.given.get(name) for name in ("hash_bits", "context_bits",
-                                                          "chain_hash")}
+        hashed = {name: self.given.get(name) for name in HASHED}
         names = {"names": None if hashed["hash_bits"] else log.feature_names,
                  "context_names": None if hashed["context_bits"] else log.context_names}
         return {"kind": KIND, "table": self.format == "table", **hashed,

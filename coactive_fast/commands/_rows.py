@@ -15,14 +15,13 @@ import numpy as np
 import scipy.sparse
 
 from coactive_fast._memory import refuse_beyond_limit
-from coactive_fast.data import RankingData, _check, _compiled
+from coactive_fast.data import RankingData, _check, _svmlight
 from coactive_fast.data._map import read
-from coactive_fast.data._svmlight import Grown, Pairs
 from coactive_fast.learner import _file
 from coactive_fast.logs import _vw
 from coactive_fast.logs._compiled import Lines
 
-from . import Trouble, _streams
+from . import Trouble, _streams, troubles
 
 KEEP = 1 << 28  # bytes of rows that stay in memory, so that their text is parsed only once
 KIND = "Rows"
@@ -136,6 +135,13 @@ class Piece(NamedTuple):
         return np.diff(self.ends, prepend=0)
 
     @classmethod
+    def of(cls, X, labels, lines):
+        """Of the list of labels of each row."""
+        counts = np.array([len(own) for own in labels])
+        flat = np.array([label for own in labels for label in own], dtype=np.float64)
+        return cls(X, flat, None if (counts == 1).all() else np.cumsum(counts), lines)
+
+    @classmethod
     def joined(cls, pieces):
         X = scipy.sparse.vstack([piece.X for piece in pieces], format="csr")
         labels, lines = (np.concatenate([getattr(piece, part) for piece in pieces])
@@ -148,8 +154,7 @@ class Piece(NamedTuple):
         """The same numbers, as a matrix of so many columns."""
         if columns == self.X.shape[1]:
             return self
-        X = _csr(self.X.data, self.X.indices, self.X.indptr, columns)
-        return Piece(X, self.labels, self.ends, self.lines)
+        return self._replace(X=_csr(self.X.data, self.X.indices, self.X.indptr, columns))
 
     def reordered(self, order):
         """The rows in this order."""
@@ -314,11 +319,9 @@ def check_single(counts, place, hint):
 def parsed(path, columns, zero_based, queries=False):
     """The compiled reader of svmlight text behind each piece; with `queries` rows have one label,
     and the number behind ``qid:``."""
-    last = None if columns is None else columns - zero_based
+    rules = np.float64, columns, bool(zero_based)
     with _streams.source(path) as file:
-        reader = _compiled.Rows(file, file.name, int(not zero_based), last, np.float64,
-                                not queries, queries)
-        while reader.advance():
+        for reader, _ in _svmlight.pieces([file], rules, not queries, queries):
             yield reader
 
 
@@ -337,7 +340,8 @@ def copied_piece(reader):
 
 def write_rows(path, out, multilabel, zero_based):
     """A text file of rows as one file of arrays, to be mapped."""
-    pairs, labels, label_ends = Pairs(np.float64), Grown(np.float64), Grown(np.intp)
+    pairs, labels = _svmlight.Pairs(np.float64), _svmlight.Grown(np.float64)
+    label_ends = _svmlight.Grown(np.intp)
     for reader in parsed(path, None, zero_based):
         if not multilabel:
             lines = reader.lines
@@ -367,7 +371,7 @@ def converted_rows(path):
     head, arrays = read(path, True)
     if head.get("kind") != KIND:
         raise Trouble(f"{path} holds {head.get('kind')}, not rows")
-    try:
+    with troubles(f"{path} is damaged", (KeyError, TypeError, ValueError, OverflowError)):
         n = arrays["indptr"].size - 1
         X = scipy.sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]),
                                     (n, head["columns"]), copy=False)
@@ -382,8 +386,6 @@ def converted_rows(path):
         if ends is not None and np.array_equal(ends, np.arange(1, n + 1)):
             ends = None
         return Piece(X, labels, ends, np.arange(1, n + 1))
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise Trouble(f"{path} is damaged: {error}") from error
 
 
 # --- which form a file has ------------------------------------------------------------------------
@@ -543,9 +545,7 @@ class NamedRows(Rows):
             if head not in known:
                 known[head] = self._head(*head, f"{self.name}: line {line}")
             rows.append(known[head])
-        flat = np.array([label for labels, _, _ in rows for label in labels], dtype=np.float64)
-        counts = np.array([len(labels) for labels, _, _ in rows])
-        piece = Piece(X, flat, None if (counts == 1).all() else np.cumsum(counts), lines)
+        piece = Piece.of(X, [labels for labels, _, _ in rows], lines)
         if self.queries is not None:
             self.queries.extend(query for _, _, query in rows)
         weights = np.array([weight for _, weight, _ in rows])
@@ -601,13 +601,9 @@ def ranking_data(rows, columns=None):
     """`RankingData` of rows with grades: the lines of a query have the same qid:, or in VW's text
     stand together, a blank line behind the last."""
     rows.queries = []
-    pieces = list(rows.pieces(None))
-    if not pieces:
-        raise Trouble(f"{rows.name} holds no rows")
-    width = columns or max(piece.X.shape[1] for piece in pieces)
-    whole = Piece.joined([piece.widened(width) for piece in pieces])
-    check_single(whole.counts, lambda row: rows.place(whole, row),
-                        "the grade of a document")
+    width = columns or rows.whole.X.shape[1]
+    whole = rows.whole.widened(width)
+    check_single(whole.counts, lambda row: rows.place(whole, row), "the grade of a document")
     ids = None
     if rows.vw:
         begins = np.diff(whole.lines, prepend=-1) != 1

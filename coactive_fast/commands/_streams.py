@@ -3,7 +3,6 @@
 import bz2
 import contextlib
 import errno
-import io
 import json
 import lzma
 import os
@@ -15,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from coactive_fast import data
-from coactive_fast.data._open import DAMAGED, PACKED, numbered, opened
+from coactive_fast.data._open import DAMAGED, PACKED, Raw, numbered, opened
 from coactive_fast.learner import _file
 
-from . import Trouble
+from . import Trouble, troubles
 
 MAGIC = _file.MAGIC
 BOM = b"\xef\xbb\xbf"  # what some editors put in front of UTF-8
@@ -35,14 +34,11 @@ def name_of(path):
     return "standard input" if is_stdin(path) else str(path)
 
 
-class Stream(io.RawIOBase):
+class Stream(Raw):
     """Bytes as they come, under the name that error messages call them by."""
 
     def __init__(self, readinto, name):
         self.readinto, self.name = readinto, name
-
-    def readable(self):
-        return True
 
     def __repr__(self) -> str:
         return self.name
@@ -124,7 +120,7 @@ def check_target(what, path, source):
     folder = os.path.dirname(os.path.realpath(path))
     if not path or not os.path.isdir(folder) or there and not os.path.isfile(path):
         raise Trouble(f"{what} {path}: expected a file in a folder that is there")
-    try:
+    with troubles(f"{what} {path}: it may not be written", OSError):
         if there:
             with open(path, "r+b") as file:
                 start = file.read(len(MAGIC))
@@ -136,9 +132,6 @@ def check_target(what, path, source):
                               "give another name")
         with tempfile.TemporaryFile(dir=folder):  # what is saved is first put beside it
             pass
-    except OSError as error:
-        raise Trouble(f"{what} {path}: it may not be written: {error.strerror or error}") \
-            from error
 
 
 def kind_of(path, start=None):
@@ -151,6 +144,14 @@ def kind_of(path, start=None):
         return "clicks"
     lines = [line for line in text.splitlines() if line and not line.startswith(b"#")]
     return "ranking" if lines and b" qid:" in lines[0] else "rows"
+
+
+def lines(file):
+    """The lines of a `Stream` that are not blank, with their numbers."""
+    for number, line in numbered(file, file.name):
+        line = line.removeprefix(BOM) if number == 1 else line
+        if not line.isspace():
+            yield number, line
 
 
 # --- rankings and clicks --------------------------------------------------------------------------
@@ -190,14 +191,10 @@ def clicks(path, learning=True, documents=None):
     `documents` has ``features(query)``, for the lines that have none of their own.
     """
     with source(path) as file:
-        for number, line in numbered(file, file.name):
-            line = line.removeprefix(BOM) if number == 1 else line
-            if not line.isspace():
-                where = f"{file.name}: line {number}"
-                try:
-                    yield queried(_parsed(line, documents), where, learning, documents)
-                except ValueError as error:
-                    raise Trouble(f"{where}: {error}") from error
+        for number, line in lines(file):
+            where = f"{file.name}: line {number}"
+            with troubles(where):
+                yield queried(_parsed(line, documents), where, learning, documents)
 
 
 def queried(found, where, learning, documents):
@@ -256,10 +253,8 @@ def _documents(found, name, n):
 
 def object_of(line, where):
     """The JSON object that stands on a line."""
-    try:
+    with troubles(f"{where}: expected a JSON object", (ValueError, RecursionError)):
         found = json.loads(line.decode())
-    except (ValueError, RecursionError) as error:
-        raise Trouble(f"{where}: expected a JSON object: {error}") from None
     if not isinstance(found, dict):
         raise Trouble(f"{where}: expected a JSON object, got {found!r:.60}")
     return found

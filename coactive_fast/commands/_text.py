@@ -20,7 +20,7 @@ import scipy.sparse
 from coactive_fast import _memory
 from coactive_fast.learner._extras import require
 
-from . import Trouble, _rows, _streams
+from . import Trouble, _rows, _streams, troubles
 
 COLUMNS = 1 << 18  # where nobody says how many
 PIECE = 1 << 16  # bytes of text that are read at once, at most
@@ -77,7 +77,8 @@ class Words:
         """What `header` returned, and the classes; trouble where this version reads text in another
         way, or where the file is damaged."""
         head, arrays = beside
-        try:
+        with troubles(f"{path}: how it reads text is damaged",
+                      (KeyError, TypeError, ValueError, IndexError, AttributeError)):
             words = cls(int(head["columns"]), tuple(map(str, head["fields"])))
             other = {name: head[name] for name in words.settings}
             classes = [str(name) for name in head["classes"]]
@@ -87,8 +88,6 @@ class Words:
                     and np.all((0 < df) & (df <= words.documents)) and np.all(np.diff(places) > 0)):
                 raise ValueError("its counts of words do not go together")
             words.df[places] = df
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            raise Trouble(f"{path}: how it reads text is damaged: {error}") from error
         for name, value in words.settings.items():
             if other[name] != value:
                 raise Trouble(f"{path} was trained on text with {name} = {other[name]!r}, and this "
@@ -174,10 +173,7 @@ class TextRows(_rows.Rows):
 
     def _piece(self, texts, labels, places):
         X = self.words.rows(texts, count=self.count)
-        counts = np.array([len(own) for own in labels])
-        ends = None if (counts == 1).all() else np.cumsum(counts)
-        flat = np.array([label for own in labels for label in own], dtype=np.float64)
-        return _rows.Piece(X, flat, ends, np.array(places))
+        return _rows.Piece.of(X, labels, np.array(places))
 
 
 def _is_number(one):

@@ -19,7 +19,8 @@ from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast.learner import _store
 from coactive_fast.learner._progress import reporter
 
-from . import Trouble, _answer, _by, _clicks, _learners, _streams, refuse_options, stoppable, warn
+from . import Trouble, _by, _clicks, _learners, _streams, refuse_options, stoppable, troubles, warn
+from ._answer import loaded, refuse_below, width
 from ._board import FIRST, Board, Forwarded, order_of, refuse_second_pass
 from ._reading import Reading, form_of, shown
 from ._rows import MODELS, Labels
@@ -47,7 +48,7 @@ class Maker:
         self.given = _learners.parameters(self.cls, options.set)
         self.saved = self.beside = None
         if options.start is not None:
-            self.saved, self.beside = _answer.loaded(options.start)
+            self.saved, self.beside = loaded(options.start)
             if type(self.saved) is not self.cls:
                 raise Trouble(f"--from {options.start} holds a {type(self.saved).__name__}, not a "
                               f"{self.cls.__name__}")
@@ -62,7 +63,7 @@ class Maker:
         grows with its rows."""
         if self.most is not None:
             return None
-        return self.options.features if self.saved is None else _answer.width(self.saved)
+        return self.options.features if self.saved is None else width(self.saved)
 
     @property
     def most(self):
@@ -162,7 +163,7 @@ class Multiclass:
     def wrong(self, learner, piece):
         """Of rows that are not learned from: which are mistaken."""
         if not self.rows.labels.named:
-            _answer.refuse_below(piece.labels, self.first)
+            refuse_below(piece.labels, self.first)
         return learner.predict(piece.X) + self.first != piece.labels
 
     def summary(self, learner):
@@ -248,7 +249,7 @@ class Source:
         """The pieces of --held-out, which teach no name."""
         self.reading.keep_names(self.rows)
         rows = self._rows(self.options.held_out, self.rows.labels.closed_copy(), grow=False)
-        return rows.pieces(_answer.width(learner) if self.maker.most is None else None)
+        return rows.pieces(width(learner) if self.maker.most is None else None)
 
     def header(self, first):
         """What goes into the model's file."""
@@ -348,12 +349,10 @@ def _refuse_held_out(options, text):
 def _share(work, learner, source):
     """The share of the rows held out that the learner has wrong."""
     wrong, rows, name = 0, 0, source.options.held_out
-    try:
+    with troubles(f"--held-out {name}"):
         for piece in source.held_out(learner):
             wrong += int(np.sum(work.wrong(learner, piece)))
             rows += len(piece)
-    except ValueError as error:
-        raise Trouble(f"--held-out {name}: {error}") from error
     if rows == 0:
         raise Trouble(f"--held-out {name} holds no rows")
     return wrong / rows
@@ -365,15 +364,13 @@ def _share(work, learner, source):
 def user_of(text, k):
     """``alpha:0.5``, ``noisy:10``, ``clicks:informational``: a user for graded documents."""
     name, _, value = text.partition(":")
-    try:
+    with troubles(f"--user {text}"):
         if name == "alpha":
             return cf.users.AlphaInformative(float(value or 1.0), k=k)
         if name == "noisy":
             return cf.users.NoisyDepth(int(value or 10), k=k)
         if name == "clicks":
             return _clicks.user_of(value)
-    except ValueError as error:
-        raise Trouble(f"--user {text}: {error}") from error
     raise Trouble(f"--user {text}: expected alpha:A (0 < A <= 1), noisy:DEPTH or clicks:PRESET")
 
 
@@ -402,14 +399,19 @@ def train_rankings(maker, options, save):
     board = Board("regret/query", judge=judge_of(learner, options, reading, data.dimension),
                   measure=_clicks.MEASURE, report=options.report,
                   expected=len(data) * options.passes)
+    _learn(board, options, save, len(data), lambda order: cf.simulate(
+        learner, data, user, order=order, weights=weights).regret)
+    return learner
+
+
+def _learn(board, options, save, n, play):
+    """All passes over n rounds that are in memory; ``play(order)`` answers the losses of some."""
     for number in range(options.passes):
-        order = order_of(len(data), options, number)
-        for begin, end in board.stretches(len(data)):
-            board.add(cf.simulate(learner, data, user, order=order[begin:end],
-                                  weights=weights).regret)
+        order = order_of(n, options, number)
+        for begin, end in board.stretches(n):
+            board.add(play(order[begin:end]))
             save.sometimes()
     board.end()
-    return learner
 
 
 def judge_of(learner, options, reading, columns):
@@ -438,12 +440,10 @@ def _train_clicks(learner, options, save):
     for _ in range(options.passes):
         for query in _clicks.log(options.file, documents):
             board.rounds_left()
-            try:
+            with troubles(query.where):
                 wrong = _clicks.reversed_pairs(learner, query)
                 better = cf.feedback_from_clicks(query.presented, query.clicked)
                 learner.learn(query.features, query.presented, better)
-            except ValueError as error:
-                raise Trouble(f"{query.where}: {error}") from error
             board.add([wrong])
             save.sometimes()
     board.end()
@@ -474,13 +474,8 @@ def train_convex(maker, options, save):
           f"{'' if options.no_scale else 'columns standardised, '}"
           + ", ".join(f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}"
                       for name, value in learner.get_params().items() if value is not None))
-    for number in range(options.passes):
-        order = order_of(len(Z), options, number)
-        for begin, end in board.stretches(len(Z)):
-            at = order[begin:end]
-            board.add(learner.run(make(Z[at], y[at]), len(at)).loss)
-            save.sometimes()
-    board.end()
+    _learn(board, options, save, len(Z),
+           lambda order: learner.run(make(Z[order], y[order]), len(order)).loss)
     return learner
 
 
@@ -543,10 +538,8 @@ class Saver:
 
     def now(self):
         if self.path is not None and self.learner is not None:
-            try:
+            with troubles(f"--model {self.path}", OSError):
                 _store.save(self.learner, self.path, self.beside and self.beside())
-            except OSError as error:
-                raise Trouble(f"--model {self.path}: {error.strerror or error}") from error
             self.next = time.monotonic() + INTERVAL
 
     def sometimes(self):

@@ -116,12 +116,11 @@ class _Table:
         return len(self.ends) - 1
 
     def finish(self, dtype):
-        places = np.frombuffer(self.places, np.int64) if len(self.places) else np.empty(0, np.int64)
+        places = np.asarray(self.places)
         if len(self.numbers) <= np.iinfo(np.int32).max and len(places) <= np.iinfo(np.int32).max:
             places = places.astype(np.int32)
-        values = np.frombuffer(self.values) if len(self.values) else np.empty(0)
-        ends = np.frombuffer(self.ends, np.int64).astype(places.dtype)
-        return scipy.sparse.csr_matrix((values.astype(dtype), places, ends),
+        ends = np.asarray(self.ends).astype(places.dtype)
+        return scipy.sparse.csr_matrix((np.asarray(self.values).astype(dtype), places, ends),
                                        (len(self), len(self.numbers)))
 
 
@@ -306,11 +305,12 @@ def _new(ids, number, where):
     ids[number] = len(ids)
 
 
-class _Tokens:
+class _Tokens(_Table):
     """Documents as lists of tokens, of any number of files."""
 
     def __init__(self):
-        self.table, self.ids = _Table(), {}
+        super().__init__()
+        self.ids = {}
 
     def take(self, path):
         counts, open_, words = {}, False, False
@@ -319,7 +319,7 @@ class _Tokens:
                 where = f"{name}: line {number}"
                 if line.split(None, 1)[0] == ".I":
                     if open_:
-                        self.table.add(counts)
+                        self.add(counts)
                     _new(self.ids, _whole(line[2:].strip(), where, ".I number"), where)
                     counts, open_, words = {}, True, False
                 elif not open_:
@@ -332,14 +332,11 @@ class _Tokens:
                     for token in line.split():
                         counts[token] = counts.get(token, 0.0) + 1.0
         if open_:
-            self.table.add(counts)
+            self.add(counts)
 
     @property
     def terms(self):
-        return tuple(self.table.numbers)
-
-    def finish(self, dtype):
-        return self.table.finish(dtype)
+        return tuple(self.numbers)
 
 
 class _Vectors:

@@ -59,7 +59,7 @@ def opened_lines(path):
 def numbered(file, name):
     """The lines of a binary file with their numbers from 1, none longer than the limit."""
     longest = _memory.longest_line
-    some = partial(io.BufferedReader(_Raw(file)).readline, longest + 1)
+    some = partial(io.BufferedReader(Raw(file)).readline, longest + 1)
     for number, line in enumerate(iter(some, b""), 1):
         if len(line) > longest:
             _memory.refuse_long_line(name, number)
@@ -76,7 +76,7 @@ def _numbered(file, name):
             yield number, text
 
 
-class _Raw(io.RawIOBase):
+class Raw(io.RawIOBase):
     """Any binary file object, as what a buffer may be laid over; it is not closed with it."""
 
     def __init__(self, file):

@@ -409,10 +409,8 @@ def _write(path, features, relevance, offsets, ids):
     """The file of `save`: features last, since they are what is mapped."""
     from coactive_fast.learner import _file
 
-    arrays = {"relevance": relevance, "offsets": offsets}
-    if ids is not None:
-        arrays["query_ids"] = ids
-    arrays = {name: np.asarray(array) for name, array in arrays.items()}
+    arrays = {"relevance": relevance, "offsets": offsets, "query_ids": ids}
+    arrays = {name: np.asarray(array) for name, array in arrays.items() if array is not None}
     _file.write(path, {"kind": KIND}, {**arrays, "features": features})
 
 
@@ -512,16 +510,14 @@ def load_letor(folder: Path, *, fold: Whole | None = 1, parts: Sequence[str] = L
     array([5, 1])
     """
     parts = _checked_parts(parts, LETOR_PARTS)
-    if fold is None:
-        paths = [_there(folder, f"{part}.txt", "LETOR") for part in parts]
-    else:
+    names = [f"{part}.txt" for part in parts]
+    if fold is not None:
         fold = parameter.count("fold", fold, least=1, most=5)
         if _find(folder, "S1.txt") is not None:
-            paths = [_there(folder, f"S{i}.txt", "LETOR") for part in parts
-                     for i in _fifths(fold, part)]
+            names = [f"S{i}.txt" for part in parts for i in _fifths(fold, part)]
         else:
-            paths = [_there(Folder(os.fsdecode(folder), f"Fold{fold}"), f"{part}.txt", "LETOR")
-                     for part in parts]
+            folder = Folder(os.fsdecode(folder), f"Fold{fold}")
+    paths = [_there(folder, name, "LETOR") for name in names]
     return RankingData.from_svmlight(paths, n_features=n_features, dtype=dtype, into=into)
 
 

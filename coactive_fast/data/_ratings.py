@@ -416,9 +416,8 @@ class _Parts:
         fitted, asked = (np.bincount(rows[side], minlength=len(users)) > 0
                          for side in (~back, back))
         good = (fitted & asked)[rows]
-        self.fit = own.copy()
-        self.fit.data = np.where(back, np.nan, own.data)
-        self.fit = _without_nan(self.fit)
+        ends = np.concatenate(([0], np.cumsum(~back)))[own.indptr]
+        self.fit = type(own)((own.data[~back], own.indices[~back], ends), own.shape)
         self.rows, self.items = rows[good & back], own.indices[good & back]
         self.ratings = own.data[good & back]
         self.count = len(self.ratings)
@@ -431,10 +430,3 @@ class _Parts:
         weights = fit_user_weights(self.fit, items, regularization=regularization)
         predicted = np.einsum("ij,ij->i", weights[self.rows], items[self.items])
         return float(np.sum((self.ratings - predicted) ** 2))
-
-
-def _without_nan(table):
-    """CSR without the entries that are NaN."""
-    kept = ~np.isnan(table.data)
-    ends = np.concatenate(([0], np.cumsum(kept)))[table.indptr]
-    return type(table)((table.data[kept], table.indices[kept], ends), table.shape)

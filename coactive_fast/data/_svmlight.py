@@ -116,21 +116,19 @@ def load_svmlight(path: Source, *, n_features: Whole | None = None, zero_based: 
     array([1, 2])
     """
     integer_labels = parameter.switch("integer_labels", integer_labels)
-    dtype, n_features, zero_based = _checked(dtype, n_features, zero_based)
-    with opened(path) as (file, name):
-        rows = _rows(file, name, dtype, n_features, zero_based, bool(multilabel), bool(query_id))
-        pairs, labels, queries = Pairs(dtype), Grown(np.float64), Grown(np.int64)
-        label_ends = Grown(np.intp)
-        while rows.advance():
-            if integer_labels:
-                _refuse_fractions(rows, name)
-            if multilabel:
-                label_ends.append(rows.label_ends + labels.size)
-            pairs.append(rows)
-            labels.append(rows.labels)
-            if query_id:
-                queries.append(rows.queries)
-    X = pairs.finish(*_columns(rows, name, n_features, zero_based))
+    rules = _checked(dtype, n_features, zero_based)
+    pairs, queries, label_ends = Pairs(rules[0]), Grown(np.int64), Grown(np.intp)
+    seen = _Seen(rules)
+    for rows, name in pieces([path], rules, bool(multilabel), bool(query_id)):
+        if integer_labels:
+            _refuse_fractions(rows, name)
+        if multilabel:
+            label_ends.append(rows.label_ends + seen.labels.size)
+        pairs.append(rows)
+        seen.take(rows, name)
+        if query_id:
+            queries.append(rows.queries)
+    X, labels = pairs.finish(*seen.columns()), seen.labels
     y = labels.finish()
     if integer_labels:
         y = y.astype(np.int64)
@@ -147,9 +145,11 @@ def load_dense(path, n_features=None, zero_based=False, dtype=np.float32, listen
     """
     rules = _checked(dtype, n_features, zero_based)
     dense = Dense(rules[0])
-    listeners = [lambda rows, name: dense.append(rows), *([] if listen is None else [listen])]
-    labels, columns = _listened(as_paths(path), rules, listeners)
-    return dense.finish(*columns), labels
+    seen = _Seen(rules)
+    for rows, name in pieces(as_paths(path), rules):
+        seen.take(rows, name, listen)
+        dense.append(rows)
+    return dense.finish(*seen.columns()), seen.labels.finish()
 
 
 class Scan:
@@ -167,7 +167,10 @@ class Scan:
         if any(hasattr(path, "readinto") for path in paths):
             raise TypeError("path must name files: they are read twice")
         self.paths, self.rules = paths, _checked(dtype, n_features, zero_based)
-        self.labels, (self.columns, self.skip) = _listened(paths, self.rules, [listen])
+        seen = _Seen(self.rules)
+        for rows, name in pieces(paths, self.rules):
+            seen.take(rows, name, listen)
+        self.labels, (self.columns, self.skip) = seen.labels.finish(), seen.columns()
 
     def streamed(self):
         """All rows, for `_file.write`; a file that changed between the readings is an error."""
@@ -176,46 +179,54 @@ class Scan:
     def _blocks(self):
         dtype, _, zero_based = self.rules
         width = self.columns + self.skip
-        for path in self.paths:
-            with opened(path) as (file, name):
-                rows = _rows(file, name, dtype, width, zero_based, False, True)
-                while rows.advance():
-                    block = np.zeros(rows.n_rows * width, dtype)
-                    rows.scatter(block, 0, width)
-                    yield np.ascontiguousarray(block.reshape(-1, width)[:, self.skip:])
+        for rows, _ in pieces(self.paths, (dtype, width, zero_based)):
+            block = np.zeros(rows.n_rows * width, dtype)
+            rows.scatter(block, 0, width)
+            yield np.ascontiguousarray(block.reshape(-1, width)[:, self.skip:])
 
 
 class _Seen:
-    """The range of the indices of several files, counted from 0."""
+    """The labels of several files, and the range of their indices, counted from 0."""
 
-    def __init__(self, n_features, zero_based):
-        self.n_features, self.zero_based = n_features, zero_based
+    def __init__(self, rules):
+        _, self.n_features, self.zero_based = rules
         self.least, self.most, self.name = None, -1, ""
+        self.labels = Grown(np.float64)
 
-    def take(self, rows, name):
+    def take(self, rows, name, listen=None):
+        """Adds what the reader has found in a piece of a file; `listen` is called with both."""
+        self.labels.append(rows.labels)
+        if listen is not None:
+            listen(rows, name)
         if rows.most > self.most:
             self.most, self.name = rows.most, name
         if rows.least is not None:
             self.least = rows.least if self.least is None else min(self.least, rows.least)
 
     def columns(self):
-        return _columns(self, self.name, self.n_features, self.zero_based)
+        """How many columns there are, and how many of those that were read come before the first.
+        """
+        skip = 1 if self.zero_based == "auto" and self.least != 0 else 0
+        columns = self.most + 1 - skip if self.most >= 0 else 0
+        if self.n_features is None:
+            return columns, skip
+        if columns > self.n_features:
+            raise ValueError(f"{self.name}: index {self.most} is out of range "
+                             f"(0 ... {self.n_features - 1}): the file is zero-based, since index "
+                             "0 occurs")
+        return self.n_features, skip
 
 
-def _listened(paths, rules, listeners):
-    """Calls the listeners with the reader behind each piece of each file, and the file's name;
-    returns the labels, and what `_columns` says of all files."""
+def pieces(paths, rules, multilabel=False, query=True):
+    """The reader behind each piece of each file, and the file's name."""
     dtype, n_features, zero_based = rules
-    labels, seen = Grown(np.float64), _Seen(n_features, zero_based)
+    last = n_features - 1 if n_features is not None and zero_based is True else n_features
     for path in paths:
         with opened(path) as (file, name):
-            rows = _rows(file, name, dtype, n_features, zero_based, False, True)
+            rows = _compiled.Rows(file, name, int(zero_based is False), last, dtype, multilabel,
+                                  query)
             while rows.advance():
-                seen.take(rows, name)
-                labels.append(rows.labels)
-                for listen in listeners:
-                    listen(rows, name)
-    return labels.finish(), seen.columns()
+                yield rows, name
 
 
 def _checked(dtype, n_features, zero_based):
@@ -236,26 +247,6 @@ def _refuse_fractions(rows, name):
         row = np.searchsorted(rows.label_ends, bad[0], side="right")
         raise ValueError(f"{name}: line {rows.lines[row]}: the label {labels[bad[0]]} is no "
                          "integer")
-
-
-def _rows(file, name, dtype, n_features, zero_based, multilabel, query):
-    first = 1 if zero_based is False else 0
-    last = n_features
-    if last is not None and zero_based is True:
-        last -= 1
-    return _compiled.Rows(file, name, first, last, dtype, multilabel, query)
-
-
-def _columns(rows, name, n_features, zero_based):
-    """How many columns there are, and how many of those that were read come before the first."""
-    skip = 1 if zero_based == "auto" and rows.least != 0 else 0
-    columns = rows.most + 1 - skip if rows.most >= 0 else 0
-    if n_features is None:
-        return columns, skip
-    if columns > n_features:
-        raise ValueError(f"{name}: index {rows.most} is out of range (0 ... {n_features - 1}): "
-                         f"the file is zero-based, since index 0 occurs")
-    return n_features, skip
 
 
 class Grown:

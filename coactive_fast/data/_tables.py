@@ -205,20 +205,16 @@ def load_table(path: Source, *, target: int | str | None = -1, drop: Sequence[in
     dtype = _check.float_dtype("dtype", dtype)
     parameter.choice("missing", missing, ("refuse", "drop"))
     delimiter = checked_delimiter(delimiter)
+    plan, values = None, array("d")
+    labels: list[str] = []
     with opened_lines(path) as (lines, name):
-        rows = cut(lines, delimiter, name)
-        try:
-            at, first = next(rows)
-        except StopIteration:
-            raise ValueError(f"{name} holds no rows") from None
-        plan = Columns(first, target, drop, name)
-        values = array("d")
-        labels: list[str] = []
-        if not plan.header:
-            _take(plan, first, f"{name}: line {at}", missing, values, labels)
-        for at, fields in rows:
+        for at, fields in cut(lines, delimiter, name):
+            if plan is None:
+                plan = Columns(fields, target, drop, name)
+                if plan.header:
+                    continue
             _take(plan, fields, f"{name}: line {at}", missing, values, labels)
-    if not labels:
+    if plan is None or not labels:
         raise ValueError(f"{name} holds no rows")
     with np.errstate(over="ignore"):  # told as an error
         X = np.frombuffer(values).astype(dtype).reshape(len(labels), len(plan.features))

@@ -7,18 +7,9 @@ One module an experiment (or a few that share their tasks); never loaded by
 import importlib
 
 MODULES = (  # in the order of the report
-    "coactive_clicks",
-    "coactive_alpha",
-    "theorems_coactive",
-    "coactive_figures",
-    "clicks_online",
-    "confidit_versions",
-    "theorems_confidit",
-    "confidit_text",
-    "confidit_vowel",
-    "filtering",
-    "theorems_onseg",
-    "onseg",
+    "coactive_clicks", "coactive_alpha", "theorems_coactive", "coactive_figures", "clicks_online",
+    "confidit_versions", "theorems_confidit", "confidit_text", "confidit_vowel", "filtering",
+    "theorems_onseg", "onseg",
 )
 
 

@@ -14,18 +14,8 @@ import numpy as np
 
 import coactive_fast as cf
 
-from . import _judge, _sets, _sources
-from ._plan import (
-    Curve,
-    Experiment,
-    Finding,
-    Outcome,
-    Plot,
-    Task,
-    file_name,
-    rounds_to_show,
-    running_mean,
-)
+from . import _judge, _plan, _sets, _sources
+from ._plan import Curve, Experiment, Finding, Outcome, Plot, Task, file_name, rounds_to_show
 
 LEARNERS = {
     "perceptron": cf.PreferencePerceptron,
@@ -98,7 +88,7 @@ def _costs(regret, most):
     convex = regret * (regret + 2.0 * np.asarray(most)[:, None])
     found = {"runs": len(regret)}
     for name, values in (("regret", regret), ("convex", convex)):
-        running = running_mean(values)
+        running = _plan.running_mean(values)
         means = running[:, shown]
         found[name], found[f"{name} squared"] = means.sum(0), (means**2).sum(0)
         found[f"{name} at"] = running[:, marks(rounds) - 1]
@@ -190,10 +180,6 @@ class Result:
         error = self.curve().error
         return 0.0 if error is None else float(error[-1])
 
-    def at(self, t):
-        """Mean regret after t rounds (the last round shown until then)."""
-        return float(self.curve().mean[np.searchsorted(self.rounds, t, side="right") - 1])
-
     def reaches(self, regret):
         """The first round shown from which mean regret is as low for good, or None."""
         above = np.flatnonzero(self.curve().mean > regret)
@@ -219,9 +205,9 @@ def movie_tasks(setting, case):
 def run(setting, web=(), films=()):
     """Yields the tasks of these cases; returns their results, two lists in the cases' order."""
     lists = [web_tasks(setting, c) for c in web] + [movie_tasks(setting, c) for c in films]
-    found = iter((yield [task for tasks in lists for task in tasks]))
-    results = [Result(case, tasks[0].arguments, [next(found) for _ in tasks])
-               for case, tasks in zip([*web, *films], lists, strict=True)]
+    found = yield from _plan.grouped(lists)
+    results = [Result(case, tasks[0].arguments, mine)
+               for case, tasks, mine in zip([*web, *films], lists, found, strict=True)]
     return results[:len(web)], results[len(web):]
 
 

@@ -88,9 +88,14 @@ class Experiment:
 def repeated(function, settings, runs, **common):
     """Yields `runs` tasks of each setting, told apart by the argument `run`; returns their results,
     a list a setting."""
-    found = iter((yield [Task(function, {**one, **common, "run": run})
-                         for one in settings for run in range(runs)]))
-    return [[next(found) for _ in range(runs)] for _ in settings]
+    return (yield from grouped([[Task(function, {**one, **common, "run": run})
+                                 for run in range(runs)] for one in settings]))
+
+
+def grouped(lists):
+    """Yields the tasks of all lists; returns their results, in lists of the same lengths."""
+    found = iter((yield [task for tasks in lists for task in tasks]))
+    return [[next(found) for _ in tasks] for tasks in lists]
 
 
 # --- what comes out -----------------------------------------------------------------------------

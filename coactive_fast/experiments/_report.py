@@ -274,18 +274,13 @@ def picture(folder, plot):
 
 def blocks(folder, outcome):
     """Pictures with the findings they show, then findings alone, then pictures alone."""
-    by_plot = {plot.name: [] for plot in outcome.plots}
-    alone = []
-    for finding in outcome.findings:
-        by_plot.get(finding.plot, alone).append(finding)
-    beside, rest = [], []
-    for plot in outcome.plots:
-        shown = picture(folder, plot)
-        if by_plot[plot.name]:
-            beside.append({"picture": shown, "findings": by_plot[plot.name]})
-        else:
-            rest.append(shown)
-    return beside, alone, rest
+    names = {plot.name for plot in outcome.plots}
+    shown = [{"picture": picture(folder, plot),
+              "findings": [f for f in outcome.findings if f.plot == plot.name]}
+             for plot in outcome.plots]
+    return ([one for one in shown if one["findings"]],
+            [finding for finding in outcome.findings if finding.plot not in names],
+            [one["picture"] for one in shown if not one["findings"]])
 
 
 def cell(value):

@@ -18,7 +18,7 @@ import numpy
 import scipy
 
 import coactive_fast
-from coactive_fast.commands import Trouble, stoppable
+from coactive_fast.commands import Trouble, stoppable, troubles
 from coactive_fast.learner._extras import require
 from coactive_fast.learner._progress import reporter
 
@@ -51,13 +51,9 @@ def chosen(names):
     return [e for e in known.values() if not names or e.name in names or e.paper in names]
 
 
-@contextlib.contextmanager
 def _troubles_of(out):
     """What the system refuses in the folder of the results is told with its name."""
-    try:
-        yield
-    except OSError as error:
-        raise Trouble(f"--out {out}: {error.strerror or error}") from error
+    return troubles(f"--out {out}", OSError)
 
 
 @contextlib.contextmanager

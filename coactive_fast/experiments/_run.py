@@ -43,16 +43,14 @@ def timed(task, sets):
 def one_blas_thread():
     """For processes begun inside: the same bits whatever the number of cores."""
     names = [f"{pool}_THREADS" for pool in POOLS]
-    before = {name: os.environ.get(name) for name in names}
+    before = {name: os.environ[name] for name in names if name in os.environ}
     os.environ.update(dict.fromkeys(names, "1"))
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in names:
+            os.environ.pop(name, None)
+        os.environ.update(before)
 
 
 class Processes:
@@ -97,25 +95,6 @@ class Processes:
         finally:
             for future in at:
                 future.cancel()
-
-
-class Here:
-    """In this process, one after another: for tests and debuggers."""
-
-    jobs = 1
-
-    def stop(self):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        pass
-
-    def each(self, tasks, sets):
-        for i, task in enumerate(tasks):
-            yield i, timed(task, sets)
 
 
 class Kept:

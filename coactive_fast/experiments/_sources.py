@@ -16,7 +16,7 @@ class Source(NamedTuple):
     year: int | None
     address: str  # of the project's page
     files: tuple  # below the data folder; each may end in .gz
-    reader: str  # of coactive_fast.data
+    reader: str = "load_svmlight"  # of coactive_fast.data
 
 
 def _below(folder, *names):
@@ -51,15 +51,11 @@ SOURCES = {
     "20newsgroups": Source(
         "20 Newsgroups, bydate", "K. Lang, J. Rennie", 1995,
         "http://qwone.com/~jason/20Newsgroups/",
-        _below("20newsgroups", "20ng_train.svm", "20ng_test.svm", "20ng_raw.jsonl"),
-        "load_svmlight"),
-    "amazon7": Source(*REVIEWS, _below("amazon7", *(f"{p}.review" for p in PRODUCTS)),
-                      "load_terms"),
-    "amazon3": Source(*REVIEWS, _below("amazon7", *(f"{p}.review" for p in PRODUCTS[:3])),
-                      "load_terms"),
+        _below("20newsgroups", "20ng_train.svm", "20ng_test.svm", "20ng_raw.jsonl")),
+    **{f"amazon{n}": Source(*REVIEWS, _below("amazon7", *(f"{p}.review" for p in PRODUCTS[:n])),
+                            "load_terms") for n in (7, 3)},
     "amazon": Source(f"{REVIEWS[0]}, the labelled part", *REVIEWS[1:],
-                     _below("amazon_reviews", "amazon_domain.svm", "amazon_rating.svm"),
-                     "load_svmlight"),
+                     _below("amazon_reviews", "amazon_domain.svm", "amazon_rating.svm")),
     "enron-a": Source(f"{ENRON[0]}, farmer-d", *ENRON[1:], ("enron/farmer-d.terms",),
                       "load_terms"),
     "enron-b": Source(f"{ENRON[0]}, kaminski-v", *ENRON[1:], ("enron/kaminski-v.terms",),
@@ -76,33 +72,33 @@ SOURCES = {
     "reuters": Source(
         "Reuters-21578, Distribution 1.0, ModApte", "D. D. Lewis", 1997,
         "http://www.daviddlewis.com/resources/testcollections/reuters21578/",
-        _below("reuters21578", "reuters21578_multilabel.svm", "topics.tsv"), "load_svmlight"),
+        _below("reuters21578", "reuters21578_multilabel.svm", "topics.tsv")),
     "r52": Source(
         "Reuters-21578, the articles of one topic (R52)", "D. D. Lewis", 1997,
         "http://www.daviddlewis.com/resources/testcollections/reuters21578/",
-        _below("reuters21578", "r52_train.svm", "r52_test.svm"), "load_svmlight"),
+        _below("reuters21578", "r52_train.svm", "r52_test.svm")),
     **{name: Source(f"{VOWELS[0]}, {name}", *VOWELS[1:],
                     _below("vocal_joystick", f"{name}.train.csv", f"{name}.test.csv"),
                     "load_table") for name in ("v4.w1", "v4.w7", "v8.w1", "v8.w7")},
     "vowel": Source(
         "Vowel recognition (Deterding)", "D. Deterding", 1989,
         UCI + "152/connectionist+bench+vowel+recognition+deterding+data",
-        _below("tabular", "vowel_train.svm", "vowel_test.svm"), "load_svmlight"),
+        _below("tabular", "vowel_train.svm", "vowel_test.svm")),
     "abalone": Source("Abalone", "W. Nash, T. Sellers, S. Talbot, A. Cawthorn, W. Ford", 1994,
-                      UCI + "1/abalone", ("tabular/abalone.svm",), "load_svmlight"),
+                      UCI + "1/abalone", ("tabular/abalone.svm",)),
     "kin": Source("kin family of Delve, 8 inputs", "Z. Ghahramani", 1996,
                   "https://www.cs.toronto.edu/~delve/data/kin/desc.html", ("tabular/kin.csv",),
                   "load_table"),
     "cpusmall": Source("Computer activity of Delve, 12 inputs", "Delve", 1996,
                        "https://www.cs.toronto.edu/~delve/data/comp-activ/desc.html",
-                       ("tabular/cpusmall.svm",), "load_svmlight"),
+                       ("tabular/cpusmall.svm",)),
     "ionosphere": Source("Ionosphere", "V. Sigillito, S. Wing, L. Hutton, K. Baker", 1989,
-                         UCI + "52/ionosphere", ("tabular/ionosphere.svm",), "load_svmlight"),
+                         UCI + "52/ionosphere", ("tabular/ionosphere.svm",)),
     "cancer": Source("Breast Cancer Wisconsin (Original), 683 rows", "W. Wolberg", 1992,
                      UCI + "15/breast+cancer+wisconsin+original", ("tabular/cancer.data",),
                      "load_breast_cancer"),
     "a1a": Source("Adult, in 119 binary features (a1a)", "J. Platt", 1998, LIBSVM,
-                  ("tabular/a1a.svm",), "load_svmlight"),
+                  ("tabular/a1a.svm",)),
     "sse180": Source("SSE 180, weekly closing prices", "Shanghai Stock Exchange", None,
                      "https://www.eastmoney.com", ("stocks/sse180.csv",), "load_prices"),
     "tse": Source("TSE, daily price relatives", "A. Borodin, R. El-Yaniv, V. Gogan", 2004,
@@ -136,12 +132,12 @@ DIGITS = "digits (scikit-learn)"
 TEXTS = (Take("20newsgroups", ("20newsgroups",)), Take("amazon7", ("amazon",)), Take("amazon3"),
          Take("enron-a"), Take("enron-b"), Take("nytd"), Take("nyto"), Take("nyts"),
          Take("rcv1", ("r52",)))
-COACTIVE = ("alpha", "noise", "batch", "expected", "svm", "dueling", "exponentiated")
+COACTIVE = ("alpha", "noise", "batch", "expected", "svm", "dueling", "exponentiated", "convex",
+            "gamma", "convex-noise")
 
 TAKES = {
     "coactive-clicks": (WEB,),
     **{f"coactive-{name}": (WEB, MOVIES) for name in COACTIVE},
-    **{f"coactive-{name}": (WEB, MOVIES) for name in ("convex", "gamma", "convex-noise")},
     "coactive-embedding": (MOVIES,),
     "clicks-online": (Take("mq2008"),),
     "confidit-newsgroups": (TEXTS[0],),

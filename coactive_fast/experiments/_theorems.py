@@ -36,19 +36,18 @@ class Case:
     @classmethod
     def of(cls, label, rounds, found):
         """Of results of `told`, one a run."""
-        stacked = {name: np.array([one[name] for one in found])
-                   for name in ("regret", "bound", "ratio", "idle")}
+        stacked = several(found)
         return cls(label, rounds, stacked["regret"], stacked["bound"], stacked["ratio"],
                    float(stacked["idle"].mean()))
 
     @classmethod
     def of_lengths(cls, label, lengths, found):
         """Of results of `told` by length: the theorem is about the last round of each."""
-        ends = {name: np.array([[one[name][-1] for one in runs] for runs in found]).T
-                for name in ("regret", "bound")}
-        ratio = np.array([[one["ratio"] for one in runs] for runs in found]).ravel()
-        idle = float(np.mean([[one["idle"] for one in runs] for runs in found]))
-        return cls(label, np.array(lengths), ends["regret"], ends["bound"], ratio, idle, False)
+        runs = [several(some) for some in found]
+        regret, bound = (np.array([one[name][:, -1] for one in runs]).T
+                         for name in ("regret", "bound"))
+        ratio, idle = (np.ravel([one[name] for one in runs]) for name in ("ratio", "idle"))
+        return cls(label, np.array(lengths), regret, bound, ratio, float(idle.mean()), False)
 
     def growth(self):
         """What the last tenfold of rounds multiplies regret and bound by: their logarithms."""
@@ -94,9 +93,10 @@ def several(found):
     return {name: np.array([one[name] for one in found]) for name in found[0]}
 
 
-def parts(found, i):
-    """Setting i of results of `several`."""
-    return [{name: one[name][i] for name in ("regret", "bound", "ratio", "idle")} for one in found]
+def cases(labels, rounds, found):
+    """The settings of results of `several`, one a run."""
+    return [Case.of(label, shown(rounds), [{name: one[name][i] for name in one} for one in found])
+            for i, label in enumerate(labels)]
 
 
 # --- what is shown ------------------------------------------------------------------------------

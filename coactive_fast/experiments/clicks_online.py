@@ -14,7 +14,7 @@ import numpy as np
 import coactive_fast as cf
 
 from . import _judge, _sets, _sources
-from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task
+from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task, grouped
 
 K, MEASURE, FOLDS = 10, "ndcg@10", 5
 LEARNERS = {
@@ -85,15 +85,12 @@ def play(setting):
     cases = [(place, learner, user) for place in places for learner in LEARNERS for user in USERS]
     common = {"seeds": setting["seeds"], "rounds": setting["rounds"], "every": setting["every"],
               "seed": setting.seed}
-    found = yield [Task(runs, {"place": place, "learner": learner, "user": user, "fold": fold,
-                               **common})
-                   for place, learner, user in cases for fold in places[place]]
-    found, results = iter(found), {}
-    for place, learner, user in cases:
-        folds = [next(found) for _ in places[place]]
-        results[place, learner, user] = {
-            name: np.concatenate([fold[name] for fold in folds])
-            for name in ("start", "curve", "average")} | {"rounds": folds[0]["rounds"]}
+    found = yield from grouped([
+        [Task(runs, {"place": place, "learner": learner, "user": user, "fold": fold, **common})
+         for fold in places[place]] for place, learner, user in cases])
+    results = {case: {name: np.concatenate([fold[name] for fold in folds])
+                      for name in ("start", "curve", "average")} | {"rounds": folds[0]["rounds"]}
+               for case, folds in zip(cases, found, strict=True)}
     return Outcome(
         plots=[plot(results, place, user) for place in places for user in USERS],
         tables=[table(results, place, len(results[place, "PDGD", USERS[0]]["start"]))

@@ -86,13 +86,11 @@ def accuracy(sets, algorithm, rows, run, seed, panel=STAND_IN):
 def play(setting):
     outcome = Outcome()
     for panel in panels(setting.sets):
-        part = yield from one_panel(setting, panel, sizes(panel, setting))
-        outcome.plots += part.plots
-        outcome.findings += part.findings
+        yield from one_panel(setting, panel, sizes(panel, setting), outcome)
     return outcome
 
 
-def one_panel(setting, panel, sizes):
+def one_panel(setting, panel, sizes, outcome):
     orders = setting["orders"]
     found = yield from repeated(
         accuracy, [{"algorithm": a, "rows": n} for a in ALGORITHMS for n in sizes], orders,
@@ -104,10 +102,9 @@ def one_panel(setting, panel, sizes):
     what = called(setting.sets, panel)
     levels = {"PLM, by the paper": PLM[panel]} if panel in PLM else {}
     name = "accuracy" if panel == STAND_IN else f"accuracy-{panel}"
-    return Outcome(plots=[Plot(name, f"{what[0].upper()}{what[1:]}, one pass", "rows",
-                               "test accuracy, %", curves, levels=levels, story=True)],
-                   findings=list(findings(dict(zip(ALGORITHMS, values, strict=True)),
-                                          f"({what}).", name)))
+    outcome.plots.append(Plot(name, f"{what[0].upper()}{what[1:]}, one pass", "rows",
+                              "test accuracy, %", curves, levels=levels, story=True))
+    outcome.findings += findings(dict(zip(ALGORITHMS, values, strict=True)), f"({what}).", name)
 
 
 def findings(values, where, plot="accuracy"):

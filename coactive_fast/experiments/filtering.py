@@ -19,7 +19,7 @@ import numpy as np
 import coactive_fast as cf
 from coactive_fast import data
 
-from . import _judge, _sets, _sources, _theorems
+from . import _judge, _plan, _sets, _sources, _theorems
 from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task, repeated, rounds_to_show
 from ._theorems import Case
 
@@ -75,13 +75,13 @@ def topics(setting):
     _, relevant, names = stream(setting.sets, documents)
     learners = [("RIDGE-FIL", None), ("Perceptron", None),
                 *(("apple tasting", p) for p in EXPLORE)]
-    tasks = [Task(one_topic, {"documents": documents, "learner": name, "topic": k, "explore": p,
-                              "seed": setting.seed})
-             for name, p in learners for k in range(len(names))]
-    full, *others = yield [Task(every_label, {"documents": documents}), *tasks]
+    tasks = [[Task(one_topic, {"documents": documents, "learner": name, "topic": k, "explore": p,
+                               "seed": setting.seed}) for k in range(len(names))]
+             for name, p in learners]
+    (full,), *others = yield from _plan.grouped([
+        [Task(every_label, {"documents": documents})], *tasks])
     found = {"RIDGE-FULL": full}
-    for i, (name, p) in enumerate(learners):
-        part = others[i * len(names):][:len(names)]
+    for (name, p), part in zip(learners, others, strict=True):
         label = name if p is None else f"{name}, p = {p:g}"
         found[label] = {key: np.concatenate([one[key] for one in part]) for key in full}
     return outcome(found, names, relevant)

@@ -20,7 +20,7 @@ import numpy as np
 import coactive_fast as cf
 from coactive_fast import data, kernels
 
-from . import _judge
+from . import _judge, _plan
 from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task, file_name, rounds_to_show
 from ._sources import files_of
 
@@ -246,12 +246,10 @@ def one_set(setting, name, outcome):
 
     hand = yield from chosen({k: GRIDS[k] for _, k, by_hand in kinds if by_hand}, measure,
                              lambda k, value: tasks(k, value, 1000, setting["tuning"]))
-    trials = setting["trials"]
-    every = [tasks(kind, hand[kind] if by_hand else None, 0, trials)
-             for _, kind, by_hand in kinds]
-    results = iter((yield [task for runs in every for task in runs]))
-    parts = {label: [next(results) for _ in runs]
-             for (label, *_), runs in zip(kinds, every, strict=True)}
+    every = yield from _plan.grouped([
+        tasks(kind, hand[kind] if by_hand else None, 0, setting["trials"])
+        for _, kind, by_hand in kinds])
+    parts = {label: runs for (label, *_), runs in zip(kinds, every, strict=True)}
     x = rounds_to_show(PASSES * len(problem.Z))
     late = x >= (YEAR if problem.kind == "portfolio" else 1)
     for what in ("loss", "error") if problem.kind == "classification" else (measure,):
@@ -278,9 +276,8 @@ def one_set(setting, name, outcome):
 def chosen(grids, measure, tasks):
     """Of each grid the value whose worst run ends best."""
     cells = [(kind, value) for kind, grid in grids.items() for value in grid]
-    lists = [tasks(kind, value) for kind, value in cells]
-    results = iter((yield [task for runs in lists for task in runs]))
-    ends = [WORSE[measure](float(next(results)[measure][-1]) for _ in runs) for runs in lists]
+    found = yield from _plan.grouped([tasks(kind, value) for kind, value in cells])
+    ends = [WORSE[measure](float(one[measure][-1]) for one in runs) for runs in found]
     best = {}
     for kind in grids:
         own = {value: end for (k, value), end in zip(cells, ends, strict=True) if k == kind}

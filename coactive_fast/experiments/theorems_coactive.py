@@ -135,8 +135,7 @@ def linear(setting):
     found = yield [Task(linear_run, {"rounds": rounds, "seed": setting.seed, "run": run})
                    for run in range(setting["runs"])]
     labels = [label for label, *_ in STRICT + BATCHES] + ["noisy grades", "right on average"]
-    cases = [Case.of(label, _theorems.shown(rounds), _theorems.parts(found, i))
-             for i, label in enumerate(labels)]
+    cases = _theorems.cases(labels, rounds, found)
     strict, batches = cases[:len(STRICT)], cases[len(STRICT):-2]
     noisy, expected = cases[-2], cases[-1]
     return Outcome(
@@ -245,12 +244,9 @@ def convex(setting):
     rounds, runs = setting["rounds"], setting["runs"]
     found = yield [Task(function, {"rounds": rounds, "seed": setting.seed, "run": run})
                    for run in range(runs) for function in (convex_run, second_order_run)]
-    shown = _theorems.shown(rounds)
     labels = [label for label, *_ in LOSSES] + [f"{label}, noise" for label, *_ in LOSSES]
-    first = [Case.of(label, shown, _theorems.parts(found[::2], i))
-             for i, label in enumerate(labels)]
-    second = [Case.of(label, shown, _theorems.parts(found[1::2], i))
-              for i, label in enumerate(("quadratic, α = 1", "quadratic, α = 0.5"))]
+    first = _theorems.cases(labels, rounds, found[::2])
+    second = _theorems.cases(("quadratic, α = 1", "quadratic, α = 0.5"), rounds, found[1::2])
     strict = first[:len(LOSSES)]
     main = "regret stays under the bounds of the theorems"
     return Outcome(
