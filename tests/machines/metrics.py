@@ -225,7 +225,7 @@ class MetricMachine(Machine):
                           (f"decay({f!r})", lambda f=f: one.decay(f))]
             for size in (-1, 0.5, "x", Raises()):
                 calls.append((f"sample {size!r}", lambda size=size: one.sample(size, 1)))
-        calls.append(("from_state", lambda: self.cls.from_state({**one.state(), "format": 99})))
+        calls.append(("from_state", lambda: self.cls.from_state({**one.state(), "version": 99})))
         what, call = r.choice(calls)
         self.refused(what, call, (*REFUSED, Boom))
 
