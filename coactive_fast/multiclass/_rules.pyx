@@ -823,7 +823,7 @@ cdef class MulticlassRun(RowRun):
     cdef int round(self, Engine engine) noexcept nogil:
         return self.one(self.model, self.scratch)
 
-    cdef int one(self, Model model, Scratch s) noexcept nogil:
+    cdef inline int one(self, Model model, Scratch s) noexcept nogil:
         cdef Py_ssize_t label
         cdef Py_ssize_t right = (<const Py_ssize_t *>np.PyArray_DATA(self.labels))[
             self.done % self.rows.n]
