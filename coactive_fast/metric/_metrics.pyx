@@ -2242,7 +2242,7 @@ cdef class Gram:
         cdef Py_ssize_t n = self.factor.n
         self.weigh(u)
         memset(u + n, 0, <size_t>(self.length() - n) * sizeof(double))
-        K.cholesky_forward(&self.factor, u, u)
+        K.cholesky_forward(&self.factor, 0, u, u)
 
     cdef int solve(self, const cf_row *x, Forms forms, double *u, double *own) noexcept nogil:
         cdef int status = self.kept.own(x, own)
