@@ -48,7 +48,7 @@ def settle(double[::1] panels, double[::1] w, Py_ssize_t n):
     """The pending term into the matrix."""
     cdef cf_triangle b
     b.data, b.n, b.ld = &panels[0], n, 0
-    K.rank_one(&b, &w[0])
+    K.rank_one(&b, &w[0], &w[0])
     memset(&w[0], 0, cf_pad(n) * sizeof(double))
 
 

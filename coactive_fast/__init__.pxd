@@ -8,7 +8,7 @@
 
 from coactive_fast._table cimport (
     cf_candidate, cf_cholesky, cf_faces, cf_faces_kind, cf_full, cf_full_health, cf_library,
-    cf_status, cf_table, cf_triangle, cf_ball_report, cf_faces_report,
+    cf_status, cf_table, cf_triangle,
     cf_get_library, cf_get_table, cf_pad, cf_panels_size, cf_triangle_row, cf_cholesky_at,
     cf_top_k_scratch, cf_scores_scratch, cf_newton,
     CF_OK, CF_ENOMEM, CF_ESIZE, CF_ENONFINITE, CF_ENAN, CF_ENOTPOSITIVE, CF_EVALUE,

@@ -571,10 +571,10 @@ def project_ball(z, Ainv, radius):
     w = data_of(out)
     scratch = <double *>take_scratch(L.ball_scratch(n, 0), sizeof(double))
     if n < 32:
-        status = L.ball_project(K, &b, data_of(zv), r, w, &lam, scratch, NULL, NULL)
+        status = L.ball_project(K, &b, NULL, data_of(zv), r, w, &lam, scratch, NULL)
     else:
         with nogil:
-            status = L.ball_project(K, &b, data_of(zv), r, w, &lam, scratch, NULL, NULL)
+            status = L.ball_project(K, &b, NULL, data_of(zv), r, w, &lam, scratch, NULL)
     L.free(scratch)
     if status != CF_OK:
         status = ball_at_length(&b, zv, r, w, &lam, status)
@@ -599,7 +599,7 @@ cdef int ball_at_length(const cf_triangle *b, np.ndarray z, double r, double *w,
         L.free(scratch)
         raise MemoryError("scratch of the tridiagonal form")
     with nogil:
-        status = L.ball_project(K, b, data_of(z), r, w, lam, scratch, more, NULL)
+        status = L.ball_project(K, b, NULL, data_of(z), r, w, lam, scratch, more)
     L.free(scratch)
     L.free(more)
     return status
@@ -628,7 +628,7 @@ cdef np.ndarray on_faces(object z, object Ainv, cf_faces_kind kind, double total
     state = <signed char *>(scratch + L.faces_scratch(n))
     with nogil:
         L.faces_guess(K, &b, &set, data_of(zv), state, scratch)
-        status = L.faces_project(K, &b, &set, data_of(zv), w, state, scratch, NULL)
+        status = L.faces_project(K, &b, NULL, &set, data_of(zv), w, state, scratch)
     L.free(scratch)
     if status != CF_OK:
         blame(status, zv, &b)

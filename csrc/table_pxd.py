@@ -32,22 +32,18 @@ cdef const cf_library *cf_fitting_library(size_t size, int abi) noexcept nogil
 cdef int cf_refuse(str module, int abi) except -1
 
 # Compiled into the module that calls: the sizes are those of its headers, the name is its own.
-cdef inline const cf_table *cf_get_table() except NULL nogil:
-    cdef const cf_table *found = cf_fitting_table(sizeof(cf_table), CF_ABI)
-    if found == NULL:
-        with gil:
-            cf_refuse(__name__, CF_ABI)
-    return found
+"""
 
-cdef inline const cf_library *cf_get_library() except NULL nogil:
-    cdef const cf_library *found = cf_fitting_library(sizeof(cf_library), CF_ABI)
+GET = """\
+cdef inline const cf_{0} *cf_get_{0}() except NULL nogil:
+    cdef const cf_{0} *found = cf_fitting_{0}(sizeof(cf_{0}), CF_ABI)
     if found == NULL:
         with gil:
             cf_refuse(__name__, CF_ABI)
     return found
 """
 
-LIST = re.compile(r"^#define (CF_\w+)\((\w)\) +(.*)$", re.MULTILINE)
+LIST = re.compile(r"^#define (CF_\w+)\((\w)(?:, type, suffix)?\) +(.*)$", re.MULTILINE)
 PROTOTYPE = re.compile(r"^(?P<kind>\w[\w *]*[ *])cf_(?P<name>\w+)\((?P<arguments>[^()]*)\);",
                        re.MULTILINE)
 DECLARATION = re.compile(
@@ -79,14 +75,14 @@ def python(declaration):
     return re.sub(r"\w+", lambda m: m[0] + "_" * keyword.iskeyword(m[0]), text)
 
 
-def entries(lists, name):
+def entries(lists, name, kind="", suffix=""):
     """The entries of a list in order, those of the lists named in it in their place."""
     mark, body = lists[name]
-    found, rest = [], body
+    found, rest = [], re.sub(r"\btype\b", kind, body.replace("##suffix", suffix))
     while rest := rest.strip():
         entry = re.match(rf"{mark}\(([^,()]+), (\w+), \(([^()]*)\)\)", rest)
         status = re.match(rf"{mark}\((\w+), -?\d+, [^()]*\)", rest)
-        other = re.match(rf"(CF_\w+)\({mark}\)", rest)
+        other = re.match(rf"(CF_\w+)\({mark}(?:, (\w+), (\w*))?\)", rest)
         function = re.match(rf"{mark}\((\w+)\)", rest)
         if entry:
             kind, field, arguments = entry.groups()
@@ -94,7 +90,7 @@ def entries(lists, name):
         elif status:
             found.append(status[1])
         elif other:
-            found += entries(lists, other[1])
+            found += entries(lists, other[1], other[2] or "", other[3] or "")
         elif function:
             kind, arguments = lists["prototypes"][function[1]]
             found.append(f"{kind}(*{function[1]})({arguments})")
@@ -144,7 +140,8 @@ def write(output=OUTPUT):
     block = "".join(f"    {line}\n" for line in declarations(headers(TOP)))
     whole = sorted(set(re.findall(r"\bu?int\d+_t\b", block)))
     text = (HEAD.format(top=TOP) + f"from libc.stdint cimport {', '.join(whole)}\n\n"
-            f'cdef extern from "{TOP}" nogil:\n{block}{TAIL}')
+            f'cdef extern from "{TOP}" nogil:\n{block}{TAIL}' +
+            "\n".join(map(GET.format, ("table", "library"))))
     if not output.exists() or output.read_text(encoding="utf-8") != text:
         output.write_text(text, encoding="utf-8")
 

@@ -425,7 +425,7 @@ cdef dict flushed(Stored metric):
         return copy.state()
     cdef Py_ssize_t n = copy.core.n, i, j
     cdef double *row
-    K.rank_one(&copy.core.b, copy.core.w)
+    K.rank_one(&copy.core.b, copy.core.w, copy.core.w)
     for i in range(n):
         copy.core.w[i] = 0.0
         row = cf_triangle_row(&copy.core.b, i)

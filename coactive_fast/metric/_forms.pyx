@@ -680,7 +680,7 @@ cdef class FullRidges(Ridges):
             return
         for i in range(self.k if self.held else 0):
             if self.waiting[i] and not self.core[i].robust:
-                K.rank_one(&self.core[i].b, self.core[i].w)
+                K.rank_one(&self.core[i].b, self.core[i].w, self.core[i].w)
                 memset(self.core[i].w, 0, <size_t>self.w_step * sizeof(double))
                 self.waiting[i] = 0
 
@@ -1248,7 +1248,7 @@ cdef dict settled(Stored metric):
         return metric.state()
     other = <Stored>Moving.from_state(metric.state())
     for turn in range(2):  # the second one leaves zeros where a triangle may hold anything
-        K.rank_one(&other.core.b, other.core.w)
+        K.rank_one(&other.core.b, other.core.w, other.core.w)
         memset(other.core.w, 0, <size_t>cf_pad(other.core.n) * sizeof(double))
     return other.state()
 
@@ -2140,7 +2140,7 @@ cdef class DualRidge(Single):
             if status == CF_OK:
                 memcpy(self.u + at, self.tails + 8 * i,
                        <size_t>(self.block_n - at) * sizeof(double))
-                K.cholesky_forward_from(&self.gram.factor, at, self.u, self.u)
+                K.cholesky_forward(&self.gram.factor, at, self.u, self.u)
         return self.answer(s, self.u, self.own) if status == CF_OK else status
 
     # --- learning -----------------------------------------------------------------------------
@@ -2187,7 +2187,7 @@ cdef class DualRidge(Single):
             self.y[s], self.born[s] = self.y[s + gone], self.born[s + gone]
         memcpy(self.c, self.y, <size_t>n * sizeof(double))
         memset(self.c + n, 0, <size_t>(self.gram.length() - n) * sizeof(double))
-        K.cholesky_forward(&self.gram.factor, self.c, self.c)
+        K.cholesky_forward(&self.gram.factor, 0, self.c, self.c)
         self.info = self.gram.logdet()
 
     cdef double information(self) noexcept nogil:
@@ -2559,7 +2559,7 @@ cdef class DualBall(DualRidge):
         memset(self.turn + n, 0, <size_t>(cf_pad(n) - n) * sizeof(double))
         K.axpy(n, -last, u, self.turn)
         K.cholesky_backward(l, self.turn, self.turn)
-        K.cholesky_forward(l, self.turn, out)
+        K.cholesky_forward(l, 0, self.turn, out)
         out[n] = (last - K.dot(n, u, out)) / pivot
         for i in range(n + 1, cf_pad(n + 1)):
             out[i] = 0.0

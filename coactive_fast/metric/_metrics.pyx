@@ -2151,7 +2151,7 @@ cdef class Gram:
         for s in range(n if self.roots is not None else 0):
             u[s] *= data_of(self.roots)[s]
         memset(u + n, 0, <size_t>(self.length() - n) * sizeof(double))
-        K.cholesky_forward(&self.factor, u, u)
+        K.cholesky_forward(&self.factor, 0, u, u)
 
     cdef int solve(self, const cf_row *x, Forms forms, double *u, double *own) noexcept nogil:
         cdef int status = self.kept.own(x, own)

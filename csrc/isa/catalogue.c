@@ -2,61 +2,26 @@
 
 /* How many rows go abreast: four accumulators each, as many as there are registers. */
 #if defined(CF_LANES_V4)
-#define CF_CATALOGUE_ROWS 4
+#define CF_CATALOGUE_ROWS CF_ROWS_MOST
 #else
 #define CF_CATALOGUE_ROWS 2
 #endif
 
-/* What the products of rows are with: y, themselves, or y and z at once. */
-enum { ONE, OWN, TWO };
-
 /* Eight rows' products with y, or what `with` (a constant) says, each as `dot` makes it. */
-#define CF_EIGHT(name, type, load, loadn)                                                        \
-    CF_INLINE void name##_chunk(const type *const *x, const double *y, const double *z,          \
-                                ptrdiff_t i, ptrdiff_t m, int rows, int with, int c,             \
-                                vd (*a)[4], vd (*b)[4])                                          \
-    {                                                                                            \
-        const vd u = with == OWN ? v_zero() : m == 8 ? v_load(y + i) : v_loadn(y + i, m);        \
-        const vd v = with != TWO ? v_zero() : m == 8 ? v_load(z + i) : v_loadn(z + i, m);        \
-        for (int r = 0; r < rows; r++) {                                                         \
-            const vd row = m == 8 ? load(x[r] + i) : loadn(x[r] + i, m);                         \
-            a[r][c] = v_fma(row, with == OWN ? row : u, a[r][c]);                                \
-            if (with == TWO)                                                                     \
-                b[r][c] = v_fma(row, v, b[r][c]);                                                \
-        }                                                                                        \
-    }                                                                                            \
+#define CF_EIGHT(name, type, products)                                                           \
     CF_INLINE vd name(ptrdiff_t n, const type *const *x, const double *y, const double *z,       \
                       int with, vd *second)                                                      \
     {                                                                                            \
         const int rows = with == TWO ? CF_CATALOGUE_ROWS / 2 : CF_CATALOGUE_ROWS;                \
-        const ptrdiff_t left = n & 31, tail = n & 7;                                             \
         vd s[8], t[8];                                                                           \
-        for (int r = 0; r < 8; r += rows) {                                                      \
-            vd a[CF_CATALOGUE_ROWS][4], b[CF_CATALOGUE_ROWS][4];                                 \
-            ptrdiff_t i = 0;                                                                     \
-            for (int k = 0; k < rows; k++)                                                       \
-                for (int c = 0; c < 4; c++)                                                      \
-                    a[k][c] = b[k][c] = v_zero();                                                \
-            for (; i + 32 <= n; i += 32)                                                         \
-                for (int c = 0; c < 4; c++)                                                      \
-                    name##_chunk(x + r, y, z, i + 8 * c, 8, rows, with, c, a, b);                \
-            for (int c = 0; c < 3; c++)                                                          \
-                if (left >= 8 * c + 8)                                                           \
-                    name##_chunk(x + r, y, z, i + 8 * c, 8, rows, with, c, a, b);                \
-            if (tail)                                                                            \
-                name##_chunk(x + r, y, z, n - tail, tail, rows, with, 3, a, b);                  \
-            for (int k = 0; k < rows; k++) {                                                     \
-                s[r + k] = v_add(v_add(a[k][0], a[k][1]), v_add(a[k][2], a[k][3]));              \
-                if (with == TWO)                                                                 \
-                    t[r + k] = v_add(v_add(b[k][0], b[k][1]), v_add(b[k][2], b[k][3]));          \
-            }                                                                                    \
-        }                                                                                        \
+        for (int r = 0; r < 8; r += rows)                                                        \
+            products(n, x + r, y, z, 0, rows, with, s + r, t + r);                               \
         if (with == TWO)                                                                         \
             *second = v_sum8(t);                                                                 \
         return v_sum8(s);                                                                        \
     }
-CF_EIGHT(eight_dots, double, v_load, v_loadn)
-CF_EIGHT(eight_dots_f32, float, v_load_f32, v_loadn_f32)
+CF_EIGHT(eight_dots, double, dot_rows)
+CF_EIGHT(eight_dots_f32, float, dot_f32_rows)
 #undef CF_EIGHT
 
 /* Rows of floats against one vector or two, in floats: with rows in DRAM the conversions of the

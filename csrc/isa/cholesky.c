@@ -52,15 +52,10 @@ CF_INLINE void forward_panel(const cf_cholesky *l, ptrdiff_t at, int sides, cons
     }
 }
 
-static void cholesky_forward_from(const cf_cholesky *l, ptrdiff_t at, const double *k, double *u)
+static void cholesky_forward(const cf_cholesky *l, ptrdiff_t at, const double *k, double *u)
 {
     for (; at < l->n; at += 8)
         forward_panel(l, at, 1, k, u, 0);
-}
-
-static void cholesky_forward(const cf_cholesky *l, const double *k, double *u)
-{
-    cholesky_forward_from(l, 0, k, u);
 }
 
 static void cholesky_forward_many(const cf_cholesky *l, ptrdiff_t m, double *u, ptrdiff_t stride)

@@ -1,50 +1,67 @@
 /* Kernels of cf_dense.h. Included by the unit of each instruction set. */
 
-/* One row's product with y and, where two (a constant at every call), with z into *second, each by
- * the same operations as alone; ahead > 0 (a constant too) asks for memory so many values ahead,
- * for rows that are streamed from DRAM. */
+/* What the products of rows are with: y, themselves, or y and z at once. */
+enum { ONE, OWN, TWO };
+#define CF_ROWS_MOST 4
+
+/* The products of some rows (`rows` and `with` are constants at every call) in lanes, each by the
+ * same operations as alone; ahead > 0 (a constant too) asks for memory of the first so many values
+ * ahead, for rows that are streamed from DRAM. */
 #define CF_DOT(name, type, load, loadn)                                                          \
-    CF_INLINE double name##_with(ptrdiff_t n, const type *x, const double *y, const double *z,   \
-                                 ptrdiff_t ahead, int two, double *second)                       \
+    CF_INLINE void name##_chunk(const type *const *x, const double *y, const double *z,          \
+                                ptrdiff_t i, ptrdiff_t m, int rows, int with, int c,             \
+                                vd (*a)[4], vd (*b)[4])                                          \
     {                                                                                            \
-        const ptrdiff_t line = CF_LINE / (ptrdiff_t)sizeof(type);                                \
-        vd a[4], b[4];                                                                           \
-        for (int c = 0; c < 4; c++)                                                              \
-            a[c] = b[c] = v_zero();                                                              \
+        const vd u = with == OWN ? v_zero() : v_load_some(y + i, m);                             \
+        const vd v = with != TWO ? v_zero() : v_load_some(z + i, m);                             \
+        for (int r = 0; r < rows; r++) {                                                         \
+            const vd row = m == 8 ? load(x[r] + i) : loadn(x[r] + i, m);                         \
+            a[r][c] = v_fma(row, with == OWN ? row : u, a[r][c]);                                \
+            if (with == TWO)                                                                     \
+                b[r][c] = v_fma(row, v, b[r][c]);                                                \
+        }                                                                                        \
+    }                                                                                            \
+    CF_INLINE void name##_rows(ptrdiff_t n, const type *const *x, const double *y,               \
+                               const double *z, ptrdiff_t ahead, int rows, int with, vd *s,      \
+                               vd *t)                                                            \
+    {                                                                                            \
+        const ptrdiff_t line = CF_LINE / (ptrdiff_t)sizeof(type), left = n & 31, tail = n & 7;   \
+        vd a[CF_ROWS_MOST][4], b[CF_ROWS_MOST][4];                                               \
         ptrdiff_t i = 0;                                                                         \
+        for (int r = 0; r < rows; r++)                                                           \
+            for (int c = 0; c < 4; c++)                                                          \
+                a[r][c] = b[r][c] = v_zero();                                                    \
         for (; i + 32 <= n; i += 32) {                                                           \
             for (ptrdiff_t p = 0; ahead && p < 32; p += line)                                    \
-                CF_PREFETCH(x + i + ahead + p);                                                  \
-            for (int c = 0; c < 4; c++) {                                                        \
-                const vd row = load(x + i + 8 * c);                                              \
-                a[c] = v_fma(row, v_load(y + i + 8 * c), a[c]);                                  \
-                if (two)                                                                         \
-                    b[c] = v_fma(row, v_load(z + i + 8 * c), b[c]);                              \
-            }                                                                                    \
+                CF_PREFETCH(x[0] + i + ahead + p);                                               \
+            for (int c = 0; c < 4; c++)                                                          \
+                name##_chunk(x, y, z, i + 8 * c, 8, rows, with, c, a, b);                        \
         }                                                                                        \
-        const ptrdiff_t left = n - i, tail = left & 7;                                           \
         for (ptrdiff_t p = 0; ahead && p < left; p += line)                                      \
-            CF_PREFETCH(x + i + ahead + p);                                                      \
+            CF_PREFETCH(x[0] + i + ahead + p);                                                   \
         for (int c = 0; c < 3; c++)                                                              \
-            if (left >= 8 * c + 8) {                                                             \
-                const vd row = load(x + i + 8 * c);                                              \
-                a[c] = v_fma(row, v_load(y + i + 8 * c), a[c]);                                  \
-                if (two)                                                                         \
-                    b[c] = v_fma(row, v_load(z + i + 8 * c), b[c]);                              \
-            }                                                                                    \
-        if (tail) {                                                                              \
-            const vd row = loadn(x + n - tail, tail);                                            \
-            a[3] = v_fma(row, v_loadn(y + n - tail, tail), a[3]);                                \
-            if (two)                                                                             \
-                b[3] = v_fma(row, v_loadn(z + n - tail, tail), b[3]);                            \
+            if (left >= 8 * c + 8)                                                               \
+                name##_chunk(x, y, z, i + 8 * c, 8, rows, with, c, a, b);                        \
+        if (tail)                                                                                \
+            name##_chunk(x, y, z, n - tail, tail, rows, with, 3, a, b);                          \
+        for (int r = 0; r < rows; r++) {                                                         \
+            s[r] = v_add(v_add(a[r][0], a[r][1]), v_add(a[r][2], a[r][3]));                      \
+            if (with == TWO)                                                                     \
+                t[r] = v_add(v_add(b[r][0], b[r][1]), v_add(b[r][2], b[r][3]));                  \
         }                                                                                        \
-        if (two)                                                                                 \
-            *second = v_sum(v_add(v_add(b[0], b[1]), v_add(b[2], b[3])));                        \
-        return v_sum(v_add(v_add(a[0], a[1]), v_add(a[2], a[3])));                               \
+    }                                                                                            \
+    CF_INLINE double name##_with(ptrdiff_t n, const type *x, const double *y, const double *z,   \
+                                 ptrdiff_t ahead, int with, double *second)                      \
+    {                                                                                            \
+        vd s, t;                                                                                 \
+        name##_rows(n, &x, y, z, ahead, 1, with, &s, &t);                                        \
+        if (with == TWO)                                                                         \
+            *second = v_sum(t);                                                                  \
+        return v_sum(s);                                                                         \
     }                                                                                            \
     static double name(ptrdiff_t n, const type *x, const double *y)                              \
     {                                                                                            \
-        return name##_with(n, x, y, NULL, 0, 0, NULL);                                           \
+        return name##_with(n, x, y, NULL, 0, ONE, NULL);                                         \
     }
 CF_DOT(dot, double, v_load, v_loadn)
 CF_DOT(dot_f32, float, v_load_f32, v_loadn_f32)
@@ -171,16 +188,10 @@ static ptrdiff_t at_least(ptrdiff_t n, const double *y, double least, ptrdiff_t 
 CF_INLINE vd step_lanes(ptrdiff_t m, vd a, vd delta, const double *w, vd rate, const double *mean,
                         double *w_new, double *mean_new, vd check)
 {
-    const vd old = m == 8 ? v_load(mean) : v_loadn(mean, m);
-    const vd next = v_fma(a, delta, m == 8 ? v_load(w) : v_loadn(w, m));
+    const vd old = v_load_some(mean, m), next = v_fma(a, delta, v_load_some(w, m));
     const vd middle = v_fma(rate, v_sub(next, old), old);
-    if (m == 8) {
-        v_store(w_new, next);
-        v_store(mean_new, middle);
-    } else {
-        v_storen(w_new, next, m);
-        v_storen(mean_new, middle, m);
-    }
+    v_store_some(w_new, next, m);
+    v_store_some(mean_new, middle, m);
     return v_fma(middle, v_zero(), v_fma(next, v_zero(), check));
 }
 
@@ -215,26 +226,16 @@ static void axpy(ptrdiff_t n, double a, const double *x, double *y)
     static int name(ptrdiff_t n, const type *x)                                                  \
     {                                                                                            \
         const vd zero = v_zero();                                                                \
-        vd a0 = zero, a1 = zero, a2 = zero, a3 = zero;                                           \
+        vd a[4] = {zero, zero, zero, zero};                                                      \
         ptrdiff_t i = 0;                                                                         \
-        if (n >= 32) {                                                                           \
-            for (; i + 32 <= n; i += 32) {                                                       \
-                a0 = v_fma(load(x + i), zero, a0);                                               \
-                a1 = v_fma(load(x + i + 8), zero, a1);                                           \
-                a2 = v_fma(load(x + i + 16), zero, a2);                                          \
-                a3 = v_fma(load(x + i + 24), zero, a3);                                          \
-            }                                                                                    \
-            a0 = v_add(a0, a2);                                                                  \
-            a1 = v_add(a1, a3);                                                                  \
-        }                                                                                        \
-        if (i + 16 <= n) {                                                                       \
-            a0 = v_fma(load(x + i), zero, a0);                                                   \
-            a1 = v_fma(load(x + i + 8), zero, a1);                                               \
-            i += 16;                                                                             \
-        }                                                                                        \
-        for (; i < n; i += 8)                                                                    \
-            a0 = v_fma(loadn(x + i, n - i < 8 ? n - i : 8), zero, a0);                           \
-        return v_sum(v_add(a0, a1)) == 0.0;                                                      \
+        for (; i + 32 <= n; i += 32)                                                             \
+            for (int c = 0; c < 4; c++)                                                          \
+                a[c] = v_fma(load(x + i + 8 * c), zero, a[c]);                                   \
+        for (; i + 8 <= n; i += 8)                                                               \
+            a[0] = v_fma(load(x + i), zero, a[0]);                                               \
+        if (i < n)                                                                               \
+            a[1] = v_fma(loadn(x + i, n - i), zero, a[1]);                                       \
+        return v_sum(v_add(v_add(a[0], a[1]), v_add(a[2], a[3]))) == 0.0;                        \
     }
 CF_FINITE(all_finite, double, v_load, v_loadn)
 CF_FINITE(all_finite_f32, float, v_load_f32, v_loadn_f32)

@@ -30,9 +30,7 @@ CF_INLINE double sparse_quad(const cf_row *x, const double *a, int kind)
 
 static double diagonal_quad(const cf_row *x, const double *a)
 {
-    if (x->i32)
-        return sparse_quad(x, a, 32);
-    return x->i64 ? sparse_quad(x, a, 64) : dense_quad(x->n, a, x->value);
+    CF_BY_KIND(x, return kind ? sparse_quad(x, a, kind) : dense_quad(x->n, a, x->value));
 }
 
 CF_INLINE void sparse_update(const cf_row *x, double c, double *a, int kind)
@@ -46,16 +44,13 @@ CF_INLINE void sparse_update(const cf_row *x, double c, double *a, int kind)
 static void diagonal_update(const cf_row *x, double c, double *a)
 {
     const vd cv = v_set1(c);
-    if (x->i32)
-        sparse_update(x, c, a, 32);
-    else if (x->i64)
-        sparse_update(x, c, a, 64);
-    else
-        for (ptrdiff_t i = 0; i < x->n; i += 8) {
-            const vm in = vm_first(x->n - i < 8 ? x->n - i : 8);
-            const vd xi = v_loadm(x->value + i, in);
-            v_storem(a + i, v_fma(v_mul(cv, xi), xi, v_loadm(a + i, in)), in);
-        }
+    if (x->i32 || x->i64)
+        CF_BY_KIND(x, sparse_update(x, c, a, kind));
+    for (ptrdiff_t i = 0; !x->i32 && !x->i64 && i < x->n; i += 8) {
+        const vm in = vm_first(x->n - i < 8 ? x->n - i : 8);
+        const vd xi = v_loadm(x->value + i, in);
+        v_storem(a + i, v_fma(v_mul(cv, xi), xi, v_loadm(a + i, in)), in);
+    }
 }
 
 static void diagonal_solve(ptrdiff_t n, const double *a, const double *x, double *y)

@@ -73,32 +73,24 @@ CF_INLINE vd v_log(vd x)
     return v_blend(v_not_le(x, v_set1(__builtin_inf())), x, y); /* NaN */
 }
 
-#define CF_MANY(name, op)                                                                        \
-    static void name(ptrdiff_t n, const double *x, double *y)                                    \
+#define CF_MANY_AND_ONE(name)                                                                    \
+    static void name##_many(ptrdiff_t n, const double *x, double *y)                             \
     {                                                                                            \
         ptrdiff_t i = 0;                                                                         \
         for (; i + 8 <= n; i += 8)                                                               \
-            v_store(y + i, op(v_load(x + i)));                                                   \
+            v_store(y + i, v_##name(v_load(x + i)));                                             \
         if (i < n)                                                                               \
-            v_storen(y + i, op(v_loadn(x + i, n - i)), n - i);                                   \
+            v_storen(y + i, v_##name(v_loadn(x + i, n - i)), n - i);                             \
+    }                                                                                            \
+    static double name##_one(double x)                                                           \
+    {                                                                                            \
+        double y[8];                                                                             \
+        v_store(y, v_##name(v_set1(x)));                                                         \
+        return y[0];                                                                             \
     }
-CF_MANY(exp_many, v_exp)
-CF_MANY(log_many, v_log)
-#undef CF_MANY
-
-static double exp_one(double x)
-{
-    double y[8];
-    v_store(y, v_exp(v_set1(x)));
-    return y[0];
-}
-
-static double log_one(double x)
-{
-    double y[8];
-    v_store(y, v_log(v_set1(x)));
-    return y[0];
-}
+CF_MANY_AND_ONE(exp)
+CF_MANY_AND_ONE(log)
+#undef CF_MANY_AND_ONE
 
 static double log1p_one(double x)
 {

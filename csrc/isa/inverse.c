@@ -66,15 +66,16 @@ CF_INLINE void left_chunk(double *row, ptrdiff_t stride, int rows, ptrdiff_t off
 /* Columns left of the diagonal block: `rows` rows (a constant at every call). Rows that begin
  * `shift` doubles behind a line are taken line by line all the same, since an access that crosses
  * a line costs two; the sums are turned back into the lanes of the columns, so that the bits do
- * not depend on where the memory happens to lie. s gathers the rows' own products. */
+ * not depend on where the memory happens to lie. The first is row i of the matrix; s gathers
+ * the rows' own products. */
 CF_INLINE void rows_left(double *row, ptrdiff_t stride, int rows, ptrdiff_t columns,
-                         ptrdiff_t shift, const pass *p, const double *xi, const double *wi,
-                         vd *s, int product, int update)
+                         ptrdiff_t shift, const pass *p, ptrdiff_t i, vd *s, int product,
+                         int update)
 {
     strip t;
     for (int r = 0; r < rows; r++) {
-        t.x[r] = product ? v_set1(xi[r]) : v_zero();
-        t.w[r] = update ? v_set1(wi[r]) : v_zero();
+        t.x[r] = product ? v_set1(p->x[i + r]) : v_zero();
+        t.w[r] = update ? v_set1(p->u[i + r]) : v_zero();
         t.s[r] = v_zero();
     }
     ptrdiff_t off = 0;
@@ -131,21 +132,18 @@ CF_INLINE void triangle_pass(const cf_triangle *b, const pass *p, int product, i
         const ptrdiff_t stride = b->ld ? b->ld : at + 8;
         double *row = cf_triangle_row(b, at);
         const ptrdiff_t m = b->n - at < 8 ? b->n - at : 8, shift = at >= CF_BY_LINES ? behind : 0;
-        const double *xi = product ? p->x + at : NULL, *wi = update ? p->u + at : NULL;
         vd s[8];
         for (int r = 0; r < 8; r++)
             s[r] = v_zero();
         if (at > 0) {
             ptrdiff_t r = 0;
             for (; r + CF_ROWS <= m; r += CF_ROWS)
-                rows_left(row + r * stride, stride, CF_ROWS, at, shift, p, product ? xi + r : NULL,
-                          update ? wi + r : NULL, s + r, product, update);
+                rows_left(row + r * stride, stride, CF_ROWS, at, shift, p, at + r, s + r, product,
+                          update);
             for (; r + 2 <= m; r += 2)
-                rows_left(row + r * stride, stride, 2, at, shift, p, product ? xi + r : NULL,
-                          update ? wi + r : NULL, s + r, product, update);
+                rows_left(row + r * stride, stride, 2, at, shift, p, at + r, s + r, product, update);
             for (; r < m; r++)
-                rows_left(row + r * stride, stride, 1, at, shift, p, product ? xi + r : NULL,
-                          update ? wi + r : NULL, s + r, product, update);
+                rows_left(row + r * stride, stride, 1, at, shift, p, at + r, s + r, product, update);
         }
         if (b->ld == 0)
             rows_diagonal(row + at, stride, m, p, at, s, product, update, 1);
@@ -172,15 +170,9 @@ static void rank_one_symv(const cf_triangle *b, const double *w, const double *x
     triangle_pass(b, &p, 1, KEPT);
 }
 
-static void rank_one(const cf_triangle *b, const double *w)
+static void rank_one(const cf_triangle *b, const double *w, const double *u)
 {
-    const pass p = {NULL, NULL, w, w};
-    triangle_pass(b, &p, 0, KEPT);
-}
-
-static void rank_one_back(const cf_triangle *b, const double *w, const double *minus)
-{
-    const pass p = {NULL, NULL, w, minus};
+    const pass p = {NULL, NULL, w, u};
     triangle_pass(b, &p, 0, KEPT);
 }
 
@@ -350,14 +342,7 @@ CF_INLINE void square_product(const cf_triangle *b, const double *x, double *v, 
 /* Up to CF_INVERSE_SMALL both triangles are read where both are kept: faster than one. */
 static void product_small(const cf_triangle *b, const double *x, double *v)
 {
-    if (b->n <= 8)
-        square_product(b, x, v, 1);
-    else if (b->n <= 16)
-        square_product(b, x, v, 2);
-    else if (b->n <= 24)
-        square_product(b, x, v, 3);
-    else
-        square_product(b, x, v, 4);
+    CF_BY_GROUPS(b->n, square_product(b, x, v, groups));
 }
 
 /* Whether the last column is the mirror of the last row, at 8 places of it at the most: enough to
@@ -405,6 +390,6 @@ static int inverse_update(const cf_triangle *b, const double *x, double c, int b
     if (both)
         rank_one_square(b, scratch);
     else
-        rank_one(b, scratch);
+        rank_one(b, scratch, scratch);
     return CF_OK;
 }

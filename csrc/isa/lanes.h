@@ -40,6 +40,49 @@
 CF_INLINE vd v_loadn(const double *p, ptrdiff_t n) { return v_loadm(p, vm_first(n)); }
 CF_INLINE void v_storen(double *p, vd v, ptrdiff_t n) { v_storem(p, v, vm_first(n)); }
 
+/* The first n lanes where n is 8 (a constant at most calls) most often. */
+CF_INLINE vd v_load_some(const double *p, ptrdiff_t n) { return n == 8 ? v_load(p) : v_loadn(p, n); }
+CF_INLINE void v_store_some(double *p, vd v, ptrdiff_t n)
+{
+    if (n == 8)
+        v_store(p, v);
+    else
+        v_storen(p, v, n);
+}
+
+#if !defined(CF_LANES_V4)
+CF_INLINE vd v_loadn_f32(const float *p, ptrdiff_t n)
+{
+    float f[8] = {0};
+    for (ptrdiff_t i = 0; i < n; i++)
+        f[i] = p[i];
+    return v_load_f32(f);
+}
+
+CF_INLINE vn vn_loadn(const float *p, ptrdiff_t n)
+{
+    float f[16] = {0};
+    for (ptrdiff_t i = 0; i < n; i++)
+        f[i] = p[i];
+    return vn_load(f);
+}
+
+/* the kept lanes, moved together to the front; the rest is undefined */
+CF_INLINE vd v_compress(vm m, vd v)
+{
+    double in[8], out[8] = {0};
+    unsigned bits = vm_bits(m), k = 0;
+    v_store(in, v);
+    for (int l = 0; l < 8; l++) {
+        out[k] = in[l];
+        k += bits >> l & 1u;
+        if (k == 8)
+            break;
+    }
+    return v_load(out);
+}
+#endif
+
 /* one rounding where the CPU has FMA, two where it has not: the scalar form of v_fma */
 CF_INLINE double s_fma(double a, double b, double c)
 {
@@ -51,5 +94,23 @@ CF_INLINE double s_fma(double a, double b, double c)
 }
 
 CF_INLINE double s_fnma(double a, double b, double c) { return s_fma(-a, b, c); }
+
+/* A statement in which `groups` is the constant number of vectors that n <= 32 doubles fill. */
+#define CF_BY_GROUPS(n, statement)                                                               \
+    do {                                                                                         \
+        if ((n) > 24) {                                                                          \
+            enum { groups = 4 };                                                                 \
+            statement;                                                                           \
+        } else if ((n) > 16) {                                                                   \
+            enum { groups = 3 };                                                                 \
+            statement;                                                                           \
+        } else if ((n) > 8) {                                                                    \
+            enum { groups = 2 };                                                                 \
+            statement;                                                                           \
+        } else if ((n) > 0) {                                                                    \
+            enum { groups = 1 };                                                                 \
+            statement;                                                                           \
+        }                                                                                        \
+    } while (0)
 
 #define CF_PREFETCH(p) __builtin_prefetch((const void *)(p))

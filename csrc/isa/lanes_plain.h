@@ -50,21 +50,18 @@ CF_INLINE void v_storem(double *p, vd v, vm m)
     CF_EACH if (vm_has(m, i)) p[i] = v.l[i];
 }
 CF_LANES(vd, v_load_f32, (const float *p), (double)p[i])
-CF_LANES(vd, v_loadn_f32, (const float *p, ptrdiff_t n), i < n ? (double)p[i] : 0.0)
 CF_INLINE void v_store_f32(float *p, vd v)
 {
     CF_EACH p[i] = (float)v.l[i];
 }
 
-CF_INLINE vn vn_loadn(const float *p, ptrdiff_t n)
+CF_INLINE vn vn_load(const float *p)
 {
-    vn r = {{0}};
-    for (ptrdiff_t i = 0; i < n; i++)
-        r.l[i] = p[i];
+    vn r;
+    memcpy(r.l, p, sizeof r.l);
     return r;
 }
-CF_INLINE vn vn_load(const float *p) { return vn_loadn(p, 16); }
-CF_INLINE vn vn_zero(void) { return vn_loadn(NULL, 0); }
+CF_INLINE vn vn_zero(void) { return (vn){{0}}; }
 CF_INLINE vn vn_of(vd a, vd b)
 {
     vn r;
@@ -105,15 +102,6 @@ CF_LANES_CMP(v_not_le, !(x.l[i] <= y.l[i])) /* or NaN */
 #undef CF_LANES_CMP
 CF_LANES(vd, v_blend, (vm m, vd yes, vd no), vm_has(m, i) ? yes.l[i] : no.l[i])
 CF_LANES(vd, v_keep, (vm m, vd v), vm_has(m, i) ? v.l[i] : 0.0)
-
-/* the kept lanes, moved together to the front; the rest is undefined */
-CF_INLINE vd v_compress(vm m, vd v)
-{
-    vd r = v_zero();
-    int k = 0;
-    CF_EACH if (vm_has(m, i)) r.l[k++] = v.l[i];
-    return r;
-}
 
 CF_INLINE vd v_lane(vd v, int l) { return v_set1(v.l[l]); }
 CF_LANES(vd, v_rotate, (vd v, ptrdiff_t s), v.l[(i + s) & 7])

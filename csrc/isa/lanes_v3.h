@@ -54,14 +54,6 @@ CF_INLINE vd v_load_f32(const float *p)
 {
     return CF_PAIR(vd, _mm256_cvtps_pd(_mm_loadu_ps(p)), _mm256_cvtps_pd(_mm_loadu_ps(p + 4)));
 }
-CF_INLINE vd v_loadn_f32(const float *p, ptrdiff_t n)
-{
-    float f[8] = {0};
-    for (ptrdiff_t i = 0; i < n; i++)
-        f[i] = p[i];
-    return v_load_f32(f);
-}
-
 CF_INLINE void v_store_f32(float *p, vd v)
 {
     _mm_storeu_ps(p, _mm256_cvtpd_ps(v.a));
@@ -73,13 +65,6 @@ CF_INLINE vn vn_zero(void) { return CF_PAIR(vn, _mm256_setzero_ps(), _mm256_setz
 CF_INLINE vn vn_load(const float *p)
 {
     return CF_PAIR(vn, _mm256_loadu_ps(p), _mm256_loadu_ps(p + 8));
-}
-CF_INLINE vn vn_loadn(const float *p, ptrdiff_t n)
-{
-    float f[16] = {0};
-    for (ptrdiff_t i = 0; i < n; i++)
-        f[i] = p[i];
-    return vn_load(f);
 }
 CF_INLINE __m256 vn_half(vd v)
 {
@@ -137,21 +122,6 @@ CF_INLINE vd v_keep(vm m, vd v) { return CF_PAIR(vd, _mm256_and_pd(m.a, v.a), _m
 CF_INLINE vd v_blend(vm m, vd yes, vd no)
 {
     return CF_PAIR(vd, _mm256_blendv_pd(no.a, yes.a, m.a), _mm256_blendv_pd(no.b, yes.b, m.b));
-}
-
-/* the kept lanes, moved together to the front; the rest is undefined */
-CF_INLINE vd v_compress(vm m, vd v)
-{
-    double in[8], out[8] = {0};
-    unsigned bits = vm_bits(m), k = 0;
-    v_store(in, v);
-    for (int l = 0; l < 8; l++) {
-        out[k] = in[l];
-        k += bits >> l & 1u;
-        if (k == 8)
-            break;
-    }
-    return v_load(out);
 }
 
 CF_INLINE vd v_lane(vd v, int l)

@@ -69,14 +69,9 @@ CF_INLINE void read_kind(const cf_lines *t, const cf_row *x, const cf_row *next,
                          int kind, double *m, double *q)
 {
     ptrdiff_t at = 0;
-    for (; t->k - at > 24; at += 32)
+    for (; t->k - at > 32; at += 32)
         read_groups(t, x, next, at, 4, what, kind, m, q);
-    if (t->k - at > 16)
-        read_groups(t, x, next, at, 3, what, kind, m, q);
-    else if (t->k - at > 8)
-        read_groups(t, x, next, at, 2, what, kind, m, q);
-    else if (t->k - at > 0)
-        read_groups(t, x, next, at, 1, what, kind, m, q);
+    CF_BY_GROUPS(t->k - at, read_groups(t, x, next, at, groups, what, kind, m, q));
 }
 
 /* the first entries' lines, which the loop itself is too late to ask for */
@@ -176,14 +171,7 @@ CF_INLINE void move_kind(const cf_lines *t, const cf_row *x, const double *c, pt
     ptrdiff_t at = 0;
     for (; t->k - at > 32; at += 32)
         move_groups(t, x, at, 4, kind, c, -1, 0.0, 0);
-    if (t->k - at > 24)
-        move_groups(t, x, at, 4, kind, c, i, s, mode);
-    else if (t->k - at > 16)
-        move_groups(t, x, at, 3, kind, c, i, s, mode);
-    else if (t->k - at > 8)
-        move_groups(t, x, at, 2, kind, c, i, s, mode);
-    else if (t->k - at > 0)
-        move_groups(t, x, at, 1, kind, c, i, s, mode);
+    CF_BY_GROUPS(t->k - at, move_groups(t, x, at, groups, kind, c, i, s, mode));
 }
 
 static void lines_move(const cf_lines *t, const cf_row *x, const double *c, ptrdiff_t i, double s,
@@ -359,14 +347,8 @@ static int project_labels(ptrdiff_t k, double *m, const double *q, double alpha,
     int done = 0;
     for (ptrdiff_t i = 0; i < k; i += 8)
         v_store(z + i, v_add(v_load(m + i), shift));
-    if (k <= 8)
-        done = k > 0 && project_few(k, 1, z, q, total, v);
-    else if (k <= 16)
-        done = project_few(k, 2, z, q, total, v);
-    else if (k <= 24)
-        done = project_few(k, 3, z, q, total, v);
-    else if (k <= 32)
-        done = project_few(k, 4, z, q, total, v);
+    if (k <= 32)
+        CF_BY_GROUPS(k, done = project_few(k, groups, z, q, total, v));
     if (!done) {
         const int status = project_scores(k, z, q, total, v, &lam, v + cf_pad(k));
         if (status != CF_OK)

@@ -321,33 +321,3 @@ static void symv_rows(const cf_triangle *b, const double *edges, ptrdiff_t m, co
     }
 }
 
-/* --- the factored form ------------------------------------------------------------------------ */
-
-static void ud_quad_rows(const cf_triangle *ut, const double *d, ptrdiff_t m, const double *x,
-                         ptrdiff_t stride, double *f, double *q)
-{
-    const ptrdiff_t n = ut->n, padded = cf_pad(n);
-    for (ptrdiff_t j = 0; j < padded; j++) {
-        const double *row = j < n ? cf_triangle_row(ut, j) : NULL;
-        for (ptrdiff_t l = 0; l < m; l++)
-            f[l * padded + j] = row ? x[l * stride + j] + dot(j, row, x + l * stride) : 0.0;
-    }
-    for (ptrdiff_t l = 0; l < m; l++)
-        q[l] = ud_square(n, d, f + l * padded);
-}
-
-static void ud_solve_rows(const cf_triangle *ut, const double *d, ptrdiff_t m, const double *x,
-                          ptrdiff_t stride, double *f, double *v, ptrdiff_t apart)
-{
-    const ptrdiff_t n = ut->n, padded = cf_pad(n);
-    double q[CF_ABREAST];
-    ud_quad_rows(ut, d, m, x, stride, f, q);
-    for (ptrdiff_t j = 0; j < n; j++) {
-        const double *row = cf_triangle_row(ut, j);
-        for (ptrdiff_t l = 0; l < m; l++) {
-            const double g = d[j] * f[l * padded + j];
-            v[l * apart + j] = g;
-            axpy(j, g, row, v + l * apart);
-        }
-    }
-}

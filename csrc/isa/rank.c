@@ -5,14 +5,14 @@
                      const double *w, double *out)                                               \
     {                                                                                            \
         for (ptrdiff_t r = 0; r < n; r++)                                                        \
-            out[r] = product(d, rows + r * stride, w, NULL, 4096 / (ptrdiff_t)sizeof(type), 0,   \
+            out[r] = product(d, rows + r * stride, w, NULL, 4096 / (ptrdiff_t)sizeof(type), ONE, \
                              NULL);                                                              \
     }                                                                                            \
     static void two_##name(ptrdiff_t n, ptrdiff_t d, const type *rows, ptrdiff_t stride,         \
                            const double *w, const double *u, double *out, double *second)        \
     {                                                                                            \
         for (ptrdiff_t r = 0; r < n; r++)                                                        \
-            out[r] = product(d, rows + r * stride, w, u, 4096 / (ptrdiff_t)sizeof(type), 1,      \
+            out[r] = product(d, rows + r * stride, w, u, 4096 / (ptrdiff_t)sizeof(type), TWO,    \
                              second + r);                                                        \
     }
 CF_SCORES(scores, double, dot_with)
@@ -60,96 +60,77 @@ static void discounts(ptrdiff_t k, double *discount)
         discount[i] = log_one(2.0) / log_one((double)(i + 2));
 }
 
+/* What sums of rows are for: they go into `out`, or (w not NULL) make a learner's step. */
+typedef struct row_sums {
+    double *out;
+    const double *w, *mean;
+    double *w_new, *mean_new;
+    vd rate, check; /* what is not finite turns check NaN */
+} row_sums;
+
 /* Columns outside, rows inside: out is read and written once. Row r of the sum is row plus[r],
  * or (two, a constant at every call) row plus[r] less row minus[r]. `chunks` and, but for the last
- * columns, `m` are constants: so many chunks of m lanes. */
+ * columns, `m` are constants: so many chunks of m lanes from column j on. */
 #define CF_FEATURES(name, type, load, loadn)                                                     \
     CF_INLINE vd name##_chunk(const type *x, const type *y, ptrdiff_t m, int two)                \
     {                                                                                            \
         const vd a = m == 8 ? load(x) : loadn(x, m);                                             \
         return two ? v_sub(a, m == 8 ? load(y) : loadn(y, m)) : a;                               \
     }                                                                                            \
-    CF_INLINE void name##_sum(ptrdiff_t k, const type *rows, ptrdiff_t stride,                   \
-                              const ptrdiff_t *plus, const ptrdiff_t *minus, double a,           \
-                              const double *weight, vd *sum, int chunks, ptrdiff_t m, int two)   \
+    CF_INLINE void name##_at(ptrdiff_t k, const type *rows, ptrdiff_t stride,                    \
+                             const ptrdiff_t *plus, const ptrdiff_t *minus, double a,            \
+                             const double *weight, row_sums *to, ptrdiff_t j, int chunks,        \
+                             ptrdiff_t m, int two)                                               \
     {                                                                                            \
+        vd sum[4];                                                                               \
+        for (int c = 0; c < chunks; c++)                                                         \
+            sum[c] = to->w ? v_zero() : v_load_some(to->out + j + 8 * c, m);                     \
         for (ptrdiff_t r = 0; r < k; r++) {                                                      \
             const type *x = rows + plus[r] * stride, *y = two ? rows + minus[r] * stride : x;    \
             const vd f = v_set1(a * weight[r]);                                                  \
             for (int c = 0; c < chunks; c++)                                                     \
-                sum[c] = v_fma(f, name##_chunk(x + 8 * c, y + 8 * c, m, two), sum[c]);           \
+                sum[c] = v_fma(f, name##_chunk(x + j + 8 * c, y + j + 8 * c, m, two), sum[c]);   \
         }                                                                                        \
-    }                                                                                            \
-    CF_INLINE void name##_at(ptrdiff_t k, const type *rows, ptrdiff_t stride,                    \
-                             const ptrdiff_t *plus, const ptrdiff_t *minus, double a,            \
-                             const double *weight, double *out, int chunks, ptrdiff_t m,         \
-                             int two)                                                            \
-    {                                                                                            \
-        vd sum[4];                                                                               \
-        for (int c = 0; c < chunks; c++)                                                         \
-            sum[c] = m == 8 ? v_load(out + 8 * c) : v_loadn(out + 8 * c, m);                     \
-        name##_sum(k, rows, stride, plus, minus, a, weight, sum, chunks, m, two);                \
-        for (int c = 0; c < chunks; c++)                                                         \
-            if (m == 8)                                                                          \
-                v_store(out + 8 * c, sum[c]);                                                    \
+        for (ptrdiff_t c = 0, i = j; c < chunks; c++, i += 8)                                    \
+            if (to->w)                                                                           \
+                to->check = step_lanes(m, v_set1(1.0), sum[c], to->w + i, to->rate, to->mean + i,\
+                                       to->w_new + i, to->mean_new + i, to->check);              \
             else                                                                                 \
-                v_storen(out + 8 * c, sum[c], m);                                                \
+                v_store_some(to->out + i, sum[c], m);                                            \
     }                                                                                            \
-    CF_INLINE vd name##_step(ptrdiff_t k, const type *rows, ptrdiff_t stride,                    \
-                             const ptrdiff_t *plus, const ptrdiff_t *minus,                      \
-                             const double *weight, const double *w, vd rate, const double *mean, \
-                             double *w_new, double *mean_new, vd check, int chunks, ptrdiff_t m) \
+    CF_INLINE int name##_all(ptrdiff_t k, ptrdiff_t d, const type *rows, ptrdiff_t stride,       \
+                             const ptrdiff_t *plus, const ptrdiff_t *minus, double a,            \
+                             const double *weight, row_sums to, int two)                         \
     {                                                                                            \
-        vd sum[4];                                                                               \
-        for (int c = 0; c < chunks; c++)                                                         \
-            sum[c] = v_zero();                                                                   \
-        name##_sum(k, rows, stride, plus, minus, 1.0, weight, sum, chunks, m, 1);                \
-        for (int c = 0; c < chunks; c++)                                                         \
-            check = step_lanes(m, v_set1(1.0), sum[c], w + 8 * c, rate, mean + 8 * c,            \
-                               w_new + 8 * c, mean_new + 8 * c, check);                          \
-        return check;                                                                            \
+        ptrdiff_t j = 0;                                                                         \
+        for (; j + 32 <= d; j += 32)                                                             \
+            name##_at(k, rows, stride, plus, minus, a, weight, &to, j, 4, 8, two);               \
+        for (; j + 8 <= d; j += 8)                                                               \
+            name##_at(k, rows, stride, plus, minus, a, weight, &to, j, 1, 8, two);               \
+        if (j < d)                                                                               \
+            name##_at(k, rows, stride, plus, minus, a, weight, &to, j, 1, d - j, two);           \
+        return v_sum(to.check) == 0.0;                                                           \
     }                                                                                            \
     static int perceptron_##name(ptrdiff_t k, ptrdiff_t d, const type *rows, ptrdiff_t stride,   \
                                  const ptrdiff_t *plus, const ptrdiff_t *minus,                  \
                                  const double *weight, const double *w, double rate,             \
                                  const double *mean, double *w_new, double *mean_new)            \
     {                                                                                            \
-        const vd r = v_set1(rate);                                                               \
-        vd check = v_zero();                                                                     \
-        ptrdiff_t j = 0;                                                                         \
-        for (; j + 32 <= d; j += 32)                                                             \
-            check = name##_step(k, rows + j, stride, plus, minus, weight, w + j, r, mean + j,    \
-                                w_new + j, mean_new + j, check, 4, 8);                           \
-        for (; j + 8 <= d; j += 8)                                                               \
-            check = name##_step(k, rows + j, stride, plus, minus, weight, w + j, r, mean + j,    \
-                                w_new + j, mean_new + j, check, 1, 8);                           \
-        if (j < d)                                                                               \
-            check = name##_step(k, rows + j, stride, plus, minus, weight, w + j, r, mean + j,    \
-                                w_new + j, mean_new + j, check, 1, d - j);                       \
-        return v_sum(check) == 0.0;                                                              \
-    }                                                                                            \
-    CF_INLINE void name##_all(ptrdiff_t k, ptrdiff_t d, const type *rows, ptrdiff_t stride,      \
-                              const ptrdiff_t *plus, const ptrdiff_t *minus, double a,           \
-                              const double *weight, double *out, int two)                        \
-    {                                                                                            \
-        ptrdiff_t j = 0;                                                                         \
-        for (; j + 32 <= d; j += 32)                                                             \
-            name##_at(k, rows + j, stride, plus, minus, a, weight, out + j, 4, 8, two);          \
-        for (; j + 8 <= d; j += 8)                                                               \
-            name##_at(k, rows + j, stride, plus, minus, a, weight, out + j, 1, 8, two);          \
-        if (j < d)                                                                               \
-            name##_at(k, rows + j, stride, plus, minus, a, weight, out + j, 1, d - j, two);      \
+        const row_sums to = {NULL, w, mean, w_new, mean_new, v_set1(rate), v_zero()};            \
+        return name##_all(k, d, rows, stride, plus, minus, 1.0, weight, to, 1);                  \
     }                                                                                            \
     static void name(ptrdiff_t k, ptrdiff_t d, const type *rows, ptrdiff_t stride,               \
                      const ptrdiff_t *ranking, double a, const double *discount, double *out)    \
     {                                                                                            \
-        name##_all(k, d, rows, stride, ranking, NULL, a, discount, out, 0);                      \
+        const row_sums to = {.out = out, .check = v_zero()};                                     \
+        name##_all(k, d, rows, stride, ranking, NULL, a, discount, to, 0);                       \
     }                                                                                            \
     static void change_of_##name(ptrdiff_t k, ptrdiff_t d, const type *rows, ptrdiff_t stride,   \
                                  const ptrdiff_t *plus, const ptrdiff_t *minus,                  \
                                  const double *weight, double *out)                              \
     {                                                                                            \
-        name##_all(k, d, rows, stride, plus, minus, 1.0, weight, out, 1);                        \
+        const row_sums to = {.out = out, .check = v_zero()};                                     \
+        name##_all(k, d, rows, stride, plus, minus, 1.0, weight, to, 1);                         \
     }
 CF_FEATURES(features, double, v_load, v_loadn)
 CF_FEATURES(features_f32, float, v_load_f32, v_loadn_f32)

@@ -33,16 +33,12 @@ CF_INLINE double sparse_dot(const cf_row *x, const double *y, int own, int kind)
 
 static double ridge_dot(const cf_row *x, const double *y)
 {
-    if (x->i32)
-        return sparse_dot(x, y, 0, 32);
-    return x->i64 ? sparse_dot(x, y, 0, 64) : dot(x->n, x->value, y);
+    CF_BY_KIND(x, return kind ? sparse_dot(x, y, 0, kind) : dot(x->n, x->value, y));
 }
 
 static double ridge_square(const cf_row *x)
 {
-    if (x->i32)
-        return sparse_dot(x, NULL, 1, 32);
-    return x->i64 ? sparse_dot(x, NULL, 1, 64) : dot(x->n, x->value, x->value);
+    CF_BY_KIND(x, return kind ? sparse_dot(x, NULL, 1, kind) : dot(x->n, x->value, x->value));
 }
 
 CF_INLINE double sparse_quad_in_lanes(const cf_row *x, const double *a, int kind)
@@ -57,9 +53,7 @@ CF_INLINE double sparse_quad_in_lanes(const cf_row *x, const double *a, int kind
 
 static double ridge_quad(const cf_row *x, const double *a)
 {
-    if (x->i32)
-        return sparse_quad_in_lanes(x, a, 32);
-    return x->i64 ? sparse_quad_in_lanes(x, a, 64) : dense_quad(x->n, a, x->value);
+    CF_BY_KIND(x, return kind ? sparse_quad_in_lanes(x, a, kind) : dense_quad(x->n, a, x->value));
 }
 
 CF_INLINE int sparse_step(const cf_row *x, double gain, double c, const double *a,
@@ -99,12 +93,7 @@ static int ridge_step(const cf_row *x, double gain, double c, const double *a, c
 
 static void ridge_place(const cf_row *x, const double *entries, double *y)
 {
-    if (!x->i32 && !x->i64)
-        memcpy(y, entries, (size_t)x->n * sizeof *y);
-    for (ptrdiff_t e = 0; x->i32 && e < x->nnz; e++)
-        y[x->i32[e]] = entries[e];
-    for (ptrdiff_t e = 0; x->i64 && e < x->nnz; e++)
-        y[x->i64[e]] = entries[e];
+    CF_BY_KIND(x, for (ptrdiff_t e = 0; e < x->nnz; e++) y[feature_of(x, e, kind)] = entries[e]);
 }
 
 static void ridge_shrink(ptrdiff_t n, const double *a, const double *z, double lam, double *w,

@@ -11,14 +11,32 @@ CF_INLINE double ud_square(ptrdiff_t n, const double *d, const double *f)
     return v_sum(sum);
 }
 
+/* f of m rows x, `stride` doubles apart, cf_pad(n) doubles each, and their q. */
+CF_INLINE void ud_quads(const cf_triangle *ut, const double *d, ptrdiff_t m, const double *x,
+                        ptrdiff_t stride, double *f, double *q)
+{
+    const ptrdiff_t n = ut->n, padded = cf_pad(n);
+    for (ptrdiff_t j = 0; j < n; j++) {
+        const double *row = cf_triangle_row(ut, j);
+        for (ptrdiff_t l = 0; l < m; l++)
+            f[l * padded + j] = x[l * stride + j] + dot(j, row, x + l * stride);
+    }
+    for (ptrdiff_t l = 0; l < m; l++) {
+        for (ptrdiff_t j = n; j < padded; j++)
+            f[l * padded + j] = 0.0;
+        q[l] = ud_square(n, d, f + l * padded);
+    }
+}
+
 static void ud_quad(const cf_triangle *ut, const double *d, const double *x, double *f, double *q)
 {
-    const ptrdiff_t n = ut->n;
-    for (ptrdiff_t j = 0; j < n; j++)
-        f[j] = x[j] + dot(j, cf_triangle_row(ut, j), x);
-    for (ptrdiff_t j = n; j < cf_pad(n); j++)
-        f[j] = 0.0;
-    *q = ud_square(n, d, f);
+    ud_quads(ut, d, 1, x, 0, f, q);
+}
+
+static void ud_quad_rows(const cf_triangle *ut, const double *d, ptrdiff_t m, const double *x,
+                         ptrdiff_t stride, double *f, double *q)
+{
+    ud_quads(ut, d, m, x, stride, f, q);
 }
 
 /* One panel of eight rows: multipliers g and l, chunks of columns left of the diagonal. */
@@ -71,13 +89,33 @@ static void ud_update(const cf_triangle *ut, double *d, double c, const double *
     }
 }
 
+/* v = U D f of m rows f, which ud_quads left; the results `apart` doubles apart. */
+CF_INLINE void ud_products(const cf_triangle *ut, const double *d, ptrdiff_t m, const double *f,
+                           double *v, ptrdiff_t apart)
+{
+    for (ptrdiff_t j = 0; j < ut->n; j++) {
+        const double *row = cf_triangle_row(ut, j);
+        for (ptrdiff_t l = 0; l < m; l++) {
+            const double g = d[j] * f[l * cf_pad(ut->n) + j];
+            v[l * apart + j] = g;
+            axpy(j, g, row, v + l * apart);
+        }
+    }
+}
+
 static void ud_solve(const cf_triangle *ut, const double *d, const double *x, double *f, double *v)
 {
-    const ptrdiff_t n = ut->n;
     double q;
     ud_quad(ut, d, x, f, &q);
-    for (ptrdiff_t j = 0; j < cf_pad(n); j++)
-        v[j] = d[j] * f[j];
-    for (ptrdiff_t j = 0; j < n; j++)
-        axpy(j, d[j] * f[j], cf_triangle_row(ut, j), v);
+    ud_products(ut, d, 1, f, v, 0);
+    for (ptrdiff_t j = ut->n; j < cf_pad(ut->n); j++)
+        v[j] = 0.0;
+}
+
+static void ud_solve_rows(const cf_triangle *ut, const double *d, ptrdiff_t m, const double *x,
+                          ptrdiff_t stride, double *f, double *v, ptrdiff_t apart)
+{
+    double q[CF_ABREAST];
+    ud_quad_rows(ut, d, m, x, stride, f, q);
+    ud_products(ut, d, m, f, v, apart);
 }

@@ -162,24 +162,22 @@ static scaled scale_problem(const cf_table *k, ptrdiff_t n, const double *z, dou
     return p;
 }
 
-/* B - sum of t t^T */
+/* B - term term^T */
 typedef struct matrix {
     const cf_triangle *b;
-    ptrdiff_t m;
-    const double *terms; /* m rows of cf_pad(n) */
+    const double *term; /* NULL: none */
 } matrix;
 
 static void product(const cf_table *k, const matrix *a, const double *x, double *y)
 {
-    const ptrdiff_t n = a->b->n, padded = cf_pad(n);
     k->symv(a->b, x, y);
-    for (ptrdiff_t r = 0; r < a->m; r++)
-        k->axpy(n, -k->dot(n, a->terms + r * padded, x), a->terms + r * padded, y);
+    if (a->term)
+        k->axpy(a->b->n, -k->dot(a->b->n, a->term, x), a->term, y);
 }
 
 /* CF_ENOCONVERGE: not within the steps. */
 static int by_lanczos(const cf_table *k, const matrix *m, const scaled *problem, double r,
-                      double *w, double *lam, double *scratch, ptrdiff_t *products)
+                      double *w, double *lam, double *scratch)
 {
     const ptrdiff_t n = m->b->n, padded = cf_pad(n), steps = most_products(n), span = cf_pad(steps);
     double *v = scratch, *a = v + (steps + 1) * padded, *b = a + span, *y = b + span;
@@ -190,7 +188,6 @@ static int by_lanczos(const cf_table *k, const matrix *m, const scaled *problem,
     for (ptrdiff_t step = 0; step < steps; step++) {
         double *q = v + step * padded, *u = q + padded;
         product(k, m, q, u);
-        *products = step + 1;
         a[step] = k->dot(n, q, u);
         if (!isfinite(a[step]))
             return CF_ENONFINITE;
@@ -251,9 +248,8 @@ static int by_reflections(const cf_table *k, const matrix *m, const scaled *prob
     double *work = y + ld;
     for (ptrdiff_t i = 0; i < n; i++)
         memcpy(data + i * ld, cf_triangle_row(m->b, i), (size_t)(i + 1) * sizeof *data);
-    for (ptrdiff_t t = 0; t < m->m; t++)
-        for (ptrdiff_t i = 0; i < n; i++)
-            k->axpy(i + 1, -m->terms[t * ld + i], m->terms + t * ld, data + i * ld);
+    for (ptrdiff_t i = 0; m->term && i < n; i++)
+        k->axpy(i + 1, -m->term[i], m->term, data + i * ld);
     for (ptrdiff_t i = 0; i < n; i++)
         g[i] = problem->z[i] / problem->unit;
     for (ptrdiff_t i = n - 1; i > 0; i--) {
@@ -273,23 +269,11 @@ static int by_reflections(const cf_table *k, const matrix *m, const scaled *prob
     return CF_OK;
 }
 
-int cf_ball_project(const cf_table *k, const cf_triangle *b, const double *z, double radius,
-                    double *w, double *lam, double *scratch, double *fallback_scratch,
-                    cf_ball_report *report)
+int cf_ball_project(const cf_table *k, const cf_triangle *b, const double *term, const double *z,
+                    double radius, double *w, double *lam, double *scratch,
+                    double *fallback_scratch)
 {
-    return cf_ball_project_less(k, b, 0, NULL, z, radius, w, lam, scratch, fallback_scratch,
-                                report);
-}
-
-int cf_ball_project_less(const cf_table *k, const cf_triangle *b, ptrdiff_t m, const double *terms,
-                         const double *z, double radius, double *w, double *lam, double *scratch,
-                         double *fallback_scratch, cf_ball_report *report)
-{
-    const matrix inverse = {b, m, terms};
-    cf_ball_report own;
-    cf_ball_report *told = report ? report : &own;
-    told->products = 0;
-    told->fallback = 0;
+    const matrix inverse = {b, term};
     const scaled problem = scale_problem(k, b->n, z, radius);
     if (!isfinite(problem.norm))
         return CF_ENONFINITE;
@@ -300,11 +284,9 @@ int cf_ball_project_less(const cf_table *k, const cf_triangle *b, ptrdiff_t m, c
         return CF_OK;
     }
     const double guess = *lam;
-    int status = by_lanczos(k, &inverse, &problem, radius, w, lam, scratch, &told->products);
-    if (status == CF_ENOCONVERGE && fallback_scratch != NULL) {
-        told->fallback = 1;
-        *lam = guess;
-        status = by_reflections(k, &inverse, &problem, radius, w, lam, fallback_scratch);
-    }
-    return status;
+    const int status = by_lanczos(k, &inverse, &problem, radius, w, lam, scratch);
+    if (status != CF_ENOCONVERGE || fallback_scratch == NULL)
+        return status;
+    *lam = guess;
+    return by_reflections(k, &inverse, &problem, radius, w, lam, fallback_scratch);
 }

@@ -71,8 +71,6 @@ static uint64_t five_to(int j)
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-static int is_digit(char c) { return (unsigned char)(c - '0') <= 9; }
-
 /* Goes on from *value with the digits at p; what overflows is nonsense, and the caller counts. */
 static const char *digits(const char *p, const char *end, uint64_t *value)
 {

@@ -3,6 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
+static inline int is_digit(char c) { return (unsigned char)(c - '0') <= 9; }
+
 /* Reads [+-] digits [. digits] [e [+-] digits] (one digit at least before the e) from p. The byte
  * at `end` must be readable and no part of a number. Returns where the number ends, NULL where
  * none begins; *value is the nearest double, ties to even, infinite beyond the largest.

@@ -58,6 +58,8 @@ static void face_init(face *f, const cf_table *k, const cf_triangle *b, const do
     }
 }
 
+static signed char sign_of(double x) { return (signed char)((x > 0.0) - (x < 0.0)); }
+
 /* The inverse's entry (i, i), of the term too. */
 static double face_diagonal(const face *f, ptrdiff_t i)
 {
@@ -140,7 +142,7 @@ static void forward(face *f, const double *values, double *g)
     memset(g, 0, (size_t)cf_pad(f->count) * sizeof *g);
     for (ptrdiff_t r = 0; r < f->count; r++)
         g[r] = values[f->at[r]];
-    f->k->cholesky_forward(&f->factor, g, g);
+    f->k->cholesky_forward(&f->factor, 0, g, g);
 }
 
 /* What mu_i changes by when the bound of i does: (B_SS^-1)_ii; 0 where i is free. Uses g. */
@@ -149,7 +151,7 @@ static double face_stiffness(face *f, ptrdiff_t i)
     memset(f->g, 0, (size_t)cf_pad(f->count) * sizeof *f->g);
     for (ptrdiff_t r = 0; r < f->count; r++)
         f->g[r] = f->at[r] == i;
-    f->k->cholesky_forward(&f->factor, f->g, f->g);
+    f->k->cholesky_forward(&f->factor, 0, f->g, f->g);
     return f->k->dot(f->count, f->g, f->g);
 }
 
@@ -347,13 +349,12 @@ static int start(face *f, signed char *state, double *p)
 }
 
 /* The path from a problem whose face is known down to this one; leaves the face's state. */
-static int face_follow_path(face *f, signed char *state, ptrdiff_t *steps)
+static int face_follow_path(face *f, signed char *state)
 {
     double p, end = 0.0;
     event last = {INFINITY, -1, 0, 0};
-    *steps = 0;
     CF_TRY(start(f, state, &p));
-    for (; *steps < 40 * f->n + 100; ++*steps) {
+    for (ptrdiff_t step = 0; step < 40 * f->n + 100; step++) {
         CF_TRY(face_factor(f, state));
         CF_TRY(face_solve_path(f, state));
         if (f->set->kind == CF_L1) { /* -h . x = radius ends it */
@@ -405,8 +406,7 @@ void cf_faces_guess(const cf_table *k, const cf_triangle *b, const cf_faces *set
     const int status = k->project_scores(n, size, weight, set->total, v, &lam, v + padded);
     for (ptrdiff_t i = 0; i < n; i++) {
         const int keep = status != CF_OK || v[i] > 0.0;
-        state[i] = set->kind == CF_L1 ? (signed char)(keep ? (z[i] > 0.0) - (z[i] < 0.0) : 0)
-                                      : (signed char)(keep ? 0 : -1);
+        state[i] = set->kind == CF_L1 ? (keep ? sign_of(z[i]) : 0) : (keep ? 0 : -1);
     }
 }
 
@@ -512,29 +512,22 @@ static ptrdiff_t violators(face *f, signed char *state, int strict, change what)
     return wrong;
 }
 
-/* The L1 ball's first state where the multiplier came out negative: there it cannot. */
-static void all_signs(const face *f, signed char *state)
-{
-    for (ptrdiff_t i = 0; i < f->n; i++)
-        state[i] = (signed char)((f->z[i] > 0.0) - (f->z[i] < 0.0));
-}
-
 /* Block pivoting, or one coordinate at a time (the last: Murty's rule, finite but slow). Where it
  * gets stuck on ties, a face is good on which all that is wrong is rounding. CF_ENOCONVERGE:
  * something else is needed. */
-static int pivot(face *f, signed char *state, int one_by_one, ptrdiff_t turns, ptrdiff_t *faces)
+static int pivot(face *f, signed char *state, int one_by_one, ptrdiff_t turns)
 {
     ptrdiff_t best = f->n + 1;
     int patience = CF_PATIENCE, restarted = 0;
     for (ptrdiff_t turn = 0; turn < turns; turn++) {
         never_empty(f, state);
-        ++*faces;
         CF_TRY(face_factor(f, state));
         CF_TRY(face_solve(f, state));
         if (f->set->kind == CF_L1 && f->nu < 0.0) {
             if (restarted++)
                 return CF_ENOCONVERGE;
-            all_signs(f, state);
+            for (ptrdiff_t i = 0; i < f->n; i++) /* a first state where it cannot come out so */
+                state[i] = sign_of(f->z[i]);
             best = f->n + 1;
             continue;
         }
@@ -557,12 +550,11 @@ static int pivot(face *f, signed char *state, int one_by_one, ptrdiff_t turns, p
 
 /* Where pivoting cycles: the path, and from the face it ends on single pivots, for what ties of
  * its events left behind. */
-static int by_path(face *f, signed char *state, cf_faces_report *counts)
+static int by_path(face *f, signed char *state)
 {
-    int status = face_follow_path(f, state, &counts->steps);
-    if (status == CF_OK || status == CF_ENOCONVERGE)
-        status = pivot(f, state, 1, 10 * f->n + 100, &counts->faces);
-    return status;
+    const int status = face_follow_path(f, state);
+    return status == CF_OK || status == CF_ENOCONVERGE ? pivot(f, state, 1, 10 * f->n + 100)
+                                                       : status;
 }
 
 /* Whatever rounding left outside of the set goes back: x becomes a point of it, or
@@ -594,34 +586,25 @@ static int put_back(face *f, const signed char *state)
     return CF_OK;
 }
 
-int cf_faces_project(const cf_table *k, const cf_triangle *b, const cf_faces *set,
-                     const double *z, double *w, signed char *state, double *scratch,
-                     cf_faces_report *report)
+int cf_faces_project(const cf_table *k, const cf_triangle *b, const double *term,
+                     const cf_faces *set, const double *z, double *w, signed char *state,
+                     double *scratch)
 {
-    return cf_faces_project_less(k, b, NULL, set, z, w, state, scratch, report);
-}
-
-int cf_faces_project_less(const cf_table *k, const cf_triangle *b, const double *term,
-                          const cf_faces *set, const double *z, double *w, signed char *state,
-                          double *scratch, cf_faces_report *report)
-{
-    cf_faces_report own, *counts = report ? report : &own;
     const ptrdiff_t n = b->n;
-    *counts = (cf_faces_report){0, 0};
     if (!k->all_finite(n, z))
         return CF_ENONFINITE;
     if (inside(set, n, z)) {
         for (ptrdiff_t i = 0; i < n; i++)
-            state[i] = set->kind == CF_L1 ? (signed char)((z[i] > 0.0) - (z[i] < 0.0)) : 0;
+            state[i] = set->kind == CF_L1 ? sign_of(z[i]) : 0;
         if (w != z)
             memcpy(w, z, (size_t)n * sizeof *w);
         return CF_OK;
     }
     face f;
     face_init(&f, k, b, term, set, z, scratch);
-    int status = pivot(&f, state, 0, CF_TURNS, &counts->faces);
+    int status = pivot(&f, state, 0, CF_TURNS);
     if (status == CF_ENOCONVERGE)
-        status = by_path(&f, state, counts);
+        status = by_path(&f, state);
     CF_TRY(status);
     CF_TRY(put_back(&f, state));
     memcpy(w, f.x, (size_t)n * sizeof *w);

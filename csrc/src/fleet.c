@@ -604,14 +604,13 @@ void cf_fleet_put(const cf_fleet *self, int64_t i)
     set(area + STATE, 0);
 }
 
-/* The head of a record that becomes the first free one. */
-static void free_head(const cf_fleet *self, uint64_t *area, int64_t slot)
+/* The head of a record that becomes the first free one, in these counts too. */
+static void free_head(const cf_fleet *self, uint64_t *r, uint64_t *counts, int64_t slot)
 {
-    uint64_t *r = area + CF_FLEET_CONTROL;
-    memset(r, 0, bytes(self->head));
-    r[CF_FLEET_KEY] = area[COUNTS + CF_FLEET_NEXT_FREE];
+    memset(r + CF_FLEET_KEY, 0, bytes(self->head - CF_FLEET_KEY));
+    r[CF_FLEET_KEY] = counts[CF_FLEET_NEXT_FREE];
     r[CF_FLEET_ROUNDS] = (uint64_t)CF_FLEET_FREE;
-    area[COUNTS + CF_FLEET_NEXT_FREE] = (uint64_t)slot + 1;
+    counts[CF_FLEET_NEXT_FREE] = (uint64_t)slot + 1;
 }
 
 void cf_fleet_remove(const cf_fleet *self, int64_t slot, uint64_t at)
@@ -624,7 +623,7 @@ void cf_fleet_remove(const cf_fleet *self, int64_t slot, uint64_t at)
     if (kept)
         retire(self, area, slot);
     else
-        free_head(self, area, slot);
+        free_head(self, area + CF_FLEET_CONTROL, area + COUNTS, slot);
     cf_fleet_put(self, 0);
 }
 
@@ -634,24 +633,15 @@ void cf_fleet_release(const cf_fleet *self, int64_t i)
     if (slot < 0 || (int64_t)cf_fleet_at(self, slot)[CF_FLEET_ROUNDS] == CF_FLEET_FREE)
         return;
     uint64_t *area = begin_indexed(self, 0, slot, CF_FLEET_HEAD, self->entries, EMPTY);
-    free_head(self, area, slot);
-    cf_fleet_put(self, 0);
-}
-
-/* Counts alone. */
-static void put_counts(const cf_fleet *self, const uint64_t *counts)
-{
-    uint64_t *area = begin_indexed(self, 0, 0, CF_FLEET_NOTHING, self->entries, EMPTY);
-    memcpy(area + COUNTS, counts, bytes(TALLIES));
+    free_head(self, area + CF_FLEET_CONTROL, area + COUNTS, slot);
     cf_fleet_put(self, 0);
 }
 
 void cf_fleet_tally(const cf_fleet *self, int which, uint64_t value)
 {
-    uint64_t counts[TALLIES];
-    memcpy(counts, self->counts, sizeof counts);
-    counts[which] = value;
-    put_counts(self, counts);
+    uint64_t *area = begin_indexed(self, 0, 0, CF_FLEET_NOTHING, self->entries, EMPTY);
+    area[COUNTS + which] = value;
+    cf_fleet_put(self, 0);
 }
 
 int64_t cf_fleet_replay(const cf_fleet *self)
@@ -765,13 +755,12 @@ int cf_fleet_recount(const cf_fleet *self, uint8_t *named)
         uint64_t *r = cf_fleet_at(self, slot);
         if (has_bit(named, slot))
             continue;
-        memset(r + CF_FLEET_KEY, 0, bytes(self->head - CF_FLEET_KEY));
-        r[CF_FLEET_KEY] = counts[CF_FLEET_NEXT_FREE];
-        r[CF_FLEET_ROUNDS] = (uint64_t)CF_FLEET_FREE;
+        free_head(self, r, counts, slot);
         r[CF_FLEET_SUM] = head_sum(self, r);
         r[CF_FLEET_SEQ] = (r[CF_FLEET_SEQ] | 1) + 1;
-        counts[CF_FLEET_NEXT_FREE] = (uint64_t)slot + 1;
     }
-    put_counts(self, counts);
+    uint64_t *area = begin_indexed(self, 0, 0, CF_FLEET_NOTHING, self->entries, EMPTY);
+    memcpy(area + COUNTS, counts, sizeof counts);
+    cf_fleet_put(self, 0);
     return 1;
 }

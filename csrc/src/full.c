@@ -198,7 +198,7 @@ static int factor(cf_full *self, const cf_table *k, double *scratch)
     for (ptrdiff_t j = 0; j < n; j++) {
         memset(u, 0, (size_t)padded * sizeof *u);
         unit[j] = 1.0;
-        k->cholesky_forward_from(&l, j / 8 * 8, unit, u);
+        k->cholesky_forward(&l, j / 8 * 8, unit, u);
         unit[j] = 0.0;
         self->w[j] = l.inv[j] * l.inv[j];
         for (ptrdiff_t i = j + 1; i < n; i++)
@@ -407,7 +407,7 @@ static void widen(cf_full *self, const cf_table *k, double c, const double *v, d
         plus[i] = root * v[i];
         minus[i] = -plus[i];
     }
-    k->rank_one_back(&self->b, plus, minus);
+    k->rank_one(&self->b, plus, minus);
 }
 
 /* Nothing is written before the answer is known to be positive definite by its margin. */
@@ -427,7 +427,7 @@ static int downdate(cf_full *self, const cf_table *k, const double *x, double c,
         k->ud_quad(&self->b, self->w, x, rest, &same);
         k->ud_update(&self->b, self->w, c, rest, v);
     } else {
-        k->rank_one(&self->b, self->w);
+        k->rank_one(&self->b, self->w, self->w);
         memset(self->w, 0, (size_t)cf_pad(self->n) * sizeof *self->w);
         widen(self, k, c, v, *q, rest);
     }

@@ -4,6 +4,7 @@
 
 #include "coactive_fast/cf_log.h"
 #include "coactive_fast/cf_status.h"
+#include "decimal.h"
 
 typedef struct word {
     const char *begin;
@@ -14,8 +15,6 @@ static inline int is_word(word w, const char *text)
 {
     return w.length == (ptrdiff_t)strlen(text) && memcmp(w.begin, text, (size_t)w.length) == 0;
 }
-
-static inline int is_digit(char c) { return (unsigned char)(c - '0') <= 9; }
 
 static inline int is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 

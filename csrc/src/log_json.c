@@ -1,7 +1,6 @@
 /* A JSON line is read from left to right by one function for each kind of value; none allocates,
  * and all stop at the line feed, which no JSON value holds. A string without escapes is used where
  * it stands; any other is written to the scratch, which a line's strings fill one behind the other. */
-#include "decimal.h"
 #include "log.h"
 
 #include <float.h>
@@ -121,10 +120,10 @@ static char *unescape(reader *r, char *out)
     return put_utf8(out, code);
 }
 
-/* The string whose opening quote was just read. */
+/* The string whose opening quote is here. */
 static int string(reader *r, word *w)
 {
-    const char *begin = r->p;
+    const char *begin = r->p + 1;
     r->p = plain_end(begin, r->end);
     if (*r->p == '"') {
         *w = (word){begin, r->p++ - begin};
@@ -252,7 +251,6 @@ static int key_of(reader *r, word *key)
 {
     if (skip_blanks(r) != '"')
         return CF_EJSON;
-    r->p++;
     CF_TRY(string(r, key));
     r->key = *key;
     if (skip_blanks(r) != ':')
@@ -276,7 +274,6 @@ static int skip_value(reader *r, int depth)
     word unused;
     switch (skip_blanks(r)) {
     case '"':
-        r->p++;
         return string(r, &unused);
     case 't':
         return literal(r, "true");
@@ -316,7 +313,6 @@ static int words(reader *r, int32_t space)
     word all;
     if (*r->p != '"')
         return refuse(r, CF_EKIND);
-    r->p++;
     CF_TRY(string(r, &all));
     const char *p = all.begin, *end = all.begin + all.length;
     while (p < end) {
@@ -366,7 +362,6 @@ static int feature(reader *r, int32_t space, word key, int depth)
     double x;
     switch (*r->p) {
     case '"':
-        r->p++;
         CF_TRY(string(r, &value));
         tame(r, &value);
         cf_log_add_word(r->out, r->to, space, key, value);

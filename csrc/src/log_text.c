@@ -1,4 +1,3 @@
-#include "decimal.h"
 #include "log.h"
 
 #include <float.h>

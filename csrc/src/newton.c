@@ -138,12 +138,12 @@ static int polish(const cf_table *k, const cf_triangle *b, double radius, const 
         k->symv(b, x, u);
         for (ptrdiff_t i = 0; i < n; i++)
             r[i] = z[i] - x[i] - *lam * u[i];
-        k->cholesky_forward(&l, r, r);
+        k->cholesky_forward(&l, 0, r, r);
         k->cholesky_backward(&l, r, r);
         k->axpy(n, 1.0, r, x);
         if (turn % 2) { /* d x / d lam = -M^-1 B x */
             k->symv(b, x, r);
-            k->cholesky_forward(&l, r, r);
+            k->cholesky_forward(&l, 0, r, r);
             k->cholesky_backward(&l, r, r);
             const double length = sqrt(k->dot(n, x, x)), slope = -k->dot(n, x, r) / length;
             const double by = length / radius * (radius - length) / slope;
@@ -168,8 +168,7 @@ static int into_ball(cf_full *self, const cf_table *k, const cf_newton *move, co
     double *fallback = lanczos + cf_ball_scratch(self->n, 0);
     const cf_triangle b = new_inverse(self, k, x, step, term);
     memcpy(z, w_new, (size_t)self->n * sizeof *z);
-    const int status = cf_ball_project_less(k, &b, 1, term, z, move->radius, w_new, lam, lanczos,
-                                            fallback, NULL);
+    const int status = cf_ball_project(k, &b, term, z, move->radius, w_new, lam, lanczos, fallback);
     if (status != CF_OK || b.data == self->b.data || *lam == 0.0)
         return status;
     return polish(k, &b, move->radius, z, w_new, lam, fallback);
@@ -222,8 +221,8 @@ static int into_faces(const cf_region *set, cf_full *self, const cf_table *k, co
     const cf_faces faces = faces_of(set);
     const cf_triangle b = new_inverse(self, k, x, step, scratch);
     shift(set, -set->floor, w_new);
-    const int status = cf_faces_project_less(k, &b, scratch, &faces, w_new, w_new, face,
-                                             scratch + cf_pad(set->n), NULL);
+    const int status = cf_faces_project(k, &b, scratch, &faces, w_new, w_new, face,
+                                        scratch + cf_pad(set->n));
     shift(set, set->floor, w_new);
     return status;
 }

@@ -42,10 +42,10 @@ static void vectors(const cf_table *k, ptrdiff_t n)
     k->axpy(n, 0.3, x, y);
     mix_one(k->all_finite(n, x) + 2 * k->all_finite_f32(n, f));
     const cf_row form[3] = {{n, n, x, NULL, NULL}, {n, n, x, i32, NULL}, {n, n, x, NULL, i64}};
-    for (int f = 0; f < 3; f++)
-        mix_one(k->diagonal_quad(&form[f], a));
-    for (int f = 0; f < 3; f++)
-        k->diagonal_update(&form[f], 0.9 - 0.1 * f, a);
+    for (int i = 0; i < 3; i++)
+        mix_one(k->diagonal_quad(&form[i], a));
+    for (int i = 0; i < 3; i++)
+        k->diagonal_update(&form[i], 0.9 - 0.1 * i, a);
     k->diagonal_solve(n, a, x, e);
     MIX(a, n);
     MIX(e, n);
@@ -155,7 +155,7 @@ static void matrices(const cf_table *k, ptrdiff_t n)
     MIX(v, n);
     k->rank_one_symv(&t, w, x, v);
     MIX(v, n);
-    k->rank_one(&t, w);
+    k->rank_one(&t, w, w);
     float *low = take_bytes((size_t)cf_panels_size(n) * sizeof *low, 0, 1);
     memset(low, 0, (size_t)cf_panels_size(n) * sizeof *low);
     k->rank_block(&t, low, 3, block, cf_pad(n), c);
@@ -169,7 +169,7 @@ static void matrices(const cf_table *k, ptrdiff_t n)
     k->cholesky_add(&l, more, take_doubles(2 * cf_pad(n)));
     k->cholesky_drop_first(&l, take_doubles(3 * cf_pad(n)));
     k->cholesky_append(&l, take_padded(n), 1.5);
-    k->cholesky_forward(&l, w, v);
+    k->cholesky_forward(&l, 0, w, v);
     k->cholesky_backward(&l, v, v);
     MIX(v, n);
     k->cholesky_inverse(&l, &t, take_doubles(8 * cf_pad(n)));
@@ -184,18 +184,17 @@ static void projections(const cf_table *k, ptrdiff_t n, int bits)
     double *low = take_doubles(n), *high = take_positive(n, -3, -1);
     for (ptrdiff_t i = 0; i < n; i++)
         low[i] = -high[i];
-    mix_one(cf_ball_project(k, &t, z, bits > 20 ? 1e-3 : 0.9, w, &lam,
+    mix_one(cf_ball_project(k, &t, NULL, z, bits > 20 ? 1e-3 : 0.9, w, &lam,
                             take_doubles(cf_ball_scratch(n, 0)),
-                            take_doubles(cf_ball_scratch(n, 1)), NULL));
+                            take_doubles(cf_ball_scratch(n, 1))));
     MIX(w, n);
     mix_one(lam);
     double *term = take_padded(n); /* a part of B, so that the rest stays positive */
     for (ptrdiff_t i = 0; i < n; i++)
         term[i] = 0.5 * full[i] / sqrt(full[0]);
     lam = 0.0;
-    mix_one(cf_ball_project_less(k, &t, 1, term, z, 0.3, w, &lam,
-                                 take_doubles(cf_ball_scratch(n, 0)),
-                                 take_doubles(cf_ball_scratch(n, 1)), NULL));
+    mix_one(cf_ball_project(k, &t, term, z, 0.3, w, &lam, take_doubles(cf_ball_scratch(n, 0)),
+                            take_doubles(cf_ball_scratch(n, 1))));
     MIX(w, n);
     mix_one(lam);
     signed char *state = take_bytes((size_t)n, 0, 0);
@@ -203,7 +202,7 @@ static void projections(const cf_table *k, ptrdiff_t n, int bits)
     for (int kind = 0; kind < 3; kind++) {
         const cf_faces set = {(cf_faces_kind)kind, 0.75, low, high};
         cf_faces_guess(k, &t, &set, z, state, scratch);
-        mix_one(cf_faces_project(k, &t, &set, z, w, state, scratch, NULL));
+        mix_one(cf_faces_project(k, &t, NULL, &set, z, w, state, scratch));
         MIX(w, n);
         MIX(state, n);
     }

@@ -48,7 +48,7 @@ static void append(const cf_table *k, cf_cholesky *l, const double *row)
     const ptrdiff_t n = l->n;
     double *u = take_padded(n);
     memcpy(u, row, (size_t)n * sizeof *u);
-    k->cholesky_forward(l, u, u);
+    k->cholesky_forward(l, 0, u, u);
     k->cholesky_append(l, u, sqrt(row[n] - k->dot(n, u, u)));
     CHECK_INT(l->n, n + 1);
 }
@@ -67,7 +67,7 @@ TEST_TABLES(factor_solve_and_inverse)
             CHECK(upper_untouched(&t));
             check_factor(&l, exact, 1e-12);
             double *x = take_vector(n), *u = take_padded(n), *y = take_padded(n);
-            k->cholesky_forward(&l, x, u);
+            k->cholesky_forward(&l, 0, x, u);
             k->cholesky_backward(&l, u, y);
             for (ptrdiff_t i = 0; i < n; i++) {
                 wide s = 0.0L;
@@ -75,7 +75,7 @@ TEST_TABLES(factor_solve_and_inverse)
                     s += inverse[i * n + j] * x[j];
                 CHECK_CLOSE(y[i], s, 1e-9);
             }
-            k->cholesky_forward(&l, x, x); /* in place */
+            k->cholesky_forward(&l, 0, x, x); /* in place */
             CHECK_BITS(x, u, cf_pad(n));
             k->cholesky_backward(&l, x, x);
             CHECK_BITS(x, y, cf_pad(n));
@@ -117,13 +117,13 @@ TEST_TABLES(many_right_sides_and_resumed_solves)
         for (ptrdiff_t r = 0; r < sides; r++) {
             const double *x = given + r * stride;
             const ptrdiff_t at = early & ~(ptrdiff_t)7;
-            k->cholesky_forward(&l, x, one);
+            k->cholesky_forward(&l, 0, x, one);
             CHECK_BITS(one, u + r * stride, cf_pad(n));
             memcpy(resumed, x, (size_t)early * sizeof *x);
             memset(resumed + early, 0, (size_t)(cf_pad(n) - early) * sizeof *x);
-            k->cholesky_forward(&first, resumed, resumed);
+            k->cholesky_forward(&first, 0, resumed, resumed);
             memcpy(resumed + at, x + at, (size_t)(cf_pad(n) - at) * sizeof *x);
-            k->cholesky_forward_from(&l, at, resumed, resumed);
+            k->cholesky_forward(&l, at, resumed, resumed);
             CHECK_BITS(one, resumed, cf_pad(n));
         }
         if (sides)

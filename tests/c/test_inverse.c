@@ -89,7 +89,7 @@ TEST_TABLES(product_and_rank_one_in_every_layout)
             memcpy(first, v, (size_t)cf_pad(n) * sizeof *v);
             k->symv_less(&t, w, x, less);
             check_triangle(&t, a);
-            k->rank_one(&t, w);
+            k->rank_one(&t, w, w);
             check_triangle(&t, b);
             k->rank_one_symv(&fused, w, x, u);
             check_triangle(&fused, b);
@@ -105,7 +105,7 @@ TEST_TABLES(product_and_rank_one_in_every_layout)
     }
 }
 
-TEST_TABLES(rank_one_back_adds_the_term)
+TEST_TABLES(rank_one_with_minus_adds_the_term)
 {
     FOR_SIZES(n, 0, check_count(129, 65)) {
         double *a = symmetric(n), *w = take_padded_normal(n), *minus = take_padded(n);
@@ -117,7 +117,7 @@ TEST_TABLES(rank_one_back_adds_the_term)
         for (int which = 0; which < LAYOUTS; which++) {
             CONTEXT("%s n=%td layout=%d", k->isa, n, which);
             cf_triangle t = take_layout(which, a, n);
-            k->rank_one_back(&t, w, minus);
+            k->rank_one(&t, w, minus);
             check_triangle(&t, b);
             AGREE(k, packed(&t), n * (n + 1) / 2);
         }

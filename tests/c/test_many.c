@@ -48,7 +48,7 @@ TEST_TABLES(quads_of_rows)
         }
         AGREE(k, q, 8);
         double *nothing = take_padded(n); /* the same bits when the term has gone into b */
-        k->rank_one(&b, w);
+        k->rank_one(&b, w, w);
         for (ptrdiff_t l = 0; l < 8; l++) {
             const double *row = TAKE_COPY(x + l * stride, n);
             const double later = k->quad_row(&b, nothing, row, t);

@@ -431,9 +431,8 @@ TEST_TABLES(a_projection_with_a_term_apart)
             for (ptrdiff_t i = 0; i < n * n; i++)
                 full[i] += term[i / n] * term[i % n];
             const cf_triangle b = take_triangle(full, n, 0, 0);
-            CHECK_INT(cf_faces_project_less(k, &b, term, &faces, z, w, state, scratch, NULL),
-                      CF_OK);
-            CHECK_INT(cf_faces_project(k, &less, &faces, z, same, other, scratch, NULL), CF_OK);
+            CHECK_INT(cf_faces_project(k, &b, term, &faces, z, w, state, scratch), CF_OK);
+            CHECK_INT(cf_faces_project(k, &less, NULL, &faces, z, same, other, scratch), CF_OK);
             for (ptrdiff_t i = 0; i < n; i++)
                 CHECK_CLOSE(w[i], same[i], 1e-11);
             CHECK(memcmp(state, other, (size_t)n) == 0);

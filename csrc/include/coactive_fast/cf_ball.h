@@ -15,23 +15,14 @@
 /* Doubles of scratch; `fallback` 0: without the fallback's n^2. */
 ptrdiff_t cf_ball_scratch(ptrdiff_t n, int fallback);
 
-typedef struct cf_ball_report {
-    ptrdiff_t products; /* symmetric products taken by Lanczos */
-    int fallback;       /* 1: the tridiagonal form of the whole matrix was needed */
-} cf_ball_report;
-
 /* w = the projection of z, *lam its multiplier (in: a first guess >= 0, or 0). ||z|| <= r: w = z
  * bit for bit, *lam = 0, b is not looked at. z and w have n doubles and may be the same.
+ * A^-1 = B - term term^T: a rank-one term that B does not hold yet, cf_pad(n) doubles, zero beyond
+ * n, 4n flops more a product; NULL: there is none.
  * scratch: cf_ball_scratch(n, 0) doubles; fallback_scratch: NULL, then CF_ENOCONVERGE where the
- * fallback would be needed, or cf_ball_scratch(n, 1) doubles. report may be NULL.
+ * fallback would be needed, or cf_ball_scratch(n, 1) doubles.
  * CF_ENONFINITE: z or b holds NaN or infinity; CF_ENOTPOSITIVE: b is not positive definite on
  * the space of z. Then w is as it was. */
-int cf_ball_project(const cf_table *k, const cf_triangle *b, const double *z, double radius,
-                    double *w, double *lam, double *scratch, double *fallback_scratch,
-                    cf_ball_report *report);
-
-/* The same where A^-1 = B - sum over m rows t of t t^T: rank-one terms that B does not hold yet.
- * Each row has cf_pad(n) doubles, zero beyond n. Cost: 4n flops more a product and row. */
-int cf_ball_project_less(const cf_table *k, const cf_triangle *b, ptrdiff_t m, const double *terms,
-                         const double *z, double radius, double *w, double *lam, double *scratch,
-                         double *fallback_scratch, cf_ball_report *report);
+int cf_ball_project(const cf_table *k, const cf_triangle *b, const double *term, const double *z,
+                    double radius, double *w, double *lam, double *scratch,
+                    double *fallback_scratch);

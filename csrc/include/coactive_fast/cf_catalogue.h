@@ -37,17 +37,24 @@ typedef struct cf_look {
     int32_t renewed;     /* the inverse was renewed before slot s */
 } cf_look;
 
-#define CF_CATALOGUE_KERNELS(K)                                                                  \
+/* Those of rows of float64 (no suffix) and of float32. */
+#define CF_CATALOGUE_KERNELS_OF(K, type, suffix)                                                 \
     /* out[t] = x_t.y of m rows */                                                               \
-    K(void, rows_dot, (ptrdiff_t n, ptrdiff_t m, const double *x, ptrdiff_t stride,              \
-                       const double *y, double *out))                                            \
-    K(void, rows_dot_f32, (ptrdiff_t n, ptrdiff_t m, const float *x, ptrdiff_t stride,           \
-                           const double *y, double *out))                                        \
+    K(void, rows_dot##suffix, (ptrdiff_t n, ptrdiff_t m, const type *x, ptrdiff_t stride,        \
+                               const double *y, double *out))                                    \
     /* out[t] = x_t.x_t */                                                                       \
-    K(void, rows_square, (ptrdiff_t n, ptrdiff_t m, const double *x, ptrdiff_t stride,           \
-                          double *out))                                                          \
-    K(void, rows_square_f32, (ptrdiff_t n, ptrdiff_t m, const float *x, ptrdiff_t stride,        \
-                              double *out))                                                      \
+    K(void, rows_square##suffix, (ptrdiff_t n, ptrdiff_t m, const type *x, ptrdiff_t stride,     \
+                                  double *out))                                                  \
+    /* The rows `which` of a block, none of which is longer than `size`: m, r and slot anew;     \
+       those that must be scored afresh, to know whether they reach the best or what q is. Rows  \
+       of float32 in products of float32, for which blur and drop must allow. */                 \
+    K(uint64_t, catalogue_look##suffix, (const cf_look *how, const type *x, ptrdiff_t stride,    \
+                                         uint64_t which, double size, float *m, float *r,        \
+                                         int32_t *slot))
+
+#define CF_CATALOGUE_KERNELS(K)                                                                  \
+    CF_CATALOGUE_KERNELS_OF(K, double, )                                                         \
+    CF_CATALOGUE_KERNELS_OF(K, float, _f32)                                                      \
     /* The blocks b with top[b] + radius[b] table[slot[b]] >= least, in order, into `open`,      \
        which has room for all n; how many. */                                                    \
     K(ptrdiff_t, catalogue_scan, (ptrdiff_t n, const float *top, const float *radius,            \
@@ -57,13 +64,4 @@ typedef struct cf_look {
        least `least` once `more` is added to the table. */                                       \
     K(uint64_t, catalogue_open, (const float *m, const float *r, const int32_t *slot,            \
                                  const float *table, float more, float least, float *top,        \
-                                 float *radius))                                                 \
-    /* The rows `which` of a block, none of which is longer than `size`: m, r and slot anew;     \
-       those that must be scored afresh, to know whether they reach the best or what q is. Rows  \
-       of float32 in products of float32, for which blur and drop must allow. */                 \
-    K(uint64_t, catalogue_look, (const cf_look *how, const double *x, ptrdiff_t stride,          \
-                                 uint64_t which, double size, float *m, float *r,                \
-                                 int32_t *slot))                                                 \
-    K(uint64_t, catalogue_look_f32, (const cf_look *how, const float *x, ptrdiff_t stride,       \
-                                     uint64_t which, double size, float *m, float *r,            \
-                                     int32_t *slot))
+                                 float *radius))

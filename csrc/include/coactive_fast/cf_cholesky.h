@@ -26,11 +26,8 @@ static inline double *cf_cholesky_at(const cf_cholesky *l, ptrdiff_t i, ptrdiff_
 }
 
 #define CF_CHOLESKY_KERNELS(K)                                                                   \
-    /* u = L^-1 k; u may be k */                                                                 \
-    K(void, cholesky_forward, (const cf_cholesky *l, const double *k, double *u))                \
-    /* the same from row `at` on, a multiple of eight; u[0 .. at) is there already */            \
-    K(void, cholesky_forward_from, (const cf_cholesky *l, ptrdiff_t at, const double *k,         \
-                                    double *u))                                                  \
+    /* u = L^-1 k from row `at` on, a multiple of eight; u[0 .. at) is there already; u may be k */ \
+    K(void, cholesky_forward, (const cf_cholesky *l, ptrdiff_t at, const double *k, double *u))  \
     /* the same for m right sides in place, each `stride` doubles behind the last; every one gets \
        the bits that it gets alone */                                                            \
     K(void, cholesky_forward_many, (const cf_cholesky *l, ptrdiff_t m, double *u,                \

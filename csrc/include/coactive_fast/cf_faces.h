@@ -27,11 +27,6 @@ typedef struct cf_faces {
     const double *upper;
 } cf_faces;
 
-typedef struct cf_faces_report {
-    ptrdiff_t faces; /* solved by pivoting */
-    ptrdiff_t steps; /* of the path, 0 where it was not needed */
-} cf_faces_report;
-
 /* Doubles of scratch for order n. */
 ptrdiff_t cf_faces_scratch(ptrdiff_t n);
 
@@ -41,14 +36,9 @@ void cf_faces_guess(const cf_table *k, const cf_triangle *b, const cf_faces *set
                     signed char *state, double *scratch);
 
 /* w = the projection of z (a z inside comes back bit for bit); state: in a guess, out the face.
- * w and z have n doubles and may be the same. report may be NULL. CF_ENONFINITE, CF_ENOTPOSITIVE
- * (B) and CF_ENOCONVERGE leave w as it was. */
-int cf_faces_project(const cf_table *k, const cf_triangle *b, const cf_faces *set,
-                     const double *z, double *w, signed char *state, double *scratch,
-                     cf_faces_report *report);
-
-/* The same where A^-1 = B - term term^T: a rank-one term that B does not hold yet, cf_pad(n)
- * doubles, zero beyond n; NULL: there is none. Cost: 4n flops more a product. */
-int cf_faces_project_less(const cf_table *k, const cf_triangle *b, const double *term,
-                          const cf_faces *set, const double *z, double *w, signed char *state,
-                          double *scratch, cf_faces_report *report);
+ * w and z have n doubles and may be the same. A^-1 = B - term term^T: a rank-one term that B does
+ * not hold yet, cf_pad(n) doubles, zero beyond n, 4n flops more a product; NULL: there is none.
+ * CF_ENONFINITE, CF_ENOTPOSITIVE (B) and CF_ENOCONVERGE leave w as it was. */
+int cf_faces_project(const cf_table *k, const cf_triangle *b, const double *term,
+                     const cf_faces *set, const double *z, double *w, signed char *state,
+                     double *scratch);

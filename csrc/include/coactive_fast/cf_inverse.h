@@ -43,14 +43,12 @@ static inline double *cf_triangle_row(const cf_triangle *t, ptrdiff_t i)
 #define CF_INVERSE_KERNELS(K)                                                                    \
     /* v = B x */                                                                                \
     K(void, symv, (const cf_triangle *b, const double *x, double *v))                            \
-    /* B -= w w^T */                                                                             \
-    K(void, rank_one, (const cf_triangle *b, const double *w))                                   \
+    /* B -= u w^T, u either w or -w, zero beyond n too */                                        \
+    K(void, rank_one, (const cf_triangle *b, const double *w, const double *u))                  \
     /* B -= w w^T, then v = B x */                                                               \
     K(void, rank_one_symv, (const cf_triangle *b, const double *w, const double *x, double *v))  \
     /* v = (B - w w^T) x, B as it is; the bits of rank_one_symv */                               \
     K(void, symv_less, (const cf_triangle *b, const double *w, const double *x, double *v))      \
-    /* B += w w^T; minus is -w, zero beyond n too */                                             \
-    K(void, rank_one_back, (const cf_triangle *b, const double *w, const double *minus))         \
     /* B += sum of c_r x_r x_r^T over m <= CF_BLOCK rows of stride doubles (cf_pad(n) of them     \
        used, zero beyond n), in the order of the rows. Panels only; low, of cf_panels_size(n)    \
        floats, keeps what the sums in B lost to rounding and is added again the next time. */    \

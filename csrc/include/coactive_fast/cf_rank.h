@@ -8,47 +8,39 @@
 #pragma once
 #include <stddef.h>
 
-#define CF_RANK_KERNELS(K)                                                                       \
+/* Those of rows of float64 (no suffix) and of float32. */
+#define CF_RANK_KERNELS_OF(K, type, suffix)                                                      \
     /* scores of n rows of d values, stride values from row to row */                            \
-    K(void, scores, (ptrdiff_t n, ptrdiff_t d, const double *rows, ptrdiff_t stride,             \
-                     const double *w, double *scores))                                           \
-    K(void, scores_f32, (ptrdiff_t n, ptrdiff_t d, const float *rows, ptrdiff_t stride,          \
-                         const double *w, double *scores))                                       \
-    /* scores of w and of u in one reading of the rows: what `scores` gives for each */           \
-    K(void, two_scores, (ptrdiff_t n, ptrdiff_t d, const double *rows, ptrdiff_t stride,         \
-                         const double *w, const double *u, double *scores, double *second))      \
-    K(void, two_scores_f32, (ptrdiff_t n, ptrdiff_t d, const float *rows, ptrdiff_t stride,      \
-                             const double *w, const double *u, double *scores, double *second))  \
-    /* of the documents of more utility than `least` the one that stands next behind `last` in     \
+    K(void, scores##suffix, (ptrdiff_t n, ptrdiff_t d, const type *rows, ptrdiff_t stride,       \
+                             const double *w, double *scores))                                   \
+    /* scores of w and of u in one reading of the rows: what `scores` gives for each */          \
+    K(void, two_scores##suffix, (ptrdiff_t n, ptrdiff_t d, const type *rows, ptrdiff_t stride,   \
+                                 const double *w, const double *u, double *scores,               \
+                                 double *second))                                                \
+    K(void, features##suffix, (ptrdiff_t k, ptrdiff_t d, const type *rows, ptrdiff_t stride,     \
+                               const ptrdiff_t *ranking, double a, const double *discount,       \
+                               double *features))                                                \
+    /* features += sum over k places of weight[r] (x_{plus[r]} - x_{minus[r]}): rows that are    \
+       equal cancel exactly */                                                                   \
+    K(void, change_of_features##suffix, (ptrdiff_t k, ptrdiff_t d, const type *rows,             \
+                                         ptrdiff_t stride, const ptrdiff_t *plus,                \
+                                         const ptrdiff_t *minus, const double *weight,           \
+                                         double *features))                                      \
+    /* The Preference Perceptron's step in one pass: change_of_features from zero, then step_mean\
+       with a = 1, to the bit. */                                                                \
+    K(int, perceptron_features##suffix, (ptrdiff_t k, ptrdiff_t d, const type *rows,             \
+                                         ptrdiff_t stride, const ptrdiff_t *plus,                \
+                                         const ptrdiff_t *minus, const double *weight,           \
+                                         const double *w, double rate, const double *mean,       \
+                                         double *w_new, double *mean_new))
+
+#define CF_RANK_KERNELS(K)                                                                       \
+    CF_RANK_KERNELS_OF(K, double, )                                                              \
+    CF_RANK_KERNELS_OF(K, float, _f32)                                                           \
+    /* of the documents of more utility than `least` the one that stands next behind `last` in   \
        the order of decreasing keys, equal keys in the order of the indices; -1: none. Finite    \
        keys; 16n bytes read. */                                                                  \
     K(ptrdiff_t, next_presented, (ptrdiff_t n, const double *utility, double least,              \
                                   const double *key, ptrdiff_t last))                            \
     /* discount[i] = 1 / log2(i + 2), i = 0 ... k-1 */                                           \
-    K(void, discounts, (ptrdiff_t k, double *discount))                                          \
-    K(void, features, (ptrdiff_t k, ptrdiff_t d, const double *rows, ptrdiff_t stride,           \
-                       const ptrdiff_t *ranking, double a, const double *discount,               \
-                       double *features))                                                        \
-    K(void, features_f32, (ptrdiff_t k, ptrdiff_t d, const float *rows, ptrdiff_t stride,        \
-                           const ptrdiff_t *ranking, double a, const double *discount,           \
-                           double *features))                                                    \
-    /* features += sum over k places of weight[r] (x_{plus[r]} - x_{minus[r]}): rows that are     \
-       equal cancel exactly */                                                                   \
-    K(void, change_of_features, (ptrdiff_t k, ptrdiff_t d, const double *rows, ptrdiff_t stride, \
-                                 const ptrdiff_t *plus, const ptrdiff_t *minus,                  \
-                                 const double *weight, double *features))                        \
-    K(void, change_of_features_f32, (ptrdiff_t k, ptrdiff_t d, const float *rows,                \
-                                     ptrdiff_t stride, const ptrdiff_t *plus,                    \
-                                     const ptrdiff_t *minus, const double *weight,               \
-                                     double *features))                                            \
-    /* The Preference Perceptron's step in one pass: change_of_features from zero, then step_mean \
-       with a = 1, to the bit. */                                                                \
-    K(int, perceptron_features, (ptrdiff_t k, ptrdiff_t d, const double *rows, ptrdiff_t stride, \
-                                 const ptrdiff_t *plus, const ptrdiff_t *minus,                  \
-                                 const double *weight, const double *w, double rate,             \
-                                 const double *mean, double *w_new, double *mean_new))           \
-    K(int, perceptron_features_f32, (ptrdiff_t k, ptrdiff_t d, const float *rows,                \
-                                     ptrdiff_t stride, const ptrdiff_t *plus,                    \
-                                     const ptrdiff_t *minus, const double *weight,               \
-                                     const double *w, double rate, const double *mean,           \
-                                     double *w_new, double *mean_new))
+    K(void, discounts, (ptrdiff_t k, double *discount))
