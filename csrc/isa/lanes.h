@@ -98,17 +98,18 @@ CF_INLINE double s_fnma(double a, double b, double c) { return s_fma(-a, b, c); 
 /* A statement in which `groups` is the constant number of vectors that n <= 32 doubles fill. */
 #define CF_BY_GROUPS(n, statement)                                                               \
     do {                                                                                         \
-        if ((n) > 24) {                                                                          \
-            enum { groups = 4 };                                                                 \
-            statement;                                                                           \
-        } else if ((n) > 16) {                                                                   \
-            enum { groups = 3 };                                                                 \
-            statement;                                                                           \
-        } else if ((n) > 8) {                                                                    \
+        if ((n) <= 8) {                                                                          \
+            enum { groups = 1 };                                                                 \
+            if ((n) > 0)                                                                         \
+                statement;                                                                       \
+        } else if ((n) <= 16) {                                                                  \
             enum { groups = 2 };                                                                 \
             statement;                                                                           \
-        } else if ((n) > 0) {                                                                    \
-            enum { groups = 1 };                                                                 \
+        } else if ((n) <= 24) {                                                                  \
+            enum { groups = 3 };                                                                 \
+            statement;                                                                           \
+        } else {                                                                                 \
+            enum { groups = 4 };                                                                 \
             statement;                                                                           \
         }                                                                                        \
     } while (0)
