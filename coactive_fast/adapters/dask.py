@@ -22,12 +22,12 @@ from coactive_fast._initialized import Initialized
 from coactive_fast._typing import Progress
 from coactive_fast.coactive._learners import CoactiveLearner, PreferencePerceptron
 from coactive_fast.coactive._rules import CoactiveEngine, Record
-from coactive_fast.coactive._simulation import at_work, compiled_run, same_length, weights_of
+from coactive_fast.coactive._simulation import at_work, compiled_run, weights_of
 from coactive_fast.coactive._tasks import Ranking
 from coactive_fast.coactive._user import User
 from coactive_fast.commands import Trouble
 from coactive_fast.data import RankingData
-from coactive_fast.learner._check import count, number
+from coactive_fast.learner._check import count, number, same_length
 from coactive_fast.learner._extras import require
 from coactive_fast.learner._history import CoactiveHistory
 from coactive_fast.learner._progress import reporter
@@ -362,11 +362,11 @@ def _sizes(forms, learner, user, truth):
     dimensions = sorted({dimension for _, dimension in forms})
     if len(dimensions) > 1:
         raise ValueError(f"partitions must all have the same features, got {dimensions} of them")
-    same_length(truth, "weights", dimensions[0])
+    same_length("weights", len(truth), dimensions[0], "data")
     if getattr(user, "weights", None) is not None:
-        same_length(user.weights, "weights of the user", dimensions[0])
+        same_length("weights of the user", len(user.weights), dimensions[0], "data")
     if learner.weights.size:
-        same_length(learner.weights, "weights of the learner", dimensions[0])
+        same_length("weights of the learner", len(learner.weights), dimensions[0], "data")
     return [queries for queries, _ in forms]
 
 
