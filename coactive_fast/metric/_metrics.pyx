@@ -2271,7 +2271,6 @@ cdef int refuse_own(double own, double ridge) except -1:
 
 cdef class Dual(Metric):
     """Dual(*, kernel="linear", kernel_params=None, ridge=1.0, window=None, budget=None, \
-
 tolerance=0.01)\n--\n
     ``A = ridge I + sum c phi(x) phi(x)^T`` in the space of a kernel, rows stored.
 
