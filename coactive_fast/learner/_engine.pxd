@@ -155,13 +155,14 @@ cdef class RowEngine(Engine):
         """Memory for what is to come, with the model as it is now; the row in its form. Whether
         memory was taken: other threads may then have run, unless the engine was locked."""
         cdef int64_t before = s.taken
+        cdef Model model = self.model  # kept alive: another thread may replace it meanwhile
         s.row, s.null = s.given, s.given_null  # this may not be the first time
         self.width(s.row.n, "x")
         if learning:
-            self.model.know(s.row.n)
-        self.model.fit(s)
+            model.know(s.row.n)
+        model.fit(s)
         s.bits = NULL if self.chance is None else self.chance.bits
-        self.model.prepare(s)
+        model.prepare(s)
         return s.taken != before
 
     cdef inline int settle(self) except -1:
