@@ -98,7 +98,7 @@ cdef class Single(Ridges):
     cdef int fit_drawn(self, Scratch s) except -1              # room for `drawn`
     # z <- w + width F z with F F^T = A^-1, for rows of n features.
     cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil
-    # For bounds that outlive a round (rewards/_catalogue.pyx): what has happened; by what share the
+    # For the bounds of a Catalogue, which outlive a round: what has happened; by what share the
     # inverse is off from that of A at the most, as measured now (O(d^3)), and without a Scratch by
     # how much the share may grow in an example; a copy of A (on a CF_LINE, so many doubles as
     # `fit_matrix` says), and by it u^T A u, rounded up.
