@@ -57,7 +57,12 @@ def test_a_learner_that_is_reset_before_its_first_memory_loses_nothing(rng):
     learner.learn(X[0], 0, True)
     for _ in range(2):  # so that the next call takes memory, two pieces, for its scratch
         learner.add_class()
-    switch = Switch(learner.reset, int, lambda: learner.learn(X[1], 0, True))
+
+    def begin_again():
+        learner.reset()
+        learner.learn(X[1], 0, True)
+
+    switch = Switch(begin_again)  # which waits for the call that has the lock
     switch.around(partial(learner.learn, X[2], 1, True))
-    assert not switch.steps and learner.rounds == 2
-    assert (np.abs(learner.weights).max(axis=1) > 0.0).tolist() == [True, True] + [False] * 6
+    assert not switch.steps and learner.rounds == 1
+    assert (np.abs(learner.weights).max(axis=1) > 0.0).tolist() == [True] + [False] * 7

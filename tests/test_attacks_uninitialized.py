@@ -101,7 +101,7 @@ ANSWERS = {
     "__enter__": "the object itself",
 }
 OF_CLASSES = {
-    # What a metric is was never asked by its guard, which the hot calls ask: plain numbers.
+    # What a metric is was never asked of its lock, which the hot calls ask: plain numbers.
     "Full": {"n", "ridge", "precision", "__repr__"},
     "Diagonal": {"n", "ridge", "__repr__"},
     "Dual": {"kernel", "kernel_params", "ridge", "window", "budget", "tolerance", "__len__",

@@ -16,7 +16,7 @@ import pytest
 import coactive_fast as cf
 
 ROOT = Path(__file__).resolve().parent.parent
-MODULE = next(Path(cf.__file__).resolve().parent.glob("_guard.*.so"), None)
+MODULE = next(Path(cf.__file__).resolve().parent.glob("_lock.*.so"), None)
 
 
 def text(name):

@@ -791,8 +791,7 @@ cdef class CoactiveEngine(Engine):
         A fresh rule.
     """
 
-    # The rule is looked at, and the bench used, with the guard held or the GIL kept, after all that
-    # arguments run has run.
+    # The rule and the bench are used with the lock held, after the arguments are converted.
     cdef readonly Rule rule
     cdef object make           # () -> a fresh rule: what reset() begins with
     cdef readonly object task
@@ -839,7 +838,6 @@ cdef class CoactiveEngine(Engine):
         if self.kind != RANKING and state.count("n") != self.rule.n:
             raise ValueError(f"state has {state.count('n')} features, but task has {self.rule.n}")
         rule.restore(state)
-        self.guard.settle_write()
         self.rule = rule
         return 0
 
@@ -850,20 +848,16 @@ cdef class CoactiveEngine(Engine):
             rule.start(n)
         return rule
 
-    def reset(self):
-        cdef Rule rule = self.fresh_rule_of(0 if self.kind == RANKING else self.rule.n)
-        self.guard.settle_write()
-        self.rule = rule
+    cdef int begin_again(self) except -1:
+        self.rule = self.fresh_rule_of(0 if self.kind == RANKING else self.rule.n)
+        return 0
 
-    def adopt(self, CoactiveEngine other, changed):
-        """The settings of another engine of this kind; the state stays."""
-        cdef Rule rule = other.make()
-        self.guard.begin_write()  # what follows runs Python
-        try:
-            rule.restore(opened(self.rule.told()))
-            self.make, self.rule = other.make, rule
-        finally:
-            self.guard.end_write()
+    cdef int set_options(self, Engine other, changed) except -1:
+        make = (<CoactiveEngine?>other).make
+        cdef Rule rule = make()
+        rule.restore(opened(self.rule.told()))
+        self.make, self.rule = make, rule
+        return 0
 
     def delta(self):
         """A copy of the last round's."""
@@ -880,14 +874,14 @@ cdef class CoactiveEngine(Engine):
         return self.vector(True)
 
     def vector(self, bint mean):
-        cdef np.ndarray out
         cdef Rule rule
-        self.guard.settle_read()  # no Python from here on: the rule stays what it is
-        rule = self.rule
-        out = new_vector(0 if mean and rule.rounds == 0 else rule.n)
-        if np.PyArray_DIM(out, 0):
-            memcpy(data_of(out), rule.mean if mean else rule.w, <size_t>rule.n * sizeof(double))
-        return out
+        self.lock.acquire_shared()
+        try:
+            rule = self.rule
+            return vector_of(rule.mean if mean else rule.w,
+                             0 if mean and rule.rounds == 0 else rule.n)
+        finally:
+            self.lock.release_shared()
 
     def present(self, x, k=None, bint mean=False):
         """The best object of context x by the present weights; by their mean nothing is drawn."""
@@ -930,25 +924,26 @@ cdef class CoactiveEngine(Engine):
         cdef const double *w
         cdef Rule rule
         cdef Py_ssize_t i
-        self.guard.settle_read()  # no Python from here on: the rule stays what it is
-        rule = self.rule
-        w = rule.mean if mean and rule.rounds else rule.w
-        if rule.n == 0:
-            alike = <double *>take_scratch(x.d, sizeof(double))
-            for i in range(x.d):
-                alike[i] = rule.initial(x.d)
-            scores_of(&x, alike, to)
-            L.free(alike)
-        elif x.d != rule.n:
-            self.refuse_dimension(x.d, "x")
-        elif x.n * x.d < BUSY:
-            scores_of(&x, w, to)
-        else:
-            self.guard.begin_read()
-            w = rule.mean if mean and rule.rounds else rule.w  # a step exchanges the two
-            with nogil:
+        cdef bint brief = x.n * x.d < BUSY
+        self.lock.acquire_read(brief)
+        try:
+            rule = self.rule
+            w = rule.mean if mean and rule.rounds else rule.w
+            if rule.n == 0:
+                alike = <double *>take_scratch(x.d, sizeof(double))
+                for i in range(x.d):
+                    alike[i] = rule.initial(x.d)
+                scores_of(&x, alike, to)
+                L.free(alike)
+            elif x.d != rule.n:
+                self.refuse_dimension(x.d, "x")
+            elif brief:
                 scores_of(&x, w, to)
-            self.guard.end_read()
+            else:
+                with nogil:
+                    scores_of(&x, w, to)
+        finally:
+            self.lock.release_read(brief)
         if not K.all_finite(x.n, to):  # so does any NaN or infinity in x
             refuse_non_finite(a, "x")
             raise ValueError("x gives scores that overflow")
@@ -1005,26 +1000,20 @@ cdef class CoactiveEngine(Engine):
         return 0
 
     cdef int step(self, Py_ssize_t n, str what) except -1:
-        """One round by the bench's delta; all or nothing, of a dimension that it brings too.
-
-        `settle_write` was called, and nothing that runs Python since.
-        """
+        """One round by the bench's delta; all or nothing, of a dimension that it brings too."""
         cdef Rule rule = self.rule
         cdef int status
-        if rule.n and n * n < BUSY and rule.compiled:
+        if rule.n == 0:
+            rule = self.fresh_rule_of(n)
+        if n * n < BUSY and rule.compiled:
             status = rule.step(self.bench.delta)
-            return 0 if status == CF_OK else rule.fail(status, what)
-        self.guard.begin_write()
-        try:
-            if rule.n == 0:
-                rule = self.fresh_rule_of(n)
+        else:
             with nogil:
                 status = rule.step(self.bench.delta)
-            if status != CF_OK:
-                rule.fail(status, what)
+        if status != CF_OK:
+            rule.fail(status, what)
+        if rule is not self.rule:
             self.rule = rule
-        finally:
-            self.guard.end_write()
         return 0
 
     def learn(self, x, y, better):
@@ -1049,15 +1038,18 @@ cdef class CoactiveEngine(Engine):
 
     cdef int learn_vector(self, np.ndarray v, str what) except -1:
         cdef Py_ssize_t n = np.PyArray_DIM(v, 0)
-        self.guard.settle_write()
-        if not K.all_finite(n, data_of(v)):
-            refuse_non_finite(v, what)
-            raise ValueError(f"{what} was changed while it was read")
-        if self.rule.n and n != self.rule.n:
-            self.refuse_dimension(n, what)
-        self.bench.fit(1, n, 1)
-        memcpy(self.bench.delta, data_of(v), <size_t>n * sizeof(double))
-        return self.step(n, what)
+        self.lock.acquire()
+        try:
+            if not K.all_finite(n, data_of(v)):
+                refuse_non_finite(v, what)
+                raise ValueError(f"{what} was changed while it was read")
+            if self.rule.n and n != self.rule.n:
+                self.refuse_dimension(n, what)
+            self.bench.fit(1, n, 1)
+            memcpy(self.bench.delta, data_of(v), <size_t>n * sizeof(double))
+            return self.step(n, what)
+        finally:
+            self.lock.release()
 
     cdef int learn_ranking(self, x, y, better) except -1:
         cdef np.ndarray shown = indices_of(y, "y"), wanted = indices_of(better, "better")
@@ -1065,13 +1057,21 @@ cdef class CoactiveEngine(Engine):
         cdef Bench b = self.bench
         cdef Matrix rows
         cdef Py_ssize_t p, q
-        self.guard.settle_write()
-        rows = matrix_of(a)
-        self.take_feedback(a, shown, wanted, self.rule.n, &p, &q)
-        ranking_delta(b, p, b.presented, q, b.better, &rows)
-        if not K.all_finite(rows.d, b.delta):
-            raise ValueError("x gives a step that overflows")
-        return self.step(rows.d, "x")
+        self.lock.acquire()
+        try:
+            rows = matrix_of(a)
+            self.take_feedback(a, shown, wanted, self.rule.n, &p, &q)
+            ranking_delta(b, p, b.presented, q, b.better, &rows)
+            if not K.all_finite(rows.d, b.delta):
+                raise ValueError("x gives a step that overflows")
+            self.step(rows.d, "x")
+            return self.end_round()
+        finally:
+            self.lock.release()
+
+    cdef int end_round(self) except -1:
+        """After a round that was learned."""
+        return 0
 
     cdef int take_feedback(self, np.ndarray a, np.ndarray shown, np.ndarray wanted,
                            Py_ssize_t known, Py_ssize_t *p, Py_ssize_t *q) except -1:
@@ -1092,10 +1092,13 @@ cdef class CoactiveEngine(Engine):
         cdef np.ndarray c = self.candidates(x)
         cdef Py_ssize_t i = self.item_at(y, "y", c), j = self.item_at(better, "better", c)
         cdef Matrix rows = matrix_of(self.items)
-        self.guard.settle_write()
-        self.bench.fit(1, rows.d, 1)
-        item_delta(self.bench, i, j, &rows)
-        return self.step(rows.d, "the round")
+        self.lock.acquire()
+        try:
+            self.bench.fit(1, rows.d, 1)
+            item_delta(self.bench, i, j, &rows)
+            return self.step(rows.d, "the round")
+        finally:
+            self.lock.release()
 
 
 cdef np.ndarray ranked(np.ndarray score, Py_ssize_t k):
@@ -1215,20 +1218,19 @@ cdef class KernelEngine(CoactiveEngine):
         if not coefficients.all():
             state.refuse("coefficients", "other than 0")
         learned = self.expansion(rows, coefficients, sizes.tolist())
-        self.guard.settle_write()
         rule.rounds = rounds
         self.rule, self.learned, self.d = rule, learned, d
         return 0
 
-    def reset(self):
+    cdef int begin_again(self) except -1:
         cdef Rule rule = self.make()
-        learned = self.expansion(numpy.empty((0, 0)), numpy.empty(0), [])
-        self.guard.settle_write()
-        self.rule, self.learned, self.d = rule, learned, 0
+        self.learned, self.d = self.expansion(numpy.empty((0, 0)), numpy.empty(0), []), 0
+        self.rule = rule
+        return 0
 
-    def adopt(self, CoactiveEngine other, changed):
-        self.guard.settle_write()
+    cdef int set_options(self, Engine other, changed) except -1:
         self.budget = (<KernelEngine?>other).budget
+        return 0
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -1243,7 +1245,7 @@ cdef class KernelEngine(CoactiveEngine):
             raise ValueError("average needs weights, and a kernel has none")
         if not finite_rows(&x):
             refuse_non_finite(a, "x")
-        self.guard.begin_read()
+        self.lock.acquire_shared()
         try:
             learned = self.learned
             if self.d and x.d != self.d:
@@ -1253,7 +1255,7 @@ cdef class KernelEngine(CoactiveEngine):
                 with nogil:
                     status = score_all(learned, &x, forms, data_of(values), data_of(out))
         finally:
-            self.guard.end_read()
+            self.lock.release_shared()
         if status != CF_OK:
             learned.kept.errors.raise_own()
             refuse(status, "the scores of x")
@@ -1273,7 +1275,7 @@ cdef class KernelEngine(CoactiveEngine):
         cdef np.ndarray shown = indices_of(y, "y"), wanted = indices_of(better, "better")
         cdef np.ndarray a = documents_of(x)
         cdef Py_ssize_t p, q
-        self.guard.begin_write()
+        self.lock.acquire()
         try:
             self.take_feedback(a, shown, wanted, self.d, &p, &q)
             learned = self.grown(self.learned, *moves(
@@ -1283,7 +1285,7 @@ cdef class KernelEngine(CoactiveEngine):
             self.rule.rounds += 1
             self.learned, self.d = learned, np.PyArray_DIM(a, 1)
         finally:
-            self.guard.end_write()
+            self.lock.release()
         return 0
 
     def grown(self, Expansion before, rows, coefficients):
@@ -1714,7 +1716,7 @@ cdef class RankingRun(Run):
         self.looks += 1
         return 0
 
-    cdef object lock(self, Engine engine):
+    cdef object lock(self):
         return self.user.lock
 
     cdef int begin(self, Engine engine) except -1:
@@ -2425,11 +2427,11 @@ cdef class PendingEngine(CoactiveEngine):
     @property
     def rng(self):
         """A copy of the generator."""
-        self.guard.begin_read()
+        self.lock.acquire_shared()
         try:
             return copied(self.chance.generator)
         finally:
-            self.guard.end_read()
+            self.lock.release_shared()
 
     cdef dict told(self):
         pending = None if self.presented is None else self.held()
@@ -2446,16 +2448,17 @@ cdef class PendingEngine(CoactiveEngine):
         self.hold(parts)
         return 0
 
-    def reset(self):
+    cdef int begin_again(self) except -1:
         chance = self.chance.fresh()
-        CoactiveEngine.reset(self)
+        CoactiveEngine.begin_again(self)
         self.chance = chance
-        self.hold(None)
+        return self.hold(None)
 
-    def adopt(self, CoactiveEngine other, changed):
-        CoactiveEngine.adopt(self, other, changed)
+    cdef int set_options(self, Engine other, changed) except -1:
+        CoactiveEngine.set_options(self, other, changed)
         if "seed" in changed:
             self.chance = other.chance
+        return 0
 
     # What a learner says itself. `order` draws what is shown of all documents, and gives what is
     # held beside it, or None where a score is not finite.
@@ -2499,7 +2502,7 @@ cdef class PendingEngine(CoactiveEngine):
 
     cdef np.ndarray drawn(self, np.ndarray a):
         """Draws for these documents or candidates; what is presented."""
-        self.guard.begin_write()
+        self.lock.acquire()
         try:
             rule, bits = self.rule, self.chance.generator.bit_generator
             before = bits.state
@@ -2510,10 +2513,10 @@ cdef class PendingEngine(CoactiveEngine):
                 raise
             return self.presented
         finally:
-            self.guard.end_write()
+            self.lock.release()
 
     cdef int draw(self, np.ndarray a) except -1:
-        """Draws for documents or candidates and holds the outcome, with the guard held; when it
+        """Draws for documents or candidates and holds the outcome, with the lock held; when it
         fails the generator is wound back."""
         cdef Matrix x = matrix_of(a)
         cdef np.ndarray presented = new_indices(x.n)
@@ -2534,7 +2537,7 @@ cdef class PendingEngine(CoactiveEngine):
         cdef Matrix rows
         cdef Py_ssize_t m
         cdef int status
-        self.guard.begin_write()
+        self.lock.acquire()
         try:
             m = self.take_shown(a, y, "shown")
             rows = matrix_of(a)
@@ -2549,7 +2552,7 @@ cdef class PendingEngine(CoactiveEngine):
                 refuse(status, "x")
             self.hold(None)
         finally:
-            self.guard.end_write()
+            self.lock.release()
 
     cdef int refuse_unpaired(self, str name) except -1:
         if self.presented is None:
@@ -2716,10 +2719,11 @@ cdef class DuelingEngine(PendingEngine):
             pending.refuse("brought", "one of every two documents")
         return presented, direction, brought.astype(numpy.uint8)
 
-    def adopt(self, CoactiveEngine other, changed):
+    cdef int set_options(self, Engine other, changed) except -1:
         cdef DuelingEngine given = <DuelingEngine?>other
-        PendingEngine.adopt(self, other, changed)
+        PendingEngine.set_options(self, other, changed)
         self.explore, self.move = given.explore, given.move
+        return 0
 
     # --- present ----------------------------------------------------------------------------------
 
@@ -2807,7 +2811,7 @@ cdef class DuelingEngine(PendingEngine):
         cdef np.ndarray shown = indices_of(y, "y"), wanted = indices_of(better, "better")
         cdef np.ndarray a = documents_of(x)
         cdef Py_ssize_t n, m
-        self.guard.begin_write()
+        self.lock.acquire()
         try:
             m = self.take_shown(a, shown, "y")
             n = np.PyArray_DIM(self.presented, 0)
@@ -2816,7 +2820,7 @@ cdef class DuelingEngine(PendingEngine):
             refuse_short(min(m, self.k), self.bench.counts)
             self.finish(brought_most(self.bench.counts, self.bench.better, self.brought_()))
         finally:
-            self.guard.end_write()
+            self.lock.release()
         return 0
 
     cdef int answer(self, Bench b, const Matrix *x, Py_ssize_t m) noexcept nogil:
@@ -2839,7 +2843,7 @@ cdef class DuelingEngine(PendingEngine):
         except (TypeError, ValueError):
             raise ValueError("y must be the two items that present returned") from None
         i, j, item = as_count(first, "y"), as_count(second, "y"), as_count(better, "better")
-        self.guard.begin_write()
+        self.lock.acquire()
         try:
             self.refuse_unpaired("y")
             pair = <const ptrdiff_t *>np.PyArray_DATA(self.presented)
@@ -2851,7 +2855,7 @@ cdef class DuelingEngine(PendingEngine):
                 raise ValueError(f"y must be among the candidates in x, got [{i}, {j}]")
             self.finish(item != i)
         finally:
-            self.guard.end_write()
+            self.lock.release()
         return 0
 
     cdef int finish(self, bint won) except -1:
@@ -3005,9 +3009,10 @@ cdef class PairwiseEngine(PendingEngine):
     cdef tuple checked(self, State pending, State state):
         return ordering_of(pending), pending.count("start", 0, 1)
 
-    def adopt(self, CoactiveEngine other, changed):
-        PendingEngine.adopt(self, other, changed)
+    cdef int set_options(self, Engine other, changed) except -1:
+        PendingEngine.set_options(self, other, changed)
         self.swap = (<PairwiseEngine?>other).swap
+        return 0
 
     cdef tuple order(self, const Matrix *x, ptrdiff_t *shown):
         cdef Bench b = self.bench
@@ -3060,9 +3065,7 @@ cdef class PairwiseEngine(PendingEngine):
             p += 2
         return start
 
-    cdef int learn_ranking(self, x, y, better) except -1:
-        PendingEngine.learn_ranking(self, x, y, better)
-        self.guard.settle_write()
+    cdef int end_round(self) except -1:
         return self.hold(None)
 
     cdef int answer(self, Bench b, const Matrix *x, Py_ssize_t m) noexcept nogil:
@@ -3120,9 +3123,10 @@ cdef class PDGDEngine(PendingEngine):
             pending.refuse("presented", f"by score behind the first {self.k} places")
         return presented, scores
 
-    def adopt(self, CoactiveEngine other, changed):
-        PendingEngine.adopt(self, other, changed)
+    cdef int set_options(self, Engine other, changed) except -1:
+        PendingEngine.set_options(self, other, changed)
         self.rate = (<PDGDEngine?>other).rate
+        return 0
 
     cdef int make_room(self, Py_ssize_t n) except -1:
         if np.PyArray_DIM(self.spare, 0) < cf_click_scratch(n):

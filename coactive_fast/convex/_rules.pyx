@@ -765,7 +765,6 @@ cdef class ConvexEngine(Engine):
         if self.chance is not None:
             chance = Chance.restored(state.given)
             v = state.vector("v", self.n if pending else 0)
-        self.guard.settle_write()  # from here on no Python is called but where it is refused
         rule.look_at(state, data_of(y), data_of(v) if pending else NULL, self.x, self.y_next)
         self.rule, self.chance = rule, chance
         memcpy(self.y, data_of(y), <size_t>self.n * sizeof(double))
@@ -773,27 +772,22 @@ cdef class ConvexEngine(Engine):
         self.t, self.pending = t, <Pending>pending
         return 0
 
-    def reset(self):
+    cdef int begin_again(self) except -1:
         cdef Rule rule = self.make()
-        cdef Chance chance = None if self.chance is None else self.chance.fresh()
-        self.guard.settle_write()
-        self.rule, self.chance = rule, chance
+        self.chance = None if self.chance is None else self.chance.fresh()
+        self.rule, self.t, self.pending = rule, 0, NOTHING
         memcpy(self.y, data_of(self.origin), <size_t>self.n * sizeof(double))
-        self.t, self.pending = 0, NOTHING
+        return 0
 
-    def adopt(self, ConvexEngine other, changed):
-        """The settings of another engine of this kind; the state stays."""
+    cdef int set_options(self, Engine given, changed) except -1:
+        cdef ConvexEngine other = <ConvexEngine?>given
         cdef Rule rule = other.make()
-        names = ", ".join(changed)
-        self.guard.begin_write()  # what follows runs Python
-        try:
-            self.refuse_change(other.rule, names)
-            rule.restore(opened(self.rule.told()), self.t, self.y)
-            self.make, self.rule = other.make, rule
-        finally:
-            self.guard.end_write()
+        self.refuse_change(other.rule, ", ".join(changed))
+        rule.restore(opened(self.rule.told()), self.t, self.y)
+        self.make, self.rule = other.make, rule
         if "seed" in changed:
             self.chance = other.chance
+        return 0
 
     cdef int refuse_change(self, Rule other, str names) except -1:
         if other.gamma != self.rule.gamma:
@@ -808,8 +802,11 @@ cdef class ConvexEngine(Engine):
 
     @property
     def center(self):
-        self.guard.settle_read()
-        return vector_of(self.y, self.n)
+        self.lock.acquire_shared()
+        try:
+            return vector_of(self.y, self.n)
+        finally:
+            self.lock.release_shared()
 
     # --- rounds -------------------------------------------------------------------------------
 
@@ -835,15 +832,14 @@ cdef class ConvexEngine(Engine):
         return status
 
     cdef int carry_out(self, double phi, double loss, const double *v, str what) except -1:
-        """`round` under the lock: large ones let the GIL go, a set of one's own calls Python."""
+        """`round`, with the lock held; a large one releases the GIL, a set of one's own calls
+        Python."""
         cdef int status
         if self.n < BUSY and self.rule.compiled:
             status = self.round(phi, loss, v)
         else:
-            self.guard.begin_write()
             with nogil:
                 status = self.round(phi, loss, v)
-            self.guard.end_write()
         return 0 if status == CF_OK else self.blame(status, what)
 
     cdef int blame(self, int status, str what) except -1:
@@ -871,18 +867,24 @@ cdef class GradientEngine(ConvexEngine):
     """Sees gradients: plays the centre itself."""
 
     def ask(self):
-        self.guard.settle_write()
-        self.pending = ONE
-        return vector_of(self.y, self.n)
+        self.lock.acquire()
+        try:
+            self.pending = ONE
+            return vector_of(self.y, self.n)
+        finally:
+            self.lock.release()
 
     def tell(self, gradient):
         # which may call Python
         cdef np.ndarray g = finite_vector(
             gradient if is_plain_vector(gradient) else written_out(gradient, "gradient", self.n),
             "gradient", self.n, "the dimension")
-        self.guard.settle_write()
-        self.expect(ONE)
-        self.carry_out(1.0, 0.0, data_of(g), "gradient")
+        self.lock.acquire()
+        try:
+            self.expect(ONE)
+            self.carry_out(1.0, 0.0, data_of(g), "gradient")
+        finally:
+            self.lock.release()
 
     cdef int played(self, Losses losses, Py_ssize_t i, double *loss, double *m) noexcept nogil:
         self.pending = ONE
@@ -941,35 +943,35 @@ cdef class BanditEngine(ConvexEngine):
         self.mean, self.bound_named, self.previous = mean, named, previous
         return 0
 
-    def reset(self):
-        ConvexEngine.reset(self)
+    cdef int begin_again(self) except -1:
+        ConvexEngine.begin_again(self)
         self.mean, self.bound_named, self.previous = 0.0, False, NAN
+        return 0
 
-    def adopt(self, ConvexEngine other, changed):
+    cdef int set_options(self, Engine other, changed) except -1:
         cdef BanditEngine given = <BanditEngine?>other
-        ConvexEngine.adopt(self, other, changed)
+        ConvexEngine.set_options(self, other, changed)
         if given.bound != self.bound:
             self.bound, self.bound_named = given.bound, False
         if given.subtracted != self.subtracted:
             self.subtracted, self.previous = given.subtracted, NAN
+        return 0
 
     # --- asking -------------------------------------------------------------------------------
 
-    cdef int pend(self, Pending kind) except -1:
-        """A direction for this round, the same one until it is told."""
-        cdef int status = CF_OK
-        self.guard.settle_write()
-        if self.pending == NOTHING:
-            if self.rule.compiled:
+    cdef object points(self, Pending kind):
+        """The point for this round, or the pair: the same until its loss is given."""
+        cdef int status
+        self.lock.acquire()
+        try:
+            if self.pending == NOTHING:
                 status = self.rule.draw(self.chance, self.y, self.v)
-            else:  # its Python may let others in
-                self.guard.begin_write()
-                status = self.rule.draw(self.chance, self.y, self.v)
-                self.guard.end_write()
-            if status != CF_OK:
-                ConvexEngine.blame(self, status, "feasible.direction()")
-        self.pending = kind
-        return 0
+                if status != CF_OK:
+                    ConvexEngine.blame(self, status, "feasible.direction()")
+            self.pending = kind
+            return self.point(1.0) if kind == ONE else (self.point(1.0), self.point(-1.0))
+        finally:
+            self.lock.release()
 
     cdef np.ndarray point(self, double sign):
         cdef np.ndarray x = new_vector(self.n)
@@ -977,12 +979,10 @@ cdef class BanditEngine(ConvexEngine):
         return x
 
     def ask(self):
-        self.pend(ONE)
-        return self.point(1.0)
+        return self.points(ONE)
 
     def ask_pair(self):
-        self.pend(PAIR)
-        return self.point(1.0), self.point(-1.0)
+        return self.points(PAIR)
 
     # --- telling ------------------------------------------------------------------------------
 
@@ -1005,16 +1005,20 @@ cdef class BanditEngine(ConvexEngine):
     cdef int learn(self, Pending asked, double plus, double minus) except -1:
         cdef double phi, loss
         while True:
-            self.guard.settle_write()
-            self.expect(asked)
-            if asked == ONE:
-                phi, loss = self.excess(plus), plus
-            else:  # halved first: the sum cannot overflow
-                phi, loss = plus / 2.0 - minus / 2.0, plus / 2.0 + minus / 2.0
-            self.largest = max(fabs(plus), fabs(minus))
-            if self.largest <= self.bound or self.bound_named:
-                return self.carry_out(phi, loss, self.v, "loss")
-            self.warn_beyond(phi, loss)  # which may let others in
+            self.lock.acquire()
+            try:
+                self.expect(asked)
+                if asked == ONE:
+                    phi, loss = self.excess(plus), plus
+                else:  # halved first: the sum cannot overflow
+                    phi, loss = plus / 2.0 - minus / 2.0, plus / 2.0 + minus / 2.0
+                self.largest = max(fabs(plus), fabs(minus))
+                if self.largest <= self.bound or self.bound_named:
+                    return self.carry_out(phi, loss, self.v, "loss")
+                self.rehearse(phi, loss)
+            finally:
+                self.lock.release()
+            self.warn_beyond(max(fabs(plus), fabs(minus)))
 
     cdef int attempt(self, Rule rule, double phi, double loss, double *mean) noexcept nogil:
         """The round of a rule: y_next and the mean after it, which are left to `round`."""
@@ -1041,23 +1045,19 @@ cdef class BanditEngine(ConvexEngine):
                              f"{self.bound:g}: the learner could not go on from it")
         return 0
 
-    cdef int warn_beyond(self, double phi, double loss) except -1:
-        """Before the round of the first loss beyond the bound, once in a learner's life: a copy of
-        the rule tries it, so that one that is refused draws no warning, and nothing has changed
-        if the warning is an error."""
-        cdef double mean, largest = self.largest
-        cdef Rule copy
+    cdef int rehearse(self, double phi, double loss) except -1:
+        """A round by a copy of the rule, so that one that is refused draws no warning, and nothing
+        has changed if the warning is an error."""
+        cdef double mean
+        cdef Rule copy = self.make()
         cdef int status
-        self.guard.begin_write()
-        try:
-            copy = self.make()
-            copy.restore(opened(self.rule.told()), self.t, self.y)
-            with nogil:
-                status = self.attempt(copy, phi, loss, &mean)
-        finally:
-            self.guard.end_write()
-        if status != CF_OK:
-            self.blame(status, "loss")
+        copy.restore(opened(self.rule.told()), self.t, self.y)
+        with nogil:
+            status = self.attempt(copy, phi, loss, &mean)
+        return 0 if status == CF_OK else self.blame(status, "loss")
+
+    cdef int warn_beyond(self, double largest) except -1:
+        """Of the first loss beyond the bound, once in a learner's life and without the lock."""
         warnings.warn(
             f"the loss {largest:.6g} is beyond loss_bound={self.bound:g}: it is used all the "
             "same, but the constants were made for losses within it", stacklevel=2)
@@ -1140,9 +1140,6 @@ cdef class ConvexRun(Run):
                 report(self.done, self.total)
 
     # --- without the GIL ----------------------------------------------------------------------
-
-    cdef object lock(self, Engine engine):
-        return None if engine.chance is None else engine.chance.generator.bit_generator.lock
 
     cdef int begin(self, Engine engine) except -1:
         if engine.chance is not None and self.total - self.done >= MANY:

@@ -377,7 +377,6 @@ cdef class FilterEngine(RowEngine):
         self.rule.read(state, model.learned, &tally)
         if self.fit is not None:
             fit = Fit.restored(state.part("fit"), model.learned)
-        self.guard.settle_write()
         self.begin(model, chance)
         self.tally, self.fit = tally, fit
         return 0
@@ -395,9 +394,10 @@ cdef class FilterEngine(RowEngine):
         if self.fit is not None:
             self.fit.clear()
 
-    def adopt(self, FilterEngine other, changed):
-        RowEngine.adopt(self, other, changed)
-        self.rule = other.rule
+    cdef int set_options(self, Engine other, changed) except -1:
+        RowEngine.set_options(self, other, changed)
+        self.rule = (<FilterEngine?>other).rule
+        return 0
 
     # --- the calls ----------------------------------------------------------------------------
 
@@ -422,11 +422,11 @@ cdef class FilterEngine(RowEngine):
         cdef Scratch s = self.borrow()
         try:
             self.take_row(x, s)
-            self.guard.begin_read()
+            self.lock.acquire_shared()
             try:
                 return self.read_row(s)
             finally:
-                self.guard.end_read()
+                self.lock.release_shared()
         finally:
             self.give_back(s)
 
@@ -439,12 +439,12 @@ cdef class FilterEngine(RowEngine):
         s = self.borrow()
         try:
             self.take_row(x, s)
-            self.guard.begin_write()
+            self.lock.acquire()
             try:
                 self.fit.refresh()
                 return self.fit.at(self.read_row(s))
             finally:
-                self.guard.end_write()
+                self.lock.release()
         finally:
             self.give_back(s)
 
@@ -456,7 +456,7 @@ cdef class FilterEngine(RowEngine):
         cdef Single model
         cdef Py_ssize_t t = 0, done
         cdef int status = CF_OK
-        self.guard.begin_read()
+        self.lock.acquire_shared()
         try:
             model = self.model
             self.width(rows.d, "X")
@@ -469,7 +469,7 @@ cdef class FilterEngine(RowEngine):
                 t += done
                 PyErr_CheckSignals()
         finally:
-            self.guard.end_read()
+            self.lock.release_shared()
         if status != CF_OK:
             self.fail(status, f"row {t} of X")
         return out
@@ -488,7 +488,7 @@ cdef class FilterEngine(RowEngine):
         cdef bint unknown
         try:
             self.take_row(x, s)
-            self.guard.begin_write()
+            self.lock.acquire()
             unknown = self.model.d == 0
             try:
                 if y == 0.0:
@@ -500,7 +500,7 @@ cdef class FilterEngine(RowEngine):
                     self.model = self.new_model()
                 raise
             finally:
-                self.guard.end_write()
+                self.lock.release()
         finally:
             self.give_back(s)
 
@@ -572,13 +572,19 @@ cdef class FilterEngine(RowEngine):
 
     @property
     def threshold(self):
-        self.guard.settle_read()
-        return self.rule.limit(self.model, &self.tally)
+        self.lock.acquire_shared()
+        try:
+            return self.rule.limit(self.model, &self.tally)
+        finally:
+            self.lock.release_shared()
 
     @property
     def approximation_error(self):
-        self.guard.settle_read()
-        return (<Single?>self.model).missed
+        self.lock.acquire_shared()
+        try:
+            return (<Single?>self.model).missed
+        finally:
+            self.lock.release_shared()
 
 
 cdef class TastingEngine(FilterEngine):
@@ -617,18 +623,15 @@ cdef class TastingEngine(FilterEngine):
         if type(classifier) is not type(self.given):
             raise TypeError("classifier of the state must be of the type of the one given, "
                             f"{type(self.given).__name__}")
-        self.guard.settle_write()
         self.begin(model, chance)
         self.tally.rounds, self.classifier = rounds, classifier
         return 0
 
-    def reset(self):
-        cdef Model model = self.new_model()
-        cdef Chance chance = self.chance.fresh()
+    cdef int begin_again(self) except -1:
         classifier = copy.deepcopy(self.given)
-        self.guard.settle_write()
-        self.begin(model, chance)
+        FilterEngine.begin_again(self)
         self.classifier = classifier
+        return 0
 
     cdef FilterEngine inner(self):
         """The classifier's engine, where a stream can run through it without Python."""
@@ -652,15 +655,15 @@ cdef class TastingEngine(FilterEngine):
 
     def margin(self, x):
         """The classifier's margin of x."""
-        self.guard.begin_read()
+        self.lock.acquire_shared()
         try:
             return self.ask(x)
         finally:
-            self.guard.end_read()
+            self.lock.release_shared()
 
     cdef bint changed(self, object x, double y) except -1:
         cdef bint forwarded = False
-        self.guard.begin_write()
+        self.lock.acquire()
         try:
             if y == 0.0:
                 forwarded = self.toss(self.ask(x))
@@ -669,7 +672,7 @@ cdef class TastingEngine(FilterEngine):
                 self.teach(x, y > 0.0)
             return forwarded
         finally:
-            self.guard.end_write()
+            self.lock.release()
 
 
 # --- whole streams ----------------------------------------------------------------------------
@@ -765,8 +768,11 @@ cdef class FilterRun(RowRun):
         """Refuses, as a whole, rows that the filter cannot take."""
         cdef FilterEngine target = self.target_of(engine)
         if target is not None and self.total:
-            target.guard.settle_read()
-            target.width(self.stream.rows.d, "X")
+            target.lock.acquire_shared()
+            try:
+                target.width(self.stream.rows.d, "X")
+            finally:
+                target.lock.release_shared()
 
     def history(self):
         return history_of(self.forwarded[:self.done].astype(bool), self.margins[:self.done],
@@ -774,11 +780,6 @@ cdef class FilterRun(RowRun):
 
     cdef FilterEngine target_of(self, FilterEngine engine):
         return (<TastingEngine>engine).inner() if isinstance(engine, TastingEngine) else engine
-
-    cdef object lock(self, Engine engine):
-        if (<FilterEngine>engine).rule.kind == COIN:
-            return engine.chance.generator.bit_generator.lock
-        return None
 
     cdef int begin(self, Engine given) except -1:
         """The lock of a classifier's own engine comes last."""
@@ -793,7 +794,7 @@ cdef class FilterRun(RowRun):
                 self.table = X.tocsr() if hasattr(X, "tocsr") else numpy.asarray(X)
             return 0
         if target is not engine:
-            target.guard.begin_write()
+            target.lock.acquire()
         try:
             self.unknown = self.unknown or target.model.d == 0
             self.at_hand(target)
@@ -820,7 +821,7 @@ cdef class FilterRun(RowRun):
                 target.model = target.new_model()
         finally:
             if target is not None and target is not engine:
-                target.guard.end_write()
+                target.lock.release()
         return 0
 
     cdef int round(self, Engine engine) noexcept nogil:

@@ -21,7 +21,7 @@ from coactive_fast._arrays cimport (
     as_flag, as_label, data_of, finite_vector, new_doubles, new_vector, numeric, product_of,
     refuse_masked, refuse_non_finite,
 )
-from coactive_fast._guard cimport Guard
+from coactive_fast._lock cimport Lock
 from coactive_fast._table cimport (
     CF_ENOMEM, CF_ENONFINITE, CF_FLEET_ALL, CF_FLEET_CHECK, CF_FLEET_DELETED, CF_FLEET_EPOCH,
     CF_FLEET_EXTRA, CF_FLEET_FREE, CF_FLEET_HEAD, CF_FLEET_KEY, CF_FLEET_LEARNED, CF_FLEET_LIVE,
@@ -928,7 +928,7 @@ cdef class FleetEngine:
     """
 
     cdef readonly Records records
-    cdef Guard guard
+    cdef Lock lock
     cdef object make           # () -> a fresh learner of the template's kind
     cdef object make_form      # () -> of regressions, a PackedForm with its parameters; else None
     cdef Worker hand           # of single calls
@@ -939,7 +939,7 @@ cdef class FleetEngine:
     cdef dict drawn            # key -> generator, of keys that have no record to keep it in
 
     def __cinit__(self):
-        self.guard = Guard()
+        self.lock = Lock()
         self.k, self.drawn = 1, {}
 
     def __init__(self, Records records, *, Py_ssize_t slots, bint keep):
@@ -1014,7 +1014,7 @@ cdef class FleetEngine:
     def health(self):
         """See `Fleet.health`."""
         cdef Records r
-        self.guard.begin_read()
+        self.lock.acquire_shared()
         try:
             self.refuse_closed()
             r = self.records
@@ -1024,27 +1024,27 @@ cdef class FleetEngine:
                     "bytes": len(r.file.map), "free": used - live - kept, "kept": kept,
                     "damaged": r.damaged()}
         finally:
-            self.guard.end_read()
+            self.lock.release_shared()
 
     def flush(self):
-        self.guard.begin_write()
+        self.lock.acquire()
         try:
             self.refuse_closed()
             if self.closed is None:
                 self.records.flush()
         finally:
-            self.guard.end_write()
+            self.lock.release()
 
     def close(self):
         """Ends all use of the file."""
-        self.guard.begin_write()
+        self.lock.acquire()
         try:
             if self.records is not None:
                 self.records.detach()
                 self.records.file.close()
                 self.records = None
         finally:
-            self.guard.end_write()
+            self.lock.release()
 
     def stop_writing(self, str why):
         """After a fork the child must not write."""
@@ -1081,7 +1081,7 @@ cdef class FleetEngine:
 
     cdef int prepare(self, Key *key, Py_ssize_t d) except -1:
         """A layout, and memory for a row of it. Other threads may run meanwhile."""
-        self.guard.begin_write()
+        self.lock.acquire()
         try:
             self.refuse_writing()
             if not self.records.laid:
@@ -1089,18 +1089,18 @@ cdef class FleetEngine:
                 self.records.attach()
             self.records.check_kind(key.is_text, "key")
         finally:
-            self.guard.end_write()
+            self.lock.release()
         self.hand.fit(self.records.d, 0)
         return 0
 
     cdef int make_room(self, int status) except -1:
         """Room for one key more; ASTRAY: an index. Other threads may run meanwhile."""
-        self.guard.begin_write()
+        self.lock.acquire()
         try:
             self.refuse_writing()
             return self.records.repair() if status == ASTRAY else self.records.make_room()
         finally:
-            self.guard.end_write()
+            self.lock.release()
 
     cdef int one(self, const cf_fleet *core, Worker w, uint64_t word, const char *text,
                  Py_ssize_t block, double y, bint null, int what, double *m) noexcept nogil:
@@ -1134,7 +1134,7 @@ cdef class FleetEngine:
         """`one` of a row as it was given; all other arguments are C values by now."""
         cdef RowBuffer buffer = self.buffer if self.buffer is not None else RowBuffer()
         cdef cf_row row
-        cdef bint null
+        cdef bint null, ready
         cdef Py_ssize_t d
         cdef int status
         self.buffer = None
@@ -1144,25 +1144,30 @@ cdef class FleetEngine:
                           self.records.d // (self.contexts + 1)) == CF_ROW_NULL
             d = self.crossed(row.n, "x")
             while True:
-                self.guard.settle_write()  # the GIL is kept from here on
-                self.refuse_writing()
-                self.refuse_width(row.n, "x")
-                if not (self.records.laid and self.hand.d == d):
-                    if not self.records.laid:
-                        self.rehearse(&row, context, key.is_text, block, y, weight, null, what,
-                                      "x")
-                    self.prepare(key, d)
-                else:
-                    self.records.check_kind(key.is_text, "key")
-                    self.hand.seen = self.records.seen
-                    self.lay(&row, context, 0, self.hand.x)
-                    if self.hand.form is not None:
-                        self.hand.form.weight = weight
-                    status = self.one(&self.records.core, self.hand, key.word,
-                                      key.text if key.is_text else NULL, block, y, null, what, m)
-                    if status < MORE or status == DAMAGED:
-                        break
+                self.lock.acquire()
+                try:
+                    self.refuse_writing()
+                    self.refuse_width(row.n, "x")
+                    ready = self.records.laid and self.hand.d == d
+                    if ready:
+                        self.records.check_kind(key.is_text, "key")
+                        self.hand.seen = self.records.seen
+                        self.lay(&row, context, 0, self.hand.x)
+                        if self.hand.form is not None:
+                            self.hand.form.weight = weight
+                        status = self.one(&self.records.core, self.hand, key.word,
+                                          key.text if key.is_text else NULL, block, y, null, what,
+                                          m)
+                        if status < MORE or status == DAMAGED:
+                            break
+                finally:
+                    self.lock.release()
+                if ready:
                     self.make_room(status)
+                    continue
+                if not self.records.laid:
+                    self.rehearse(&row, context, key.is_text, block, y, weight, null, what, "x")
+                self.prepare(key, d)
         finally:
             buffer.let_go()
             self.buffer = buffer
@@ -1219,7 +1224,7 @@ cdef class FleetEngine:
         cdef Py_ssize_t after
         key_of(key, &at)
         self.prepare(&at, self.records.d)
-        self.guard.begin_write()
+        self.lock.acquire()
         try:
             self.refuse_writing()
             r = self.records.place(&at)  # with the key and the epoch, which stay
@@ -1232,7 +1237,7 @@ cdef class FleetEngine:
                    <size_t>(self.records.core.k * self.records.core.block) * 8)
             L.fleet_put(&self.records.core, 0)
         finally:
-            self.guard.end_write()
+            self.lock.release()
 
     def begin(self, Py_ssize_t d, key):
         """The layout, where there is none yet."""
@@ -1244,13 +1249,13 @@ cdef class FleetEngine:
         """False where there is no such key."""
         cdef Key at
         key_of(key, &at)
-        self.guard.begin_write()
+        self.lock.acquire()
         try:
             self.refuse_writing()
             self.drawn.pop(key, None)
             return self.records.remove(&at)
         finally:
-            self.guard.end_write()
+            self.lock.release()
 
     cdef bint read(self, Key *key, uint64_t *out) except -1:
         """The record of a key, or the one of a model that nobody has fed; False: it is the latter."""
@@ -1262,10 +1267,13 @@ cdef class FleetEngine:
 
     def words(self, key, whole=True):
         """The record of a key, or None; whole: it is refused if it is damaged."""
-        self.guard.settle_read()
-        self.refuse_closed()
         try:
-            return self.records.words(key, whole)
+            self.lock.acquire_shared()
+            try:
+                self.refuse_closed()
+                return self.records.words(key, whole)
+            finally:
+                self.lock.release_shared()
         except Unsound:
             self.put_in_order()
             return self.words(key, whole)
@@ -1302,7 +1310,7 @@ cdef class FleetEngine:
             while t < s.rows.n:
                 PyErr_CheckSignals()
                 end = min(t + step, s.rows.n)
-                self.guard.begin_write()
+                self.lock.acquire()
                 try:
                     self.refuse_writing()
                     self.refuse_width(s.rows.d, "X")
@@ -1327,7 +1335,7 @@ cdef class FleetEngine:
                                            s.keys.text(w.row))
                     t = end
                 finally:
-                    self.guard.end_write()
+                    self.lock.release()
         finally:
             if pool is not None:
                 pool.shutdown()
@@ -1439,7 +1447,7 @@ cdef class FleetEngine:
         return first
 
     def play_own(self, Stream s, Worker w):
-        """One worker's part of a block; the guard is held by who shares it out."""
+        """One worker's part of a block; the lock is held by who shares it out."""
         cdef Records records = self.records
         with nogil:
             self.play(s, &records.core, w, w.form, w.scratch, s.rows, s.keys, 0, 0)
@@ -1474,7 +1482,7 @@ cdef int refuse_words(tuple names, tuple values, str kind) except -1:
 
 
 def wait_for(futures):
-    """All of them are done when this returns or raises: nobody works on behind the guard's back."""
+    """All of them are done when this returns or raises: nobody works on without the lock."""
     try:
         for future in futures:
             future.result()
@@ -1609,8 +1617,11 @@ cdef class RewardFleet(FleetEngine):
         key_of(key, &at)
         seat = self.borrow()
         try:
-            self.guard.settle_read()
-            there = self.found(seat, &at)
+            self.lock.acquire()
+            try:
+                there = self.found(seat, &at)
+            finally:
+                self.lock.release()
             if self.extra:
                 return self.choose_by_chance(seat, key, &at, there, x, allowed, k, context)
             return self.ask(seat if self.records.laid else self.unfed, x, allowed, k, context)
@@ -1655,20 +1666,23 @@ cdef class RewardFleet(FleetEngine):
         cdef uint64_t *r
         cdef uint64_t place
         cdef int64_t slot = -1
-        self.guard.settle_write()
-        if self.closed is None and self.records is not None and self.records.laid:
-            slot = L.fleet_find(&self.records.core, at.word, at.text if at.is_text else NULL,
-                                &place)
-        if slot < 0:
-            return False
-        if L.fleet_is_kept(&self.records.core, slot):
-            r = self.records.place(at)
-        else:
-            r = L.fleet_take(&self.records.core, 0, slot, CF_FLEET_HEAD)
-        memcpy(r + <int>CF_FLEET_EXTRA, np.PyArray_DATA(words), GENERATOR * 8)
-        L.fleet_put(&self.records.core, 0)
-        self.drawn.pop(key, None)
-        return True
+        self.lock.acquire()
+        try:
+            if self.closed is None and self.records is not None and self.records.laid:
+                slot = L.fleet_find(&self.records.core, at.word, at.text if at.is_text else NULL,
+                                    &place)
+            if slot < 0:
+                return False
+            if L.fleet_is_kept(&self.records.core, slot):
+                r = self.records.place(at)
+            else:
+                r = L.fleet_take(&self.records.core, 0, slot, CF_FLEET_HEAD)
+            memcpy(r + <int>CF_FLEET_EXTRA, np.PyArray_DATA(words), GENERATOR * 8)
+            L.fleet_put(&self.records.core, 0)
+            self.drawn.pop(key, None)
+            return True
+        finally:
+            self.lock.release()
 
     cdef int learn(self, object key, object x, tuple answers, object weight,
                    object context) except -1:

@@ -5,7 +5,7 @@ cimport cython
 cimport numpy as np
 from libc.stdint cimport int64_t
 
-from coactive_fast._guard cimport Guard
+from coactive_fast._lock cimport Lock, cf_flag, cf_flag_clear, cf_flag_set
 from coactive_fast._table cimport CF_ROW_NULL
 from coactive_fast.learner._chance cimport Chance
 from coactive_fast.learner._state cimport State
@@ -18,13 +18,16 @@ cdef enum:
 
 cdef class Engine:
     # Typed state of one learner. `state()` is taken and given by its thin class only.
-    cdef Guard guard
+    cdef Lock lock
     cdef Chance chance         # None where none is at work
 
     # Everything that learning has changed, the engine being read.
     cdef dict told(self)
-    # The reverse: all is checked before anything changes.
+    # What follows is called with the lock held. The reverse of `told`: all is checked before
+    # anything changes.
     cdef int take_state(self, State state) except -1
+    cdef int begin_again(self) except -1                     # `reset`
+    cdef int set_options(self, Engine other, changed) except -1
 
 
 cdef class Calls:
@@ -97,65 +100,56 @@ cdef class Model:
 
 
 cdef class RowEngine(Engine):
-    # `scratch` belongs to whoever set `busy`, with the GIL; others bring their own and keep no
-    # cache. Its key is (row, learned, stamp): stamp counts what changes the model otherwise.
+    # `scratch` belongs to the call that set `busy`; others bring their own and keep no cache. Its
+    # key is (row, learned, stamp): stamp counts what changes the model otherwise.
     cdef Model model
     cdef object make           # () -> a fresh model: what reset() begins with
     cdef Py_ssize_t most       # max_features of the model, or 0
     cdef bint draws            # a choice takes draws of `chance`: it counts as a change
     cdef Py_ssize_t built      # answers of a fresh model
     cdef Scratch scratch
-    cdef bint busy
+    cdef cf_flag busy
     cdef int64_t stamp
 
     cdef Model new_model(self)
     cdef void begin(self, Model model, Chance chance) noexcept
     cdef int refuse_width(self, Py_ssize_t n, str name) except -1
     cdef int refuse_answer(self, Py_ssize_t i, str name) except -1
-    cdef int look_now(self, Scratch s) except -1
+    cdef int read_now(self, Scratch s) except -1
+    cdef int read_locked(self, Scratch s, bint alone, bint brief) except? -1000
     cdef int learn_row(self, object x, Py_ssize_t i, double y, str name) except -1
     cdef int learn_one(self, Scratch s, Py_ssize_t i, double y, str name) except -1
-    cdef int carry_out(self, Scratch s, Py_ssize_t i, double y) except -1
-    @cython.final
-    cdef int finish(self, Scratch s, Py_ssize_t i, double y, bint small) except -1
+    cdef int learn_locked(self, Scratch s, Py_ssize_t i, double y) except -1
     cdef int fail(self, int status, str what) except -1
     cdef np.ndarray scores(self, Rows rows)
 
     # The small parts of a round, in line: called, they would cost a tenth of a small round.
 
     cdef inline Scratch borrow(self):
-        cdef Scratch s
-        if self.busy:
-            s = Scratch()
-        else:
-            self.busy = True
-            s = self.scratch
-        return s
+        return self.scratch if cf_flag_set(&self.busy) else Scratch()
 
     cdef inline void give_back(self, Scratch s) noexcept:
         s.buffer.let_go()
         if s is self.scratch:
-            self.busy = False
+            cf_flag_clear(&self.busy)
 
     cdef inline int take_row(self, object x, Scratch s) except -1:
-        """x through the door. Its own code may run on the way: what the model is is looked at
-        afterwards."""
+        """Converts and checks x. That may run code of its own, which may change the model: the
+        width is checked again with the lock held."""
         s.given_null = row_of(x, "x", s.buffer, &s.given, self.model.d,
                               self.model.most > 0) == CF_ROW_NULL
         s.row, s.null = s.given, s.given_null
         return 0
 
     cdef inline int width(self, Py_ssize_t n, str name) except -1:
-        """Refuses rows of another width, with the GIL held since it was looked at."""
+        """Refuses rows of another width, with the lock held."""
         if n != self.model.d and (self.model.d or self.model.most):
             self.refuse_width(n, name)
         return 0
 
-    cdef inline bint ready(self, Scratch s, bint learning) except -1:
-        """Memory for what is to come, with the model as it is now; the row in its form. Whether
-        memory was taken: other threads may then have run, unless the engine was locked."""
-        cdef int64_t before = s.taken
-        cdef Model model = self.model  # kept alive: another thread may replace it meanwhile
+    cdef inline int ready(self, Scratch s, bint learning) except -1:
+        """With the lock held: the memory that the row needs, and the row in the model's form."""
+        cdef Model model = self.model
         s.row, s.null = s.given, s.given_null  # this may not be the first time
         self.width(s.row.n, "x")
         if learning:
@@ -163,24 +157,21 @@ cdef class RowEngine(Engine):
         model.fit(s)
         s.bits = NULL if self.chance is None else self.chance.bits
         model.prepare(s)
-        return s.taken != before
+        return 0
 
-    cdef inline int settle(self) except -1:
-        """Before a choice, which changes the generator where it draws."""
-        return self.guard.settle_write() if self.draws else self.guard.settle_read()
-
-    cdef inline bint look_back(self, Scratch s, Py_ssize_t i, str name) except -1:
-        """The scratch for the model as it is; `fresh`: nothing in it is known of this row."""
-        cdef bint known, taken
+    cdef inline int look_back(self, Scratch s, Py_ssize_t i, str name) except -1:
+        """With the lock held: the scratch for the model as it is; `fresh`: it holds no reading of
+        this row."""
+        cdef bint known
         known = (s.known_round == self.model.learned
                  and s.knows(&s.given, self.model.learned, self.stamp))
         if i >= self.model.k:
             self.refuse_answer(i, name)
-        taken = self.ready(s, True)
+        self.ready(s, True)
         s.fresh = not (known and s.known_round == self.model.learned)  # its room may have grown
         if not s.fresh:
             s.null = s.known_null
-        return taken
+        return 0
 
 
 # A reading by the one who may change the model: what shows damage is repaired.

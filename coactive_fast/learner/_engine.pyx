@@ -7,7 +7,7 @@ from libc.stddef cimport size_t
 from libc.string cimport memcpy
 
 from coactive_fast._arrays cimport as_count, data_of, refuse
-from coactive_fast._guard cimport Guard
+from coactive_fast._lock cimport Lock
 from coactive_fast._table cimport (
     CF_ENOMEM, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_EVALUE, CF_OK, cf_get_table, cf_table,
 )
@@ -22,7 +22,7 @@ cdef const cf_table *K = cf_get_table()
 
 cdef class Engine:
     def __cinit__(self):
-        self.guard = Guard()
+        self.lock = Lock()
 
     cdef dict told(self):
         raise NotImplementedError
@@ -30,17 +30,44 @@ cdef class Engine:
     cdef int take_state(self, State state) except -1:
         raise NotImplementedError
 
+    cdef int begin_again(self) except -1:
+        raise NotImplementedError
+
+    cdef int set_options(self, Engine other, changed) except -1:
+        raise NotImplementedError
+
     def state(self):
         """Everything that learning has changed, as plain arrays and numbers."""
-        self.guard.begin_read()
+        self.lock.acquire_shared()
         try:
             return {"version": VERSION, **self.told()}
         finally:
-            self.guard.end_read()
+            self.lock.release_shared()
 
     def restore(self, state):
         """The reverse of `state`; checked before anything is changed."""
-        self.take_state(versioned(state))
+        cdef State given = versioned(state)
+        self.lock.acquire()
+        try:
+            self.take_state(given)
+        finally:
+            self.lock.release()
+
+    def reset(self):
+        """Back to the beginning."""
+        self.lock.acquire()
+        try:
+            self.begin_again()
+        finally:
+            self.lock.release()
+
+    def adopt(self, Engine other, changed):
+        """The settings of another engine of this kind; the state stays."""
+        self.lock.acquire()
+        try:
+            self.set_options(other, changed)
+        finally:
+            self.lock.release()
 
 
 cdef class Calls:
@@ -204,46 +231,42 @@ cdef class RowEngine(Engine):
         if self.chance is not None:
             chance = Chance.restored(state.given)
         model.restore(state)
-        self.guard.settle_write()
         self.begin(model, chance)
         return 0
 
-    def reset(self):
+    cdef int begin_again(self) except -1:
         cdef Model model = self.new_model()
-        cdef Chance chance = None
-        if self.chance is not None:
-            chance = self.chance.fresh()
-        self.guard.settle_write()
-        self.begin(model, chance)
+        self.begin(model, None if self.chance is None else self.chance.fresh())
+        return 0
 
     cdef void begin(self, Model model, Chance chance) noexcept:
         self.model, self.chance = model, chance
         self.stamp += 1
 
-    def adopt(self, RowEngine other, changed):
-        """The settings of another engine of this kind; the state stays."""
-        self.guard.settle_write()
+    cdef int set_options(self, Engine given, changed) except -1:
+        cdef RowEngine other = <RowEngine?>given
         self.model.adopt(other.model)
         self.make = other.make
         if "seed" in changed:
             self.chance = other.chance
         self.stamp += 1
+        return 0
 
     def widen(self):
         """One answer more; its number."""
-        self.guard.begin_write()  # what follows may let the GIL go
+        self.lock.acquire()
         try:
             self.model.widen(self.model.k + 1)
             self.stamp += 1
             return self.model.k - 1
         finally:
-            self.guard.end_write()
+            self.lock.release()
 
     def tell(self, str what, i=None, str name="i"):
         """weights, inverse (of answer i), information or health of the model."""
         cdef Model model
         cdef Py_ssize_t answer = as_count(i, name) if what == "inverse" else 0
-        self.guard.begin_read()  # what follows may let the GIL go
+        self.lock.acquire_shared()
         try:
             model = self.model
             if what == "weights":
@@ -256,7 +279,7 @@ cdef class RowEngine(Engine):
                 raise ValueError(f"{name} must be in 0 ... {model.k - 1}, got {answer}")
             return model.np_inverse(answer)
         finally:
-            self.guard.end_read()
+            self.lock.release_shared()
 
     def fits(self, Py_ssize_t n, str name):
         """Refuses what has n features, where that is another number than those known."""
@@ -275,33 +298,47 @@ cdef class RowEngine(Engine):
     cdef int refuse_answer(self, Py_ssize_t i, str name) except -1:
         raise ValueError(f"{name} must be in 0 ... {self.model.k - 1}, got {i}")
 
-    cdef int look_now(self, Scratch s) except -1:
-        """The reading that `choose` and its like begin with; what it finds damaged is repaired.
-        Kept for the call that follows, unless draws are to change what stands in the scratch."""
-        cdef Model model
-        cdef int status
+    cdef int read_now(self, Scratch s) except -1:
+        """The reading that `choose` begins with, and its draw. A short one has the lock alone, which
+        costs least; where a long one finds damage, the next one has it alone and repairs it."""
         s.forget()
-        self.settle()
-        while self.ready(s, False):  # the GIL is kept from the last look at the model on
-            self.settle()
-        model = self.model
-        if model.cost(s.row.nnz) < BUSY:
+        cdef bint brief = self.model.cost(s.given.nnz) < BUSY, alone = brief or self.draws
+        cdef int status
+        self.lock.acquire_read(alone)
+        try:
+            status = self.read_locked(s, alone, brief)
+        finally:
+            self.lock.release_read(alone)
+        if status == CF_OK:
+            return 0
+        self.lock.acquire()
+        try:
+            return self.read_locked(s, True, brief)
+        finally:
+            self.lock.release()
+
+    cdef int read_locked(self, Scratch s, bint alone, bint brief) except? -1000:
+        """CF_OK, or CF_ENOTPOSITIVE for who does not have the lock alone. The reading is kept for the
+        `learn` that follows, unless a draw changes what stands in the scratch."""
+        cdef Model model = self.model
+        cdef int status
+        self.ready(s, False)
+        if brief:
             status = model.read(s)
         else:
-            self.guard.begin_read()
             with nogil:
                 status = model.read(s)
-            self.guard.end_read()
         if status == CF_ENOTPOSITIVE:
-            self.guard.settle_write()
-            self.ready(s, False)
-            model = self.model
+            if not alone:
+                return status
             status = look(model, s)
         if status != CF_OK:
             self.fail(status, "x")
-        if s is self.scratch and self.model.d and not self.draws:
-            s.remember(&s.given, self.model.learned, self.stamp)
-        return 0
+        if self.draws:
+            model.draw(s)
+        elif s is self.scratch and model.d:
+            s.remember(&s.given, model.learned, self.stamp)
+        return CF_OK
 
     cdef int learn_row(self, object x, Py_ssize_t i, double y, str name) except -1:
         """`learn`: all other arguments have become C values before x is looked at."""
@@ -314,29 +351,20 @@ cdef class RowEngine(Engine):
 
     cdef int learn_one(self, Scratch s, Py_ssize_t i, double y, str name) except -1:
         """`learn` of what stands in the scratch as answer i, which `name` gave."""
-        self.guard.settle_write()
-        while self.model.d == s.given.n and self.model.cost(s.given.nnz) < BUSY:
-            if not self.look_back(s, i, name):  # the GIL was kept since the last look at the model
-                return self.finish(s, i, y, True)
-            self.guard.settle_write()
-        self.guard.begin_write()  # for the memory of the first row too, and for Python of a user's
+        self.lock.acquire()
         try:
             self.look_back(s, i, name)
-            return self.carry_out(s, i, y)
+            return self.learn_locked(s, i, y)
         finally:
-            self.guard.end_write()
+            self.lock.release()
 
-    cdef int carry_out(self, Scratch s, Py_ssize_t i, double y) except -1:
+    cdef int learn_locked(self, Scratch s, Py_ssize_t i, double y) except -1:
         """The step by what `look_back` has made ready."""
-        return self.finish(s, i, y, self.model.cost(s.row.nnz) < BUSY)
-
-    cdef int finish(self, Scratch s, Py_ssize_t i, double y, bint small) except -1:
-        """The same; small: it keeps the GIL."""
         cdef Model model = self.model
         cdef int status
         if not model.has_room(s):
             model.make_room(s)
-        if small:
+        if model.cost(s.row.nnz) < BUSY:
             status = take(model, s, i, y)
         else:
             with nogil:
@@ -365,7 +393,7 @@ cdef class RowEngine(Engine):
         cdef int status = CF_OK
         cdef np.ndarray out
         cdef double *to
-        self.guard.begin_read()
+        self.lock.acquire_shared()
         try:
             model = self.model
             k = model.k
@@ -387,7 +415,7 @@ cdef class RowEngine(Engine):
                         memcpy(to + t * k, s.m, <size_t>k * sizeof(double))
                         t += 1
         finally:
-            self.guard.end_read()
+            self.lock.release_shared()
         if status != CF_OK:
             self.fail(status, f"row {t} of X")
         return out

@@ -21,14 +21,14 @@ cdef class Ticker:
 
 
 cdef class Run:
-    # One run of an engine over `total` rounds. The locks are taken in one order everywhere: first
-    # the engine's guard, then the lock of a generator. A family supplies what follows; all of it
-    # is called with both locks held.
+    # One run of an engine over `total` rounds. The locks are acquired in one order everywhere: first
+    # the engine's, then that of a generator that users may draw from too. A family supplies what
+    # follows; all of it is called with both locks held.
     cdef readonly Py_ssize_t done      # rounds that are over
     cdef Py_ssize_t total
     cdef Py_ssize_t mask               # looks at the clock: whenever done & mask is 0
 
-    cdef object lock(self, Engine engine)                  # of a generator, or None
+    cdef object lock(self)                                 # of a user's generator, or None
     # After each pause: what a reader may have changed is looked at again.
     cdef int begin(self, Engine engine) except -1
     cdef int end(self, Engine engine, int status) except -1

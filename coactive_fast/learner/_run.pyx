@@ -57,7 +57,7 @@ cdef class Ticker:
 cdef class Run:
     """Rounds without the GIL, but for a pause now and then."""
 
-    cdef object lock(self, Engine engine):
+    cdef object lock(self):
         return None
 
     cdef int begin(self, Engine engine) except -1:
@@ -103,13 +103,13 @@ cdef class Run:
         cdef Ticker ticker = Ticker(report, self.total)
         cdef int status = CF_OK
         while self.done < self.total and status == CF_OK:
-            engine.guard.begin_write()
+            engine.lock.acquire()
             try:
-                lock = self.lock(engine)
+                lock = self.lock()
                 with contextlib.nullcontext() if lock is None else lock:
                     status = self.stretch(engine, ticker)
             finally:
-                engine.guard.end_write()
+                engine.lock.release()
             if status == ASIDE:
                 self.aside(engine)
                 status = CF_OK
@@ -161,9 +161,6 @@ cdef class RowRun(Run):
         if early and rows.kind == SPARSE:
             self.scratch.next = &self.next
         return 0
-
-    cdef object lock(self, Engine engine):
-        return None if engine.chance is None else engine.chance.generator.bit_generator.lock
 
     cdef int begin(self, Engine engine) except -1:
         return self.at_hand(<RowEngine>engine)

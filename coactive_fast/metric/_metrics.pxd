@@ -4,7 +4,7 @@ cimport cython
 cimport numpy as np
 from libc.stdint cimport int64_t
 
-from coactive_fast._guard cimport Guard
+from coactive_fast._lock cimport Lock
 from coactive_fast._table cimport cf_cholesky, cf_full, cf_past, cf_postings, cf_row
 from coactive_fast.learner._state cimport State
 from coactive_fast.rows._rows cimport Forms
@@ -14,7 +14,7 @@ cdef class Metric:
     # What every metric has: its lock, and copies by way of state() and from_state().
     # Invariant: the lock is closed until `made()`: an object whose __init__ did not run, or did
     # not end, refuses every call before it looks at memory.
-    cdef Guard guard
+    cdef Lock lock
 
     cdef int unmade(self) except -1
     cdef int made(self) except -1

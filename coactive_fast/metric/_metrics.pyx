@@ -43,17 +43,17 @@ cdef class Metric:
     """What every metric has: copies by way of its `state`."""
 
     def __cinit__(self):
-        self.guard = Guard()
-        self.guard.close(not_initialized(self))
+        self.lock = Lock()
+        self.lock.close(not_initialized(self))
 
     cdef int unmade(self) except -1:
         """At the start of __init__, which runs once: other threads may be at work already."""
-        if self.guard.closed is None:
+        if self.lock.closed is None:
             raise RuntimeError(f"{type(self).__name__}.__init__ runs once only")
         return 0
 
     cdef int made(self) except -1:
-        return self.guard.open()
+        return self.lock.open()
 
     cdef int fill(self, dict state) except -1:
         """The state into an object that __init__ has not run on."""
@@ -113,7 +113,7 @@ cdef class Entries(Metric):
     """What `Full` and `Diagonal` share, which keep A entry by entry."""
 
     cdef Py_ssize_t _order(self) except -1:
-        self.guard.settle_read()  # refuses an object that was not made: it has no order
+        self.lock.check_open()  # an object that was not initialized has no order
         return self.order
 
     @property
@@ -152,13 +152,13 @@ cdef class Entries(Metric):
         if not isinstance(other, kind):
             raise TypeError(f"other must be a {kind.__name__}, got {type(other).__name__}")
         theirs = other.copy()
-        self.guard.begin_write()
+        self.lock.acquire()
         try:
             if theirs.n != self.n or theirs.ridge != self.ridge:
                 raise ValueError(f"other must have n = {self.n} and ridge = {self.ridge}")
             self.join(theirs)
         finally:
-            self.guard.end_write()
+            self.lock.release()
 
     def sample(self, size, rng):
         """Rows from the normal distribution with mean 0 and covariance ``A^-1``.
@@ -528,7 +528,7 @@ cdef class Full(Stored):
     cdef double *_block(self, Py_ssize_t doubles=0) except NULL:
         """Scratch of a reading method: its own, since many may read at once; 0: five vectors."""
         cdef double *block
-        self.guard.settle_read()  # refuses an object that was not made: it has no order
+        self.lock.check_open()  # an object that was not initialized has no order
         block = <double *>L.alloc(<size_t>(doubles or 5 * cf_pad(self.core.n)), sizeof(double))
         if block == NULL:
             raise MemoryError(f"scratch for order {self.core.n}")
@@ -555,8 +555,10 @@ cdef class Full(Stored):
     @property
     def updates(self):
         """How many updates changed something."""
-        self.guard.settle_read()
-        return self.core.health.updates
+        self.lock.acquire_shared()
+        updates = self.core.health.updates
+        self.lock.release_shared()
+        return updates
 
     def health(self):
         """What the watch over rounding errors has seen.
@@ -573,11 +575,11 @@ cdef class Full(Stored):
         cdef Workspace scratch = self._borrow()
         cdef cf_full_health health
         cdef double now
-        self.guard.begin_read()
+        self.lock.acquire_shared()
         with nogil:
             now = L.full_residual(&self.core, K, 0, scratch.at)
         health = self.core.health
-        self.guard.end_read()
+        self.lock.release_shared()
         return {"precision": self._form(), **health, "residual": now}
 
     cdef void _count_from(self, int64_t updates) noexcept:
@@ -601,11 +603,11 @@ cdef class Full(Stored):
         cdef np.ndarray memory
         cdef cf_full core
         cdef cf_past past
-        self.guard.begin_read()
+        self.lock.acquire_shared()
         try:
             memory, core, past = self._memory(), self.core, self.past
         finally:
-            self.guard.end_read()
+            self.lock.release_shared()
         core.health.last_residual = finite(core.health.last_residual)
         core.health.worst_residual = finite(core.health.worst_residual)
         return {
@@ -704,14 +706,13 @@ cdef class Full(Stored):
 
     cdef int _update(self, np.ndarray v, double c, double *q) except -1:
         cdef int status
+        self.lock.acquire()
         if self.core.n < BUSY:
-            self.guard.settle_write()
             status = L.past_update(&self.past, &self.core, K, data_of(v), c, self.scratch, q)
         else:
-            self.guard.begin_write()
             with nogil:
                 status = L.past_update(&self.past, &self.core, K, data_of(v), c, self.scratch, q)
-            self.guard.end_write()
+        self.lock.release()
         if status != CF_OK:
             refuse_non_finite(v, "x")
             refuse_update(status, "", c, q[0])
@@ -735,8 +736,7 @@ cdef class Full(Stored):
             row is refused nothing changes. Ctrl-C stops between two rows: `updates` tells how
             many there were.
         """
-        self.guard.settle_write()  # an object that was not made has no order to compare with
-        cdef np.ndarray x = dense_rows(X, "X", self.core.n)
+        cdef np.ndarray x = dense_rows(X, "X", self._order())
         cdef Py_ssize_t rows = np.PyArray_DIM(x, 0), n = self.core.n, t = 0
         cdef np.ndarray weights = as_weights(c, rows), kept = None
         cdef cf_full core
@@ -745,7 +745,7 @@ cdef class Full(Stored):
         cdef Py_ssize_t step = 1 + PAUSE // (n * n + 64), until
         cdef int status = CF_OK
         refuse_non_finite(x, "X")
-        self.guard.begin_write()
+        self.lock.acquire()
         try:
             self._check_room(x, weights, data_of(buffer))
             if rows and weights.min() < 0.0:
@@ -764,7 +764,7 @@ cdef class Full(Stored):
                 memcpy(self.memory, data_of(kept), <size_t>np.PyArray_NBYTES(kept))
                 self.core, self.past = core, past
         finally:
-            self.guard.end_write()
+            self.lock.release()
         if status != CF_OK:
             refuse_update(status, f"row {t} of X: ", data_of(weights)[t], data_of(out)[t])
         return out
@@ -845,10 +845,10 @@ cdef class Full(Stored):
     cdef int _fade(self, double f, fader act) except -1:
         cdef double added
         cdef int status
-        self.guard.begin_write()
+        self.lock.acquire()
         with nogil:
             status = act(&self.past, &self.core, K, f, self.scratch, &added)
-        self.guard.end_write()
+        self.lock.release()
         if status != CF_OK:
             refuse(status, "A after forgetting")
         return 0
@@ -1019,11 +1019,11 @@ cdef class Full(Stored):
         cdef double *y = scratch.at + cf_pad(n)
         cdef double scale
         cdef np.ndarray out = new_vector(n)
-        self.guard.begin_read()
+        self.lock.acquire_shared()
         with nogil:
             L.full_solve(&self.core, K, data_of(v), scratch.at, y)
         scale = self.past.scale
-        self.guard.end_read()
+        self.lock.release_shared()
         memcpy(data_of(out), y, <size_t>n * sizeof(double))
         if scale != 1.0:
             out /= scale
@@ -1055,14 +1055,18 @@ cdef class Full(Stored):
         cdef double *block
         if self.core.n < BUSY:
             block = self._block()
-            q[0] = L.full_quad(&self.core, K, data_of(v), block) / self.past.scale
-            L.free(block)
+            try:
+                self.lock.acquire()
+                q[0] = L.full_quad(&self.core, K, data_of(v), block) / self.past.scale
+                self.lock.release()
+            finally:
+                L.free(block)
         else:
             scratch = self._borrow()
-            self.guard.begin_read()
+            self.lock.acquire_shared()
             with nogil:
                 q[0] = L.full_quad(&self.core, K, data_of(v), scratch.at) / self.past.scale
-            self.guard.end_read()
+            self.lock.release_shared()
         if not q[0] - q[0] == 0.0:
             refuse_non_finite(v, "x")
             raise ValueError("x is too large: x^T A^-1 x overflows")
@@ -1126,7 +1130,7 @@ cdef class Full(Stored):
         cdef cf_full_rows part
         cdef Workspace scratch = self._borrow(L.full_many_scratch(n))
         part.stride = row_stride(x)
-        self.guard.begin_read()
+        self.lock.acquire_shared()
         try:
             while t < rows and t == bad:
                 begin = t * part.stride
@@ -1140,7 +1144,7 @@ cdef class Full(Stored):
                 if t < rows:
                     PyErr_CheckSignals()
         finally:
-            self.guard.end_read()
+            self.lock.release_shared()
         if bad < rows:
             refuse_non_finite(x, "X")
             raise ValueError(f"X is too large: {what} overflows at row {bad}")
@@ -1149,11 +1153,11 @@ cdef class Full(Stored):
     cdef int spread(self, np.ndarray z) except -1:
         cdef int status
         cdef Workspace scratch = self._borrow(L.full_sample_scratch(self.core.n))
-        self.guard.begin_read()
+        self.lock.acquire_shared()
         with nogil:
             status = L.full_sample(&self.core, K, self.past.scale, np.PyArray_DIM(z, 0),
                                    data_of(z), scratch.at)
-        self.guard.end_read()
+        self.lock.release_shared()
         if status != CF_OK:
             refuse(status, "A")
         return 0
@@ -1182,11 +1186,11 @@ cdef class Full(Stored):
         cdef Workspace scratch = self._borrow()
         cdef double scale
         cdef np.ndarray out = numpy.empty((self.core.n, self.core.n))
-        self.guard.begin_read()
+        self.lock.acquire_shared()
         with nogil:
             read(&self.core, K, scratch.at, data_of(out))
         scale = self.past.scale
-        self.guard.end_read()
+        self.lock.release_shared()
         if scale != 1.0:
             out *= scale if times else 1.0 / scale
         return out
@@ -1194,8 +1198,11 @@ cdef class Full(Stored):
     @property
     def logdet(self):
         """``log det A``."""
-        self.guard.settle_read()
-        return L.past_logdet(&self.past, &self.core, K)
+        cdef double logdet
+        self.lock.acquire_shared()
+        logdet = L.past_logdet(&self.past, &self.core, K)
+        self.lock.release_shared()
+        return logdet
 
 
 cdef class Moving(Full):
@@ -1323,23 +1330,28 @@ cdef class Diagonal(Entries):
         """
         cdef double weight = as_weight(c), q
         cdef cf_row row
-        cdef RowBuffer keep = self._row(x, &row), room = settled(self, &row, True, False)
+        cdef RowBuffer keep = self._row(x, &row), room
         cdef int status
-        status = L.diag_update(&self.core, K, &row, weight, NULL if room is None else room.value,
-                               &q)
+        self.lock.acquire()
+        try:
+            room = self._room(&row, False)
+            status = L.diag_update(&self.core, K, &row, weight,
+                                   NULL if room is None else room.value, &q)
+            if status == CF_OK and q != 0.0:
+                self.count += 1
+                self.lowered |= weight < 0.0
+        finally:
+            self.lock.release()
         if status != CF_OK:
             self._refuse(&row)
             refuse_diagonal_update(status, "" if status == CF_EVALUE else "x ", q)
-        if q != 0.0:
-            self.count += 1
-            self.lowered |= weight < 0.0
         return q
 
     cdef RowBuffer _row(self, object x, cf_row *row):
         """x as it lies; what is returned owns it where the caller does not. A plain vector is not
         looked at: what is made of a NaN shows it."""
         cdef RowBuffer buffer
-        self.guard.settle_read()  # refuses an object that was not made: it has no order
+        self.lock.check_open()  # an object that was not initialized has no order
         if is_plain_vector(x) and np.PyArray_DIM(<np.ndarray>x, 0) == self.core.n:
             row.n = row.nnz = self.core.n
             row.value, row.i32, row.i64 = data_of(<np.ndarray>x), NULL, NULL
@@ -1347,6 +1359,14 @@ cdef class Diagonal(Entries):
         buffer = RowBuffer()
         row_in(x, "x", self.core.n, buffer, row)
         return buffer
+
+    cdef RowBuffer _room(self, const cf_row *row, bint gathers):
+        """With the lock held: memory that a call needs where it gathers or where there are marks."""
+        cdef RowBuffer room = None
+        if self.core.mark != NULL or gathers:
+            room = RowBuffer()
+            room.fit(row.nnz)
+        return room
 
     cdef int _refuse(self, const cf_row *row) except -1:
         if not K.all_finite(row.nnz, row.value):
@@ -1380,7 +1400,7 @@ cdef class Diagonal(Entries):
         cdef int status = CF_OK
         buffer.fit(rows.most)
         room.fit(rows.most)
-        self.guard.begin_write()
+        self.lock.acquire()
         try:
             a = self.a.copy()
             if self.mark is not None:
@@ -1405,7 +1425,7 @@ cdef class Diagonal(Entries):
                 memcpy(self.core.a, data_of(a), <size_t>np.PyArray_NBYTES(a))
                 if mark is not None:
                     memcpy(self.core.mark, data_of(mark), <size_t>np.PyArray_NBYTES(mark))
-            self.guard.end_write()
+            self.lock.release()
         if status != CF_OK:
             refuse_diagonal_update(status, f"row {t} of X: " if status == CF_EVALUE else f"X, row {t}, ",
                           data_of(out)[t])
@@ -1433,13 +1453,15 @@ cdef class Diagonal(Entries):
         """
         cdef double factor = as_factor(f)
         cdef np.ndarray mark = None
-        if self._order() and self.mark is None:
-            mark = new_vector(self.core.n)
-        self.guard.settle_write()
-        if self.mark is None:
-            self.mark = mark
-            L.diag_mark(&self.core, data_of(mark))
-        L.diag_forget(&self.core, factor)
+        self.lock.acquire()
+        try:
+            if self.mark is None:
+                mark = new_vector(self.core.n)
+                L.diag_mark(&self.core, data_of(mark))
+                self.mark = mark
+            L.diag_forget(&self.core, factor)
+        finally:
+            self.lock.release()
 
     def decay(self, f):
         """The same as `forget`: the regulariser of a diagonal is whole at every moment.
@@ -1493,8 +1515,12 @@ cdef class Diagonal(Entries):
         cdef RowBuffer keep = self._row(x, &row), room
         cdef np.ndarray out = new_vector(row.nnz)
         cdef bint sparse = row.i32 != NULL or row.i64 != NULL
-        room = settled(self, &row, False, sparse)
-        L.diag_solve(&self.core, K, &row, data_of(out), NULL if room is None else room.value)
+        self.lock.acquire_shared()
+        try:
+            room = self._room(&row, sparse)
+            L.diag_solve(&self.core, K, &row, data_of(out), NULL if room is None else room.value)
+        finally:
+            self.lock.release_shared()
         if not K.all_finite(row.nnz, data_of(out)):
             self._refuse(&row)
             raise ValueError("x is too large: A^-1 x overflows")
@@ -1514,9 +1540,14 @@ cdef class Diagonal(Entries):
             The squared length of x in the norm of ``A^-1``.
         """
         cdef cf_row row
-        cdef RowBuffer keep = self._row(x, &row), room = settled(self, &row, False, False)
+        cdef RowBuffer keep = self._row(x, &row), room
         cdef double q
-        q = L.diag_quad(&self.core, K, &row, NULL if room is None else room.value)
+        self.lock.acquire()
+        try:
+            room = self._room(&row, False)
+            q = L.diag_quad(&self.core, K, &row, NULL if room is None else room.value)
+        finally:
+            self.lock.release()
         if not q - q == 0.0:
             self._refuse(&row)
             raise ValueError("x is too large: x^T A^-1 x overflows")
@@ -1594,7 +1625,7 @@ cdef class Diagonal(Entries):
         room.fit(rows.most)
         if end != NULL:
             end[0] = 0
-        self.guard.begin_read()
+        self.lock.acquire_shared()
         try:
             while t < rows.n and good:
                 until = min(rows.n, t + step)
@@ -1614,7 +1645,7 @@ cdef class Diagonal(Entries):
                         t += good
                 PyErr_CheckSignals()
         finally:
-            self.guard.end_read()
+            self.lock.release_shared()
         if not good:
             raise ValueError(f"X is too large: A^-1 x overflows at row {t}")
         return used
@@ -1635,11 +1666,11 @@ cdef class Diagonal(Entries):
         ndarray of float64, shape (n,)
             The diagonal, which may be changed.
         """
-        self.guard.begin_read()
+        self.lock.acquire_shared()
         try:
             return self._entries()
         finally:
-            self.guard.end_read()
+            self.lock.release_shared()
 
     cdef np.ndarray _entries(self):
         """The diagonal as it is now, for who holds the lock."""
@@ -1662,8 +1693,10 @@ cdef class Diagonal(Entries):
     @property
     def updates(self):
         """How many updates changed something."""
-        self.guard.settle_read()
-        return self.count
+        self.lock.acquire_shared()
+        updates = self.count
+        self.lock.release_shared()
+        return updates
 
     # --- copies -----------------------------------------------------------------------------
 
@@ -1675,13 +1708,13 @@ cdef class Diagonal(Entries):
         dict
             `Diagonal.from_state` makes the same metric of it, bit for bit.
         """
-        self.guard.begin_read()
+        self.lock.acquire_shared()
         try:
             return {"version": VERSION, "ridge": self.core.ridge, "diagonal": self.a.copy(),
                     "updates": self.count, "now": self.core.now, "lowered": bool(self.lowered),
                     "marks": numpy.empty(0) if self.mark is None else self.mark.copy()}
         finally:
-            self.guard.end_read()
+            self.lock.release_shared()
 
     cdef int fill(self, dict given) except -1:
         cdef State state = versioned(given)
@@ -1704,21 +1737,6 @@ cdef class Diagonal(Entries):
 
     def __repr__(self):
         return f"{type(self).__name__}(n={self.core.n}, ridge={self.core.ridge!r})"
-
-
-cdef inline RowBuffer settled(Diagonal metric, const cf_row *row, bint writes, bint gathers):
-    """The lock is looked at; what the call needs of its own where it gathers, or once there are
-    marks. Memory may be found by letting others work, so the lock is then looked at again."""
-    cdef RowBuffer room = None
-    while True:
-        if writes:
-            metric.guard.settle_write()
-        else:
-            metric.guard.settle_read()
-        if room is not None or (metric.core.mark == NULL and not gathers):
-            return room
-        room = RowBuffer()
-        room.fit(row.nnz)
 
 
 # --- kept rows and the dual matrix over them --------------------------------------------------
@@ -2418,7 +2436,7 @@ tolerance=0.01)\n--\n
         cdef Forms forms = Forms()
         cdef np.ndarray u
         cdef cf_row row
-        self.guard.begin_write()
+        self.lock.acquire()
         try:
             keep = self._row(x, &row)
             u = self._solved(&row, forms, &own)
@@ -2432,7 +2450,7 @@ tolerance=0.01)\n--\n
             self.count += 1
             return q
         finally:
-            self.guard.end_write()
+            self.lock.release()
 
     cdef double _update_exact(self, const cf_row *x, Forms forms, double c, double own,
                               np.ndarray u) except? -1.0:
@@ -2493,7 +2511,7 @@ tolerance=0.01)\n--\n
         cdef np.ndarray u
         cdef cf_row row
         cdef double own, q
-        self.guard.begin_read()
+        self.lock.acquire_shared()
         try:
             keep = self._row(x, &row)
             u = self._solved(&row, forms, &own)
@@ -2507,7 +2525,7 @@ tolerance=0.01)\n--\n
                 raise ValueError("x is too large: phi(x)^T A^-1 phi(x) overflows")
             return q
         finally:
-            self.guard.end_read()
+            self.lock.release_shared()
 
     def solve(self, x):
         """Coefficients of the stored rows in ``A^-1 phi(x)``.
@@ -2530,7 +2548,7 @@ tolerance=0.01)\n--\n
         cdef np.ndarray u
         cdef cf_row row
         cdef double own
-        self.guard.begin_read()
+        self.lock.acquire_shared()
         try:
             keep = self._row(x, &row)
             u = self._solved(&row, forms, &own)
@@ -2540,7 +2558,7 @@ tolerance=0.01)\n--\n
                 K.cholesky_backward(&self.gram.factor, data_of(u), data_of(u))
             return u[:self.gram.factor.n]
         finally:
-            self.guard.end_read()
+            self.lock.release_shared()
 
     def inverse(self):
         """``M^-1`` over the stored rows (with a budget: A^-1 in the dictionary's coordinates).
@@ -2553,7 +2571,7 @@ tolerance=0.01)\n--\n
         cdef Py_ssize_t n  # known only where no update can change it: under the lock
         cdef np.ndarray out, scratch
         cdef cf_triangle b
-        self.guard.begin_read()
+        self.lock.acquire_shared()
         try:
             n = self.gram.factor.n
             if self.budget is not None:
@@ -2564,7 +2582,7 @@ tolerance=0.01)\n--\n
                 b.data, b.n, b.ld = data_of(out), n, n
                 K.cholesky_inverse(&self.gram.factor, &b, data_of(scratch))
         finally:
-            self.guard.end_read()
+            self.lock.release_shared()
         lower = numpy.tril(out)
         return lower + numpy.tril(out, -1).T
 
@@ -2577,7 +2595,7 @@ tolerance=0.01)\n--\n
             A copy, which may be changed.
         """
         cdef Py_ssize_t n, i, j
-        self.guard.begin_read()
+        self.lock.acquire_shared()
         try:
             n = self.gram.factor.n
             if self.budget is not None:
@@ -2587,22 +2605,27 @@ tolerance=0.01)\n--\n
                 for j in range(i + 1):
                     lower[i, j] = cf_cholesky_at(&self.gram.factor, i, j)[0]
         finally:
-            self.guard.end_read()
+            self.lock.release_shared()
         return lower @ lower.T
 
     @property
     def logdet(self):
         """``log det M - len(self) log ridge``: an update adds ``log(1 + c q)``."""
-        self.guard.settle_read()
-        if self.budget is not None:
-            return self.inner.logdet - self.inner.core.n * K.log_one(self.ridge)
-        return self._logdet
+        self.lock.acquire_shared()
+        try:
+            if self.budget is not None:
+                return self.inner.logdet - self.inner.core.n * K.log_one(self.ridge)
+            return self._logdet
+        finally:
+            self.lock.release_shared()
 
     @property
     def updates(self):
         """How many updates changed something."""
-        self.guard.settle_read()
-        return self.count
+        self.lock.acquire_shared()
+        updates = self.count
+        self.lock.release_shared()
+        return updates
 
     @property
     def approximation_error(self):
@@ -2611,8 +2634,10 @@ tolerance=0.01)\n--\n
         The sum of ``c`` times the squared distance of each row, as stored, from the dictionary's
         span.
         """
-        self.guard.settle_read()
-        return self.missed
+        self.lock.acquire_shared()
+        missed = self.missed
+        self.lock.release_shared()
+        return missed
 
     # --- copies -------------------------------------------------------------------------------
 
@@ -2627,7 +2652,7 @@ tolerance=0.01)\n--\n
             `Dual.from_state` makes the same metric of it, bit for bit.
         """
         cdef Py_ssize_t n
-        self.guard.begin_read()
+        self.lock.acquire_shared()
         try:
             n = self.gram.factor.n
             told = {
@@ -2651,7 +2676,7 @@ tolerance=0.01)\n--\n
                     inverses[i] = self.gram.factor.inv[i]
             return told
         finally:
-            self.guard.end_read()
+            self.lock.release_shared()
 
     cdef int fill(self, dict given) except -1:
         cdef State state = versioned(given)

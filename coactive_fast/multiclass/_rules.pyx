@@ -733,9 +733,7 @@ cdef class MulticlassEngine(RowEngine):
         cdef Scratch s = self.borrow()
         try:
             self.take_row(x, s)
-            self.look_now(s)
-            if self.draws:
-                self.model.draw(s)
+            self.read_now(s)
             return s.label
         finally:
             self.give_back(s)

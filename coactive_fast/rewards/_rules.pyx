@@ -17,7 +17,7 @@ from coactive_fast._arrays cimport (
     as_count, as_flag, as_label, as_number, as_rows, data_of, finite_vector, new_doubles,
     new_indices, new_vector, product_of, refuse_masked, refuse_non_finite, row_stride,
 )
-from coactive_fast._guard cimport Guard
+from coactive_fast._lock cimport Lock
 from coactive_fast._table cimport (
     CF_CATALOGUE_SLOTS, CF_CATALOGUE_TERMS, CF_ENOMEM, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_OK,
     CF_ROW_NULL, CF_STALE, cf_get_library, cf_get_table, cf_library, cf_look, cf_pad, cf_row, cf_table,
@@ -663,11 +663,12 @@ cdef class RewardEngine(RowEngine):
     def fresh(self):
         return self.model.d == 0 and self.model.learned == 0 and self.model.k == self.built
 
-    def adopt(self, RowEngine other, changed):
-        RowEngine.adopt(self, other, changed)
+    cdef int set_options(self, Engine other, changed) except -1:
+        RowEngine.set_options(self, other, changed)
         self.modest = (<RewardEngine?>other).modest
         if "forget" in changed:
             self.new_era()
+        return 0
 
     cdef void begin(self, Model model, Chance chance) noexcept:
         RowEngine.begin(self, model, chance)
@@ -720,7 +721,7 @@ cdef class RewardEngine(RowEngine):
         cdef Regressions model
         if not 0.0 < share <= 1.0:
             raise ValueError(f"f must be in (0, 1], got {share}")
-        self.guard.begin_write()
+        self.lock.acquire()
         try:
             model = self.copied()  # of several regressions one may fail
             while share < SMALLEST:
@@ -731,17 +732,17 @@ cdef class RewardEngine(RowEngine):
             self.stamp += 1
             self.new_era()
         finally:
-            self.guard.end_write()
+            self.lock.release()
 
     def merge(self, RewardEngine other):
         """What both have learned; the other one stays as it is."""
         cdef Regressions theirs, model
-        other.guard.begin_read()
+        other.lock.acquire_shared()
         try:
             theirs = other.copied()
         finally:
-            other.guard.end_read()
-        self.guard.begin_write()
+            other.lock.release_shared()
+        self.lock.acquire()
         try:
             model = self.copied()
             model.merge(theirs)
@@ -749,7 +750,7 @@ cdef class RewardEngine(RowEngine):
             self.stamp += 1
             self.new_era()
         finally:
-            self.guard.end_write()
+            self.lock.release()
 
     # --- the regression -----------------------------------------------------------------------
 
@@ -765,7 +766,7 @@ cdef class RewardEngine(RowEngine):
         cdef int turn
         by.p = 0
         for turn in range(2):
-            self.guard.begin_read()
+            self.lock.acquire_shared()
             try:
                 model = <Regressions>self.model
                 self.width(rows.d, "X")
@@ -773,7 +774,7 @@ cdef class RewardEngine(RowEngine):
                 with nogil:
                     status = model.read_rows(rows, by, s, data_of(m), data_of(q))
             finally:
-                self.guard.end_read()
+                self.lock.release_shared()
             if status != CF_ENOTPOSITIVE:
                 break
             self.mend(s)
@@ -787,12 +788,12 @@ cdef class RewardEngine(RowEngine):
 
     cdef int mend(self, Scratch s) except -1:
         """What a reading has found damaged is made anew where that can be."""
-        self.guard.begin_write()
+        self.lock.acquire()
         try:
             self.model.repair(s)
             self.new_era()
         finally:
-            self.guard.end_write()
+            self.lock.release()
         return 0
 
 
@@ -901,11 +902,11 @@ cdef class BanditEngine(RewardEngine):
     def expired(self):
         return self.expired
 
-    def adopt(self, RowEngine other, changed):
+    cdef int set_options(self, Engine other, changed) except -1:
         cdef BanditEngine o = <BanditEngine?>other
-        RewardEngine.adopt(self, other, changed)
+        RewardEngine.set_options(self, other, changed)
         self.rule, self.max_pending = o.rule, o.max_pending
-        self.forget_oldest()
+        return self.forget_oldest()
 
     cdef void begin(self, Model model, Chance chance) noexcept:
         RewardEngine.begin(self, model, chance)
@@ -1002,10 +1003,7 @@ cdef class BanditEngine(RewardEngine):
         if at.what == LAW and at.samples == 0 and self.rule.kind == THOMPSON:
             raise ValueError("samples must be given: the law of thompson has no closed form")
         for turn in range(2):
-            if writes:
-                self.guard.begin_write()
-            else:
-                self.guard.begin_read()
+            self.lock.acquire_read(writes)
             try:
                 if at.items is not None:
                     found = answer_items(self, s, at, &status)
@@ -1015,10 +1013,7 @@ cdef class BanditEngine(RewardEngine):
                 if status == CF_OK:
                     return found
             finally:
-                if writes:
-                    self.guard.end_write()
-                else:
-                    self.guard.end_read()
+                self.lock.release_read(writes)
             if status != CF_ENOTPOSITIVE or turn:
                 break
             self.mend(s)
@@ -1060,9 +1055,8 @@ cdef class BanditEngine(RewardEngine):
         if self.rule.kind != THOMPSON or at.arms or model.cost(at.d) < BUSY:
             status = self.rule.score(model, s, at, chance)
         else:
-            with chance.generator.bit_generator.lock:
-                with nogil:
-                    status = self.rule.score(model, s, at, chance)
+            with nogil:
+                status = self.rule.score(model, s, at, chance)
         return 0 if status == CF_OK else self.fail(status, "x" if at.arms else "X")
 
     cdef int law(self, Scratch s, Choice at) except -1:
@@ -1162,25 +1156,28 @@ cdef class BanditEngine(RewardEngine):
         cdef double y = self.target_of(r, "r"), c = self.weight_of(weight)
         cdef Scratch s = self.borrow()
         try:
-            self.guard.begin_write()  # no other thread may learn from it, too
+            self.lock.acquire()  # no other thread may learn from it, too
             try:
                 self.refuse_id(found)
                 arm, row = self.waiting[found]
                 self.take_row(row, s)
                 s.weight = c
                 self.look_back(s, arm, "arm")
-                self.carry_out(s, arm, y)
+                self.learn_locked(s, arm, y)
                 del self.waiting[found]
             finally:
-                self.guard.end_write()
+                self.lock.release()
         finally:
             self.give_back(s)
 
     def drop(self, id):
         cdef Py_ssize_t found = as_count(id, "id")
-        self.guard.settle_write()
-        self.refuse_id(found)
-        del self.waiting[found]
+        self.lock.acquire()
+        try:
+            self.refuse_id(found)
+            del self.waiting[found]
+        finally:
+            self.lock.release()
 
     # --- learning -----------------------------------------------------------------------------
 
@@ -1291,7 +1288,6 @@ cdef class BanditEngine(RewardEngine):
         cdef int64_t decided = state.count("decided"), expired = state.count("expired")
         model.restore(state)
         waiting = self.waiting_of(state.part("waiting"), model.k, model.d, decided)
-        self.guard.settle_write()
         self.begin(model, chance)
         self.waiting, self.decided, self.expired = waiting, decided, expired
         return 0
@@ -1586,8 +1582,8 @@ cdef class Catalogue:
     cdef double *q_now
     cdef Rows some
     # `arrays` keep the rows alive: those that were given, as they lie, and own ones for those that
-    # were added. The engine's guard is taken before this one.
-    cdef Guard guard
+    # were added. The engine's lock is acquired before this one.
+    cdef Lock lock
     cdef list arrays           # [array, first index, first block, rows in use]
     cdef bint owned            # the last array is our own
     cdef bint begun            # there is memory for the bounds
@@ -1595,8 +1591,8 @@ cdef class Catalogue:
     cdef Py_ssize_t jobs
 
     def __cinit__(self, *args, **kwargs):
-        self.guard, self.arrays, self.some = Guard(), [], Rows()
-        self.guard.close(not_initialized(self))
+        self.lock, self.arrays, self.some = Lock(), [], Rows()
+        self.lock.close(not_initialized(self))
 
     def __init__(self, X, *, n_jobs=1):
         cdef np.ndarray rows
@@ -1624,7 +1620,7 @@ cdef class Catalogue:
         self.some.kind, self.some.floats = DOUBLES, False
         self.some.value = <const char *>self.wide
         self.some.row_step, self.some.column_step = 8 * self.padded, 8
-        self.guard.open()
+        self.lock.open()
 
     def __dealloc__(self):
         cdef int i
@@ -1643,14 +1639,18 @@ cdef class Catalogue:
 
     def __len__(self):
         """How many rows are there: removed ones do not count."""
-        self.guard.settle_read()
-        return self.living
+        self.lock.acquire_shared()
+        living = self.living
+        self.lock.release_shared()
+        return living
 
     @property
     def scored(self):
         """How many rows the last choice scored anew."""
-        self.guard.settle_read()
-        return self.looked
+        self.lock.acquire_shared()
+        looked = self.looked
+        self.lock.release_shared()
+        return looked
 
     def add(self, rows):
         """More rows, copied in the kind of those that are there.
@@ -1673,7 +1673,7 @@ cdef class Catalogue:
         """
         cdef np.ndarray given = dense(rows, "rows"), own
         cdef Py_ssize_t m = np.PyArray_DIM(given, 0), at = 0, count, used
-        self.guard.settle_read()  # what is not initialized has no width to compare with
+        self.lock.check_open()  # what is not initialized has no width to compare with
         if np.PyArray_DIM(given, 1) != self.d:
             raise ValueError(f"rows must have {self.d} features, got "
                              f"{np.PyArray_DIM(given, 1)}")
@@ -1681,7 +1681,7 @@ cdef class Catalogue:
             own = <np.ndarray>numpy.array(given, dtype=numpy.float32 if self.floats else float)
         if not numpy.isfinite(own).all():
             refuse_non_finite(own, "rows")
-        self.guard.begin_write()
+        self.lock.acquire()
         try:
             first = self.n
             while at < m:
@@ -1701,7 +1701,7 @@ cdef class Catalogue:
                 at += count
             return numpy.arange(first, first + m)
         finally:
-            self.guard.end_write()
+            self.lock.release()
 
     def remove(self, indices):
         """Takes rows away for good; their indices are not given again.
@@ -1730,7 +1730,7 @@ cdef class Catalogue:
         wanted = numpy.atleast_1d(wanted)
         if len(numpy.unique(wanted)) != len(wanted):
             raise ValueError("indices must be distinct")
-        self.guard.begin_write()
+        self.lock.acquire()
         try:
             for index in wanted.tolist():
                 if not 0 <= index < self.n:
@@ -1748,7 +1748,7 @@ cdef class Catalogue:
                     self.m[place], self.r[place] = -FLT_MAX, 0.0
                     self.slot[place] = 0
         finally:
-            self.guard.end_write()
+            self.lock.release()
 
     # --- rows ---------------------------------------------------------------------------------
 
@@ -2591,8 +2591,8 @@ cdef np.ndarray dense(object X, str name):
 # --- choices among the rows of a catalogue ----------------------------------------------------
 
 # ucb and greedy go by the catalogue's bounds where they can; thompson is one pass over the rows;
-# all else has m and q of all rows, as `choose(X)` has. The catalogue's lock is taken after the
-# engine's; the generator's, where one draws, after both.
+# all else has m and q of all rows, as `choose(X)` has. The catalogue's lock is acquired after the
+# engine's.
 cdef enum:
     SLATE = 4096       # places up to which the bounds are gone by
 
@@ -2602,7 +2602,7 @@ cdef object answer_items(BanditEngine engine, Scratch s, Choice at, int *status)
     cdef Catalogue items = <Catalogue>at.items
     cdef Rule rule = engine.rule
     cdef np.ndarray mask = at.mask
-    items.guard.begin_write()
+    items.lock.acquire()
     try:
         refuse_mask(items, mask)
         items.mask = NULL if mask is None else <const char *>np.PyArray_DATA(mask)
@@ -2618,7 +2618,7 @@ cdef object answer_items(BanditEngine engine, Scratch s, Choice at, int *status)
         return read_items(engine, items, s, at, status)
     finally:
         items.mask = NULL
-        items.guard.end_write()
+        items.lock.release()
 
 
 cdef int refuse_mask(Catalogue items, np.ndarray mask) except -1:
@@ -2719,10 +2719,9 @@ cdef int draw_once(BanditEngine engine, Catalogue items, Scratch s, Choice at,
         return CF_ENONFINITE
     at.fit_draws(at.d)
     model.fit_drawn(s)
-    with chance.generator.bit_generator.lock:
-        with nogil:
-            chance.normals(at.d, at.drawn)
-            status = model.drawn(s, at.d, width, at.drawn)
+    with nogil:
+        chance.normals(at.d, at.drawn)
+        status = model.drawn(s, at.d, width, at.drawn)
     if status == CF_OK:
         contract(at.by, items.d, at.drawn)
     return status
@@ -2814,9 +2813,6 @@ cdef object read_items(BanditEngine engine, Catalogue items, Scratch s, Choice a
 
 cdef class BanditRounds(Run):
     """The parts of a round that are the same wherever its actions come from."""
-
-    cdef object lock(self, Engine engine):
-        return engine.chance.generator.bit_generator.lock
 
     cdef int at_hand(self, BanditEngine engine) except -1:
         """Everything for rounds with the model of this engine."""

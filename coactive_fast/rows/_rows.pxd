@@ -117,7 +117,6 @@ cdef class Scratch:
     cdef bint given_null
     cdef double weight         # of the example, where a family has weights
     cdef bint fresh            # nothing in here is known of the row: a look comes first
-    cdef int64_t taken         # how often memory was taken, and Python ran
     cdef bint null             # no feature of the row differs from 0, as a form sees it
     cdef cf_row *next          # in a run the places of the row that comes next, else NULL
     cdef Py_ssize_t lanes, v_room

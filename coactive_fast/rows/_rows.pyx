@@ -664,14 +664,12 @@ cdef class Scratch:
         cdef Py_ssize_t lanes = cf_pad(k)
         cdef double *block
         if lanes > self.lanes:
-            self.taken += 1
             block = new_doubles(5, lanes + cf_scores_scratch(k), f"scratch for {k} classes")
             L.free(self.m)
             self.m, self.lanes = block, lanes
             self.q, self.c, self.z = block + lanes, block + 2 * lanes, block + 3 * lanes
             self.forget()
         if doubles > self.v_room:
-            self.taken += 1
             block = new_doubles(doubles, 1, "scratch")
             L.free(self.v)
             self.v, self.v_room = block, doubles
