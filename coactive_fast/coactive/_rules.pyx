@@ -7,6 +7,7 @@ import types
 
 import numpy
 
+cimport cython
 cimport numpy as np
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport INFINITY, fabs, floor, isfinite, sqrt
@@ -999,6 +1000,7 @@ cdef class CoactiveEngine(Engine):
             self.refuse_dimension(n, what)
         return 0
 
+    @cython.final
     cdef int step(self, Py_ssize_t n, str what) except -1:
         """One round by the bench's delta; all or nothing, of a dimension that it brings too."""
         cdef Rule rule = self.rule
@@ -1060,7 +1062,7 @@ cdef class CoactiveEngine(Engine):
         self.lock.acquire()
         try:
             rows = matrix_of(a)
-            self.take_feedback(a, shown, wanted, self.rule.n, &p, &q)
+            self.take_feedback(a, &rows, shown, wanted, self.rule.n, &p, &q)
             ranking_delta(b, p, b.presented, q, b.better, &rows)
             if not K.all_finite(rows.d, b.delta):
                 raise ValueError("x gives a step that overflows")
@@ -1073,17 +1075,18 @@ cdef class CoactiveEngine(Engine):
         """After a round that was learned."""
         return 0
 
-    cdef int take_feedback(self, np.ndarray a, np.ndarray shown, np.ndarray wanted,
-                           Py_ssize_t known, Py_ssize_t *p, Py_ssize_t *q) except -1:
+    @cython.final
+    cdef int take_feedback(self, np.ndarray a, const Matrix *x, np.ndarray shown,
+                           np.ndarray wanted, Py_ssize_t known, Py_ssize_t *p,
+                           Py_ssize_t *q) except -1:
         """The places that count, p and q of them, into the bench; `known` features, 0: not yet."""
-        cdef Matrix x = matrix_of(a)
         if known and x.d != known:
             self.refuse_dimension(x.d, "x")
         self.bench.fit(x.n, x.d, self.k)
         p[0] = self.bench.take_places(shown, "y", x.n, self.k, self.bench.presented)
         q[0] = self.bench.take_places(wanted, "better", x.n, self.k, self.bench.better)
         refuse_short(p[0], q[0])
-        if not finite_rows(&x):
+        if not finite_rows(x):
             refuse_non_finite(a, "x")
             raise ValueError("x was changed while it was read")
         return 0
@@ -1274,10 +1277,12 @@ cdef class KernelEngine(CoactiveEngine):
     cdef int learn_ranking(self, x, y, better) except -1:
         cdef np.ndarray shown = indices_of(y, "y"), wanted = indices_of(better, "better")
         cdef np.ndarray a = documents_of(x)
+        cdef Matrix rows
         cdef Py_ssize_t p, q
         self.lock.acquire()
         try:
-            self.take_feedback(a, shown, wanted, self.d, &p, &q)
+            rows = matrix_of(a)
+            self.take_feedback(a, &rows, shown, wanted, self.d, &p, &q)
             learned = self.grown(self.learned, *moves(
                 numpy.asarray(a, dtype=numpy.float64),
                 [self.bench.better[i] for i in range(q)],

@@ -1,7 +1,6 @@
 # What stands between a thin class and what was learned: the engine of every family, and that of
 # the families whose learners are fed rows.
 
-cimport cython
 cimport numpy as np
 from libc.stdint cimport int64_t
 

@@ -2,6 +2,7 @@
 
 import numpy
 
+cimport cython
 cimport numpy as np
 from libc.stddef cimport size_t
 from libc.string cimport memcpy
@@ -317,6 +318,7 @@ cdef class RowEngine(Engine):
         finally:
             self.lock.release()
 
+    @cython.final
     cdef int read_locked(self, Scratch s, bint alone, bint brief) except? -1000:
         """CF_OK, or CF_ENOTPOSITIVE for who does not have the lock alone. The reading is kept for the
         `learn` that follows, unless a draw changes what stands in the scratch."""
@@ -328,12 +330,13 @@ cdef class RowEngine(Engine):
         else:
             with nogil:
                 status = model.read(s)
-        if status == CF_ENOTPOSITIVE:
-            if not alone:
-                return status
-            status = look(model, s)
         if status != CF_OK:
-            self.fail(status, "x")
+            if status == CF_ENOTPOSITIVE:
+                if not alone:
+                    return status
+                status = look(model, s)
+            if status != CF_OK:
+                self.fail(status, "x")
         if self.draws:
             model.draw(s)
         elif s is self.scratch and model.d:
@@ -358,6 +361,7 @@ cdef class RowEngine(Engine):
         finally:
             self.lock.release()
 
+    @cython.final
     cdef int learn_locked(self, Scratch s, Py_ssize_t i, double y) except -1:
         """The step by what `look_back` has made ready."""
         cdef Model model = self.model

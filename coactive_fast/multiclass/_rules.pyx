@@ -818,8 +818,15 @@ cdef class MulticlassRun(RowRun):
         self.bandit, self.draws = engine.bandit, engine.draws
         return RowRun.begin(self, engine)
 
-    cdef int round(self, Engine engine) noexcept nogil:
-        return self.one(self.model, self.scratch)
+    cdef int several(self, Engine engine, Py_ssize_t until) noexcept nogil:
+        return self.play(self.model, self.scratch, until)
+
+    cdef inline int play(self, Model model, Scratch s, Py_ssize_t until) noexcept nogil:
+        cdef int status = CF_OK
+        while self.done < until and status == CF_OK:
+            status = self.one(model, s)
+            self.done += status == CF_OK
+        return status
 
     cdef inline int one(self, Model model, Scratch s) noexcept nogil:
         cdef Py_ssize_t label
