@@ -116,7 +116,7 @@ class Piece(NamedTuple):
 
     X: object  # CSR
     labels: np.ndarray  # of all rows
-    ends: np.ndarray | None  # where a row's labels end; None where each row has one label
+    ends: np.ndarray  # where a row's labels end
     lines: np.ndarray  # the number of each row in its file
 
     def __len__(self):
@@ -125,30 +125,30 @@ class Piece(NamedTuple):
     @property
     def nbytes(self):
         parts = self.X.data, self.X.indices, self.X.indptr, self.labels, self.ends, self.lines
-        return sum(part.nbytes for part in parts if part is not None)
+        return sum(part.nbytes for part in parts)
 
     @property
     def counts(self):
         """How many labels each row has."""
-        if self.ends is None:
-            return np.ones(len(self), dtype=np.intp)
         return np.diff(self.ends, prepend=0)
+
+    @property
+    def single(self):
+        """Whether each row has one label."""
+        return bool((self.counts == 1).all())
 
     @classmethod
     def of(cls, X, labels, lines):
         """Of the list of labels of each row."""
-        counts = np.array([len(own) for own in labels])
         flat = np.array([label for own in labels for label in own], dtype=np.float64)
-        return cls(X, flat, None if (counts == 1).all() else np.cumsum(counts), lines)
+        return cls(X, flat, np.cumsum([len(own) for own in labels], dtype=np.intp), lines)
 
     @classmethod
     def joined(cls, pieces):
         X = scipy.sparse.vstack([piece.X for piece in pieces], format="csr")
-        labels, lines = (np.concatenate([getattr(piece, part) for piece in pieces])
-                         for part in ("labels", "lines"))
-        if all(piece.ends is None for piece in pieces):
-            return cls(X, labels, None, lines)
-        return cls(X, labels, np.cumsum(np.concatenate([piece.counts for piece in pieces])), lines)
+        labels, counts, lines = (np.concatenate([getattr(piece, part) for piece in pieces])
+                                 for part in ("labels", "counts", "lines"))
+        return cls(X, labels, np.cumsum(counts), lines)
 
     def widened(self, columns):
         """The same numbers, as a matrix of so many columns."""
@@ -159,25 +159,19 @@ class Piece(NamedTuple):
 
     def reordered(self, order):
         """The rows in this order."""
-        X, lines = self.X[order], self.lines[order]
-        if self.ends is None:
-            return Piece(X, self.labels[order], None, lines)
-        counts = self.counts
-        ends = np.cumsum(counts[order])
-        begins = (self.ends - counts)[order]
-        at = np.arange(ends[-1]) - np.repeat(ends - counts[order] - begins, counts[order])
-        return Piece(X, self.labels[at], ends, lines)
+        counts = self.counts[order]
+        ends = np.cumsum(counts)
+        at = np.repeat(self.ends[order] - ends, counts)  # how far each label moves
+        return Piece(self.X[order], self.labels[at + np.arange(at.size)], ends, self.lines[order])
 
     def cut(self, begin, end):
         """A run of rows; their numbers are not copied."""
         ends = self.X.indptr[begin:end + 1]
         part = slice(ends[0], ends[-1])
         X = _csr(self.X.data[part], self.X.indices[part], ends - ends[0], self.X.shape[1])
-        lines = self.lines[begin:end]
-        if self.ends is None:
-            return Piece(X, self.labels[begin:end], None, lines)
         first = self.ends[begin - 1] if begin else 0
-        return Piece(X, self.labels[first:self.ends[end - 1]], self.ends[begin:end] - first, lines)
+        return Piece(X, self.labels[first:self.ends[end - 1]], self.ends[begin:end] - first,
+                     self.lines[begin:end])
 
     def singly(self):
         """Row by row: one matrix, whose place in the numbers moves on; making many is slow."""
@@ -190,11 +184,8 @@ class Piece(NamedTuple):
 
     def holds(self, label):
         """For each row, whether this label is one of its own."""
-        if self.ends is None:
-            return self.labels == label
         counts = np.concatenate(([0], np.cumsum(self.labels == label)))
-        begins = np.concatenate(([0], self.ends[:-1]))
-        return counts[self.ends] > counts[begins]
+        return counts[self.ends] > counts[self.ends - self.counts]
 
 
 def _csr(values, indices, ends, columns):
@@ -257,7 +248,7 @@ class Rows:
         """The first label that is no whole number, with its place; None where all are whole."""
         labels = piece.labels
         broken = np.flatnonzero(labels != np.rint(labels))
-        if broken.size == 0 or piece.ends is not None:
+        if broken.size == 0 or not piece.single:
             return None
         return f"{self.place(piece, broken[0])}: the label {labels[broken[0]]:.10g}"
 
@@ -270,7 +261,7 @@ class Rows:
             rows, columns = rows + len(piece), max(columns, piece.X.shape[1])
             labels = piece.labels
             if labels.size:
-                ordered = (ordered and piece.ends is None and last <= labels[0]
+                ordered = (ordered and piece.single and last <= labels[0]
                            and bool((np.diff(labels) >= 0).all()))
                 least, most, last = min(least, labels.min()), max(most, labels.max()), labels[-1]
             found = found or label is not None and bool((labels == label).any())
@@ -331,9 +322,7 @@ def copied_piece(reader):
     small = np.int32 if reader.most <= np.iinfo(np.int32).max else np.int64
     ends = np.concatenate(([0], reader.row_ends)).astype(small)
     X = _csr(reader.values.copy(), reader.indices.astype(small), ends, reader.most + 1)
-    alone = np.array_equal(reader.label_ends, np.arange(1, reader.n_rows + 1))
-    return Piece(X, reader.labels.copy(), None if alone else reader.label_ends.copy(),
-                 reader.lines.copy())
+    return Piece(X, reader.labels.copy(), reader.label_ends.copy(), reader.lines.copy())
 
 
 # --- converted files ------------------------------------------------------------------------------
@@ -377,16 +366,14 @@ def converted_rows(path):
         X = scipy.sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]),
                                     (n, head["columns"]), copy=False)
         X.check_format(full_check=True)
-        labels, ends = arrays["labels"], arrays.get("ends")
-        counts = np.arange(1, n + 1) if ends is None else ends
-        if (labels.ndim != 1 or counts.shape != (n,) or counts.dtype.kind != "i"
-                or (counts[-1:] != labels.size).any() or (np.diff(counts, prepend=0) < 0).any()):
+        labels, lines = arrays["labels"], np.arange(1, n + 1)
+        ends = arrays.get("ends", lines)
+        if (labels.ndim != 1 or ends.shape != (n,) or ends.dtype.kind != "i"
+                or (ends[-1:] != labels.size).any() or (np.diff(ends, prepend=0) < 0).any()):
             raise ValueError("its labels do not go with its rows")
         _check.finite("its labels", labels)
         _check.finite("its values", X.data)
-        if ends is not None and np.array_equal(ends, np.arange(1, n + 1)):
-            ends = None
-        return Piece(X, labels, ends, np.arange(1, n + 1))
+        return Piece(X, labels, ends, lines)
 
 
 # --- which form a file has ------------------------------------------------------------------------
@@ -534,7 +521,7 @@ class NamedRows(Rows):
         if self.labels is None:
             if self.queries is not None:
                 self.queries.extend(_query(head.split()) for head, _ in reader.heads())
-            return Piece(X, np.zeros(lines.size), None, lines)
+            return Piece(X, np.zeros(lines.size), np.arange(1, lines.size + 1), lines)
         return self._labelled(X, lines, reader.heads(), known)
 
     def _labelled(self, X, lines, heads, known):
@@ -550,9 +537,7 @@ class NamedRows(Rows):
         if self.queries is not None:
             self.queries.extend(query for _, _, query in rows)
         weights = np.array([weight for _, weight, _ in rows])
-        if weights.all():
-            return piece
-        return piece.reordered(np.flatnonzero(weights)) if weights.any() else piece.cut(0, 0)
+        return piece if weights.all() else piece.reordered(np.flatnonzero(weights))
 
     def _head(self, head, touches, where):
         """``(labels, weight, query)`` of what stands in front of a row's features."""
