@@ -32,11 +32,6 @@ TABLE = ("round", "chosen", "reward", "probability", "action", "n_actions", "fea
 LISTS = ("features", "context")
 
 
-def progress(options):
-    """A bar where somebody watches."""
-    return not options.quiet and sys.stderr is not None and sys.stderr.isatty()
-
-
 # --- the log --------------------------------------------------------------------------------------
 
 
@@ -56,7 +51,8 @@ class Logs:
 
     def __init__(self, options):
         self.path, self.name = options.log, _streams.name_of(options.log)
-        self.quiet, self.progress = options.quiet, progress(options)
+        self.quiet = options.quiet  # a bar is shown where somebody watches
+        self.progress = not self.quiet and sys.stderr is not None and sys.stderr.isatty()
         self.format = options.format or format_of(self.path)
         given = {name: getattr(options, name) for name in VW + TABLE}
         self.given = {name: value for name, value in given.items() if value not in (None, False)}

@@ -200,7 +200,7 @@ class Reading:
         if self.words is not None:
             self.words = rows.words
         elif self.features == "names" and isinstance(rows, _rows.NamedRows):
-            self.names = rows.table.names()
+            self.names = list(rows.table.place)
 
 
 def is_label(value):

@@ -86,13 +86,6 @@ class Labels:
                           f"{', '.join(self.numbers)[:200]}")
         return float(self.numbers.setdefault(one, len(self.numbers)))
 
-    def number_of(self, relevant):
-        """The number of the label that --relevant names."""
-        if relevant is None or isinstance(relevant, float) and not self.named:
-            return relevant
-        name = f"{relevant:.10g}" if isinstance(relevant, float) else relevant
-        return float(self.numbers.setdefault(name, len(self.numbers)))
-
 
 def read_label(text, where):
     """A label as it is written in a row: a finite number, or a name."""
@@ -234,11 +227,15 @@ class Rows:
                 raise Trouble(f"{path} has {width} columns, expected {columns} at most")
 
     def number_of(self, relevant):
-        """The label that --relevant names."""
-        if isinstance(relevant, str) and self.labels.named is False:
+        """The number of the label that --relevant names."""
+        labels = self.labels
+        if relevant is None or isinstance(relevant, float) and not labels.named:
+            return relevant
+        if isinstance(relevant, str) and labels.named is False:
             raise Trouble(f"--relevant {relevant}: expected a number: {self.name} has no names of "
                           "labels")
-        return self.labels.number_of(relevant)
+        name = f"{relevant:.10g}" if isinstance(relevant, float) else relevant
+        return float(labels.numbers.setdefault(name, len(labels.numbers)))
 
     def place(self, piece, row):
         """Where a row of a piece stands."""
@@ -435,9 +432,6 @@ class Growing(_vw.Given):
 
     def width(self):
         return len(self.place)
-
-    def names(self, all_names=None):
-        return list(self.place)
 
 
 class Indexed(Growing):

@@ -1,14 +1,12 @@
 """Files and standard input as byte streams, and as rankings."""
 
-import bz2
 import contextlib
 import errno
+import io
 import json
-import lzma
 import os
 import sys
 import tempfile
-import zlib
 
 from coactive_fast import data
 from coactive_fast.data._open import DAMAGED, PACKED, Raw, numbered, opened
@@ -18,8 +16,6 @@ from . import Trouble, troubles
 
 MAGIC = _file.MAGIC
 BOM = b"\xef\xbb\xbf"  # what some editors put in front of UTF-8
-UNPACK = dict(zip(PACKED, (lambda: zlib.decompressobj(31), bz2.BZ2Decompressor,
-                           lzma.LZMADecompressor), strict=True))
 
 
 def is_stdin(path):
@@ -101,12 +97,11 @@ def start_of(path):
 
 def _unpacked(start):
     """The beginning of what begins so packed; a piece of a packed stream will do."""
-    for magic, unpack in UNPACK.items():
+    for magic, unpack in PACKED.items():
         if start.startswith(magic):
-            try:
-                return unpack().decompress(start)
-            except (OSError, EOFError, zlib.error, lzma.LZMAError):
-                return b""
+            with contextlib.suppress(OSError, *DAMAGED):
+                return unpack(io.BytesIO(start)).read1(START)
+            return b""
     return start
 
 
