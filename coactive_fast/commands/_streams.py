@@ -99,9 +99,11 @@ def _unpacked(start):
     """The beginning of what begins so packed; a piece of a packed stream will do."""
     for magic, unpack in PACKED.items():
         if start.startswith(magic):
+            found, file = b"", unpack(io.BytesIO(start))
             with contextlib.suppress(OSError, *DAMAGED):
-                return unpack(io.BytesIO(start)).read1(START)
-            return b""
+                while len(found) < START and (more := file.read1(START)):
+                    found += more
+            return found
     return start
 
 
