@@ -28,7 +28,7 @@ class Clicks(NamedTuple):
 def clicks(path, learning=True, documents=None):
     """Queries of a click log, a JSON object a line; without `learning` only their documents count.
 
-    `documents` has ``features(query)``, for the lines that have none of their own.
+    ``documents(query)`` answers those of the lines that have none of their own.
     """
     with _streams.source(path) as file:
         for number, line in _streams.lines(file):
@@ -40,7 +40,7 @@ def clicks(path, learning=True, documents=None):
 def queried(found, where, learning, documents):
     """A query from what its line holds, checked."""
     features = (_features(found["features"]) if "features" in found
-                else documents.features(found.get("query")))
+                else documents(found.get("query")))
     presented = clicked = None
     if learning:
         presented = _documents(found, "presented", len(features))
@@ -91,22 +91,19 @@ def _documents(found, name, n):
     return given
 
 
-class Documents:
-    """The documents that a log of clicks refers to, by query and by number from 0."""
+def documents_of(path, zero_based):
+    """What answers the documents of a query, to which a log of clicks refers by numbers from 0."""
+    data = _streams.ranking_data(path, None, zero_based)
+    ids = range(len(data)) if data.query_ids is None else data.query_ids.tolist()
+    place = {name: i for i, name in enumerate(ids)}
 
-    def __init__(self, path, columns, zero_based):
-        self.name = _streams.name_of(path)
-        self.data = _streams.ranking_data(path, columns, zero_based)
-        ids = self.data.query_ids
-        ids = range(len(self.data)) if ids is None else ids.tolist()
-        self.place = {name: i for i, name in enumerate(ids)}
-
-    def features(self, query):
-        """Those of one query; its id may be written as a number or as text."""
+    def features(query):
+        """Its id may be written as a number or as text."""
         try:
-            return self.data[self.place[int(query)]].features
+            return data[place[int(query)]].features
         except (TypeError, ValueError, KeyError):
-            raise ValueError(f"query {query!r:.60} is not in {self.name}") from None
+            raise ValueError(f"query {query!r:.60} is not in {_streams.name_of(path)}") from None
+    return features
 
 
 def reversed_pairs(learner, query):
@@ -124,21 +121,18 @@ def reversed_pairs(learner, query):
 # --- converted logs -------------------------------------------------------------------------------
 
 
-class Unseen:
+def unseen(query):
     """Stands for documents while a log that names them is converted: any number will do."""
-
-    def features(self, query):
-        if type(query) is not int and not re.fullmatch("[0-9]{1,18}", str(query)):
-            raise ValueError("query must be a whole number, as LETOR text has it, got "
-                             f"{query!r:.60}")
-        return range(MOST)
+    if type(query) is not int and not re.fullmatch("[0-9]{1,18}", str(query)):
+        raise ValueError(f"query must be a whole number, as LETOR text has it, got {query!r:.60}")
+    return range(MOST)
 
 
 def write_log(path, out):
     """A log that names documents, as arrays in a file; how many queries."""
     columns = {"query": [], "presented": [], "clicked": []}
     ends = {"presented": [], "clicked": []}
-    for one in clicks(path, documents=Unseen()):
+    for one in clicks(path, documents=unseen):
         if not isinstance(one.features, range):
             raise Trouble(f"{one.where}: it repeats the features of its documents: only a log that "
                           "names documents of LETOR text is converted")

@@ -182,11 +182,6 @@ def refuse_unknown(options):
 # --- evaluate -------------------------------------------------------------------------------------
 
 
-def uniform(log):
-    lengths = np.diff(log.offsets)
-    return np.repeat(1.0 / lengths, lengths)
-
-
 def number(value):
     """For JSON, which has no NaN."""
     return value if math.isfinite(value) else None
@@ -201,8 +196,11 @@ def judge(options):
     headed = False
     for name, policy, columns in policies:
         log = logs.of(columns, name) if policy is not None else logs.of(some[2], some[0])
+        if policy is None:
+            lengths = np.diff(log.offsets)
+            policy = np.repeat(1.0 / lengths, lengths)
         try:
-            found = evaluate(uniform(log) if policy is None else policy, log,
+            found = evaluate(policy, log,
                              estimator=options.estimator, folds=options.folds,
                              max_weight=options.max_weight, reward_range=options.reward_range,
                              force=options.force, samples=options.samples,

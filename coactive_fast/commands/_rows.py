@@ -64,9 +64,6 @@ class Labels:
         """By their numbers; none where labels are numbers."""
         return list(self.numbers)
 
-    def closed_copy(self):
-        return Labels(self.numbers, named=self.named, closed=True, why=self.why)
-
     def of(self, one, where):
         """The number of a label: a str is a name."""
         named = isinstance(one, str)

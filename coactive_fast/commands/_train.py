@@ -140,7 +140,9 @@ class RowTraining:
         wrong, rows, name = 0, 0, self.options.held_out
         with troubles(f"--held-out {name}"):
             self.reading.keep_names(self.rows)
-            held_out = self._rows(name, self.rows.labels.closed_copy(), grow=False)
+            known = self.rows.labels
+            labels = Labels(known.numbers, named=known.named, closed=True, why=known.why)
+            held_out = self._rows(name, labels, grow=False)
             for piece in held_out.pieces(width(learner) if self.maker.most is None else None):
                 wrong += int(np.sum(self.wrong(learner, piece)))
                 rows += len(piece)
@@ -419,7 +421,7 @@ def _train_clicks(learner, options, save):
                    "is not for a log of clicks, which is learned as it is")
     documents = None
     if options.documents is not None:
-        documents = _clicks.Documents(options.documents, None, options.zero_based)
+        documents = _clicks.documents_of(options.documents, options.zero_based)
     board = Board("reversed pairs", judge=judge_of(learner, options, Reading(), options.features),
                   measure=MEASURE)
     print("clicks favour what stood on top, and this learner believes them: queries of --held-out "
