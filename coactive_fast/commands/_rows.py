@@ -21,7 +21,7 @@ from coactive_fast.learner import _file
 from coactive_fast.logs import _vw
 from coactive_fast.logs._compiled import Lines
 
-from . import Trouble, _streams, troubles
+from . import Trouble, _clicks, _streams, troubles
 
 KEEP = 1 << 28  # bytes of rows that stay in memory, so that their text is parsed only once
 KIND = "Rows"
@@ -208,10 +208,13 @@ class Rows:
         Each row must have one label; an error says this about it.
     """
 
+    unit = "line"  # of the numbers of rows
+    kept = None  # all pieces, once they were read and are not too much
+
     def __init__(self, path, columns=None, *, zero_based=False, single=None):
         self.path, self.name = path, _streams.name_of(path)
         self.columns, self.zero_based, self.single = columns, zero_based, single
-        self.kept, self.unit, self.labels = None, "line", Labels(named=False)
+        self.labels = Labels(named=False)
         kind = _streams.kind_of(path)
         if kind == "clicks":
             raise Trouble(f"{self.name} is a log of clicks, which only ranking learners read")
@@ -320,6 +323,29 @@ def copied_piece(reader):
 
 
 # --- converted files ------------------------------------------------------------------------------
+
+
+def convert(options):
+    """``coactive-fast convert``: text as a file of arrays, which is mapped instead of parsed."""
+    path, out = options.file, options.out
+    if _streams.is_stdin(path):
+        raise Trouble("convert reads a file, not standard input")
+    kind = _streams.kind_of(path)
+    if kind == "converted":
+        raise Trouble(f"{path} is converted already: only text is")
+    form = text_form(_streams.start_of(path))
+    if kind != "clicks" and (form.vw or form.labels or form.features):
+        raise Trouble(f"{path} has names of labels or features: what is converted has numbers and "
+                      "indices")
+    _streams.check_target("OUT", out, path)
+    if kind == "clicks":
+        print(f"{out}: {_clicks.write_log(path, out):,} queries of a log")
+    elif kind == "ranking":  # not in memory: the text is gone through twice
+        found = RankingData.from_svmlight(path, zero_based=options.zero_based, into=out)
+        print(f"{out}: {found!r}")
+    else:
+        rows, columns = write_rows(path, out, options.multilabel, options.zero_based)
+        print(f"{out}: {rows:,} rows, {columns:,} columns")
 
 
 def write_rows(path, out, multilabel, zero_based):
@@ -478,9 +504,8 @@ class NamedRows(Rows):
     """
 
     def __init__(self, path, table, columns=None, *, vw=False, labels=None, single=None):
-        self.path, self.name, self.unit = path, _streams.name_of(path), "line"
-        self.table, self.columns, self.vw = table, columns, vw
-        self.labels, self.single, self.kept = labels, single, None
+        self.path, self.name, self.vw = path, _streams.name_of(path), vw
+        self.table, self.columns, self.labels, self.single = table, columns, labels, single
         self.left_out = 0  # features without a column, in the last reading
         self.queries = None  # of ranking: the query of each row
 

@@ -120,8 +120,8 @@ class TextRows(_rows.Rows):
     def __init__(self, path, words, *, label=None, labels=None, single=None, count=True):
         if _streams.kind_of(path) == "converted":
             raise Trouble(f"{path} is a converted file, and text is wanted")
-        self.path, self.name, self.unit = path, _streams.name_of(path), "line"
-        self.columns, self.single, self.kept = words.columns, single, None
+        self.path, self.name = path, _streams.name_of(path)
+        self.columns, self.single = words.columns, single
         self.start, self.label, self.count = words, label, count and label is not None
         self.words, self.labels = words, _rows.Labels() if labels is None else labels
 
