@@ -225,18 +225,18 @@ class Filtering(RowTraining):
 
     what = "wrong/row"
 
-    def __init__(self, maker, options):
-        self.single = (None if options.relevant is not None else
-                       "--relevant LABEL says which of many labels counts")
-        self.found = Forwarded()
-        super().__init__(maker, options)
+    @property
+    def single(self):
+        return (None if self.options.relevant is not None else
+                "--relevant LABEL says which of many labels counts")
 
     def labels(self):
         return Labels(self.reading.classes, why=MODELS if self.reading.classes else None)
 
     def defaults(self, seen):
         """Parameters of a new learner, where they were not set."""
-        maker, self.label = self.maker, self.rows.number_of(self.options.relevant)
+        maker, self.found = self.maker, Forwarded()
+        self.label = self.rows.number_of(self.options.relevant)
         if maker.lacks("horizon") and "explore" not in maker.given and seen is not None:
             return {"horizon": seen.rows * self.options.passes}
         return {}
