@@ -226,7 +226,7 @@ def convert(options):
 
       coactive-fast convert queries.txt.gz queries.cf
     """
-    from .commands._convert import convert
+    from .commands._rows import convert
 
     convert(options)
 

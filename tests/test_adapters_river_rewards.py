@@ -213,7 +213,7 @@ def test_arms_of_any_kind_come_as_they_come():
     assert policy.pull([frozenset(), ("a", 1)], {"f": 1.0}) == ("a", 1)
     policy.update(7, {"f": 1.0}, 5.0)
     assert policy.pull(range(6, 9), {"f": 1.0}) == 7
-    assert policy._learner.n_arms == len(policy._arms) == 5
+    assert policy._learner.n_arms == len(policy._numbers) == 5
     learned = policy._learner.rounds
     policy.pull(["never seen"], {"f": 1.0, "unknown": 1.0})
     assert policy._learner.rounds == learned
@@ -248,7 +248,7 @@ def test_what_a_policy_refuses_changes_nothing(name):
     policy, context = POLICIES[name](), {"hour": 0.5, "rain": 1.0}
     policy.update("umbrella", context, 1.0)
     policy.update("sunhat", context, 0.0)
-    before = (policy._n, dict(policy._features), list(policy._arms), policy._learner.rounds)
+    before = (policy._n, dict(policy._features), list(policy._numbers), policy._learner.rounds)
     for arm, given, rewards in (("new", {"rain": float("nan")}, (1.0,)),
                                 ("new", {"fog": "1"}, (1.0,)), ("new", {"fog": 1.0}, ("1",)),
                                 ("new", {"fog": 1.0}, ()), ("new", {"fog": 1.0}, (float("nan"),)),
@@ -258,7 +258,7 @@ def test_what_a_policy_refuses_changes_nothing(name):
     for given in ({"rain": float("inf")}, {"rain": "1"}):
         with pytest.raises((TypeError, ValueError), match="x must"):
             policy.pull(["umbrella", "sunhat"], given)
-    assert before == (policy._n, dict(policy._features), list(policy._arms),
+    assert before == (policy._n, dict(policy._features), list(policy._numbers),
                       policy._learner.rounds)
     assert policy.pull(["umbrella", "sunhat"], context) == "umbrella"
 

@@ -18,7 +18,7 @@ import scipy.sparse
 
 import coactive_fast as cf
 from coactive_fast import _memory, data
-from coactive_fast.commands import _streams, _text
+from coactive_fast.commands import _clicks, _text
 from coactive_fast.data._open import opened
 
 STEPS = 28
@@ -239,7 +239,7 @@ READERS = {
     "documents": lambda path: data.load_rcv1(path, path),
     "log as a table": lambda path: cf.logs.BanditLog.from_table(path),
     "log of VW": lambda path: cf.logs.BanditLog.from_vw(path),
-    "clicks": lambda path: list(_streams.clicks(path)),
+    "clicks": lambda path: list(_clicks.clicks(path)),
     "text": text_of,
 }
 SMALL = 2**28  # more than a line may take, and less than what it took

@@ -382,6 +382,16 @@ def test_a_model_of_another_family_is_refused(rows, tmp_path, capsys):
         assert "holds a Confidit, which is for multiclass" in capsys.readouterr().err
 
 
+def test_a_filter_goes_on_with_the_label_it_was_trained_for(tmp_path, capsys):
+    """Rows may have many labels then, although --relevant is not given again."""
+    path, model = tmp_path / "rows.svm", tmp_path / "model.cf"
+    path.write_text("1,36 1:1\n36 2:1\n7 1:1 2:1\n1,7 2:1\n")
+    assert train("ridge-filter", path, "--relevant", 36, "--model", model) == 0
+    capsys.readouterr()
+    assert train("ridge-filter", path, "--from", model) == 0
+    assert "4 forwarded, 2 relevant" in capsys.readouterr().out
+
+
 def test_pieces_taken_in_any_order():
     piece = _rows.Piece(scipy.sparse.csr_matrix(np.eye(4)), np.array([1.0, 2.0, 3.0, 3.0]),
                         np.array([2, 2, 3, 4]), np.array([1, 2, 4, 5]))

@@ -243,10 +243,6 @@ class _Partitions:
         _form(part)
         return self.client.scatter(part, hash=False)
 
-    def forms(self) -> list[tuple[int, int]]:
-        """Queries and features of each part."""
-        return self.ask(_form, [(p,) for p in range(len(self.there))])
-
     def ask(self, function: Callable[..., Any], runs: Sequence[tuple[Any, ...]],
             *arguments: Any) -> list[Any]:
         """``function(part, *rest, *arguments)`` for runs of (part's number, *rest), in order."""
@@ -331,7 +327,8 @@ def distributed_simulate(learner: PreferencePerceptron, partitions: Sequence[Any
     _plain_client("client", client)
     user = at_work(user, learner.task.k, None)
     parts = _Partitions(client, partitions)
-    order = distributed_order(_sizes(parts.forms(), learner, user, truth), batch)
+    forms = parts.ask(_form, [(p,) for p in range(len(parts.there))])
+    order = distributed_order(_sizes(forms, learner, user, truth), batch)
     utility, optimal, feedback = (np.empty(len(order)) for _ in range(3))
     before = learner.rounds
     with reporter(progress) as report:
@@ -411,7 +408,7 @@ def predict(learner: Any, X: Collection) -> Collection:
     array([1, 0])
     """
     X = _rows(X)
-    return X.map_blocks(_predict, _scorer(learner), drop_axis=1,
+    return X.map_blocks(_answers, _scorer(learner), "predict", drop_axis=1,
                         meta=np.empty(0, dtype=np.intp))
 
 
@@ -441,7 +438,7 @@ def decision_function(learner: Any, X: Collection) -> Collection:
     array([[-2.,  2.]])
     """
     X = _rows(X)
-    return X.map_blocks(_scores, _scorer(learner),
+    return X.map_blocks(_answers, _scorer(learner), "decision_function",
                         chunks=(X.chunks[0], (learner.n_classes,)), meta=np.empty((0, 0)))
 
 
@@ -467,12 +464,8 @@ def _frozen(learner):
     return delayed(copy.deepcopy(learner), pure=False)
 
 
-def _predict(block, learner):
-    return learner.predict(block)
-
-
-def _scores(block, learner):
-    return learner.decision_function(block)
+def _answers(block, learner, method):
+    return getattr(learner, method)(block)
 
 
 def rank(learner: Any, queries: Collection, *, k: int | None = None) -> Collection:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
+import functools
 import inspect
 import struct
 import threading
@@ -100,9 +100,8 @@ class _Row:
             features[name] = len(features)
 
     def widen(self, n_features: int) -> None:
-        self.width = min(self.most, max(64, 1 << n_features.bit_length()))
-        if self.fixed:
-            self.width = self.most
+        self.width = self.most if self.fixed else min(self.most,
+                                                      max(64, 1 << n_features.bit_length()))
         self.row = scipy.sparse.csr_matrix((1, self.width))
         self.row.data, self.row.indices, self.row.indptr = self.values, self.places, self.ends
 
@@ -152,16 +151,20 @@ class _Named:
         self._features, self._row = {}, _Row(most, fixed=full)
         return None if full else most
 
+    def _words(self, kind):
+        """The parameters of the learner of this class."""
+        return {**own_parameters(kind, vars(self)), "max_features": self._start_names()}
+
     def _dictionary(self, x):
         return {**x, INTERCEPT: 1.0} if self.intercept else x
 
-    @contextlib.contextmanager
-    def _row_of(self, x, grow):
-        """The row of x under the lock; names that came with a refused row are forgotten."""
+    def _asked(self, question, x, grow=False):
+        """What `question` answers about the row of x, under the lock; names that came with a
+        refused row are forgotten. Without `grow` names that are not known are left out."""
         with self._row.lock:
             before = len(self._features)
             try:
-                yield self._row.of(self._dictionary(x), self._features, grow)
+                return question(self._row.of(self._dictionary(x), self._features, grow))
             except Exception:
                 self._forget_names(before)
                 _check_values(x)
@@ -315,15 +318,6 @@ class _Classifier(_Named, base.MiniBatchClassifier):
         shares = _softmax(np.array([list(scores.values())]))[0]
         return dict(zip(scores, shares.tolist(), strict=True))
 
-    def _asked(self, question, x):
-        """The learner's answer about x, without what is unknown in it."""
-        with self._row.lock:
-            try:
-                return question(self._row.of(self._dictionary(x), self._features, False))
-            except Exception:
-                _check_values(x)
-                raise
-
     def _best(self, row):
         return self._learner.predict(row)[0]
 
@@ -476,8 +470,7 @@ class _Built(_Classifier):
             _check_label(label, "classes must hold labels")
         if len(set(labels)) < len(labels):
             raise ValueError("classes must be distinct")
-        words = {**own_parameters(kind, vars(self)), "max_features": self._start_names()}
-        self._start(kind(max(2, len(labels)), **words), labels)
+        self._start(kind(max(2, len(labels)), **self._words(kind)), labels)
 
 
 class _FromActions(_Built):
@@ -794,8 +787,7 @@ class OnlineRidgeRegressor(_Named, base.MiniBatchRegressor):
                  forget: Real = 1.0, intercept: bool = True,
                  max_features: Whole | None = None) -> None:
         store_parameters(self, locals())
-        self._learner = cf.OnlineRidge(link=link, covariance=covariance, ridge=ridge, forget=forget,
-                                       max_features=self._start_names())
+        self._learner = cf.OnlineRidge(**self._words(cf.OnlineRidge))
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: Real = 1.0) -> None:
         """Learns one row, w times.
@@ -809,8 +801,7 @@ class OnlineRidgeRegressor(_Named, base.MiniBatchRegressor):
         w : float, default 1.0
             How many times the row counts.
         """
-        with self._row_of(x, True) as row:
-            self._learner.learn(row, y, weight=w)
+        self._asked(lambda row: self._learner.learn(row, y, weight=w), x, True)
 
     def predict_one(self, x: dict[Any, Any]) -> float:
         """What y is expected to be.
@@ -825,8 +816,7 @@ class OnlineRidgeRegressor(_Named, base.MiniBatchRegressor):
         float
             0 before the first row; 0.5 with the logistic link.
         """
-        with self._row_of(x, False) as row:
-            return float(self._learner.predict(row)[0])
+        return float(self._asked(self._learner.predict, x)[0])
 
     def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
         """The rows of a pandas DataFrame, in one compiled loop; nothing where X, y or w is refused.
@@ -891,29 +881,25 @@ class _Policy(_Named, bandit.base.ContextualPolicy):
     """Arms of any hashable kind, numbered as they come."""
 
     _numbers: dict[Any, int]
-    _arms: list[Any]
     _size: str  # the learner's attribute that says how many arms it has
     _add: str  # its method for one more
 
-    def _numbered(self, arm_ids):
-        """The numbers of the arms, and the learner, with an arm more for each id that is new; it is
-        a copy where there is one.
+    def _played(self, arm_ids, context, grow, play):
+        """``play(learner, row, numbers)`` with an arm more for each id that is new; where it
+        fails the policy keeps its arms."""
+        def question(row):
+            numbers, learner = dict(self._numbers), self._learner
+            for arm in arm_ids:
+                numbers.setdefault(arm, len(numbers))
+            if len(numbers) > getattr(learner, self._size):
+                learner = copy.deepcopy(learner)
+                while len(numbers) > getattr(learner, self._size):
+                    getattr(learner, self._add)()
+            found = play(learner, row, numbers)
+            self._learner, self._numbers = learner, numbers
+            return found
 
-        `_commit` makes it, and the new numbers, those of the policy.
-        """
-        new = [arm for arm in dict.fromkeys(arm_ids) if arm not in self._numbers]
-        self._new = {arm: len(self._numbers) + i for i, arm in enumerate(new)}
-        numbers, learner = self._numbers | self._new, self._learner
-        if len(numbers) > getattr(learner, self._size):
-            learner = copy.deepcopy(learner)
-            while len(numbers) > getattr(learner, self._size):
-                getattr(learner, self._add)()
-        return numbers, learner
-
-    def _commit(self, learner):
-        self._learner = learner
-        self._numbers |= self._new
-        self._arms += self._new
+        return self._asked(question, context or {}, grow)
 
     def update(self, arm_id: Any, context: dict[Any, Any], *reward_args: Any,
                **reward_kwargs: Any) -> None:
@@ -932,21 +918,16 @@ class _Policy(_Named, bandit.base.ContextualPolicy):
         """
         if len(reward_args) != 1:
             raise TypeError("reward must be given, as the third argument, and nothing behind it")
-        with self._row_of(context or {}, True) as row:
-            numbers, learner = self._numbered([arm_id])
-            learner.learn(row, numbers[arm_id], reward_args[0])
-            self._commit(learner)
+        self._played([arm_id], context, True, lambda learner, row, numbers: learner.learn(
+            row, numbers[arm_id], reward_args[0]))
         super().update(arm_id, context, *reward_args, **reward_kwargs)
 
     def _pull(self, arm_ids, context):  # type: ignore[override]
         arm_ids = list(arm_ids)
         if not arm_ids:
             raise ValueError("arm_ids must hold at least one arm")
-        with self._row_of(context or {}, False) as row:
-            numbers, learner = self._numbered(arm_ids)
-            chosen = self._choose(learner, row, arm_ids, numbers)
-            self._commit(learner)
-            return self._arms[chosen]
+        chosen = self._played(arm_ids, context, False, functools.partial(self._choose, arm_ids))
+        return list(self._numbers)[chosen]
 
 
 class LinearBanditPolicy(_Policy):
@@ -998,13 +979,10 @@ class LinearBanditPolicy(_Policy):
                  reward_scaler: Any = None, burn_in: int = 0, seed: Any = None) -> None:
         store_parameters(self, locals())
         super().__init__(reward_obj, reward_scaler, burn_in)
-        self._learner = cf.ArmBandit(
-            1, explore=explore, width=width, link=link, covariance=covariance, ridge=ridge,
-            forget=forget, floor=floor, scale=scale, power=power, seed=seed,
-            max_features=self._start_names())
-        self._numbers, self._arms = {}, []
+        self._learner = cf.ArmBandit(1, **self._words(cf.ArmBandit))
+        self._numbers = {}
 
-    def _choose(self, learner, row, arm_ids, numbers):
+    def _choose(self, arm_ids, learner, row, numbers):
         """The number of the arm that is pulled."""
         allowed = np.zeros(learner.n_arms, dtype=bool)
         allowed[[numbers[arm] for arm in arm_ids]] = True
@@ -1047,9 +1025,8 @@ class ConfiditPolicy(_Policy):
 
     def __init__(self, learner: Any = None, *, intercept: bool = True, reward_obj: Any = None,
                  reward_scaler: Any = None, burn_in: int = 0) -> None:
+        store_parameters(self, locals())
         super().__init__(reward_obj, reward_scaler, burn_in)
-        self.learner = learner
-        self.intercept = intercept
         self._learner = fresh(learner, 2)
         if not isinstance(self._learner, cf.Confidit):
             raise TypeError(f"learner must be a Confidit, got {learner!r}")
@@ -1057,9 +1034,9 @@ class ConfiditPolicy(_Policy):
             raise ValueError('learner must have covariance="diagonal": features come and go')
         self.max_features: int | None = self._learner.max_features
         self._learner.set_params(max_features=self._start_names())
-        self._numbers, self._arms = {}, []
+        self._numbers = {}
 
-    def _choose(self, learner, row, arm_ids, numbers):
+    def _choose(self, arm_ids, learner, row, numbers):
         missing = set(self._numbers) - set(arm_ids)
         if missing:
             raise ValueError("arm_ids must hold all arms that are known, and lacks "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, overload
 
 import numpy as np
@@ -69,12 +70,11 @@ class _Estimator(BaseEstimator):
 
     fit_intercept: bool = False
     scale: Any = False
-    shuffle: bool = True
-    random_state: Any = None
     scaler_: StandardScaler | None = None
     n_features_in_: int
     _one: float = 0.0  # what the column of the intercept holds; 0: there is no such column
     _thin_one: float = 1.0  # the same where the first rows are sparse
+    _centred: bool = True  # whether dense rows are brought to mean 0 where they are scaled
     _passes: str = "n_epochs"  # the parameter that says how often `fit` goes through its rows
 
     if TYPE_CHECKING:  # a parameter of a subclass is an attribute of its name
@@ -119,14 +119,14 @@ class _Estimator(BaseEstimator):
 
     def _settle(self, X: Any) -> None:
         """Before the first rows: what becomes of them from here on."""
-        one = self._thin_one if scipy.sparse.issparse(X) else 1.0
+        dense = not scipy.sparse.issparse(X)
+        one = 1.0 if dense else self._thin_one
         self._one = one if switch("fit_intercept", self.fit_intercept) else 0.0
         scale = self.scale
         if not isinstance(scale, (bool, np.bool_)):
             choice("scale", scale, ("dense",))
-            scale = not scipy.sparse.issparse(X)
-        centre = not scipy.sparse.issparse(X)
-        self.scaler_ = StandardScaler(with_mean=centre) if scale else None
+            scale = dense
+        self.scaler_ = StandardScaler(with_mean=dense and self._centred) if scale else None
 
     def _measure(self, X: Any, weight: Vector | None = None) -> None:
         """Means and variances of all rows so far, these included; a refused row leaves them."""
@@ -167,6 +167,10 @@ class _Estimator(BaseEstimator):
             at = slice(begin, begin + step) if order is None else order[begin:begin + step]
             part = X if order is None and step >= n else X[at]
             yield (X if plain else self._rows(part)), at
+
+    def _answers(self, question: Callable[[Any], Any], X: Any) -> Any:
+        """What the learner says about the rows, a stretch at a time."""
+        return np.concatenate([question(rows) for rows, _ in self._blocks(X)])
 
     def _centres(self) -> bool:
         return self.scaler_ is not None and self.scaler_.with_mean
@@ -258,15 +262,51 @@ class _Classifier(ClassifierMixin, _Estimator):
 
     def _best(self, X: Any) -> NDArray[np.intp]:
         """The numbers of the best classes."""
-        return np.concatenate([self.learner_.predict(rows) for rows, _ in self._blocks(X)])
+        return self._answers(self.learner_.predict, X)
 
     def _scores(self, X: Any) -> Vector:
         """What `decision_function` answers about rows that were checked."""
-        scores = np.concatenate([self.learner_.decision_function(rows)
-                                 for rows, _ in self._blocks(X)])
+        scores = self._answers(self.learner_.decision_function, X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) <= 2 else scores
 
     # --- learning ---------------------------------------------------------------------------
+
+    def fit(self, X: RowsLike, y: ArrayLike) -> Self:
+        """Learns afresh.
+
+        Parameters
+        ----------
+        X : array_like or sparse, shape (n, d)
+            A row an example.
+        y : array_like, shape (n,)
+            The label of each row.
+
+        Returns
+        -------
+        self
+            The estimator itself, so that calls can follow one another.
+        """
+        return self._fit(X, y)
+
+    def partial_fit(self, X: RowsLike, y: ArrayLike,
+                    classes: ArrayLike | None = None) -> Self:
+        """Goes on learning, one pass in the order given, by the parameters of the first call.
+
+        Parameters
+        ----------
+        X : array_like or sparse, shape (n, d)
+            A row an example.
+        y : array_like, shape (n,)
+            The label of each row.
+        classes : array_like, optional
+            All labels that will ever come; needed at the first call.
+
+        Returns
+        -------
+        self
+            The estimator itself, so that calls can follow one another.
+        """
+        return self._partial_fit(X, y, classes)
 
     def _fit(self, X: RowsLike, y: ArrayLike, weight: Any = None) -> Self:
         self._check_passes()
@@ -322,52 +362,26 @@ class _Classifier(ClassifierMixin, _Estimator):
             self._learn(rows, labels[at], None if weight is None else weight[at])
 
 
-class _FromLabels(_Classifier):
-    """`fit` and `partial_fit` of classifiers for which all rows count alike."""
-
-    def fit(self, X: RowsLike, y: ArrayLike) -> Self:
-        """Learns afresh.
-
-        Parameters
-        ----------
-        X : array_like or sparse, shape (n, d)
-            A row an example.
-        y : array_like, shape (n,)
-            The label of each row.
-
-        Returns
-        -------
-        self
-            The estimator itself, so that calls can follow one another.
-        """
-        return self._fit(X, y)
-
-    def partial_fit(self, X: RowsLike, y: ArrayLike,
-                    classes: ArrayLike | None = None) -> Self:
-        """Goes on learning, one pass in the order given, by the parameters of the first call.
-
-        Parameters
-        ----------
-        X : array_like or sparse, shape (n, d)
-            A row an example.
-        y : array_like, shape (n,)
-            The label of each row.
-        classes : array_like, optional
-            All labels that will ever come; needed at the first call.
-
-        Returns
-        -------
-        self
-            The estimator itself, so that calls can follow one another.
-        """
-        return self._partial_fit(X, y, classes)
-
-
-class _Probabilities:
-    """`predict_log_proba` beside `predict_proba`."""
+class _Probabilities(_Classifier):
+    """A classifier that knows how likely each class is, by `_chances` of at least two."""
 
     def predict_proba(self, X: RowsLike) -> Vector:
-        raise NotImplementedError
+        """The chance of each class.
+
+        Parameters
+        ----------
+        X : array_like or sparse, shape (n, d)
+            A row an example.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            The probability of each class, in the order of `classes_`; rows sum to 1.
+        """
+        given = self._read(X)
+        if len(self.classes_) == 1:
+            return np.ones((given.shape[0], 1))
+        return self._chances(given)
 
     def predict_log_proba(self, X: RowsLike) -> Vector:
         """The logarithms of `predict_proba`.
@@ -389,7 +403,7 @@ class _Probabilities:
 # --- multiclass learners ------------------------------------------------------------------------
 
 
-class OnlineClassifier(_FromLabels):
+class OnlineClassifier(_Classifier):
     """A multiclass learner of this package behind ``fit``, ``partial_fit`` and ``predict``.
 
     Parameters
@@ -440,7 +454,7 @@ class OnlineClassifier(_FromLabels):
         self.learner_ = seeded(fresh(self.learner, n_classes), chance)
 
 
-class _Named(_FromLabels):
+class _Named(_Classifier):
     """A multiclass learner of one kind, whose parameters are this estimator's own."""
 
     _kind: ClassVar[Callable[..., Any]]
@@ -532,6 +546,12 @@ diagonal_step, normalize, kernel, kernel_params
     BanditronClassifier : Sees as little, faster and with more mistakes.
     AROWClassifier : Sees the label.
 
+    Notes
+    -----
+    `predict_proba` goes by Confidit's own model, ``P(y = i | x) = (alpha + u_i.x) / (1 + alpha)``.
+    The scores stand for ``u_i.x``; what they give is projected on the simplex, so that the chances
+    are none below 0 and sum to 1.
+
     References
     ----------
     K. Crammer, C. Gentile. Multiclass classification with bandit feedback using adaptive
@@ -561,28 +581,8 @@ diagonal_step, normalize, kernel, kernel_params
                  random_state: Any = None) -> None:
         store_parameters(self, locals())
 
-    def predict_proba(self, X: RowsLike) -> Vector:
-        """The chance of each class by Confidit's own model.
-
-        That is ``P(y = i | x) = (alpha + u_i.x) / (1 + alpha)``. The scores stand for ``u_i.x``;
-        what they give is projected on the simplex, so that the chances are none below 0 and sum
-        to 1.
-
-        Parameters
-        ----------
-        X : array_like or sparse, shape (n, d)
-            A row an example.
-
-        Returns
-        -------
-        ndarray of shape (n, K)
-            The probability of each class, in the order of `classes_`; rows sum to 1.
-        """
-        given = self._read(X)
-        if len(self.classes_) == 1:
-            return np.ones((given.shape[0], 1))
-        scores = np.concatenate([self.learner_.decision_function(rows)
-                                 for rows, _ in self._blocks(given)])
+    def _chances(self, X):
+        scores = self._answers(self.learner_.decision_function, X)
         alpha = self.learner_.alpha
         return _on_the_simplex((scores + alpha) / (1.0 + alpha))
 
@@ -746,7 +746,7 @@ class AROWClassifier(_Linear):
 # --- a filter, and logistic regressions ---------------------------------------------------------
 
 
-class RidgeFilterClassifier(_Probabilities, _FromLabels):
+class RidgeFilterClassifier(_Probabilities):
     """`coactive_fast.RidgeFilter`: two classes, of which the second is the relevant one.
 
     While it learns it sees the labels of the rows only that it forwards, unless
@@ -783,8 +783,9 @@ width, power, floor, kernel, kernel_params, budget, tolerance
     A margin estimates ``2 P(relevant | x) - 1``. `decision_function` is the margin (calibrated:
     what the fitted probability makes of it) less the threshold of the costs,
     ``(cost_ratio - 1) / (cost_ratio + 1)``; where it is above 0 the second class is predicted.
-    `predict_proba` disregards costs. The filter's own falling threshold, which makes it
-    explore, counts while it learns.
+    `predict_proba` disregards costs: the second class has ``(1 + margin) / 2`` within [0, 1], or
+    what was fitted to the labels (``calibrate=True``). The filter's own falling threshold, which
+    makes it explore, counts while it learns.
 
     References
     ----------
@@ -816,33 +817,15 @@ width, power, floor, kernel, kernel_params, budget, tolerance
         tags.classifier_tags.multi_class = False
         return tags
 
-    def predict_proba(self, X: RowsLike) -> Vector:
-        """The chance of each class.
-
-        Of the second ``(1 + margin) / 2`` within [0, 1], or what was fitted to the labels
-        (``calibrate=True``).
-
-        Parameters
-        ----------
-        X : array_like or sparse, shape (n, d)
-            A row an example.
-
-        Returns
-        -------
-        ndarray of shape (n, 2)
-            The probability of each class, in the order of `classes_`; rows sum to 1.
-        """
-        given = self._read(X)
-        if len(self.classes_) == 1:
-            return np.ones((given.shape[0], 1))
-        relevant = np.clip((1.0 + self._margins(given)) / 2.0, 0.0, 1.0)
+    def _chances(self, X):
+        relevant = np.clip((1.0 + self._margins(X)) / 2.0, 0.0, 1.0)
         return np.column_stack([1.0 - relevant, relevant])
 
     def _margins(self, X):
         """Of every row; calibrated, ``2 p - 1`` of the fitted probability."""
         learner = self.learner_
         if not learner.calibrate:
-            return np.concatenate([learner.margins(rows) for rows, _ in self._blocks(X)])
+            return self._answers(learner.margins, X)
         return np.array([2.0 * learner.probability(rows[i:i + 1]) - 1.0
                          for rows, _ in self._blocks(X) for i in range(rows.shape[0])])
 
@@ -874,7 +857,7 @@ width, power, floor, kernel, kernel_params, budget, tolerance
         return X, y, weight
 
 
-class OnlineLogisticClassifier(_Probabilities, _Coefficients, _Classifier):
+class OnlineLogisticClassifier(_Probabilities, _Coefficients):
     """Logistic regressions by `coactive_fast.OnlineRidge`: one pass and no step size.
 
     Of more than two classes each against the rest.
@@ -909,7 +892,8 @@ class OnlineLogisticClassifier(_Probabilities, _Coefficients, _Classifier):
     Notes
     -----
     Each row moves the weights by one Newton step of the log loss (Gauss-Newton where the row is
-    far on the wrong side), so what is learned depends on the order of the rows a little.
+    far on the wrong side), so what is learned depends on the order of the rows a little. Of more
+    than two classes `predict_proba` gives the regressions' own chances, divided by their sum.
 
     References
     ----------
@@ -972,23 +956,8 @@ class OnlineLogisticClassifier(_Probabilities, _Coefficients, _Classifier):
         """
         return self._partial_fit(X, y, classes, sample_weight)
 
-    def predict_proba(self, X: RowsLike) -> Vector:
-        """The chance of each class; of more than two the regressions' own, divided by their sum.
-
-        Parameters
-        ----------
-        X : array_like or sparse, shape (n, d)
-            A row an example.
-
-        Returns
-        -------
-        ndarray of shape (n, K)
-            The probability of each class, in the order of `classes_`; rows sum to 1.
-        """
-        given = self._read(X)
-        if len(self.classes_) == 1:
-            return np.ones((given.shape[0], 1))
-        chances = expit(self._scores(given))
+    def _chances(self, X):
+        chances = expit(self._scores(X))
         if chances.ndim == 1:
             return np.column_stack([1.0 - chances, chances])
         chances = np.maximum(chances, np.finfo(float).tiny)
@@ -999,7 +968,7 @@ class OnlineLogisticClassifier(_Probabilities, _Coefficients, _Classifier):
 
     def _scores(self, X):
         weights = self._weights().T
-        scores = np.concatenate([rows @ weights for rows, _ in self._blocks(X)])
+        scores = self._answers(lambda rows: rows @ weights, X)
         return scores[:, 0] if len(self.learners_) == 1 else scores
 
     def _best(self, X):
@@ -1246,6 +1215,7 @@ default "perceptron"
 
     learner_: Any
     user_: Any
+    _centred = False
 
     def __init__(self, rule: Literal["perceptron", "second-order", "exponentiated", "convex"]
                  | CoactiveLearner = "perceptron", *, k: Whole = 10, user: Any = None,
@@ -1325,8 +1295,7 @@ default "perceptron"
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=FLOATS, reset=False)
-        return np.concatenate([self.learner_.scores(rows, average=self._by_mean)
-                               for rows, _ in self._blocks(X)])
+        return self._answers(partial(self.learner_.scores, average=self._by_mean), X)
 
     def rank(self, X: ArrayLike, qid: ArrayLike | None = None) -> NDArray[np.intp]:
         """The documents of each query, best first, ties to the one that comes first.
@@ -1432,11 +1401,6 @@ default "perceptron"
         self._measure(X)
         order, offsets = _grouped(qid, len(X))
         return cf.data.RankingData(self._rows(X[order]), y[order], offsets)
-
-    def _settle(self, X):
-        super()._settle(X)
-        if self.scaler_ is not None:
-            self.scaler_.set_params(with_mean=False)
 
     def _pass(self, data, orders):
         # regret is nobody's business here: without weights they would be fitted for it

@@ -6,7 +6,7 @@ import numpy as np
 
 import coactive_fast as cf
 
-from . import Trouble, _learners, _streams, troubles, warn
+from . import Trouble, _clicks, _learners, _streams, troubles, warn
 from ._reading import Reading
 from ._rows import MODELS, Labels, check_single
 
@@ -37,7 +37,7 @@ def rank(options):
     reading.refuse_other(options, options.model)
     if options.clicks or _streams.kind_of(options.file) == "clicks":
         queries = ((q.query, q.features, q.where)
-                   for q in _streams.clicks(options.file, learning=False))
+                   for q in _clicks.clicks(options.file, learning=False))
     else:
         data = reading.ranking(options.file, options, width(learner), graded=False)
         warn_of(reading.left_out, options)

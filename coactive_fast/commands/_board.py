@@ -1,6 +1,5 @@
 """The table of progressive validation, and in which order rows come."""
 
-import sys
 import time
 
 import numpy as np
@@ -23,10 +22,8 @@ class Board:
         ``report(done, expected)``, where it is known how many rounds there will be.
     """
 
-    def __init__(self, what, out=None, judge=None, *, measure="held out", report=None,
-                 expected=None):
-        self.what, self.out = what, sys.stdout if out is None else out
-        self.judge, self.measure = judge, measure
+    def __init__(self, what, judge=None, *, measure="held out", report=None, expected=None):
+        self.what, self.judge, self.measure = what, judge, measure
         self.report, self.expected = report if expected else None, expected
         self.rounds = self.since = 0
         self.total = self.part = 0.0
@@ -64,12 +61,12 @@ class Board:
         if not self.headed:
             self.headed = True
             print(f"{'rounds':>12} {self.what:>16} {'since the last':>16} {'rows/s':>12}"
-                  + (f" {self.measure:>12}" if self.judge else ""), file=self.out)
+                  + (f" {self.measure:>12}" if self.judge else ""))
         self.total += self.part
         seconds = max(time.perf_counter() - self.begin - self.judging, 1e-9)
         print(f"{self.rounds:>12,} {self.total / self.rounds:>#16.6g} "
               f"{self.part / self.since:>#16.6g} {self.rounds / seconds:>12,.0f}"
-              + self._judged(), file=self.out, flush=True)
+              + self._judged(), flush=True)
         self.since, self.part = 0, 0.0
 
     def _judged(self):

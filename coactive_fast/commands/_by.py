@@ -392,8 +392,7 @@ def begun(options, cls, beside):
     """A new fleet."""
     template = _learners.build(cls, _learners.parameters(cls, options.set))
     if options.model is not None:
-        if os.path.exists(options.model) and os.path.isfile(options.model) \
-                and os.path.getsize(options.model):
+        if os.path.isfile(options.model) and os.path.getsize(options.model):
             raise Trouble(f"--model {options.model} is there already: --from {options.model} goes "
                           "on with it, another name begins a new one")
         _streams.check_target("--model", options.model, options.file)

@@ -1,50 +1,109 @@
-"""Clicks for `train`: logs that name documents of another file, and how a ranker does."""
+"""Logs of clicks: JSON text with the documents, or text and arrays that name those of another
+file."""
 
+import json
 import re
+from typing import NamedTuple
 
 import numpy as np
 
-import coactive_fast as cf
-from coactive_fast import metrics
 from coactive_fast.data._map import read
 from coactive_fast.learner import _file
 
 from . import Trouble, _streams, troubles
 
-MEASURE = "ndcg@10"
 KIND = "Clicks"  # of a converted log
 MOST = 1 << 31  # documents of a query, before it is known how many there are
+FORM = '{"query": id, "features": [[...], ...], "presented": [i, ...], "clicked": [i, ...]}'
 
 
-class Documents:
-    """The documents that a log of clicks refers to, by query and by number from 0."""
+class Clicks(NamedTuple):
+    query: object
+    features: np.ndarray
+    presented: list | None  # None where nobody asked
+    clicked: list | None
+    where: str  # file and line
 
-    def __init__(self, path, columns, zero_based):
-        self.name = _streams.name_of(path)
-        self.data = _streams.ranking_data(path, columns, zero_based)
-        ids = self.data.query_ids
-        ids = range(len(self.data)) if ids is None else ids.tolist()
-        self.place = {name: i for i, name in enumerate(ids)}
 
-    def features(self, query):
-        """Those of one query; its id may be written as a number or as text."""
+def clicks(path, learning=True, documents=None):
+    """Queries of a click log, a JSON object a line; without `learning` only their documents count.
+
+    ``documents(query)`` answers those of the lines that have none of their own.
+    """
+    with _streams.source(path) as file:
+        for number, line in _streams.lines(file):
+            where = f"{file.name}: line {number}"
+            with troubles(where):
+                yield queried(_parsed(line, documents), where, learning, documents)
+
+
+def queried(found, where, learning, documents):
+    """A query from what its line holds, checked."""
+    features = (_features(found["features"]) if "features" in found
+                else documents(found.get("query")))
+    presented = clicked = None
+    if learning:
+        presented = _documents(found, "presented", len(features))
+        clicked = _documents(found, "clicked", len(features))
+        if not presented or len(set(presented)) < len(presented):
+            raise ValueError(f"presented must list documents, each once, got {presented!r:.60}")
+    return Clicks(found.get("query"), features, presented, clicked, where)
+
+
+def _parsed(line, documents):
+    try:
+        found = json.loads(line.decode())
+    except json.JSONDecodeError as error:
+        raise ValueError(f"expected {FORM}: {error.msg}, column {error.colno}") from None
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"expected {FORM}: {error}") from None
+    if not isinstance(found, dict) or ("features" not in found and documents is None):
+        what = f"got {found!r:.60}"
+        if isinstance(found, dict):
+            what = "there are no features, and no --documents that the query may name"
+        raise ValueError(f"expected {FORM}: {what}")
+    return found
+
+
+def _features(rows):
+    try:
+        found = np.asarray(rows)
+    except ValueError:  # rows of several lengths
+        found = None
+    if found is None or found.ndim != 2 or found.size == 0 or found.dtype.kind not in "iuf":
+        raise ValueError("features must be a list of rows of numbers, all of one length")
+    found = found.astype(np.float64, copy=False)
+    if not np.isfinite(found).all():
+        raise ValueError("features must be finite")
+    return found
+
+
+def _documents(found, name, n):
+    given = found.get(name)
+    if given is None:
+        raise ValueError("presented and clicked are needed to learn")
+    if not isinstance(given, list) or any(type(i) is not int for i in given):
+        raise ValueError(f"{name} must be a list of whole numbers, got {given!r:.60}")
+    wrong = [i for i in given if not 0 <= i < n]
+    if wrong:
+        raise ValueError(f"{name} must lie in 0 ... {n - 1}, since there are {n} documents, "
+                         f"got {wrong[0]}")
+    return given
+
+
+def documents_of(path, zero_based):
+    """What answers the documents of a query, to which a log of clicks refers by numbers from 0."""
+    data = _streams.ranking_data(path, None, zero_based)
+    ids = range(len(data)) if data.query_ids is None else data.query_ids.tolist()
+    place = {name: i for i, name in enumerate(ids)}
+
+    def features(query):
+        """Its id may be written as a number or as text."""
         try:
-            return self.data[self.place[int(query)]].features
+            return data[place[int(query)]].features
         except (TypeError, ValueError, KeyError):
-            raise ValueError(f"query {query!r:.60} is not in {self.name}") from None
-
-
-def ndcg(learner, data, name):
-    """How a learner does on queries of --held-out, which it does not learn from."""
-    with troubles(f"--held-out {name}"):
-        return metrics.evaluate(learner, data, measures=(MEASURE,))[MEASURE]
-
-
-def user_of(preset):
-    """A user who clicks, from what stands behind ``clicks:``."""
-    preset = preset or "navigational"
-    model = "perfect" if preset == "perfect" else "cascade"
-    return cf.users.Clicks(model, preset=preset, seed=0)
+            raise ValueError(f"query {query!r:.60} is not in {_streams.name_of(path)}") from None
+    return features
 
 
 def reversed_pairs(learner, query):
@@ -62,21 +121,18 @@ def reversed_pairs(learner, query):
 # --- converted logs -------------------------------------------------------------------------------
 
 
-class Unseen:
+def unseen(query):
     """Stands for documents while a log that names them is converted: any number will do."""
-
-    def features(self, query):
-        if type(query) is not int and not re.fullmatch("[0-9]{1,18}", str(query)):
-            raise ValueError("query must be a whole number, as LETOR text has it, got "
-                             f"{query!r:.60}")
-        return range(MOST)
+    if type(query) is not int and not re.fullmatch("[0-9]{1,18}", str(query)):
+        raise ValueError(f"query must be a whole number, as LETOR text has it, got {query!r:.60}")
+    return range(MOST)
 
 
 def write_log(path, out):
     """A log that names documents, as arrays in a file; how many queries."""
     columns = {"query": [], "presented": [], "clicked": []}
     ends = {"presented": [], "clicked": []}
-    for one in _streams.clicks(path, documents=Unseen()):
+    for one in clicks(path, documents=unseen):
         if not isinstance(one.features, range):
             raise Trouble(f"{one.where}: it repeats the features of its documents: only a log that "
                           "names documents of LETOR text is converted")
@@ -101,19 +157,18 @@ def is_log(path):
 def log(path, documents):
     """The queries of a log of either form."""
     if _streams.kind_of(path) != "converted":
-        yield from _streams.clicks(path, documents=documents)
+        yield from clicks(path, documents=documents)
         return
     if documents is None:
         raise Trouble(f"{path} names documents: say of which file, --documents FILE")
     arrays = _checked(path, *read(path, False))
-    begins = {"presented": 0, "clicked": 0}
+    presented, clicked = (np.split(arrays[name], arrays[f"{name}_ends"][:-1])
+                          for name in ("presented", "clicked"))
     for number, query in enumerate(arrays["query"].tolist()):
-        found, where = {}, f"{path}: query {number}"
-        for name, begin in begins.items():
-            begins[name] = end = int(arrays[f"{name}_ends"][number])
-            found[name] = arrays[name][begin:end].tolist()
-        with troubles(where):
-            yield _streams.queried({"query": query, **found}, where, True, documents)
+        found = {"query": query, "presented": presented[number].tolist(),
+                 "clicked": clicked[number].tolist()}
+        with troubles(where := f"{path}: query {number}"):
+            yield queried(found, where, True, documents)
 
 
 def _checked(path, head, arrays):

@@ -32,11 +32,6 @@ TABLE = ("round", "chosen", "reward", "probability", "action", "n_actions", "fea
 LISTS = ("features", "context")
 
 
-def progress(options):
-    """A bar where somebody watches."""
-    return not options.quiet and sys.stderr is not None and sys.stderr.isatty()
-
-
 # --- the log --------------------------------------------------------------------------------------
 
 
@@ -56,7 +51,8 @@ class Logs:
 
     def __init__(self, options):
         self.path, self.name = options.log, _streams.name_of(options.log)
-        self.quiet, self.progress = options.quiet, progress(options)
+        self.quiet = options.quiet  # a bar is shown where somebody watches
+        self.progress = not self.quiet and sys.stderr is not None and sys.stderr.isatty()
         self.format = options.format or format_of(self.path)
         given = {name: getattr(options, name) for name in VW + TABLE}
         self.given = {name: value for name, value in given.items() if value not in (None, False)}
@@ -186,11 +182,6 @@ def refuse_unknown(options):
 # --- evaluate -------------------------------------------------------------------------------------
 
 
-def uniform(log):
-    lengths = np.diff(log.offsets)
-    return np.repeat(1.0 / lengths, lengths)
-
-
 def number(value):
     """For JSON, which has no NaN."""
     return value if math.isfinite(value) else None
@@ -205,8 +196,11 @@ def judge(options):
     headed = False
     for name, policy, columns in policies:
         log = logs.of(columns, name) if policy is not None else logs.of(some[2], some[0])
+        if policy is None:
+            lengths = np.diff(log.offsets)
+            policy = np.repeat(1.0 / lengths, lengths)
         try:
-            found = evaluate(uniform(log) if policy is None else policy, log,
+            found = evaluate(policy, log,
                              estimator=options.estimator, folds=options.folds,
                              max_weight=options.max_weight, reward_range=options.reward_range,
                              force=options.force, samples=options.samples,

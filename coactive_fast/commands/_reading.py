@@ -70,18 +70,15 @@ class Reading:
     # --- the model's file -----------------------------------------------------------------------
 
     def header(self):
-        """For `_store.save`."""
+        """For `_store.save`; None where there is nothing that a reader would not do by itself."""
         if self.words is not None:
             return self.words.header(self.classes, first_label=self.first, relevant=self.relevant)
+        if (self.features == "indices" and not self.zero_based and self.first is None
+                and not self.classes and self.relevant is None):
+            return None
         return {"kind": KIND, "features": self.features, "names": self.names, "bits": self.bits,
                 "zero_based": self.zero_based, "first_label": self.first,
                 "classes": self.classes, "relevant": self.relevant}, {}
-
-    @property
-    def plain(self):
-        """Whether there is nothing that a reader would not do by itself."""
-        return (self.features == "indices" and not self.zero_based and self.first is None
-                and not self.classes and self.relevant is None and self.words is None)
 
     @classmethod
     def of(cls, beside, path):
@@ -203,7 +200,7 @@ class Reading:
         if self.words is not None:
             self.words = rows.words
         elif self.features == "names" and isinstance(rows, _rows.NamedRows):
-            self.names = rows.table.names()
+            self.names = list(rows.table.place)
 
 
 def is_label(value):

@@ -21,7 +21,7 @@ from coactive_fast.learner import _file
 from coactive_fast.logs import _vw
 from coactive_fast.logs._compiled import Lines
 
-from . import Trouble, _streams, troubles
+from . import Trouble, _clicks, _streams, troubles
 
 KEEP = 1 << 28  # bytes of rows that stay in memory, so that their text is parsed only once
 KIND = "Rows"
@@ -64,9 +64,6 @@ class Labels:
         """By their numbers; none where labels are numbers."""
         return list(self.numbers)
 
-    def closed_copy(self):
-        return Labels(self.numbers, named=self.named, closed=True, why=self.why)
-
     def of(self, one, where):
         """The number of a label: a str is a name."""
         named = isinstance(one, str)
@@ -85,13 +82,6 @@ class Labels:
             raise Trouble(f"{where}: {one!r:.60} is none of the model's classes: "
                           f"{', '.join(self.numbers)[:200]}")
         return float(self.numbers.setdefault(one, len(self.numbers)))
-
-    def number_of(self, relevant):
-        """The number of the label that --relevant names."""
-        if relevant is None or isinstance(relevant, float) and not self.named:
-            return relevant
-        name = f"{relevant:.10g}" if isinstance(relevant, float) else relevant
-        return float(self.numbers.setdefault(name, len(self.numbers)))
 
 
 def read_label(text, where):
@@ -116,7 +106,7 @@ class Piece(NamedTuple):
 
     X: object  # CSR
     labels: np.ndarray  # of all rows
-    ends: np.ndarray | None  # where a row's labels end; None where each row has one label
+    ends: np.ndarray  # where a row's labels end
     lines: np.ndarray  # the number of each row in its file
 
     def __len__(self):
@@ -125,30 +115,30 @@ class Piece(NamedTuple):
     @property
     def nbytes(self):
         parts = self.X.data, self.X.indices, self.X.indptr, self.labels, self.ends, self.lines
-        return sum(part.nbytes for part in parts if part is not None)
+        return sum(part.nbytes for part in parts)
 
     @property
     def counts(self):
         """How many labels each row has."""
-        if self.ends is None:
-            return np.ones(len(self), dtype=np.intp)
         return np.diff(self.ends, prepend=0)
+
+    @property
+    def single(self):
+        """Whether each row has one label."""
+        return bool((self.counts == 1).all())
 
     @classmethod
     def of(cls, X, labels, lines):
         """Of the list of labels of each row."""
-        counts = np.array([len(own) for own in labels])
         flat = np.array([label for own in labels for label in own], dtype=np.float64)
-        return cls(X, flat, None if (counts == 1).all() else np.cumsum(counts), lines)
+        return cls(X, flat, np.cumsum([len(own) for own in labels], dtype=np.intp), lines)
 
     @classmethod
     def joined(cls, pieces):
         X = scipy.sparse.vstack([piece.X for piece in pieces], format="csr")
-        labels, lines = (np.concatenate([getattr(piece, part) for piece in pieces])
-                         for part in ("labels", "lines"))
-        if all(piece.ends is None for piece in pieces):
-            return cls(X, labels, None, lines)
-        return cls(X, labels, np.cumsum(np.concatenate([piece.counts for piece in pieces])), lines)
+        labels, counts, lines = (np.concatenate([getattr(piece, part) for piece in pieces])
+                                 for part in ("labels", "counts", "lines"))
+        return cls(X, labels, np.cumsum(counts), lines)
 
     def widened(self, columns):
         """The same numbers, as a matrix of so many columns."""
@@ -159,25 +149,19 @@ class Piece(NamedTuple):
 
     def reordered(self, order):
         """The rows in this order."""
-        X, lines = self.X[order], self.lines[order]
-        if self.ends is None:
-            return Piece(X, self.labels[order], None, lines)
-        counts = self.counts
-        ends = np.cumsum(counts[order])
-        begins = (self.ends - counts)[order]
-        at = np.arange(ends[-1]) - np.repeat(ends - counts[order] - begins, counts[order])
-        return Piece(X, self.labels[at], ends, lines)
+        counts = self.counts[order]
+        ends = np.cumsum(counts)
+        at = np.repeat(self.ends[order] - ends, counts)  # how far each label moves
+        return Piece(self.X[order], self.labels[at + np.arange(at.size)], ends, self.lines[order])
 
     def cut(self, begin, end):
         """A run of rows; their numbers are not copied."""
         ends = self.X.indptr[begin:end + 1]
         part = slice(ends[0], ends[-1])
         X = _csr(self.X.data[part], self.X.indices[part], ends - ends[0], self.X.shape[1])
-        lines = self.lines[begin:end]
-        if self.ends is None:
-            return Piece(X, self.labels[begin:end], None, lines)
         first = self.ends[begin - 1] if begin else 0
-        return Piece(X, self.labels[first:self.ends[end - 1]], self.ends[begin:end] - first, lines)
+        return Piece(X, self.labels[first:self.ends[end - 1]], self.ends[begin:end] - first,
+                     self.lines[begin:end])
 
     def singly(self):
         """Row by row: one matrix, whose place in the numbers moves on; making many is slow."""
@@ -190,11 +174,8 @@ class Piece(NamedTuple):
 
     def holds(self, label):
         """For each row, whether this label is one of its own."""
-        if self.ends is None:
-            return self.labels == label
         counts = np.concatenate(([0], np.cumsum(self.labels == label)))
-        begins = np.concatenate(([0], self.ends[:-1]))
-        return counts[self.ends] > counts[begins]
+        return counts[self.ends] > counts[self.ends - self.counts]
 
 
 def _csr(values, indices, ends, columns):
@@ -227,10 +208,13 @@ class Rows:
         Each row must have one label; an error says this about it.
     """
 
+    unit = "line"  # of the numbers of rows
+    kept = None  # all pieces, once they were read and are not too much
+
     def __init__(self, path, columns=None, *, zero_based=False, single=None):
         self.path, self.name = path, _streams.name_of(path)
         self.columns, self.zero_based, self.single = columns, zero_based, single
-        self.kept, self.unit, self.labels = None, "line", Labels(named=False)
+        self.labels = Labels(named=False)
         kind = _streams.kind_of(path)
         if kind == "clicks":
             raise Trouble(f"{self.name} is a log of clicks, which only ranking learners read")
@@ -243,11 +227,15 @@ class Rows:
                 raise Trouble(f"{path} has {width} columns, expected {columns} at most")
 
     def number_of(self, relevant):
-        """The label that --relevant names."""
-        if isinstance(relevant, str) and self.labels.named is False:
+        """The number of the label that --relevant names."""
+        labels = self.labels
+        if relevant is None or isinstance(relevant, float) and not labels.named:
+            return relevant
+        if isinstance(relevant, str) and labels.named is False:
             raise Trouble(f"--relevant {relevant}: expected a number: {self.name} has no names of "
                           "labels")
-        return self.labels.number_of(relevant)
+        name = f"{relevant:.10g}" if isinstance(relevant, float) else relevant
+        return float(labels.numbers.setdefault(name, len(labels.numbers)))
 
     def place(self, piece, row):
         """Where a row of a piece stands."""
@@ -257,7 +245,7 @@ class Rows:
         """The first label that is no whole number, with its place; None where all are whole."""
         labels = piece.labels
         broken = np.flatnonzero(labels != np.rint(labels))
-        if broken.size == 0 or piece.ends is not None:
+        if broken.size == 0 or not piece.single:
             return None
         return f"{self.place(piece, broken[0])}: the label {labels[broken[0]]:.10g}"
 
@@ -270,7 +258,7 @@ class Rows:
             rows, columns = rows + len(piece), max(columns, piece.X.shape[1])
             labels = piece.labels
             if labels.size:
-                ordered = (ordered and piece.ends is None and last <= labels[0]
+                ordered = (ordered and piece.single and last <= labels[0]
                            and bool((np.diff(labels) >= 0).all()))
                 least, most, last = min(least, labels.min()), max(most, labels.max()), labels[-1]
             found = found or label is not None and bool((labels == label).any())
@@ -331,12 +319,33 @@ def copied_piece(reader):
     small = np.int32 if reader.most <= np.iinfo(np.int32).max else np.int64
     ends = np.concatenate(([0], reader.row_ends)).astype(small)
     X = _csr(reader.values.copy(), reader.indices.astype(small), ends, reader.most + 1)
-    alone = np.array_equal(reader.label_ends, np.arange(1, reader.n_rows + 1))
-    return Piece(X, reader.labels.copy(), None if alone else reader.label_ends.copy(),
-                 reader.lines.copy())
+    return Piece(X, reader.labels.copy(), reader.label_ends.copy(), reader.lines.copy())
 
 
 # --- converted files ------------------------------------------------------------------------------
+
+
+def convert(options):
+    """``coactive-fast convert``: text as a file of arrays, which is mapped instead of parsed."""
+    path, out = options.file, options.out
+    if _streams.is_stdin(path):
+        raise Trouble("convert reads a file, not standard input")
+    kind = _streams.kind_of(path)
+    if kind == "converted":
+        raise Trouble(f"{path} is converted already: only text is")
+    form = text_form(_streams.start_of(path))
+    if kind != "clicks" and (form.vw or form.labels or form.features):
+        raise Trouble(f"{path} has names of labels or features: what is converted has numbers and "
+                      "indices")
+    _streams.check_target("OUT", out, path)
+    if kind == "clicks":
+        print(f"{out}: {_clicks.write_log(path, out):,} queries of a log")
+    elif kind == "ranking":  # not in memory: the text is gone through twice
+        found = RankingData.from_svmlight(path, zero_based=options.zero_based, into=out)
+        print(f"{out}: {found!r}")
+    else:
+        rows, columns = write_rows(path, out, options.multilabel, options.zero_based)
+        print(f"{out}: {rows:,} rows, {columns:,} columns")
 
 
 def write_rows(path, out, multilabel, zero_based):
@@ -377,16 +386,14 @@ def converted_rows(path):
         X = scipy.sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]),
                                     (n, head["columns"]), copy=False)
         X.check_format(full_check=True)
-        labels, ends = arrays["labels"], arrays.get("ends")
-        counts = np.arange(1, n + 1) if ends is None else ends
-        if (labels.ndim != 1 or counts.shape != (n,) or counts.dtype.kind != "i"
-                or (counts[-1:] != labels.size).any() or (np.diff(counts, prepend=0) < 0).any()):
+        labels, lines = arrays["labels"], np.arange(1, n + 1)
+        ends = arrays.get("ends", lines)
+        if (labels.ndim != 1 or ends.shape != (n,) or ends.dtype.kind != "i"
+                or (ends[-1:] != labels.size).any() or (np.diff(ends, prepend=0) < 0).any()):
             raise ValueError("its labels do not go with its rows")
         _check.finite("its labels", labels)
         _check.finite("its values", X.data)
-        if ends is not None and np.array_equal(ends, np.arange(1, n + 1)):
-            ends = None
-        return Piece(X, labels, ends, np.arange(1, n + 1))
+        return Piece(X, labels, ends, lines)
 
 
 # --- which form a file has ------------------------------------------------------------------------
@@ -449,9 +456,6 @@ class Growing(_vw.Given):
     def width(self):
         return len(self.place)
 
-    def names(self, all_names=None):
-        return list(self.place)
-
 
 class Indexed(Growing):
     """The columns of features that are indices."""
@@ -500,9 +504,8 @@ class NamedRows(Rows):
     """
 
     def __init__(self, path, table, columns=None, *, vw=False, labels=None, single=None):
-        self.path, self.name, self.unit = path, _streams.name_of(path), "line"
-        self.table, self.columns, self.vw = table, columns, vw
-        self.labels, self.single, self.kept = labels, single, None
+        self.path, self.name, self.vw = path, _streams.name_of(path), vw
+        self.table, self.columns, self.labels, self.single = table, columns, labels, single
         self.left_out = 0  # features without a column, in the last reading
         self.queries = None  # of ranking: the query of each row
 
@@ -534,7 +537,7 @@ class NamedRows(Rows):
         if self.labels is None:
             if self.queries is not None:
                 self.queries.extend(_query(head.split()) for head, _ in reader.heads())
-            return Piece(X, np.zeros(lines.size), None, lines)
+            return Piece(X, np.zeros(lines.size), np.arange(1, lines.size + 1), lines)
         return self._labelled(X, lines, reader.heads(), known)
 
     def _labelled(self, X, lines, heads, known):
@@ -550,9 +553,7 @@ class NamedRows(Rows):
         if self.queries is not None:
             self.queries.extend(query for _, _, query in rows)
         weights = np.array([weight for _, weight, _ in rows])
-        if weights.all():
-            return piece
-        return piece.reordered(np.flatnonzero(weights)) if weights.any() else piece.cut(0, 0)
+        return piece if weights.all() else piece.reordered(np.flatnonzero(weights))
 
     def _head(self, head, touches, where):
         """``(labels, weight, query)`` of what stands in front of a row's features."""

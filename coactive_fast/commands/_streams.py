@@ -1,17 +1,12 @@
-"""Files and standard input as byte streams, and as queries and clicks."""
+"""Files and standard input as byte streams, and as rankings."""
 
-import bz2
 import contextlib
 import errno
+import io
 import json
-import lzma
 import os
 import sys
 import tempfile
-import zlib
-from typing import NamedTuple
-
-import numpy as np
 
 from coactive_fast import data
 from coactive_fast.data._open import DAMAGED, PACKED, Raw, numbered, opened
@@ -21,8 +16,6 @@ from . import Trouble, troubles
 
 MAGIC = _file.MAGIC
 BOM = b"\xef\xbb\xbf"  # what some editors put in front of UTF-8
-UNPACK = dict(zip(PACKED, (lambda: zlib.decompressobj(31), bz2.BZ2Decompressor,
-                           lzma.LZMADecompressor), strict=True))
 
 
 def is_stdin(path):
@@ -104,12 +97,13 @@ def start_of(path):
 
 def _unpacked(start):
     """The beginning of what begins so packed; a piece of a packed stream will do."""
-    for magic, unpack in UNPACK.items():
+    for magic, unpack in PACKED.items():
         if start.startswith(magic):
-            try:
-                return unpack().decompress(start)
-            except (OSError, EOFError, zlib.error, lzma.LZMAError):
-                return b""
+            found, file = b"", unpack(io.BytesIO(start))
+            with contextlib.suppress(OSError, *DAMAGED):
+                while len(found) < START and (more := file.read1(START)):
+                    found += more
+            return found
     return start
 
 
@@ -154,7 +148,7 @@ def lines(file):
             yield number, line
 
 
-# --- rankings and clicks --------------------------------------------------------------------------
+# --- rankings, and JSON ---------------------------------------------------------------------------
 
 
 def ranking_data(path, columns=None, zero_based=False):
@@ -172,83 +166,6 @@ def ranking_data(path, columns=None, zero_based=False):
 def refuse_mapping_of_stdin(path):
     if is_stdin(path):
         raise Trouble("standard input is a converted file, which is mapped: give its name")
-
-
-class Clicks(NamedTuple):
-    query: object
-    features: np.ndarray
-    presented: list | None  # None where nobody asked
-    clicked: list | None
-    where: str  # file and line
-
-
-FORM = '{"query": id, "features": [[...], ...], "presented": [i, ...], "clicked": [i, ...]}'
-
-
-def clicks(path, learning=True, documents=None):
-    """Queries of a click log, a JSON object a line; without `learning` only their documents count.
-
-    `documents` has ``features(query)``, for the lines that have none of their own.
-    """
-    with source(path) as file:
-        for number, line in lines(file):
-            where = f"{file.name}: line {number}"
-            with troubles(where):
-                yield queried(_parsed(line, documents), where, learning, documents)
-
-
-def queried(found, where, learning, documents):
-    """A query from what its line holds, checked."""
-    features = (_features(found["features"]) if "features" in found
-                else documents.features(found.get("query")))
-    presented = clicked = None
-    if learning:
-        presented = _documents(found, "presented", len(features))
-        clicked = _documents(found, "clicked", len(features))
-        if not presented or len(set(presented)) < len(presented):
-            raise ValueError(f"presented must list documents, each once, got {presented!r:.60}")
-    return Clicks(found.get("query"), features, presented, clicked, where)
-
-
-def _parsed(line, documents):
-    try:
-        found = json.loads(line.decode())
-    except json.JSONDecodeError as error:
-        raise ValueError(f"expected {FORM}: {error.msg}, column {error.colno}") from None
-    except (UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"expected {FORM}: {error}") from None
-    if not isinstance(found, dict) or ("features" not in found and documents is None):
-        what = f"got {found!r:.60}"
-        if isinstance(found, dict):
-            what = "there are no features, and no --documents that the query may name"
-        raise ValueError(f"expected {FORM}: {what}")
-    return found
-
-
-def _features(rows):
-    try:
-        found = np.asarray(rows)
-    except ValueError:  # rows of several lengths
-        found = None
-    if found is None or found.ndim != 2 or found.size == 0 or found.dtype.kind not in "iuf":
-        raise ValueError("features must be a list of rows of numbers, all of one length")
-    found = found.astype(np.float64, copy=False)
-    if not np.isfinite(found).all():
-        raise ValueError("features must be finite")
-    return found
-
-
-def _documents(found, name, n):
-    given = found.get(name)
-    if given is None:
-        raise ValueError("presented and clicked are needed to learn")
-    if not isinstance(given, list) or any(type(i) is not int for i in given):
-        raise ValueError(f"{name} must be a list of whole numbers, got {given!r:.60}")
-    wrong = [i for i in given if not 0 <= i < n]
-    if wrong:
-        raise ValueError(f"{name} must lie in 0 ... {n - 1}, since there are {n} documents, "
-                         f"got {wrong[0]}")
-    return given
 
 
 def object_of(line, where):

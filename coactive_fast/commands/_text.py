@@ -12,6 +12,7 @@ made with the help of what comes later. They are kept in the model's file, and g
 only asks the model weights with what they were when it was saved.
 """
 
+import copy
 import math
 
 import numpy as np
@@ -41,11 +42,6 @@ class Words:
         self.hashing = text.HashingVectorizer(
             n_features=columns, lowercase=True, token_pattern=TOKENS, alternate_sign=False,
             norm=None)
-
-    def copy(self):
-        other = Words(self.columns, self.fields)
-        other.documents, other.df = self.documents, self.df.copy()
-        return other
 
     @property
     def settings(self):
@@ -124,13 +120,13 @@ class TextRows(_rows.Rows):
     def __init__(self, path, words, *, label=None, labels=None, single=None, count=True):
         if _streams.kind_of(path) == "converted":
             raise Trouble(f"{path} is a converted file, and text is wanted")
-        self.path, self.name, self.unit = path, _streams.name_of(path), "line"
-        self.columns, self.single, self.kept = words.columns, single, None
+        self.path, self.name = path, _streams.name_of(path)
+        self.columns, self.single = words.columns, single
         self.start, self.label, self.count = words, label, count and label is not None
         self.words, self.labels = words, _rows.Labels() if labels is None else labels
 
     def _parsed(self):
-        self.words = self.start.copy() if self.count else self.start
+        self.words = copy.deepcopy(self.start) if self.count else self.start
         number = 0
         with _streams.source(self.path) as file:
             for lines in _blocks(file, self.name):
@@ -143,7 +139,8 @@ class TextRows(_rows.Rows):
                         self._read(line, f"{self.name}: line {number}", texts, labels)
                         places.append(number)
                 if texts:
-                    yield self._checked(self._piece(texts, labels, places))
+                    X = self.words.rows(texts, self.count)
+                    yield self._checked(_rows.Piece.of(X, labels, np.array(places)))
 
     def _read(self, line, where, texts, labels):
         found = _streams.object_of(line, where)
@@ -170,10 +167,6 @@ class TextRows(_rows.Rows):
             raise Trouble(f"{where}: expected a number, a name in one line, or a list of these, "
                           f"got {one!r:.60}")
         return self.labels.of(one, where)
-
-    def _piece(self, texts, labels, places):
-        X = self.words.rows(texts, count=self.count)
-        return _rows.Piece.of(X, labels, np.array(places))
 
 
 def _is_number(one):

@@ -25,6 +25,7 @@ from ._board import FIRST, Board, Forwarded, order_of, refuse_second_pass
 from ._reading import Reading, form_of, shown
 from ._rows import MODELS, Labels
 
+MEASURE = "ndcg@10"  # of rankings held out
 INTERVAL = 30.0  # seconds between two savings of the model
 COPIES = 4  # of dense rows at once, while they are standardised
 ROWS = ("multiclass", "filtering")
@@ -102,42 +103,88 @@ def reading_of(maker, options):
 # --- multiclass learners and filters --------------------------------------------------------------
 
 
-class Multiclass:
+class RowTraining:
+    """Rows of svmlight text, of names, of VW's text, converted ones, or of plain text; a subclass
+    says what their labels mean, and what is counted."""
+
+    what: str  # is counted
+    single: str | None  # why each row must have one label; None: it need not
+
+    def __init__(self, maker, options):
+        self.maker, self.options = maker, options
+        self.reading = reading = reading_of(maker, options)
+        if reading.words is None and options.label is not None:
+            raise Trouble("--label is for plain text (--text), and for --by")
+        if None not in (options.hash_bits, options.features) and maker.saved is None:
+            raise Trouble("--features and --hash-bits both say how many columns there are")
+        self.first = reading.first_label(options.first_label, options.start)
+        options.relevant = reading.relevant_label(options.relevant, options.start)
+        self.rows = self._rows(options.file, self.labels(), grow=True)
+
+    def _rows(self, path, labels, grow):
+        return self.reading.rows(path, self.options, self.maker.limit, single=self.single,
+                                 labels=labels, grow=grow, fixed=self.maker.most is None)
+
+    def header(self):
+        """What goes into the model's file."""
+        reading, labels = self.reading, self.rows.labels
+        reading.keep_names(self.rows)
+        reading.first = None if labels.named else self.first
+        if self.first is not None or reading.words is not None:
+            reading.classes = labels.names if labels.named else []
+        reading.relevant = self.options.relevant
+        return reading.header()
+
+    def share(self, learner):
+        """The share of the rows of --held-out, which teach no name, that the learner has wrong."""
+        wrong, rows, name = 0, 0, self.options.held_out
+        with troubles(f"--held-out {name}"):
+            self.reading.keep_names(self.rows)
+            known = self.rows.labels
+            labels = Labels(known.numbers, named=known.named, closed=True, why=known.why)
+            held_out = self._rows(name, labels, grow=False)
+            for piece in held_out.pieces(width(learner) if self.maker.most is None else None):
+                wrong += int(np.sum(self.wrong(learner, piece)))
+                rows += len(piece)
+        if rows == 0:
+            raise Trouble(f"--held-out {name} holds no rows")
+        return wrong / rows
+
+
+class Multiclass(RowTraining):
     """Mistakes of what was chosen; labels count from `first`."""
 
     what = "mistakes/row"
+    single = "a class is one label a row"
 
-    def __init__(self, maker, options, rows, seen, first):
-        self.rows, self.option, self.first = rows, options.first_label, first
+    def labels(self):
+        """Those of a saved model are names or numbers; those of a new one are what comes."""
+        if self.maker.saved is None:
+            return Labels(most=self.maker.given.get("n_classes"))
+        classes = self.reading.classes
+        return Labels(classes, most=self.maker.saved.n_classes, named=bool(classes), why=MODELS)
+
+    def defaults(self, seen):
+        """Parameters of a new learner, where they were not set."""
         self.refuse_names()
         if self.first is None:
-            self.first = 0 if rows.labels.named else self.guessed(maker, seen)
-        self.defaults = {}
-        if maker.lacks("n_classes"):
-            self.refuse(seen.fraction, seen.least, seen.most)
-            self.defaults["n_classes"] = max(2, int(seen.most) - self.first + 1)
-
-    @staticmethod
-    def single(options):
-        return "a class is one label a row"
-
-    @staticmethod
-    def labels(maker, reading):
-        """Those of a saved model are names or numbers; those of a new one are what comes."""
-        if maker.saved is None:
-            return Labels(most=maker.given.get("n_classes"))
-        return Labels(reading.classes, most=maker.saved.n_classes, named=bool(reading.classes),
-                      why=MODELS)
+            self.first = 0 if self.rows.labels.named else self.guessed(seen)
+        if not self.maker.lacks("n_classes"):
+            return {}
+        self.refuse(seen.fraction, seen.least, seen.most)
+        return {"n_classes": max(2, int(seen.most) - self.first + 1)}
 
     def refuse_names(self):
-        if self.rows.labels.named and self.option is not None:
-            raise Trouble(f"--first-label {self.option}: the labels of {self.rows.name} are names")
+        if self.rows.labels.named and self.options.first_label is not None:
+            raise Trouble(f"--first-label {self.options.first_label}: the labels of "
+                          f"{self.rows.name} are names")
 
-    def guessed(self, maker, seen):
+    def guessed(self, seen):
         """What classes count from, as the labels have it; those of another file may differ."""
         if seen is None or seen.least not in (0, 1):
             return 0
-        if maker.saved is not None and seen.least == 1 and seen.most < maker.saved.n_classes:
+        saved = self.maker.saved
+        if saved is not None and seen.least == 1 and seen.most < saved.n_classes:
             raise Trouble("say where the labels count from, --first-label 0 or 1: "
                           f"{self.rows.name} does not tell")
         return int(seen.least)
@@ -173,32 +220,32 @@ class Multiclass:
         return f"{learner.n_classes} classes{where}"
 
 
-class Filtering:
+class Filtering(RowTraining):
     """Wrong decisions: forwarded what was not relevant, or kept what was."""
 
     what = "wrong/row"
-    first = None
 
-    def __init__(self, maker, options, rows, seen, first):
-        self.label, self.defaults = rows.number_of(options.relevant), {}
+    @property
+    def single(self):
+        return (None if self.options.relevant is not None else
+                "--relevant LABEL says which of many labels counts")
+
+    def labels(self):
+        return Labels(self.reading.classes, why=MODELS if self.reading.classes else None)
+
+    def defaults(self, seen):
+        """Parameters of a new learner, where they were not set."""
+        maker, self.found = self.maker, Forwarded()
+        self.label = self.rows.number_of(self.options.relevant)
         if maker.lacks("horizon") and "explore" not in maker.given and seen is not None:
-            self.defaults["horizon"] = seen.rows * options.passes
-        self.asked, self.rows, self.found = options.relevant, rows, Forwarded()
-
-    @staticmethod
-    def single(options):
-        return None if options.relevant is not None else \
-            "--relevant LABEL says which of many labels counts"
-
-    @staticmethod
-    def labels(maker, reading):
-        return Labels(reading.classes, why=MODELS if reading.classes else None)
+            return {"horizon": seen.rows * self.options.passes}
+        return {}
 
     def begin(self, learner, seen):
         if self.label is not None and not seen.found:
-            print(f"no row has the label {shown(self.asked)}")
+            print(f"no row has the label {shown(self.options.relevant)}")
 
-    def counts(self, piece):
+    def relevant(self, piece):
         """Which rows are relevant."""
         if self.label is None and self.rows.labels.named:
             raise Trouble(f"{self.rows.name}: the labels are names: say which one is relevant, "
@@ -206,65 +253,20 @@ class Filtering:
         return piece.labels > 0 if self.label is None else piece.holds(self.label)
 
     def play(self, learner, piece):
-        relevant = self.counts(piece)
+        relevant = self.relevant(piece)
         return self.found.add(learner.run(piece.X, relevant).forwarded, relevant)
 
     def wrong(self, learner, piece):
         """Of rows that are not learned from: which are decided wrongly."""
         own = copy.deepcopy(learner)  # a decision counts a round
-        return np.array([own.forward(row) for row in piece.singly()]) != self.counts(piece)
+        return np.array([own.forward(row) for row in piece.singly()]) != self.relevant(piece)
 
     def summary(self, learner):
         if not self.found.relevant:
-            warn("train", "no row was relevant" if self.asked is None else
-                 f"no row has the label {shown(self.asked)} of --relevant")
+            asked = self.options.relevant
+            warn("train", "no row was relevant" if asked is None else
+                 f"no row has the label {shown(asked)} of --relevant")
         return self.found.summary()
-
-
-FAMILIES = {"multiclass": Multiclass, "filtering": Filtering}
-
-
-# --- where rows come from -------------------------------------------------------------------------
-
-
-class Source:
-    """Rows of svmlight text, of names, of VW's text, converted ones, or of plain text."""
-
-    def __init__(self, maker, options, family):
-        self.maker, self.options, self.single = maker, options, family.single(options)
-        self.reading = reading = reading_of(maker, options)
-        if reading.words is None and options.label is not None:
-            raise Trouble("--label is for plain text (--text), and for --by")
-        if None not in (options.hash_bits, options.features) and maker.saved is None:
-            raise Trouble("--features and --hash-bits both say how many columns there are")
-        self.first = reading.first_label(options.first_label, options.start)
-        options.relevant = reading.relevant_label(options.relevant, options.start)
-        self.rows = self._rows(options.file, family.labels(maker, reading), grow=True)
-
-    def _rows(self, path, labels, grow):
-        return self.reading.rows(path, self.options, self.maker.limit, single=self.single,
-                                 labels=labels, grow=grow, fixed=self.maker.most is None)
-
-    def held_out(self, learner):
-        """The pieces of --held-out, which teach no name."""
-        self.reading.keep_names(self.rows)
-        rows = self._rows(self.options.held_out, self.rows.labels.closed_copy(), grow=False)
-        return rows.pieces(width(learner) if self.maker.most is None else None)
-
-    def header(self, first):
-        """What goes into the model's file."""
-        reading, labels = self.reading, self.rows.labels
-        reading.keep_names(self.rows)
-        reading.first = None if labels.named else first
-        if first is not None or reading.words is not None:
-            reading.classes = labels.names if labels.named else []
-        reading.relevant = self.options.relevant
-        return None if reading.plain else reading.header()
-
-    def warn(self):
-        if self.reading.features == "names" and self.rows.left_out:
-            print(f"{self.rows.left_out:,} features of {self.rows.name} have no column, since "
-                  "their names were new: they were left out")
 
 
 # --- the training ---------------------------------------------------------------------------------
@@ -272,25 +274,25 @@ class Source:
 
 def train_rows(maker, options, save):
     """Rows in pieces."""
-    family = FAMILIES[maker.family]
-    source = Source(maker, options, family)
-    text = source.reading.words is not None
+    work = (Multiclass if maker.family == "multiclass" else Filtering)(maker, options)
+    rows, text = work.rows, work.reading.words is not None
     if options.held_out is not None:
-        _refuse_held_out(options, text)
-    rows = source.rows
+        if _streams.is_stdin(options.held_out):
+            raise Trouble("--held-out - cannot be: it is read again and again, and needs a file")
+        if not text:
+            form_of(options.held_out, options)  # what cannot be held out is refused now
     grows = maker.most is not None
     columns = None if grows and not text else maker.columns or rows.columns
     seen = _seen(rows, options, columns is None and not grows or maker.lacks("n_classes"))
     if columns is None and not grows:
         columns = max(1, seen.columns)
-    work = family(maker, options, rows, seen, source.first)
-    learner = _made(maker, work, columns)
+    learner = _made(maker, work.defaults(seen), columns)
     if seen is not None:
         work.begin(learner, seen)
-    judge = None if options.held_out is None else (lambda: _share(work, learner, source))
-    board = Board(family.what, judge=judge, report=options.report,
+    board = Board(work.what, report=options.report,
+                  judge=None if options.held_out is None else lambda: work.share(learner),
                   expected=None if seen is None else seen.rows * options.passes)
-    save.of(learner, lambda: source.header(work.first))
+    save.of(learner, work.header)
     for number in range(options.passes):
         for piece in _mixed(rows, columns, options, number):
             for begin, end in board.stretches(len(piece)):
@@ -298,12 +300,13 @@ def train_rows(maker, options, save):
                 save.sometimes()
     board.end()
     print(work.summary(learner))
-    source.warn()
+    if work.reading.features == "names" and rows.left_out:
+        print(f"{rows.left_out:,} features of {rows.name} have no column, since their names were "
+              "new: they were left out")
     return learner
 
 
-def _made(maker, work, columns):
-    defaults = dict(work.defaults)
+def _made(maker, defaults, columns):
     if columns is not None and columns > WIDE and maker.lacks("covariance"):
         defaults["covariance"] = "diagonal"  # the only one whose rounds cost what a row holds
         print(f"{columns:,} columns: covariance=diagonal (another by --set covariance=...)")
@@ -338,26 +341,6 @@ def _mixed(rows, columns, options, number):
         yield whole if columns is None else whole.widened(columns)
 
 
-def _refuse_held_out(options, text):
-    """What cannot be held out, before anything is learned."""
-    if _streams.is_stdin(options.held_out):
-        raise Trouble("--held-out - cannot be: it is read again and again, and needs a file")
-    if not text:
-        form_of(options.held_out, options)
-
-
-def _share(work, learner, source):
-    """The share of the rows held out that the learner has wrong."""
-    wrong, rows, name = 0, 0, source.options.held_out
-    with troubles(f"--held-out {name}"):
-        for piece in source.held_out(learner):
-            wrong += int(np.sum(work.wrong(learner, piece)))
-            rows += len(piece)
-    if rows == 0:
-        raise Trouble(f"--held-out {name} holds no rows")
-    return wrong / rows
-
-
 # --- rankings -----------------------------------------------------------------------------------
 
 
@@ -370,7 +353,9 @@ def user_of(text, k):
         if name == "noisy":
             return cf.users.NoisyDepth(int(value or 10), k=k)
         if name == "clicks":
-            return _clicks.user_of(value)
+            preset = value or "navigational"
+            model = "perfect" if preset == "perfect" else "cascade"
+            return cf.users.Clicks(model, preset=preset, seed=0)
     raise Trouble(f"--user {text}: expected alpha:A (0 < A <= 1), noisy:DEPTH or clicks:PRESET")
 
 
@@ -391,13 +376,13 @@ def train_rankings(maker, options, save):
     drawn = isinstance(learner, (cf.PDGD, cf.PairwisePerceptron))
     user = user_of(options.user or ("clicks" if drawn else "alpha:1"), k)
     data = reading.ranking(options.file, options, maker.limit, grow=True)
-    save.of(learner, lambda: None if reading.plain else reading.header())
+    save.of(learner, reading.header)
     if reading.left_out:
         print(f"{reading.left_out:,} features have no column, since their names were new: they "
               "were left out")
     weights = data.fit_weights()
     board = Board("regret/query", judge=judge_of(learner, options, reading, data.dimension),
-                  measure=_clicks.MEASURE, report=options.report,
+                  measure=MEASURE, report=options.report,
                   expected=len(data) * options.passes)
     _learn(board, options, save, len(data), lambda order: cf.simulate(
         learner, data, user, order=order, weights=weights).regret)
@@ -419,7 +404,11 @@ def judge_of(learner, options, reading, columns):
     if options.held_out is None:
         return None
     data = reading.ranking(options.held_out, options, columns)
-    return lambda: _clicks.ndcg(learner, data, _streams.name_of(options.held_out))
+
+    def judge():
+        with troubles(f"--held-out {_streams.name_of(options.held_out)}"):
+            return cf.metrics.evaluate(learner, data, measures=(MEASURE,))[MEASURE]
+    return judge
 
 
 def _train_clicks(learner, options, save):
@@ -432,9 +421,9 @@ def _train_clicks(learner, options, save):
                    "is not for a log of clicks, which is learned as it is")
     documents = None
     if options.documents is not None:
-        documents = _clicks.Documents(options.documents, None, options.zero_based)
+        documents = _clicks.documents_of(options.documents, options.zero_based)
     board = Board("reversed pairs", judge=judge_of(learner, options, Reading(), options.features),
-                  measure=_clicks.MEASURE)
+                  measure=MEASURE)
     print("clicks favour what stood on top, and this learner believes them: queries of --held-out "
           "tell what comes of it")
     for _ in range(options.passes):
@@ -468,7 +457,7 @@ def train_convex(maker, options, save):
     rounds = options.passes * len(Z)
     radius = 1.0 if options.radius is None else options.radius
     learner = maker.make(**_bounds(maker, Z, y, logistic, rounds, radius))
-    save.of(learner, lambda: None if reading.plain else reading.header())
+    save.of(learner, reading.header)
     board = Board("loss/row", report=options.report, expected=rounds)
     print(f"{'logistic' if logistic else 'squared'} loss, "
           f"{'' if options.no_scale else 'columns standardised, '}"
