@@ -33,11 +33,7 @@ def web_search(sets):
         if mapped := sets.there(MAPPED):  # else each process holds 2 GB of its own
             return data.RankingData.load(mapped)
         return data.load_yahoo(Path(sets.folder, "yahoo"))
-    parts = [data.RankingData.from_svmlight(path, n_features=46) for path in sets.files("mq2008")]
-    sizes = np.concatenate([np.diff(part.offsets) for part in parts])
-    return data.RankingData(np.concatenate([part.features for part in parts]),
-                            np.concatenate([part.relevance for part in parts]),
-                            np.concatenate([[0], np.cumsum(sizes)]))
+    return data.RankingData.from_svmlight(sets.files("mq2008"), n_features=46)
 
 
 @functools.lru_cache(maxsize=2)
@@ -154,13 +150,8 @@ def made_news(documents=3000, words=4000, themes=30, length=60):
     rows = np.repeat(np.arange(documents), length)
     counts = scipy.sparse.coo_matrix((np.ones(word.size), (rows, word.ravel())),
                                      (documents, words)).tocsr()
-    found = np.bincount(counts.indices, minlength=words)
-    counts.data = (1.0 + np.log(counts.data)) * np.log(documents / found[counts.indices])
-    norm = np.sqrt(counts.multiply(counts).sum(1)).A1
     relevant = theme[:, None] == np.arange(themes)
-    return (scipy.sparse.diags(1.0 / norm) @ counts,
-            *frequent(relevant, [f"theme {k + 1}" for k in range(themes)]))
-
+    return weighted(counts), *frequent(relevant, [f"theme {k + 1}" for k in range(themes)])
 
 
 @functools.lru_cache(maxsize=2)
@@ -332,11 +323,9 @@ def _own_text(sets, name):
     if name == "rcv1":
         X, y = data.load_rcv1(paths[1:], paths[0]).single(GENERAL)
     elif name.startswith("amazon"):
-        found = data.load_terms(dict(zip(_sources.PRODUCTS, paths, strict=False)))
-        X, y = found.X, found.labels
+        X, y, *_ = data.load_terms(dict(zip(_sources.PRODUCTS, paths, strict=False)))
     else:
-        found = data.load_terms(paths[0])
-        X, y = found.X, found.labels
+        X, y, *_ = data.load_terms(paths[0])
     if not name.startswith("nyt"):
         X.data[:] = 1.0
     return X, y

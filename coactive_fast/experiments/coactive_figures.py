@@ -11,6 +11,7 @@ from coactive_fast import data
 from . import _coactive, _judge, _sets, _sources
 from ._coactive import FALL, Case
 from ._plan import Curve, Experiment, Finding, Plot, Table, Task, Timing, file_name
+from ._theorems import LOGARITHM, last_step
 
 # --- figure 3: feedback that no linear utility explains -------------------------------------------
 
@@ -360,7 +361,6 @@ def exponentiated_findings(where, plot, additive, exponentiated):
 RADIUS = 100.0
 GAMMAS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 AFTER = (10, 100, 1000)  # rounds, of the sweep
-LOGARITHM = 0.25 * np.log(10.0)  # between growing like ln t, 0, and like sqrt(t), twice this
 WORSE = 1.1
 MEASURES = {"regret": "utility regret", "convex": "quadratic regret"}
 
@@ -421,14 +421,8 @@ def lower(where, first, second):
 
 
 def growth(result, measure):
-    """What the last tenfold of rounds adds to the cumulative regret, by what the one before did.
-
-    The logarithm, an estimate over the runs.
-    """
-    last = int(result.rounds[-1])
-    all_, tenth, hundredth = (t * result.runs_at(t, measure)
-                              for t in (last, last // 10, last // 100))
-    return _judge.log_ratio(all_ - tenth, tenth - hundredth)
+    """What the last tenfold of rounds adds to the cumulative regret, by what the one before did."""
+    return last_step(int(result.rounds[-1]), lambda t: t * result.runs_at(t, measure))
 
 
 def logarithmic(where, first, second):
