@@ -87,17 +87,17 @@ def test_groups_count_once():
     np.testing.assert_array_equal(found, [3.0, 2.0, 5.0])
 
 
-@pytest.mark.parametrize("scale, real, files, judged", [
-    ("paper", True, ("x",), True), ("quick", True, ("x",), False), ("paper", False, ("x",), False),
-    ("paper", False, (), True)])
-def test_levels_are_judged_on_whole_real_data_only(scale, real, files, judged):
+@pytest.mark.parametrize("scale, real, name, judged", [
+    ("paper", True, "confidit-text", True), ("quick", True, "confidit-text", False),
+    ("paper", False, "confidit-text", False), ("paper", False, "x", True)])
+def test_levels_are_judged_on_whole_real_data_only(scale, real, name, judged):
     def play(setting):
         yield []
         return Outcome(findings=[Finding("a level", "", True, "Why.", "t", level=True),
                                  Finding("a shape", "", True, "Why.", "t"),
                                  Finding("too close", "", None, "", "t")])
 
-    experiment = Experiment("x", "x", "coactive", "x", "x", play, files=files)
+    experiment = Experiment(name, "x", "coactive", "x", "x", play)
     setting = experiment.setting(Sets("folder" if real else None), 0, scale)
     level, shape, close = _run.drive(experiment, setting, Here())[0].findings
     assert level.holds is (True if judged else None) and shape.holds is True

@@ -14,7 +14,7 @@ import numpy as np
 
 import coactive_fast as cf
 
-from . import _judge, _plan, _sets, _sources
+from . import _judge, _plan, _sets
 from ._plan import Curve, Experiment, Finding, Outcome, Plot, Task, file_name, rounds_to_show
 
 LEARNERS = {
@@ -281,4 +281,4 @@ def is_ordered(says, results, reason="", main="", plot=""):
 def experiment(name, title, shows, play, cost, quick=QUICK, full=PAPER):
     """An experiment on both sets."""
     return Experiment(name, title, "coactive", shows, "MQ2008; MovieLens 1M", play,
-                      _sources.files_of("mq2008", "movielens"), quick=quick, full=full, cost=cost)
+                      quick=quick, full=full, cost=cost)

@@ -166,21 +166,17 @@ def chosen(takes, sets):
 
 def files(experiment, sets):
     """The files that a run of an experiment reads from the folder."""
-    if experiment.name not in TAKES:
-        return tuple(experiment.files)
-    names = chosen(TAKES[experiment.name], sets)
-    return files_of(*names)
-
-
-def files_of(*names):
-    """The files of these sets."""
+    names = chosen(TAKES.get(experiment.name, ()), sets)
     return tuple(dict.fromkeys(file for name in names for file in SOURCES[name].files))
 
 
 def called(experiment, sets):
-    """The sets that a run takes from the folder, in words: those of the experiment where they are
+    """The data of a run, in words: of those from the folder the experiment's own where they are
     its stand-ins."""
     takes = TAKES.get(experiment.name, ())
+    if takes and not sets.real:
+        found = [take.otherwise for take in takes if take.instead and sets.bundled]
+        return "; ".join(dict.fromkeys(found)) or "generated"
     if not any(sets.has(take.wanted) for take in takes if take.wanted not in take.instead):
         return experiment.data
     return "; ".join(dict.fromkeys(SOURCES[key].title for key in chosen(takes, sets)))

@@ -13,7 +13,7 @@ import numpy as np
 
 import coactive_fast as cf
 
-from . import _judge, _sets, _sources
+from . import _judge, _sets
 from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task, grouped
 
 K, MEASURE, FOLDS = 10, "ndcg@10", 5
@@ -175,6 +175,6 @@ def failures(results, place, learner):
 
 EXPERIMENTS = [Experiment(
     "clicks-online", "Rankings learned online from clicks (beyond the papers)", "coactive",
-    "beyond the papers", "MQ2008, LightGBM's example", play, files=_sources.files_of("mq2008"),
+    "beyond the papers", "MQ2008, LightGBM's example", play,
     quick={"folds": 2, "seeds": 1, "rounds": 2000, "every": 200},
     full={"folds": 5, "seeds": 5, "rounds": 10000, "every": 500}, cost=(1, 12))]

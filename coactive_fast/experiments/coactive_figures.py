@@ -8,7 +8,7 @@ import numpy as np
 
 from coactive_fast import data
 
-from . import _coactive, _judge, _sets, _sources
+from . import _coactive, _judge, _sets
 from ._coactive import FALL, Case
 from ._plan import Curve, Experiment, Finding, Plot, Table, Task, Timing, file_name
 from ._theorems import LOGARITHM, last_step
@@ -625,7 +625,7 @@ EXPERIMENTS = [
                          "figures 17 and 18", convex_noisy, (1, 15)),
     Experiment(
         "coactive-embedding", "The films' features and new users", "coactive", "section 6.1.2",
-        "MovieLens 1M", embedding, files=_sources.files_of("movielens"), cost=(18, 110),
+        "MovieLens 1M", embedding, cost=(18, 110),
         quick={"ranks": [2, 10], "weights": [0.1], "draws": 3, "users": 100, "rounds": 300},
         full={"ranks": [3, 6, 10, 20, 50], "weights": [0.03, 0.1], "draws": 3, "users": 3020,
               "rounds": 1500}),

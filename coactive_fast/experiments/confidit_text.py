@@ -22,7 +22,7 @@ noise, and with a third of the labels noisy.
 import numpy as np
 from scipy.stats import binom
 
-from . import _judge, _sets, _sources
+from . import _judge, _sets
 from ._confidit import ALGORITHMS, PARTS, THE_FIVE, chosen, fading, fewer, lost, plots, tuned
 from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table
 
@@ -348,19 +348,18 @@ EXPERIMENTS = [
     Experiment(
         "confidit-newsgroups", "Five algorithms on 20 newsgroups with label noise", "confidit",
         "tables 3 to 6 and figures 3, 5, 6, 7 (20 newsgroups)", "20 newsgroups", newsgroups,
-        files=_sources.files_of("20newsgroups"), cost=(7, 300),
-        quick={"rows": ["unit", "raw"], "noises": [0.0, 0.3], "size": 6000, "folds": 8,
-               "passes": 3},
+        cost=(7, 300), quick={"rows": ["unit", "raw"], "noises": [0.0, 0.3], "size": 6000,
+                              "folds": 8, "passes": 3},
         full={"rows": list(ROWS), "noises": list(NOISE), "size": None, "folds": 10, "passes": 10}),
     Experiment(
         "confidit-tables", "Test errors on nine text sets, and which differences are significant",
         "confidit", "tables 3 to 6", "20 newsgroups; Amazon reviews by product (for Amazon7); "
-        "Reuters-21578 R52 (for Reuters)", nine, files=_sources.files_of("20newsgroups")[2:],
+        "Reuters-21578 R52 (for Reuters)", nine,
         quick={"size": 6000, "folds": 3, "noises": [0.0, 0.3]},
         full={"size": None, "folds": 10, "noises": list(NOISE)}, cost=(7, 17)),
     Experiment(
         "confidit-text", "Five algorithms on Reuters and on reviews", "confidit",
         "figures 3 to 7 (other texts)", "Reuters-21578 R52; Amazon reviews", others,
-        files=_sources.files_of("r52", "amazon"), quick={"size": 3000, "folds": 5, "passes": 3},
+        quick={"size": 3000, "folds": 5, "passes": 3},
         full={"size": None, "folds": 5, "passes": 10}, cost=(2, 15)),
 ]

@@ -13,7 +13,7 @@ import numpy as np
 
 from coactive_fast import data
 
-from . import _judge, _sources
+from . import _judge
 from ._confidit import ALGORITHMS, THE_FIVE, corpus, learner, wrong
 from ._plan import Curve, Experiment, Finding, Outcome, Plot, repeated
 
@@ -140,6 +140,6 @@ def findings(values, where, plot="accuracy"):
 
 EXPERIMENTS = [Experiment(
     "confidit-vowel", "Vowels by the number of frames", "confidit", "figure 8",
-    "Deterding vowels", play, files=_sources.files_of("vowel"), bundled="digits (scikit-learn)",
+    "Deterding vowels", play,
     quick={"sizes": [50, 200, 600], "orders": 16},
     full={"sizes": [25, 50, 100, 200, 400, 690], "orders": 20}, cost=(1, 1))]

@@ -22,7 +22,7 @@ from coactive_fast import data, kernels
 
 from . import _judge, _plan
 from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task, file_name, rounds_to_show
-from ._sources import SOURCES, files_of
+from ._sources import SOURCES
 
 RADIUS = {"regression": 4.0, "classification": 16.0}
 OWN = {"cpusmall": "kin", "a1a": "cancer"}  # the paper's, by what stands in
@@ -216,14 +216,12 @@ def variants(problem):
     return found
 
 
-def figure(names):
+def figure(names, setting):
     """The play of one figure over these data."""
-    def play(setting):
-        outcome = Outcome()
-        for name in at_hand(setting.sets, names):
-            yield from one_set(setting, name, outcome)
-        return outcome
-    return play
+    outcome = Outcome()
+    for name in at_hand(setting.sets, names):
+        yield from one_set(setting, name, outcome)
+    return outcome
 
 
 def one_set(setting, name, outcome):
@@ -364,25 +362,18 @@ def faster(name, parts):
         main="ONSEG runs faster than gradient methods")
 
 
-SCALES = {"quick": {"rows": 500, "trials": 12, "tuning": 4},
-          "full": {"rows": None, "trials": 10, "tuning": 8}}
+FULL = {"rows": None, "trials": 10, "tuning": 8}
 
-
-REGRESSION, CLASSES, STOCKS = ("abalone", "cpusmall"), ("ionosphere", "a1a"), (
-    "nyse-o", "djia", "msci")
 EXPERIMENTS = [
     Experiment("onseg-regression", "Regression from loss values", "onseg", "figure 1",
-               "abalone; cpusmall (for kin)", figure(REGRESSION),
-               files_of(*REGRESSION), cost=(4, 60), **SCALES,
-               bundled="diabetes (scikit-learn); generated"),
+               "abalone; cpusmall (for kin)", functools.partial(figure, ("abalone", "cpusmall")),
+               quick={"rows": 500, "trials": 12, "tuning": 4}, full=FULL, cost=(4, 60)),
     Experiment("onseg-classification", "Classification from loss values", "onseg", "figure 2",
-               "ionosphere; a1a (for cancer)", figure(CLASSES),
-               files_of(*CLASSES), cost=(10, 70),
-               quick={"rows": 300, "trials": 8, "tuning": 3}, full=SCALES["full"],
-               bundled="generated; breast cancer (scikit-learn)"),
+               "ionosphere; a1a (for cancer)", functools.partial(figure, ("ionosphere", "a1a")),
+               quick={"rows": 300, "trials": 8, "tuning": 3}, full=FULL, cost=(10, 70)),
     Experiment("onseg-portfolios", "Portfolios from returns", "onseg", "figure 3",
-               "NYSE (O), Dow Jones and MSCI by weeks (for SSE 180)", figure(STOCKS),
-               files_of(*STOCKS), cost=(4, 40),
-               quick={"rows": 100, "trials": 6, "tuning": 3},
-               full={**SCALES["full"], "trials": 20}),
+               "NYSE (O), Dow Jones and MSCI by weeks (for SSE 180)",
+               functools.partial(figure, ("nyse-o", "djia", "msci")),
+               quick={"rows": 100, "trials": 6, "tuning": 3}, full={**FULL, "trials": 20},
+               cost=(4, 40)),
 ]
