@@ -136,24 +136,17 @@ def replace(path, parts):
     """
     path = _plain_path(path)
     target, mode = _target(path)
-    folder = os.path.dirname(target)
-    try:
-        # from the start no wider than the mode it ends with; a new file gets what the umask leaves
-        with _temporary(folder, 0o666 if mode is None else mode) as file:
-            if mode not in (None, stat.S_IMODE(os.fstat(file.fileno()).st_mode)):
-                os.chmod(file.name, mode)  # the umask took something away
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-            if fcntl is None:  # such systems rename no open file
-                file.close()
-            os.replace(file.name, target)
-    except OSError as error:
-        if os.path.basename(str(error.filename)).startswith(TEMPORARY[:15]):
-            error.filename = path  # the name the caller knows
-        raise
-    _sync_folder(folder)
+    with _temporary(path, target, mode) as file:
+        if mode not in (None, stat.S_IMODE(os.fstat(file.fileno()).st_mode)):
+            os.chmod(file.name, mode)  # the umask took something away
+        for part in parts:
+            file.write(part)
+        file.flush()
+        os.fsync(file.fileno())
+        if fcntl is None:  # such systems rename no open file
+            file.close()
+        os.replace(file.name, target)
+    _sync_folder(os.path.dirname(target))
 
 
 # Who writes a temporary file holds a lock of it (flock), which the system takes back when the
@@ -167,11 +160,14 @@ def replace(path, parts):
 
 
 @contextlib.contextmanager
-def _temporary(folder, mode):
-    """A new file, open for writing; at the end it is gone, unless it has another name by then.
+def _temporary(path, target, mode):
+    """A new file beside `target`, open for writing and mapping; at the end it is gone, unless it
+    has another name by then. Errors name `path`, which the caller knows.
 
     What killed processes have left in the folder goes too.
     """
+    # from the start no wider than the mode it ends with; a new file gets what the umask leaves
+    folder, mode = os.path.dirname(target), 0o666 if mode is None else mode
     drawn = own = os.path.join(folder, TEMPORARY.format(secrets.token_hex(8)))
     file = None
     try:
@@ -185,6 +181,10 @@ def _temporary(folder, mode):
             own = drawn
             file = _created(drawn, mode)
         yield file
+    except OSError as error:
+        if os.path.basename(str(error.filename)).startswith(TEMPORARY[:15]):
+            error.filename = path
+        raise
     finally:
         if own != drawn:
             _remove_own(file, own)
@@ -196,7 +196,7 @@ def _temporary(folder, mode):
 
 
 def _created(name, mode):
-    return open(name, "xb", opener=functools.partial(os.open, mode=mode))
+    return open(name, "x+b", opener=functools.partial(os.open, mode=mode))
 
 
 def _locked(name, mode):
