@@ -197,17 +197,18 @@ def online_clicks(good):
         curve = np.column_stack([first + noise * SPREAD, last + noise * OTHER])
         return {"start": 0.3 + noise * SPREAD, "curve": curve}
 
+    place = clicks_online.WEB
     first, last = (0.31, 0.5) if good else (0.29, 0.2)
-    results = {("x", name, user): runs(first, last)
+    results = {(place, name, user): runs(first, last)
                for name in clicks_online.LEARNERS for user in clicks_online.USERS}
     if good:
         raw = "Perceptron on raw clicks"
-        results.update({("x", raw, user): runs(first, 0.4) for user in clicks_online.USERS})
+        results.update({(place, raw, user): runs(first, 0.4) for user in clicks_online.USERS})
     else:
-        results["x", "Perceptron on raw clicks", "perfect"] = runs(first, 0.22)
+        results[place, "Perceptron on raw clicks", "perfect"] = runs(first, 0.22)
         for user in clicks_online.USERS[1:]:
-            results["x", "Perceptron on raw clicks", user] = runs(first, 0.25)
-    return list(clicks_online.judge(results, "x"))
+            results[place, "Perceptron on raw clicks", user] = runs(first, 0.25)
+    return list(clicks_online.judge(results, place))
 
 
 RULES = {
