@@ -269,9 +269,8 @@ class _Text:
 SOME = 200  # characters of a list of names in a message
 
 
-def read(table, *, round="round", chosen="chosen", reward="reward", probability="probability",
-         action=None, n_actions=None, features=None, context=None, group=None, delimiter=None,
-         dtype=np.float64, progress=None):
+def read(table, *, round, chosen, reward, probability, action, n_actions, features, context, group,
+         delimiter, dtype, progress):
     """What `BanditLog.from_table` makes a log of."""
     dtype = _check.float_dtype("dtype", dtype)
     if n_actions is not None:
