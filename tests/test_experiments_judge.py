@@ -144,7 +144,7 @@ def played(monkeypatch, play, web, film, **parameters):
 
 def batches(good):
     group = [made(1.0), made(1.5 if good else 7.0), made(5.5 if good else 6.5)]
-    return list(coactive_figures.batch_findings("movies", "p", group))
+    return list(coactive_figures.batch_findings("movies", "p", *group))
 
 
 def sweep(good):

@@ -228,12 +228,12 @@ def by_kind(web, films):
 
 
 def four(web, film, judge, story=()):
-    """Of each place and kind of feedback a plot, what ``judge(place, kind, plot, *results)`` finds,
-    and the results; `story`: the place and kind of the plot that belongs to the paper's story."""
+    """Of each place and kind of feedback a plot, what ``judge(where, plot, *results)`` finds, and
+    the results; `story`: the place and kind of the plot that belongs to the paper's story."""
     plots, findings, groups = [], [], {}
     for place, kind, results in by_kind(web, film):
         plots.append(average_plot(place, kind, results, (place, kind) == story))
-        findings += judge(place, kind, plots[-1].name, *results)
+        findings += judge(f"{place}, {kind} feedback", plots[-1].name, *results)
         groups[f"{place}, {kind}"] = results
     return plots, findings, groups
 

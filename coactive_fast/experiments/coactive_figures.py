@@ -76,8 +76,7 @@ def batch(setting):
     cases = [Case(f"k = {k}", settings={} if k == 1 else {"batch": k}) for k in SIZES]
     cases += [case.noisy() for case in cases]
     web, film = yield from _coactive.run(setting, cases, cases)
-    plots, *found = _coactive.four(web, film, lambda place, kind, plot, *group: batch_findings(
-        f"{place}, {kind} feedback", plot, group))
+    plots, *found = _coactive.four(web, film, batch_findings)
     updates = [by_updates(*group) for group in _coactive.by_kind(web, film)]
     plots = [plot for pair in zip(plots, updates, strict=True) for plot in pair]
     return _coactive.outcome(setting, plots, *found)
@@ -95,7 +94,7 @@ def by_updates(place, kind, group):
                 "average regret", curves, log="x", bottom=0.0)
 
 
-def batch_findings(where, plot, group):
+def batch_findings(where, plot, *group):
     yield _coactive.is_ordered(f"The smaller the batch, the faster regret falls ({where}).",
                                group[::-1], plot=plot)
     dear = {k: r.over(group[0]) for k, r in zip(SIZES[1:], group[1:], strict=True)}
@@ -144,11 +143,11 @@ PAPER = {  # seconds of the Preference Perceptron and of the SVM, for so many ro
     "web search": (20 * 60.0, 20 * 3600.0, 28000, "ranking"),
     "movies": (125.0, 260.0, 1500, "movie"),
 }
-RULES = {  # place, kind: what the paper says
-    ("web search", "strict"): "Both do comparably",
-    ("movies", "strict"): "The Preference Perceptron is much better",
-    ("web search", "noisy"): "The Preference Perceptron is better over most of the range",
-    ("movies", "noisy"): "The Preference Perceptron is better over most of the range",
+RULES = {  # what the paper says
+    "web search, strict feedback": "Both do comparably",
+    "movies, strict feedback": "The Preference Perceptron is much better",
+    "web search, noisy feedback": "The Preference Perceptron is better over most of the range",
+    "movies, noisy feedback": "The Preference Perceptron is better over most of the range",
 }
 PAIRS_AGREE = ("Queries that come back, with pairs that agree, suit the SVM; the paper's do not "
                "come back. C is searched up to 1000, which suits pairs that agree; a C that is "
@@ -163,8 +162,8 @@ def svm(setting):
     web, film = yield from _coactive.run(
         setting, *(svm_cases(words, there) for words in sample.values()))
 
-    def judge(place, kind, plot, *group):
-        says = f"{RULES[place, kind]} ({place}, {kind} feedback, {sample[place]})."
+    def judge(where, plot, *group):
+        says = f"{RULES[where]} ({where}, {sample[where.split(',')[0]]})."
         yield svm_finding(says, plot, *group) if there else missing(says)
 
     plots, findings, groups = _coactive.four(web, film, judge, story=("movies", "strict"))
@@ -260,9 +259,8 @@ def dueling(setting):
         setting, [learner, cases[0], learner.noisy(), cases[1]],
         [learner, cases[2], learner.noisy(), cases[3]])
 
-    def judge(place, kind, plot, *pair):
-        return (matched if place == "web search" else worse)(f"{place}, {kind} feedback", plot,
-                                                             *pair)
+    def judge(where, plot, *pair):
+        return (matched if where.startswith("web search") else worse)(where, plot, *pair)
 
     return _coactive.outcome(setting, *_coactive.four(web, film, judge, ("web search", "strict")),
                              {"tuned": found}, tables=tables)
@@ -328,9 +326,7 @@ def exponentiated(setting):
     web, film = yield from _coactive.run(
         setting, [additive, web_case, additive.noisy(), web_case.noisy()],
         [additive, movie_case, additive.noisy(), movie_case.noisy()])
-    found = _coactive.four(web, film, lambda place, kind, plot, *pair: exponentiated_findings(
-        f"{place}, {kind} feedback", plot, *pair))
-    return _coactive.outcome(setting, *found,
+    return _coactive.outcome(setting, *_coactive.four(web, film, exponentiated_findings),
                              {"S": {on: float(value) for on, value in scale.items()}})
 
 

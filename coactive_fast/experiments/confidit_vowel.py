@@ -30,15 +30,6 @@ def panels(sets):
     return [*filter(sets.has, PLM), STAND_IN]
 
 
-def called(sets, panel):
-    return sets.called("vowels", "digits") if panel == STAND_IN else f"Vocal Joystick {panel}"
-
-
-def sizes(panel, setting):
-    """How many frames are learned from."""
-    return list(setting["sizes"] if panel == STAND_IN else SIZES)
-
-
 @functools.lru_cache(maxsize=1)
 def frames(sets, panel):
     """``(X, y, classes, test)``: the last `test` rows are the paper's test set, 0: there is none.
@@ -86,12 +77,13 @@ def accuracy(sets, algorithm, rows, run, seed, panel=STAND_IN):
 def play(setting):
     outcome = Outcome()
     for panel in panels(setting.sets):
-        yield from one_panel(setting, panel, sizes(panel, setting), outcome)
+        yield from one_panel(setting, panel, outcome)
     return outcome
 
 
-def one_panel(setting, panel, sizes, outcome):
-    orders = setting["orders"]
+def one_panel(setting, panel, outcome):
+    own = panel in PLM
+    sizes, orders = SIZES if own else setting["sizes"], setting["orders"]
     found = yield from repeated(
         accuracy, [{"algorithm": a, "rows": n} for a in ALGORITHMS for n in sizes], orders,
         seed=setting.seed, panel=panel)
@@ -99,9 +91,9 @@ def one_panel(setting, panel, sizes, outcome):
                         (len(ALGORITHMS), len(sizes), orders))
     curves = [Curve.of_runs(a, sizes, runs.T)
               for a, runs in zip(ALGORITHMS, values, strict=True)]
-    what = called(setting.sets, panel)
-    levels = {"PLM, by the paper": PLM[panel]} if panel in PLM else {}
-    name = "accuracy" if panel == STAND_IN else f"accuracy-{panel}"
+    what = f"Vocal Joystick {panel}" if own else setting.sets.called("vowels", "digits")
+    levels = {"PLM, by the paper": PLM[panel]} if own else {}
+    name = f"accuracy-{panel}" if own else "accuracy"
     outcome.plots.append(Plot(name, f"{what[0].upper()}{what[1:]}, one pass", "rows",
                               "test accuracy, %", curves, levels=levels, story=True))
     outcome.findings += findings(dict(zip(ALGORITHMS, values, strict=True)), f"({what}).", name)

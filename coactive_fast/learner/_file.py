@@ -105,10 +105,7 @@ def read(path):
     """
     path = _plain_path(path)
     with open(path, "rb") as file:
-        try:
-            return _Reader(file).state()
-        except _Damaged as damage:
-            raise ValueError(f"{path!r} {damage}") from None
+        return _Reader(file).state(path)
 
 
 def to_bytes(head, arrays):
@@ -118,10 +115,7 @@ def to_bytes(head, arrays):
 
 def from_bytes(data, path):
     """The reverse of `to_bytes`; `path` is named where the bytes are damaged."""
-    try:
-        return _Reader(io.BytesIO(data), len(data)).state()
-    except _Damaged as damage:
-        raise ValueError(f"{path!r} {damage}") from None
+    return _Reader(io.BytesIO(data), len(data)).state(path)
 
 
 # --- replacing a file -----------------------------------------------------------------------------
@@ -393,7 +387,7 @@ def _chunks(array):
 
 
 class _Damaged(Exception):
-    """What is wrong with the file; `read` puts the path in front."""
+    """What is wrong with the file; `_Reader.state` puts the path in front."""
 
 
 class _Reader:
@@ -405,7 +399,14 @@ class _Reader:
         self.size = os.fstat(file.fileno()).st_size if size is None else size
         self.position = 0
 
-    def state(self):
+    def state(self, path):
+        """``(head, arrays)``; `path` is named where the file is damaged."""
+        try:
+            return self.content()
+        except _Damaged as damage:
+            raise ValueError(f"{path!r} {damage}") from None
+
+    def content(self):
         header = self.header()
         self.begin = _aligned(self.position)
         arrays = {}
