@@ -54,15 +54,11 @@ def cut(lines, delimiter, name):
             continue
         try:
             fields = next(csv.reader([line], delimiter=delimiter))
-        except csv.Error as error:
+        except csv.Error as error:  # which of a carriage return gives advice on files
+            why = "a carriage return stands inside of it" if "\r" in line else error
             raise ValueError(f"{name}: line {at}: expected fields with {delimiter!r} between, got "
-                             f"{line[:40]!r}: {_reason(line, error)}") from None
+                             f"{line[:40]!r}: {why}") from None
         yield at, [field.strip() for field in fields]
-
-
-def _reason(line, error):
-    """Why the csv module refuses a line; what it says of a carriage return is advice on files."""
-    return "a carriage return stands inside of it" if "\r" in line else str(error)
 
 
 def checked_delimiter(delimiter):

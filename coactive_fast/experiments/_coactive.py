@@ -187,9 +187,7 @@ class Result:
 
     def reaches(self, regret):
         """The first round shown from which mean regret is as low for good, or None."""
-        above = np.flatnonzero(self.curve().mean > regret)
-        after = above[-1] + 1 if above.size else 0
-        return int(self.rounds[after]) if after < len(self.rounds) else None
+        return _plan.for_good(self.rounds, self.curve().mean > regret)
 
 
 def web_tasks(setting, case):

@@ -182,6 +182,13 @@ def rounds_to_show(total, count=300):
     return np.unique(np.rint(np.geomspace(1, total, count)).astype(np.int64))
 
 
+def for_good(rounds, above):
+    """The first of these rounds from which on none is above for good, or None."""
+    places = np.flatnonzero(above)
+    after = places[-1] + 1 if places.size else 0
+    return int(rounds[after]) if after < len(rounds) else None
+
+
 def running_mean(values):
     """The mean of the first t values, for each t, along the last axis."""
     values = np.asarray(values, dtype=float)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import _judge
-from ._plan import Curve, Finding, Plot, Table
+from ._plan import Curve, Finding, Plot, Table, for_good
 
 POINTS = 20  # a tenfold of rounds
 LOGARITHM = 0.25 * np.log(10.0)  # between adding as much in a tenfold, 0, and √10 times, twice this
@@ -61,9 +61,7 @@ class Case:
 
     def useful(self):
         """The first round shown from which on the bound is less than never to learn costs."""
-        above = np.flatnonzero(self.bound.mean(0) >= self.idle * self.rounds)
-        after = above[-1] + 1 if above.size else 0
-        return int(self.rounds[after]) if after < len(self.rounds) else None
+        return for_good(self.rounds, self.bound.mean(0) >= self.idle * self.rounds)
 
 
 def last_step(rounds, regret):

@@ -32,7 +32,7 @@ import tempfile
 import zlib
 from typing import NamedTuple
 
-from ..learner._file import _plain_path, _sync_folder, _target, _temporary
+from ..learner._file import _sync_folder, _target, _temporary
 
 try:
     import fcntl
@@ -175,7 +175,7 @@ class File:
         if path is None:
             return cls("a fleet in memory", _nameless(), True).begun(identity)
         path = os.fsdecode(path)
-        target, mode = _target(_plain_path(path))
+        target, mode = _target(path)
         old, self = _lock_what_is_there(target), None
         try:
             with _temporary(path, target, mode) as file:
