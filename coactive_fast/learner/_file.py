@@ -156,7 +156,7 @@ def replace(path, parts):
 @contextlib.contextmanager
 def _temporary(path, target, mode):
     """A new file beside `target`, open for writing and mapping; at the end it is gone, unless it
-    has another name by then. Errors name `path`, which the caller knows.
+    has another name by then. Errors name `path`, which the caller gave.
 
     What killed processes have left in the folder goes too.
     """

@@ -26,7 +26,7 @@ FLAGS = {"true": 1.0, "false": 0.0}
 
 def source_of(table, delimiter, stack):
     """What has a `name` for messages, the `names` of its columns, how many `rows` it has (None
-    where that cannot be told), and ``batches(needed)``."""
+    where only reading shows it), and ``batches(needed)``."""
     package = type(table).__module__.partition(".")[0]
     if package == "polars":
         raise TypeError(f"table must be {TAKEN}, got a polars {type(table).__name__} "
