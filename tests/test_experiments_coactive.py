@@ -64,7 +64,7 @@ def test_sums_of_tasks_are_means_over_users():
 def test_rankings_go_over_all_queries_in_other_orders():
     (found, again), _ = results(web=[Case("a"), Case("a").noisy("b")], rankings=900)
     assert found.runs == 3 and found.rounds[-1] == 900
-    assert found.error > 0.0 and found.end < again.end
+    assert found.curve().error[-1] > 0.0 and found.end < again.end
     data = _sets.web_search(Sets())
     orders = np.random.default_rng([0, 1])
     order = np.concatenate([orders.permutation(len(data)) for _ in range(3)])[:900]
@@ -94,7 +94,7 @@ def made(means):
 def test_the_round_from_which_regret_is_low_for_good():
     result = made([5.0, 2.0, 3.0, 1.0, 0.5])
     assert result.reaches(2.0) == 4 and result.reaches(5.0) == 1 and result.reaches(0.1) is None
-    assert result.end == 0.5 and result.error == 0.0
+    assert result.end == 0.5 and str(result) == "made: 0.5 ± 0"
 
 
 @pytest.mark.parametrize("of, low, high", [(np.log, 0.99, 1.01), (np.sqrt, 3.1, 3.2),

@@ -87,17 +87,17 @@ def test_groups_count_once():
     np.testing.assert_array_equal(found, [3.0, 2.0, 5.0])
 
 
-@pytest.mark.parametrize("scale, real, files, judged", [
-    ("paper", True, ("x",), True), ("quick", True, ("x",), False), ("paper", False, ("x",), False),
-    ("paper", False, (), True)])
-def test_levels_are_judged_on_whole_real_data_only(scale, real, files, judged):
+@pytest.mark.parametrize("scale, real, name, judged", [
+    ("paper", True, "confidit-text", True), ("quick", True, "confidit-text", False),
+    ("paper", False, "confidit-text", False), ("paper", False, "x", True)])
+def test_levels_are_judged_on_whole_real_data_only(scale, real, name, judged):
     def play(setting):
         yield []
         return Outcome(findings=[Finding("a level", "", True, "Why.", "t", level=True),
                                  Finding("a shape", "", True, "Why.", "t"),
                                  Finding("too close", "", None, "", "t")])
 
-    experiment = Experiment("x", "x", "coactive", "x", "x", play, files=files)
+    experiment = Experiment(name, "x", "coactive", "x", "x", play)
     setting = experiment.setting(Sets("folder" if real else None), 0, scale)
     level, shape, close = _run.drive(experiment, setting, Here())[0].findings
     assert level.holds is (True if judged else None) and shape.holds is True
@@ -144,7 +144,7 @@ def played(monkeypatch, play, web, film, **parameters):
 
 def batches(good):
     group = [made(1.0), made(1.5 if good else 7.0), made(5.5 if good else 6.5)]
-    return list(coactive_figures.batch_findings("movies", "p", group))
+    return list(coactive_figures.batch_findings("movies", "p", *group))
 
 
 def sweep(good):
@@ -197,17 +197,18 @@ def online_clicks(good):
         curve = np.column_stack([first + noise * SPREAD, last + noise * OTHER])
         return {"start": 0.3 + noise * SPREAD, "curve": curve}
 
+    place = clicks_online.WEB
     first, last = (0.31, 0.5) if good else (0.29, 0.2)
-    results = {("x", name, user): runs(first, last)
+    results = {(place, name, user): runs(first, last)
                for name in clicks_online.LEARNERS for user in clicks_online.USERS}
     if good:
         raw = "Perceptron on raw clicks"
-        results.update({("x", raw, user): runs(first, 0.4) for user in clicks_online.USERS})
+        results.update({(place, raw, user): runs(first, 0.4) for user in clicks_online.USERS})
     else:
-        results["x", "Perceptron on raw clicks", "perfect"] = runs(first, 0.22)
+        results[place, "Perceptron on raw clicks", "perfect"] = runs(first, 0.22)
         for user in clicks_online.USERS[1:]:
-            results["x", "Perceptron on raw clicks", user] = runs(first, 0.25)
-    return list(clicks_online.judge(results, "x"))
+            results[place, "Perceptron on raw clicks", user] = runs(first, 0.25)
+    return list(clicks_online.judge(results, place))
 
 
 RULES = {

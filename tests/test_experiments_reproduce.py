@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from coactive_fast import cli
-from coactive_fast.experiments import _reproduce, _run
+from coactive_fast.experiments import _reproduce, _run, _sources
 from coactive_fast.experiments._plan import Experiment, Outcome, Task
 
 pytest.importorskip("jinja2")
@@ -170,9 +170,10 @@ def test_a_killed_process_is_told_and_the_next_call_goes_on(done, tmp_path, caps
 @pytest.fixture
 def only(monkeypatch):
     """Puts one experiment in the place of all."""
-    def put(play, **more):
-        one = Experiment("one", "One", "coactive", "figure 0", "none", play, **more)
+    def put(play, *files):
+        one = Experiment("one", "One", "coactive", "figure 0", "none", play)
         monkeypatch.setattr(_reproduce, "experiments", lambda: {"one": one})
+        monkeypatch.setattr(_sources, "files", lambda experiment, sets: files)
     return put
 
 
@@ -210,7 +211,7 @@ def test_where_to_get_a_damaged_file(only, tmp_path, capsys):
         raise ValueError(f"{str(setting.sets.file(name))!r}: line 1: it is broken")
 
     name = "mq2008/S1.txt"
-    only(play, files=(name,))
+    only(play, name)
     file = tmp_path / "data" / f"{name}.gz"
     file.parent.mkdir(parents=True)
     command = ["reproduce", "--data", str(tmp_path / "data"), "--out", str(tmp_path / "out")]
@@ -271,11 +272,11 @@ def test_other_data_are_another_run(only, tmp_path, capsys):
     data.mkdir()
     for name, text in (("a.txt", "1"), ("b.txt", "2")):
         data.joinpath(name).write_text(text)
-        only(play, files=(name,))
+        only(play, name)
         assert cli.main(["reproduce", "--data", str(data), "--out", out]) == 0
     data.joinpath("a.txt").write_text("3")
     assert cli.main(["reproduce", "--data", str(data), "--out", out]) == 0  # b.txt is the same
-    only(play, files=("a.txt",))
+    only(play, "a.txt")
     assert cli.main(["reproduce", "--data", str(data), "--out", out]) == 1
     assert "holds a run with another a.txt" in capsys.readouterr().err
 

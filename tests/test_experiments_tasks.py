@@ -18,6 +18,7 @@ from coactive_fast.experiments import (
     _plan,
     _report,
     _run,
+    _sources,
     experiments,
 )
 from coactive_fast.experiments._folder import Sets
@@ -191,9 +192,11 @@ def test_what_stands_for_a_set_is_named():
     assert [s.called("abalone", "diabetes") for s in (real, bundled, made)] == [
         "abalone", "diabetes", "made like abalone"]
     assert bundled.called("abalone") == "made like abalone"
-    assert experiment.data_of(real) == experiment.data
-    assert "diabetes" in experiment.data_of(bundled) and experiment.data_of(made) == "generated"
-    assert experiments()["filtering-regret"].data_of(real) == "generated"
+    assert _sources.called(experiment, real) == experiment.data
+    assert _sources.called(experiment, bundled) == "diabetes (scikit-learn); generated"
+    assert _sources.called(experiment, made) == "generated"
+    assert _sources.called(experiments()["coactive-alpha"], bundled) == "generated"
+    assert _sources.called(experiments()["filtering-regret"], real) == "generated"
 
 
 @pytest.mark.parametrize("name, stand_in, rows", [("onseg-regression", "diabetes", 442),

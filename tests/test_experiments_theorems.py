@@ -168,7 +168,7 @@ def logarithm(power):
         np.ones(1), np.ones(1), np.full(1, 1.1 if good else 0.9)))[1],
     lambda good: theorems_onseg.informative(1, [made(1.0, 0.5, 40.0 if good else 60.0)], "p"),
     lambda good: theorems_onseg.order_of_bound(
-        2, [made(1.0, 0.5, order=0.5 if good else 0.6)], [1], "p"),
+        2, [made(1.0, 0.5, order=0.5 if good else 0.6)], "p"),
     lambda good: theorems_onseg.order_of_regret(1, [made(1.0, 0.68 if good else 0.72)], "p"),
 ], ids=["sure", "mean", "slower", "lengths", "logarithm", "lemma", "constant", "printed", "squared",
         "informative", "bound's order", "regret's order"])

@@ -116,6 +116,16 @@ def test_a_reader_changes_nothing(tmp_path):
     assert (tmp_path / "a").read_bytes() == data
 
 
+def test_a_new_file_removes_what_killed_processes_left(tmp_path):
+    for name in (".coactive_fast-0.tmp", ".coactive_fast-1.tmp"):
+        (tmp_path / name).write_bytes(b"half of a fleet")
+    taught(tmp_path / "a").close()
+    assert os.listdir(tmp_path) == ["a"]
+    with pytest.raises(FileNotFoundError) as error:
+        taught(tmp_path / "none" / "a")
+    assert error.value.filename == str(tmp_path / "none" / "a")
+
+
 def test_a_new_file_leaves_the_old_one_to_its_readers(tmp_path):
     taught(tmp_path / "a").close()
     reader = cf.Fleet(tmp_path / "a", mode="r")

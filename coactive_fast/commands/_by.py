@@ -139,8 +139,7 @@ class Table:
         """``(keys, X, answers, place)`` of some rows; `place` says where one of them stands."""
         for batch in self.source.batches([self.key, self.label, *self.columns]):
             if len(batch):
-                done = self.source.done()
-                self.expected = None if done is None else done[1]
+                self.expected = self.source.rows
                 yield (batch.keys(self.key), matrix(batch, self.columns, np.dtype(np.float64))[0],
                        self.kind.answers(batch, self.label), batch.place)
 
@@ -160,6 +159,8 @@ def source_of(path, stack):
 class Objects:
     """JSON objects a line, whose members are the columns; the first one says which there are."""
 
+    rows = None
+
     def __init__(self, stream):
         self.name = stream.name
         objects = ((number, _streams.object_of(line, f"{self.name}: line {number}"))
@@ -168,9 +169,6 @@ class Objects:
         if first is None:
             raise Trouble(f"{self.name} holds no rows")
         self.objects, self.names = itertools.chain([first], objects), list(first[1])
-
-    def done(self):
-        return None
 
     def batches(self, needed):
         while some := list(itertools.islice(self.objects, _columns.ROWS)):
@@ -181,18 +179,7 @@ class Objects:
             yield _ObjectBatch(self.name, some)
 
 
-class _Lines(_columns._Batch):
-    """Rows that stand on these lines of a file."""
-
-    def __init__(self, name, lines, column):
-        super().__init__(name, 0, len(lines), column)
-        self.lines = lines
-
-    def place(self, row):
-        return f"{self.name}: line {self.lines[row]}"
-
-
-class _ObjectBatch(_Lines):
+class _ObjectBatch(_columns.LineBatch):
     def __init__(self, name, some):
         lines, self.objects = zip(*some, strict=True)
         super().__init__(name, lines, self._column)
@@ -244,7 +231,7 @@ class Queries:
     def blocks(self):
         for piece, queries in self._pieces():
             labels = piece.labels, np.zeros(len(piece), bool)
-            batch = _Lines(self.name, piece.lines, {"label": labels}.__getitem__)
+            batch = _columns.LineBatch(self.name, piece.lines, {"label": labels}.__getitem__)
             yield (queries, piece.widened(self.width).X, self.kind.answers(batch, "label"),
                    batch.place)
 

@@ -82,27 +82,35 @@ def offsets(name, value, end, what, each="query", several="queries"):
     return array
 
 
+def csr(name, value, kinds=None):
+    """CSR of finite numbers with sorted indices, none twice in a row; float64 where the dtype is
+    none of `kinds` (None: any stays)."""
+    matrix = scipy.sparse.csr_array(checked_csr(value, name))
+    if matrix.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold real numbers, got dtype {matrix.dtype}")
+    if kinds is not None and matrix.dtype not in kinds:
+        matrix = matrix.astype(np.float64)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    finite(name, matrix.data)
+    return matrix
+
+
 def ratings(name, value):
     """CSR with sorted indices from a sparse matrix or a dense array with NaN for no rating."""
     if scipy.sparse.issparse(value):
         if len(value.shape) != 2:
             raise ValueError(f"{name} must have 2 dimensions, got shape {value.shape}")
-        matrix = scipy.sparse.csr_array(checked_csr(value, name))
-        if matrix.dtype.kind not in "fiub":
-            raise TypeError(f"{name} must hold real numbers, got dtype {matrix.dtype}")
-        if not matrix.has_canonical_format:
-            matrix = matrix.copy()
-            matrix.sum_duplicates()
-    else:
-        refuse_masked(value, name)
-        dense = np.asarray(value)
-        if dense.ndim != 2 or dense.dtype.kind not in "fiub":
-            raise TypeError(f"{name} must be a sparse matrix or a 2-D array with NaN for no "
-                            f"rating, got {type(value).__name__}")
-        rows, columns = np.nonzero(~np.isnan(dense))
-        matrix = scipy.sparse.csr_array((dense[rows, columns], (rows, columns)), dense.shape)
-    finite(name, matrix.data)
-    return matrix
+        return csr(name, value)
+    refuse_masked(value, name)
+    dense = np.asarray(value)
+    if dense.ndim != 2 or dense.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be a sparse matrix or a 2-D array with NaN for no "
+                        f"rating, got {type(value).__name__}")
+    there = ~np.isnan(dense)
+    finite(name, dense[there])
+    return scipy.sparse.csr_array((dense[there], np.nonzero(there)), dense.shape)
 
 
 class ReadOnly(Initialized):

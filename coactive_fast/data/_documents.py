@@ -313,25 +313,23 @@ class _Tokens(_Table):
         self.ids = {}
 
     def take(self, path):
-        counts, open_, words = {}, False, False
+        counts, expected = None, ".I number"  # of the open document; its next line
         with opened_lines(path) as (lines, name):
             for number, line in lines:
                 where = f"{name}: line {number}"
                 if line.split(None, 1)[0] == ".I":
-                    if open_:
+                    if counts is not None:
                         self.add(counts)
                     _new(self.ids, _whole(line[2:].strip(), where, ".I number"), where)
-                    counts, open_, words = {}, True, False
-                elif not open_:
-                    raise ValueError(f"{where}: expected .I number, got {line[:40]!r}")
-                elif line == ".W" and not words:
-                    words = True
-                elif not words:
-                    raise ValueError(f"{where}: expected .W, got {line[:40]!r}")
+                    counts, expected = {}, ".W"
+                elif line == expected:
+                    expected = None
+                elif expected is not None:
+                    raise ValueError(f"{where}: expected {expected}, got {line[:40]!r}")
                 else:
                     for token in line.split():
                         counts[token] = counts.get(token, 0.0) + 1.0
-        if open_:
+        if counts is not None:
             self.add(counts)
 
     @property

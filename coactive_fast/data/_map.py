@@ -25,7 +25,4 @@ def read(path, mmap):
     if not mmap:
         return _file.read(path)
     with open(path, "rb") as file:
-        try:
-            return _Mapped(file).state()
-        except _file._Damaged as damage:
-            raise ValueError(f"{path!r} {damage}") from None
+        return _Mapped(file).state(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 import os
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,7 @@ KIND = "RankingData"
 Floats: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 
 
+@dataclasses.dataclass(eq=False, repr=False, slots=True)
 class Query(Initialized):
     """One query of a `RankingData`.
 
@@ -44,18 +46,10 @@ class Query(Initialized):
     Query(index=1, documents=1)
     """
 
-    __slots__ = ("features", "relevance", "index", "largest_grade")
     features: Floats
     relevance: Vector
     index: int
     largest_grade: float
-
-    def __init__(self, features: Floats, relevance: Vector, index: int,
-                 largest_grade: float) -> None:
-        self.features = features
-        self.relevance = relevance
-        self.index = index
-        self.largest_grade = largest_grade
 
     def __len__(self) -> int:
         return len(self.relevance)

@@ -54,15 +54,11 @@ def cut(lines, delimiter, name):
             continue
         try:
             fields = next(csv.reader([line], delimiter=delimiter))
-        except csv.Error as error:
+        except csv.Error as error:  # which of a carriage return gives advice on files
+            why = "a carriage return stands inside of it" if "\r" in line else error
             raise ValueError(f"{name}: line {at}: expected fields with {delimiter!r} between, got "
-                             f"{line[:40]!r}: {_reason(line, error)}") from None
+                             f"{line[:40]!r}: {why}") from None
         yield at, [field.strip() for field in fields]
-
-
-def _reason(line, error):
-    """Why the csv module refuses a line; what it says of a carriage return is advice on files."""
-    return "a carriage return stands inside of it" if "\r" in line else str(error)
 
 
 def checked_delimiter(delimiter):
@@ -127,6 +123,20 @@ class Columns:
 
     def called(self, i):
         return f"column {i + 1}" + (f" ({self.first[i]})" if self.header else "")
+
+
+def _rows(numbered, name, target, drop, what):
+    """(columns, place for messages, fields) of each row below the names; `what` a field is."""
+    plan = None
+    for at, fields in numbered:
+        where = f"{name}: line {at}"
+        if plan is None:
+            plan = Columns(fields, target, drop, name)
+            if plan.header:
+                continue
+        if len(fields) != plan.width:
+            raise ValueError(f"{where}: expected {plan.width} {what}, got {len(fields)}")
+        yield plan, where, fields
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -208,12 +218,8 @@ def load_table(path: Source, *, target: int | str | None = -1, drop: Sequence[in
     plan, values = None, array("d")
     labels: list[str] = []
     with opened_lines(path) as (lines, name):
-        for at, fields in cut(lines, delimiter, name):
-            if plan is None:
-                plan = Columns(fields, target, drop, name)
-                if plan.header:
-                    continue
-            _take(plan, fields, f"{name}: line {at}", missing, values, labels)
+        for plan, where, fields in _rows(cut(lines, delimiter, name), name, target, drop, "fields"):
+            _take(plan, fields, where, missing, values, labels)
     if plan is None or not labels:
         raise ValueError(f"{name} holds no rows")
     with np.errstate(over="ignore"):  # told as an error
@@ -225,8 +231,6 @@ def load_table(path: Source, *, target: int | str | None = -1, drop: Sequence[in
 
 def _take(plan, fields, where, missing, values, labels):
     """One row into the arrays, all of it or nothing."""
-    if len(fields) != plan.width:
-        raise ValueError(f"{where}: expected {plan.width} fields, got {len(fields)}")
     wanted = plan.features if plan.target is None else [*plan.features, plan.target]
     lacking = next((i for i in wanted if fields[i] in MISSING), None)
     if lacking is not None:
@@ -366,12 +370,8 @@ def load_prices(path: Source, *, prices: bool = False, drop: Sequence[int | str]
     delimiter = checked_delimiter(delimiter)
     plan, values = None, array("d")
     with opened_lines(path) as (lines, name):
-        for at, fields in cut(lines, delimiter, name):
-            if plan is None:
-                plan = Columns(fields, None, drop, name)
-                if plan.header:
-                    continue
-            values.extend(_row(fields, plan, f"{name}: line {at}", prices))
+        for plan, where, fields in _rows(cut(lines, delimiter, name), name, None, drop, "values"):
+            values.extend(_relatives(plan, fields, where, prices))
     if plan is None or len(values) < (2 if prices else 1) * len(plan.features):
         raise ValueError(f"{name} must hold at least one row of price relatives"
                          + (", so two of prices" if prices else ""))
@@ -384,9 +384,7 @@ def load_prices(path: Source, *, prices: bool = False, drop: Sequence[int | str]
     return Prices(relatives, plan.names)
 
 
-def _row(fields, plan, where, prices):
-    if len(fields) != plan.width:
-        raise ValueError(f"{where}: expected {plan.width} values, got {len(fields)}")
+def _relatives(plan, fields, where, prices):
     row = [number(fields[i]) for i in plan.features]
     for i, value in zip(plan.features, row, strict=True):
         if value is None or not (0.0 < value < math.inf):

@@ -14,7 +14,7 @@ import numpy as np
 
 import coactive_fast as cf
 
-from . import _judge, _plan, _sets, _sources
+from . import _judge, _plan, _sets
 from ._plan import Curve, Experiment, Finding, Outcome, Plot, Task, file_name, rounds_to_show
 
 LEARNERS = {
@@ -36,6 +36,7 @@ QUICK = {"permutations": 16, "rankings": 4000, "users": 100, "rounds": 300}
 PAPER = {"permutations": 20, "rankings": 28000, "users": 3020, "rounds": 1500}
 GENERATED = ("The data are generated: independent features, and labels that are a linear utility "
              "with noise, are not what the paper met.")
+PLACES = ("web search", "movies")
 PARTS = 10  # tasks that the users of one case are split into
 EARLY = 10  # the round from which a curve is more than its first steps
 FALL = 10.0**-0.25  # of a tenfold of rounds: between 1/sqrt(t), 0.32, and staying where it is, 1
@@ -159,6 +160,10 @@ class Result:
         """The logarithm of the mean of `runs_at`, an estimate."""
         return _judge.log_mean(self.runs_at(t, measure))
 
+    def over(self, other, t=None, measure="regret"):
+        """The logarithm of the regret by that of another case, run by run."""
+        return self.log(t, measure).minus(other.log(t, measure))
+
     def remains(self):
         """What the last tenfold of rounds leaves of the regret: the logarithm of the ratio."""
         return self.log().minus(self.log(int(self.rounds[-1]) // 10))
@@ -175,16 +180,14 @@ class Result:
         """Mean regret after the last round."""
         return float(self.curve().mean[-1])
 
-    @property
-    def error(self):
+    def __str__(self):
+        """Its label and the mean regret after the last round with its standard error."""
         error = self.curve().error
-        return 0.0 if error is None else float(error[-1])
+        return f"{self.case.label}: {self.end:.4g} ± {0.0 if error is None else error[-1]:.2g}"
 
     def reaches(self, regret):
         """The first round shown from which mean regret is as low for good, or None."""
-        above = np.flatnonzero(self.curve().mean > regret)
-        after = above[-1] + 1 if above.size else 0
-        return int(self.rounds[after]) if after < len(self.rounds) else None
+        return _plan.for_good(self.rounds, self.curve().mean > regret)
 
 
 def web_tasks(setting, case):
@@ -216,19 +219,19 @@ def run(setting, web=(), films=()):
 
 def by_kind(web, films):
     """(place, kind of feedback, results); of both lists the first half is strict, then noisy."""
-    for place, results in (("web search", web), ("movies", films)):
+    for place, results in zip(PLACES, (web, films), strict=True):
         half = len(results) // 2
         yield place, "strict", results[:half]
         yield place, "noisy", results[half:]
 
 
 def four(web, film, judge, story=()):
-    """Of each place and kind of feedback a plot, what ``judge(place, kind, plot, *results)`` finds,
-    and the results; `story`: the place and kind of the plot that belongs to the paper's story."""
+    """Of each place and kind of feedback a plot, what ``judge(where, plot, *results)`` finds, and
+    the results; `story`: the place and kind of the plot that belongs to the paper's story."""
     plots, findings, groups = [], [], {}
     for place, kind, results in by_kind(web, film):
         plots.append(average_plot(place, kind, results, (place, kind) == story))
-        findings += judge(place, kind, plots[-1].name, *results)
+        findings += judge(f"{place}, {kind} feedback", plots[-1].name, *results)
         groups[f"{place}, {kind}"] = results
     return plots, findings, groups
 
@@ -251,34 +254,37 @@ def outcome(setting, plots, findings, groups, parameters=None, **more):
                    parameters={**(parameters or {}), "seconds": seconds}, **more)
 
 
+def by_place(found):
+    """The two lists of results of `run`, by the places' names."""
+    return dict(zip(PLACES, found, strict=True))
+
+
 def ends(results):
-    return ", ".join(f"{r.case.label}: {r.end:.4g} ± {r.error:.2g}" for r in results)
+    return ", ".join(map(str, results))
 
 
 def falls(where, results, main="", plot=""):
     """That regret goes to zero: a tenfold of rounds, at the end, still takes much of it away."""
-    kept = [r.remains() for r in results]
+    kept = {r.case.label: r.remains() for r in results}
     return Finding(
-        f"Regret approaches zero ({where}).",
-        "the last tenfold of rounds leaves " + ", ".join(
-            f"{r.case.label}: {one.times}" for r, one in zip(results, kept, strict=True)),
-        _judge.every(_judge.below(one, np.log(FALL)) for one in kept),
+        f"Regret approaches zero ({where}).", "the last tenfold of rounds leaves "
+        + ", ".join(f"{label}: {one.times}" for label, one in kept.items()),
+        _judge.every(_judge.below(one, np.log(FALL)) for one in kept.values()),
         test=f"In each curve the last tenfold of rounds leaves less than {FALL:.2f} of the regret "
              "(1/√t leaves 0.32).", main=main, plot=plot)
 
 
 def is_ordered(says, results, reason="", main="", plot=""):
     """That regret falls from one of these to the next."""
-    steps = [b.log().minus(a.log()) for a, b in zip(results, results[1:], strict=False)]
-    return Finding(
-        says, f"{ends(results)}; each of the one before: "
-        + ", ".join(step.times for step in steps),
-        _judge.every(_judge.below(step) for step in steps), reason,
-        test="Each has less regret after the last round than the one before, run by run.",
-        main=main, plot=plot)
+    steps = [b.over(a) for a, b in zip(results, results[1:], strict=False)]
+    times = ", ".join(step.times for step in steps)
+    return Finding(says, f"{ends(results)}; each of the one before: {times}",
+                   _judge.every(map(_judge.below, steps)), reason,
+                   "Each has less regret after the last round than the one before, run by run.",
+                   plot, main=main)
 
 
 def experiment(name, title, shows, play, cost, quick=QUICK, full=PAPER):
     """An experiment on both sets."""
     return Experiment(name, title, "coactive", shows, "MQ2008; MovieLens 1M", play,
-                      _sources.files_of("mq2008", "movielens"), quick=quick, full=full, cost=cost)
+                      quick=quick, full=full, cost=cost)

@@ -11,7 +11,7 @@ import numpy as np
 import coactive_fast as cf
 
 from . import _judge, _sets
-from ._plan import Curve, Plot, Task, rounds_to_show
+from ._plan import Curve, Plot, Task, grouped, rounds_to_show
 
 
 def powers(least, most):
@@ -30,11 +30,10 @@ ALGORITHMS = {  # constructor, the parameter and its values
 THE_FIVE = list(ALGORITHMS)[:5]
 PARTS = {"one": "one pass", "all": "all passes"}
 CORPORA = {  # by the names of the rows
-    "raw": _sets.newsgroups, "unit": _sets.newsgroups,
-    "words": _sets.newsgroups_words, "reuters": _sets.reuters,
-    "amazon": _sets.amazon_domains, "stars": _sets.amazon_stars,
-    "vowel": _sets.vowel,
+    **dict.fromkeys(("raw", "unit"), functools.partial(_sets.words, "newsgroups")),
+    **{name: functools.partial(_sets.words, name) for name in ("reuters", "amazon", "stars")},
     **{name: functools.partial(_sets.text, name) for name in _sets.TEXTS},
+    "words": _sets.newsgroups_words, "vowel": _sets.vowel,
 }
 
 
@@ -145,9 +144,9 @@ def plots(cells, name, where, story=False):
 class Cell:
     """One algorithm at one level of noise, with the parameter tuned for one pass and for all."""
 
-    def __init__(self, first, last, value_first, value_last):
+    def __init__(self, first, last, values):
         self.one, self.all = first["errors"][:, 0], last["errors"][:, 1]
-        self.values = value_first, value_last
+        self.values = values
         self.online, self.wrong = first, first["wrong"]
         first_pass = np.searchsorted(first["rounds"], first["per_pass"])
         self.first_mistakes = np.asarray(first["mistakes"])[:, first_pass]  # of every fold
@@ -174,18 +173,17 @@ def tuned(setting, all_rows, noises, algorithms=tuple(ALGORITHMS)):
               "seed": setting.seed}
     cells = [{"algorithm": a, "rows": rows, "noise": noise}
              for rows in all_rows for noise in noises for a in algorithms]
-    trials = [(cell, value) for cell in cells for value in ALGORITHMS[cell["algorithm"]][2]
-              if value is not None]
-    tried = yield [Task(tune, {**cell, "value": value, **common}) for cell, value in trials]
-    errors = {}
-    for (cell, value), found in zip(trials, tried, strict=True):
-        errors.setdefault(tuple(cell.values()), {})[value] = found["errors"]
-    best = [[min(tried, key=lambda value: tried[value][part], default=None) for part in (0, 1)]
-            for tried in (errors.get(tuple(cell.values()), {}) for cell in cells)]
-    results = yield [Task(validate, {**cell, "value": value, "folds": setting["folds"], **common})
-                     for cell, values in zip(cells, best, strict=True) for value in values]
-    return {tuple(cell.values()): Cell(first, last, *values) for cell, first, last, values in
-            zip(cells, results[::2], results[1::2], best, strict=True)}
+    grids = [[value for value in ALGORITHMS[cell["algorithm"]][2] if value is not None]
+             for cell in cells]
+    tried = yield from grouped([[Task(tune, {**cell, "value": value, **common}) for value in grid]
+                                for cell, grid in zip(cells, grids, strict=True)])
+    best = [[grid[np.argmin([one["errors"][part] for one in found])] if grid else None
+             for part in (0, 1)] for grid, found in zip(grids, tried, strict=True)]
+    results = yield from grouped([
+        [Task(validate, {**cell, "value": value, "folds": setting["folds"], **common})
+         for value in values] for cell, values in zip(cells, best, strict=True)])
+    return {tuple(cell.values()): Cell(*parts, values) for cell, parts, values in
+            zip(cells, results, best, strict=True)}
 
 
 def chosen(found, words):

@@ -52,19 +52,21 @@ class Estimate:
         return Estimate(value, float(np.sqrt(squares.sum())),
                         float(squares.sum() ** 2 / shares.sum()))
 
+    @property
+    def ends(self):
+        """Of the 95 % interval."""
+        return np.array([self.value - self.half, self.value + self.half])
+
     def __str__(self):
-        return f"{self.value:.4g}{_interval(self.value, self.half)}"
+        return f"{self.value:.4g}{_interval(*self.ends)}"
 
     @property
     def times(self):
         """The text of a logarithm, as the factor it stands for."""
-        factor = np.exp(self.value)
-        return f"{factor:.3g}" + _interval(*np.exp([self.value - self.half,
-                                                    self.value + self.half]), ends=True)
+        return f"{np.exp(self.value):.3g}{_interval(*np.exp(self.ends))}"
 
 
-def _interval(a, b, ends=False):
-    low, high = (a, b) if ends else (a - b, a + b)
+def _interval(low, high):
     if low == high:
         return ""
     return f" ({low:.3g} to {high:.3g})" if np.isfinite(low) else " (one run)"
@@ -106,15 +108,15 @@ def standard_error(values):
 
 def below(estimate, border=0.0):
     """Whether it is below the border: True, False, or None within the error."""
-    if estimate.value + estimate.half < border:
+    low, high = estimate.ends
+    if high < border:
         return True
-    return False if estimate.value - estimate.half > border else None
+    return False if low > border else None
 
 
 def above(estimate, border=0.0):
-    if estimate.value - estimate.half > border:
-        return True
-    return False if estimate.value + estimate.half < border else None
+    found = below(estimate, border)
+    return None if found is None else not found
 
 
 def inside(estimate, low, high):

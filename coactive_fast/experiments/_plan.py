@@ -62,8 +62,6 @@ class Experiment:
     shows: str  # "figure 2"
     data: str  # the sets, in words
     play: Callable[[Setting], Generator]
-    files: tuple = ()  # of the data folder, that it reads where there is one
-    bundled: str = ""  # what takes their place where there is none, if scikit-learn's
     quick: Mapping[str, Any] = field(default_factory=dict)  # parameters of the scale "quick"
     full: Mapping[str, Any] = field(default_factory=dict)  # of the scale "paper"
     cost: tuple = (1, 60)  # seconds of one core, about: quick, paper
@@ -73,16 +71,8 @@ class Experiment:
 
     def setting(self, sets, seed, scale):
         """What a run gets. Data that the paper generated too are as good as real ones."""
-        whole = scale == "paper" and (sets.real or not self.files)
+        whole = scale == "paper" and (sets.real or self.name not in _sources.TAKES)
         return Setting(sets, seed, self.parameters(scale), whole)
-
-    def data_of(self, sets):
-        """The data of a run, in words."""
-        if sets.real:
-            return _sources.called(self, sets)
-        if not self.files:
-            return self.data
-        return self.bundled if sets.bundled and self.bundled else "generated"
 
 
 def repeated(function, settings, runs, **common):
@@ -190,6 +180,13 @@ def rounds_to_show(total, count=300):
     if total <= count:
         return np.arange(1, total + 1)
     return np.unique(np.rint(np.geomspace(1, total, count)).astype(np.int64))
+
+
+def for_good(rounds, above):
+    """The first of these rounds from which on none is above for good, or None."""
+    places = np.flatnonzero(above)
+    after = places[-1] + 1 if places.size else 0
+    return int(rounds[after]) if after < len(rounds) else None
 
 
 def running_mean(values):

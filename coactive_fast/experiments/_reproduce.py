@@ -219,7 +219,7 @@ class Run(NamedTuple):
     def write(self, experiment, outcome, seconds):
         files = {name: self.checksums[name] for name in _sources.files(experiment, self.sets)
                  } if self.sets.real else {}
-        facts = {**self.about, "data": experiment.data_of(self.sets), "checksums": files,
+        facts = {**self.about, "data": _sources.called(experiment, self.sets), "checksums": files,
                  "parameters": dict(experiment.parameters(self.scale)),
                  "versions": machine(), "seconds": seconds}
         write(self.out / experiment.name, experiment, outcome, facts)

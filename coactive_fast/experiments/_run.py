@@ -127,7 +127,7 @@ class Kept:
             raise
 
 
-def drive(experiment, setting, workers, kept=None, report=None):
+def drive(experiment, setting, workers, kept=None, report=lambda done, total: None):
     """Runs one experiment: ``(outcome, seconds)``, the seconds being those of all its tasks.
 
     `workers` is one of the classes above (or has their `each`), `kept` a `Kept`, `report` a
@@ -147,8 +147,7 @@ def drive(experiment, setting, workers, kept=None, report=None):
                 open_[task.key].append(i)
             else:
                 results[i], done, seconds = before[0], done + 1, seconds + before[1]
-        if report is not None:
-            report(done, total)
+        report(done, total)
         places = list(open_.values())  # equal tasks are run once
         for at, (result, took) in workers.each([tasks[p[0]] for p in places], setting.sets):
             if kept is not None:
@@ -156,5 +155,4 @@ def drive(experiment, setting, workers, kept=None, report=None):
             for i in places[at]:
                 results[i] = result
             done, seconds = done + len(places[at]), seconds + took
-            if report is not None:
-                report(done, total)
+            report(done, total)

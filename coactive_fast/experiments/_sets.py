@@ -33,11 +33,7 @@ def web_search(sets):
         if mapped := sets.there(MAPPED):  # else each process holds 2 GB of its own
             return data.RankingData.load(mapped)
         return data.load_yahoo(Path(sets.folder, "yahoo"))
-    parts = [data.RankingData.from_svmlight(path, n_features=46) for path in sets.files("mq2008")]
-    sizes = np.concatenate([np.diff(part.offsets) for part in parts])
-    return data.RankingData(np.concatenate([part.features for part in parts]),
-                            np.concatenate([part.relevance for part in parts]),
-                            np.concatenate([[0], np.cumsum(sizes)]))
+    return data.RankingData.from_svmlight(sets.files("mq2008"), n_features=46)
 
 
 @functools.lru_cache(maxsize=2)
@@ -154,22 +150,30 @@ def made_news(documents=3000, words=4000, themes=30, length=60):
     rows = np.repeat(np.arange(documents), length)
     counts = scipy.sparse.coo_matrix((np.ones(word.size), (rows, word.ravel())),
                                      (documents, words)).tocsr()
-    found = np.bincount(counts.indices, minlength=words)
-    counts.data = (1.0 + np.log(counts.data)) * np.log(documents / found[counts.indices])
-    norm = np.sqrt(counts.multiply(counts).sum(1)).A1
     relevant = theme[:, None] == np.arange(themes)
-    return (scipy.sparse.diags(1.0 / norm) @ counts,
-            *frequent(relevant, [f"theme {k + 1}" for k in range(themes)]))
+    return weighted(counts), *frequent(relevant, [f"theme {k + 1}" for k in range(themes)])
 
 
+# Key, files and number of words of real sets; rows, words, classes and length of generated ones.
+WORDS = {
+    "newsgroups": ("20newsgroups", slice(2), 42967, (6000, 2500, 20, 60)),  # 18,846 messages
+    "reuters": ("r52", slice(2), 13141, (3000, 2000, 12, 40)),  # 9,101 articles of 52 topics
+    "amazon": ("amazon", slice(1), 14737, (3000, 2000, 4, 40)),  # 8,000 reviews by their kinds
+    "stars": ("amazon", slice(1, 2), 14737, (3000, 2000, 4, 20)),  # the same by 1, 2, 4, 5 stars
+}
 
-@functools.lru_cache(maxsize=2)
-def newsgroups(sets):
-    """Messages as the sets of their words (values 1), in random order: ``(X, labels)``.
 
-    20 newsgroups, 18,846 messages, 42,967 words; else 6,000 generated ones of 20 classes.
-    """
-    return _words(sets, "20newsgroups", slice(2), 42967, (6000, 2500, 20, 60))
+@functools.lru_cache(maxsize=8)
+def words(name, sets):
+    """The rows of `WORDS` as sets of words (values 1), in random order: ``(X, labels)``."""
+    key, which, n_features, made = WORDS[name]
+    if not sets.real:
+        return _shuffled(*_messages(*made))
+    parts = [data.load_svmlight(path, n_features=n_features, integer_labels=True)
+             for path in sets.files(key, which)]
+    X = scipy.sparse.vstack([part[0] for part in parts], format="csr")
+    X.data[:] = 1.0
+    return _shuffled(X, np.concatenate([part[1] for part in parts]) - 1)
 
 
 @functools.lru_cache(maxsize=2)
@@ -177,38 +181,20 @@ def newsgroups_words(sets):
     """The same from the text of sender, subject and message, with all its 170,895 words: those
     that one or two messages have, numbers and stop words too."""
     if not sets.real:
-        return newsgroups(sets)
-    words, places, ends, labels = {}, [], [0], []
+        return words("newsgroups", sets)
+    numbers, places, ends, labels = {}, [], [0], []
     with opened(*sets.files("20newsgroups", slice(2, 3))) as (file, _):
         for line in file.read().splitlines():
             message = json.loads(line)
             head, _, body = message["text"].lower().partition("\n\n")
             kept = [part for part in head.split("\n") if part.startswith(("subject:", "from:"))]
             found = set(re.findall(r"\w+", "\n".join([*kept, body])))
-            places += [words.setdefault(word, len(words)) for word in sorted(found)]
+            places += [numbers.setdefault(word, len(numbers)) for word in sorted(found)]
             ends.append(len(places))
             labels.append(message["label"] - 1)
-    X = scipy.sparse.csr_matrix((np.ones(len(places)), places, ends), (len(labels), len(words)))
+    X = scipy.sparse.csr_matrix((np.ones(len(places)), places, ends), (len(labels), len(numbers)))
     X.sort_indices()
     return _shuffled(X, np.array(labels))
-
-
-@functools.lru_cache(maxsize=2)
-def reuters(sets):
-    """Reuters-21578 with one topic each (R52), values 1: 9,101 articles, 52 topics."""
-    return _words(sets, "r52", slice(2), 13141, (3000, 2000, 12, 40))
-
-
-@functools.lru_cache(maxsize=2)
-def amazon_domains(sets):
-    """Reviews by what they are of, values 1: 8,000 of four kinds."""
-    return _words(sets, "amazon", slice(1), 14737, (3000, 2000, 4, 40))
-
-
-@functools.lru_cache(maxsize=2)
-def amazon_stars(sets):
-    """The same reviews by their stars: 1, 2, 4 or 5."""
-    return _words(sets, "amazon", slice(1, 2), 14737, (3000, 2000, 4, 20))
 
 
 @functools.lru_cache(maxsize=2)
@@ -232,17 +218,6 @@ def vowel(sets):
         X = rng.standard_normal((11, 10))[y] + 0.7 * rng.standard_normal((990, 10))
     X = np.column_stack([data.standardize(X).transform(X), np.ones(len(y))])
     return _shuffled(scipy.sparse.csr_matrix(X), y)
-
-
-def _words(sets, key, which, n_features, made):
-    """The files' rows as sets of words, or generated ones."""
-    if not sets.real:
-        return _shuffled(*_messages(*made))
-    parts = [data.load_svmlight(path, n_features=n_features, integer_labels=True)
-             for path in sets.files(key, which)]
-    X = scipy.sparse.vstack([part[0] for part in parts], format="csr")
-    X.data[:] = 1.0
-    return _shuffled(X, np.concatenate([part[1] for part in parts]) - 1)
 
 
 def _shuffled(X, y):
@@ -291,14 +266,15 @@ class Text(NamedTuple):
 
 TEXTS = {
     "20newsgroups": Text("20 newsgroups", "20 newsgroups", newsgroups_words),
-    "amazon7": Text("Amazon7", "reviews by product, four kinds", amazon_domains),
+    "amazon7": Text("Amazon7", "reviews by product, four kinds",
+                    functools.partial(words, "amazon")),
     "amazon3": Text("Amazon3"),
     "enron-a": Text("Enron A"),
     "enron-b": Text("Enron B"),
     "nytd": Text("NYTD"),
     "nyto": Text("NYTO"),
     "nyts": Text("NYTS"),
-    "rcv1": Text("Reuters", "R52, 52 topics", reuters),
+    "rcv1": Text("Reuters", "R52, 52 topics", functools.partial(words, "reuters")),
 }
 
 
@@ -332,11 +308,9 @@ def _own_text(sets, name):
     if name == "rcv1":
         X, y = data.load_rcv1(paths[1:], paths[0]).single(GENERAL)
     elif name.startswith("amazon"):
-        found = data.load_terms(dict(zip(_sources.PRODUCTS, paths, strict=False)))
-        X, y = found.X, found.labels
+        X, y, *_ = data.load_terms(dict(zip(_sources.PRODUCTS, paths, strict=False)))
     else:
-        found = data.load_terms(paths[0])
-        X, y = found.X, found.labels
+        X, y, *_ = data.load_terms(paths[0])
     if not name.startswith("nyt"):
         X.data[:] = 1.0
     return X, y

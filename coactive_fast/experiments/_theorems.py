@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import _judge
-from ._plan import Curve, Finding, Plot, Table
+from ._plan import Curve, Finding, Plot, Table, for_good
 
 POINTS = 20  # a tenfold of rounds
 LOGARITHM = 0.25 * np.log(10.0)  # between adding as much in a tenfold, 0, and √10 times, twice this
@@ -36,9 +36,9 @@ class Case:
     @classmethod
     def of(cls, label, rounds, found):
         """Of results of `told`, one a run."""
-        stacked = several(found)
-        return cls(label, rounds, stacked["regret"], stacked["bound"], stacked["ratio"],
-                   float(stacked["idle"].mean()))
+        runs = several(found)
+        return cls(label, rounds, runs["regret"], runs["bound"], runs["ratio"],
+                   float(runs["idle"].mean()))
 
     @classmethod
     def of_lengths(cls, label, lengths, found):
@@ -56,20 +56,19 @@ class Case:
                 for values in (self.regret, self.bound)]
 
     def steps(self):
-        """What the last tenfold of rounds adds to the regret, by what the one before added.
-
-        The logarithm, an estimate over the runs.
-        """
-        last = self.rounds[-1]
-        end, tenth, hundredth = (self.regret[:, np.searchsorted(self.rounds, t)]
-                                 for t in (last, last // 10, last // 100))
-        return _judge.log_ratio(end - tenth, tenth - hundredth)
+        """What the last tenfold of rounds adds to the regret, by what the one before added."""
+        return last_step(self.rounds[-1], lambda t: self.regret[:, np.searchsorted(self.rounds, t)])
 
     def useful(self):
         """The first round shown from which on the bound is less than never to learn costs."""
-        above = np.flatnonzero(self.bound.mean(0) >= self.idle * self.rounds)
-        after = above[-1] + 1 if above.size else 0
-        return int(self.rounds[after]) if after < len(self.rounds) else None
+        return for_good(self.rounds, self.bound.mean(0) >= self.idle * self.rounds)
+
+
+def last_step(rounds, regret):
+    """What the last tenfold of rounds adds to ``regret(t)`` of each run, by what the one before
+    added: the logarithm, an estimate over the runs."""
+    end, tenth, hundredth = map(regret, (rounds, rounds // 10, rounds // 100))
+    return _judge.log_ratio(end - tenth, tenth - hundredth)
 
 
 def shown(total):
@@ -140,44 +139,35 @@ def powers(rounds):
 
 def under(theorem, cases, plot, kind="sure", chance=0.0, reason="", main=""):
     """That the regret stays below the bound, as the theorem means it."""
-    if kind == "mean":
-        return Finding(
-            f"The expected regret stays below the bound of {theorem}.",
-            f"mean regret / bound: {max(largest_mean(c) for c in cases):.3g} at the most; "
-            f"{worth(cases)}",
-            _judge.every(below_on_average(c) for c in cases), reason,
-            "In each setting the mean regret over the runs is below the bound at every round "
-            "shown.", plot, main=main)
+    says = f"The regret stays below the bound of {theorem}"
     text = (f"largest regret / bound of {sum(len(c.ratio) for c in cases)} runs and all rounds: "
-            + ", ".join(f"{c.label}: {c.ratio.max():.3g}" for c in cases) + f"; {worth(cases)}")
-    rule = "The regret is below the bound at every round of every run."
-    if kind == "chance":
+            + ", ".join(f"{c.label}: {c.ratio.max():.3g}" for c in cases))
+    holds = _judge.every(_judge.stays_under(c.ratio, chance) for c in cases)
+    if kind == "sure":
+        says += " at every round of every run."
+        rule = "The regret is below the bound at every round of every run."
+    elif kind == "chance":
+        says += f" with probability {1.0 - chance:g}, in all rounds at once."
         rule = (f"In each setting less than {chance:g} of the runs, by an exact binomial "
                 "interval, have more regret than the bound at any round.")
-    return Finding(
-        f"The regret stays below the bound of {theorem} at every round of every run."
-        if kind == "sure" else
-        f"The regret stays below the bound of {theorem} with probability {1.0 - chance:g}, in all "
-        "rounds at once.",
-        text, _judge.every(_judge.stays_under(c.ratio, chance) for c in cases), reason, rule, plot,
-        main=main)
-
-
-def largest_mean(case):
-    return float(np.max(case.regret.mean(0) / case.bound.mean(0)))
-
-
-def below_on_average(case):
-    return _judge.every(_judge.below(_judge.mean(gap)) for gap in (case.regret - case.bound).T)
+    else:
+        says = f"The expected regret stays below the bound of {theorem}."
+        largest = max(np.max(c.regret.mean(0) / c.bound.mean(0)) for c in cases)
+        text = f"mean regret / bound: {largest:.3g} at the most"
+        holds = _judge.every(_judge.below(_judge.mean(gap))
+                             for c in cases for gap in (c.regret - c.bound).T)
+        rule = ("In each setting the mean regret over the runs is below the bound at every round "
+                "shown.")
+    return Finding(says, f"{text}; {worth(cases)}", holds, reason, rule, plot, main=main)
 
 
 def worth(cases):
     """From when on the bounds say something: they are below the cost of never learning."""
-    begins = [(c.label, c.useful()) for c in cases]
-    told_ = [f"{label} from round {t:,}" for label, t in begins if t is not None]
-    never = [label for label, t in begins if t is None]
-    told_ += [f"{', '.join(never)} in no run of this length"] if never else []
-    return "the bound is below what it costs never to learn: " + "; ".join(told_)
+    begins = {c.label: c.useful() for c in cases}
+    texts = [f"{label} from round {t:,}" for label, t in begins.items() if t is not None]
+    if never := [label for label, t in begins.items() if t is None]:
+        texts.append(f"{', '.join(never)} in no run of this length")
+    return "the bound is below what it costs never to learn: " + "; ".join(texts)
 
 
 def slower(theorem, cases, plot, reason="", main=""):

@@ -13,7 +13,7 @@ import numpy as np
 
 import coactive_fast as cf
 
-from . import _judge, _sets, _sources
+from . import _judge, _sets
 from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task, grouped
 
 K, MEASURE, FOLDS = 10, "ndcg@10", 5
@@ -26,6 +26,7 @@ LEARNERS = {
 USERS = ("perfect", "navigational", "informational")  # presets of a cascade
 EXAMPLE = tuple(f"lightgbm_lambdarank/{part}.txt" for part in ("train", "test"))
 WEB, OTHER = "web search", "LightGBM's example"
+SHORT = {WEB: "web", OTHER: "example"}  # in names of files
 
 
 @functools.lru_cache(maxsize=2)
@@ -83,24 +84,19 @@ def play(setting):
     if setting.sets.real and example(setting.sets) is not None:
         places[OTHER] = range(1)
     cases = [(place, learner, user) for place in places for learner in LEARNERS for user in USERS]
-    common = {"seeds": setting["seeds"], "rounds": setting["rounds"], "every": setting["every"],
-              "seed": setting.seed}
+    common = {name: setting[name] for name in ("seeds", "rounds", "every")}
     found = yield from grouped([
-        [Task(runs, {"place": place, "learner": learner, "user": user, "fold": fold, **common})
+        [Task(runs, {"place": place, "learner": learner, "user": user, "fold": fold, **common,
+                     "seed": setting.seed})
          for fold in places[place]] for place, learner, user in cases])
     results = {case: {name: np.concatenate([fold[name] for fold in folds])
                       for name in ("start", "curve", "average")} | {"rounds": folds[0]["rounds"]}
                for case, folds in zip(cases, found, strict=True)}
     return Outcome(
         plots=[plot(results, place, user) for place in places for user in USERS],
-        tables=[table(results, place, len(results[place, "PDGD", USERS[0]]["start"]))
-                for place in places],
+        tables=[table(results, place) for place in places],
         findings=[finding for place in places for finding in judge(results, place)],
         parameters={"k": K, "folds": FOLDS, "users": list(USERS)})
-
-
-def name_of(place, user):
-    return f"{'web' if place == WEB else 'example'}-{user}"
 
 
 def plot(results, place, user):
@@ -109,23 +105,21 @@ def plot(results, place, user):
         run = results[place, learner, user]
         curve = np.column_stack([run["start"], run["curve"]])
         curves.append(Curve.of_runs(learner, np.append(0, run["rounds"]), curve))
-    return Plot(name_of(place, user), f"{place}, {user} clicks", "rounds", "NDCG@10, held out",
+    return Plot(f"{SHORT[place]}-{user}", f"{place}, {user} clicks", "rounds", "NDCG@10, held out",
                 curves)
 
 
-def table(results, place, count):
-    rows = [["random order", *3 * [float(results[place, "PDGD", USERS[0]]["start"].mean())],
-             *3 * [None]]]
+def table(results, place):
+    start = results[place, "PDGD", USERS[0]]["start"]
+    rows = [["random order", *3 * [start.mean()], *3 * [None]]]
     for learner in LEARNERS:
         mine = [results[place, learner, user] for user in USERS]
-        rows.append([learner, *(float(run["curve"][:, -1].mean()) for run in mine),
-                     *(float(run["curve"][:, -1].min()) for run in mine)])
-        rows.append([f"{learner}, mean weights", *(float(run["average"].mean()) for run in mine),
-                     *(float(run["average"].min()) for run in mine)])
+        for label, ends in ((learner, [run["curve"][:, -1] for run in mine]),
+                            (f"{learner}, mean weights", [run["average"] for run in mine])):
+            rows.append([label, *(end.mean() for end in ends), *(end.min() for end in ends)])
     columns = ["learner", *USERS, *(f"worst, {user}" for user in USERS)]
-    name = "web" if place == WEB else "example"
-    return Table(name, f"NDCG@10 at the end, {place}", columns, rows,
-                 note=f"Mean, and the worst, of {count} runs; documents shuffled.")
+    return Table(SHORT[place], f"NDCG@10 at the end, {place}", columns, rows,
+                 note=f"Mean, and the worst, of {len(start)} runs; documents shuffled.")
 
 
 # --- what is seen -------------------------------------------------------------------------------
@@ -140,7 +134,7 @@ def judge(results, place):
             yield Finding(f"{learner} ends above the Perceptron on raw clicks ({place}, {user}).",
                           f"{curve.mean():.3f} against {raw.mean():.3f}, difference {gap}",
                           _judge.above(gap), test="The difference, run by run, is above 0.",
-                          plot=name_of(place, user))
+                          plot=f"{SHORT[place]}-{user}")
     yield steady(results, place)
     for learner in LEARNERS:
         yield failures(results, place, learner)
@@ -148,13 +142,12 @@ def judge(results, place):
 
 def steady(results, place):
     """Pair swaps show an order near the best one known, so they should lose at no time."""
-    runs = [results[place, "pair swaps (3PR)", user] for user in USERS]
-    least = [float((run["curve"].mean(0) - run["start"].mean()).min()) for run in runs]
+    runs = {user: results[place, "pair swaps (3PR)", user] for user in USERS}
+    least = {user: (run["curve"].mean(0) - run["start"].mean()).min() for user, run in runs.items()}
     return Finding(
         f"Pair swaps stay above random orders from the first check on ({place}).",
-        "least gap of the means: "
-        + ", ".join(f"{user} {gap:+.3f}" for user, gap in zip(USERS, least, strict=True)),
-        min(least) >= 0.0,
+        "least gap of the means: " + ", ".join(f"{user} {gap:+.3f}" for user, gap in least.items()),
+        bool(min(least.values()) >= 0.0),
         test="At each check the mean over the runs is at least that of the random orders.")
 
 
@@ -175,6 +168,6 @@ def failures(results, place, learner):
 
 EXPERIMENTS = [Experiment(
     "clicks-online", "Rankings learned online from clicks (beyond the papers)", "coactive",
-    "beyond the papers", "MQ2008, LightGBM's example", play, files=_sources.files_of("mq2008"),
+    "beyond the papers", "MQ2008, LightGBM's example", play,
     quick={"folds": 2, "seeds": 1, "rounds": 2000, "every": 200},
     full={"folds": 5, "seeds": 5, "rounds": 10000, "every": 500}, cost=(1, 12))]

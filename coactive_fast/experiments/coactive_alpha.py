@@ -7,27 +7,25 @@ from ._coactive import Case
 from ._plan import Finding
 
 ALPHAS = (0.1, 0.5, 1.0)
-PLACES = ("web search", "movies")
 
 
 def play(setting):
     cases = [Case(f"alpha = {a:g}", web_user=("strict", {"alpha": a}),
                   movie_user=("strict", {"alpha": a})) for a in ALPHAS]
     found = yield from _coactive.run(setting, cases, cases)
-    plots, findings = [], []
-    for place, results in zip(PLACES, found, strict=True):
+    groups, plots, findings = _coactive.by_place(found), [], []
+    for place, results in groups.items():
         plots.append(_coactive.average_plot(place, "strict", results, story=place == "movies"))
         about = {"plot": plots[-1].name}
         findings += [
             _coactive.falls(place, results, main="regret goes to zero", **about),
             _coactive.is_ordered(f"The higher alpha, the lower the regret ({place}).", results,
                                  main="better feedback, less regret", **about)]
-    return _coactive.outcome(setting, plots, [*findings, *judge(*found)],
-                             dict(zip(PLACES, found, strict=True)))
+    return _coactive.outcome(setting, plots, [*findings, *judge(*found)], groups)
 
 
 def judge(web, film):
-    dear = [results[0].log().minus(results[-1].log()) for results in (web, film)]
+    dear = [results[0].over(results[-1]) for results in (web, film)]
     text = f"of alpha = 1: web search {dear[0].times}, movies {dear[1].times} times"
     yield Finding("A tenth of alpha costs much less than ten times the regret.",
                   f"alpha = 0.1, {text}", _judge.every(_judge.below(d, np.log(5.0)) for d in dear),

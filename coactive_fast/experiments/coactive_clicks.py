@@ -11,7 +11,7 @@ import numpy as np
 
 from coactive_fast.users import feedback_from_clicks
 
-from . import _coactive, _judge, _sets, _sources
+from . import _coactive, _judge, _sets
 from ._plan import Curve, Experiment, Finding, Plot, Table, Task
 
 CONDITIONS = ("normal", "reversed", "swapped")
@@ -144,4 +144,4 @@ def judge(groups):
 
 EXPERIMENTS = [Experiment(
     "coactive-clicks", "Preferences from clicks, simulated", "coactive", "figure 1", "MQ2008",
-    play, _sources.files_of("mq2008"), quick={"repeats": 4}, full={"repeats": 10}, cost=(1, 1))]
+    play, quick={"repeats": 4}, full={"repeats": 10}, cost=(1, 1))]

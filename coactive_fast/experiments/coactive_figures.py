@@ -8,9 +8,10 @@ import numpy as np
 
 from coactive_fast import data
 
-from . import _coactive, _judge, _sets, _sources
+from . import _coactive, _judge, _sets
 from ._coactive import FALL, Case
 from ._plan import Curve, Experiment, Finding, Plot, Table, Task, Timing, file_name
+from ._theorems import LOGARITHM, last_step
 
 # --- figure 3: feedback that no linear utility explains -------------------------------------------
 
@@ -24,7 +25,7 @@ def noise(setting):
                   strict],
         [*(Case(f"noisy, {name}", movie_user=(name, {})) for name in ("better", "best")), strict])
     return _coactive.outcome(
-        setting, groups={"web search": web, "movies": film},
+        setting, groups=_coactive.by_place((web, film)),
         plots=[_coactive.average_plot("web search", "noisy", web, story=True),
                _coactive.average_plot("movies", "noisy", film)],
         findings=[settles(web), higher(film), deeper(web)])
@@ -44,7 +45,7 @@ def settles(web):
 
 def higher(film):
     *noisy, strict = film
-    more = [r.log().minus(strict.log()) for r in noisy]
+    more = [r.over(strict) for r in noisy]
     return Finding("With noisy feedback the regret is higher than with strict (movies).",
                    f"{_coactive.ends(film)}; " + ", ".join(one.times for one in more)
                    + " times that of strict feedback",
@@ -54,7 +55,7 @@ def higher(film):
 
 def deeper(web):
     ten, more, _ = web
-    gap = more.log().minus(ten.log())
+    gap = more.over(ten)
     return Finding(
         "The regret is slightly higher when the user looks deeper (web search).",
         f"depth 25: {gap.times} times the regret of depth 10", _judge.above(gap),
@@ -75,8 +76,7 @@ def batch(setting):
     cases = [Case(f"k = {k}", settings={} if k == 1 else {"batch": k}) for k in SIZES]
     cases += [case.noisy() for case in cases]
     web, film = yield from _coactive.run(setting, cases, cases)
-    plots, *found = _coactive.four(web, film, lambda place, kind, plot, *group: batch_findings(
-        f"{place}, {kind} feedback", plot, group))
+    plots, *found = _coactive.four(web, film, batch_findings)
     updates = [by_updates(*group) for group in _coactive.by_kind(web, film)]
     plots = [plot for pair in zip(plots, updates, strict=True) for plot in pair]
     return _coactive.outcome(setting, plots, *found)
@@ -94,17 +94,16 @@ def by_updates(place, kind, group):
                 "average regret", curves, log="x", bottom=0.0)
 
 
-def batch_findings(where, plot, group):
+def batch_findings(where, plot, *group):
     yield _coactive.is_ordered(f"The smaller the batch, the faster regret falls ({where}).",
                                group[::-1], plot=plot)
-    dear = [r.log().minus(group[0].log()) for r in group[1:]]
-    roots = [math.sqrt(k) for k in SIZES[1:]]
+    dear = {k: r.over(group[0]) for k, r in zip(SIZES[1:], group[1:], strict=True)}
     yield Finding(
         f"Regret grows much less than by the bound's factor √k ({where}).",
-        ", ".join(f"k = {k}: {one.times} times (√k = {root:.1f})"
-                  for k, one, root in zip(SIZES[1:], dear, roots, strict=True)),
-        _judge.every(_judge.below(one, math.log(SHARE * root))
-                     for one, root in zip(dear, roots, strict=True)), plot=plot,
+        ", ".join(f"k = {k}: {one.times} times (√k = {math.sqrt(k):.1f})"
+                  for k, one in dear.items()),
+        _judge.every(_judge.below(one, math.log(SHARE * math.sqrt(k)))
+                     for k, one in dear.items()), plot=plot,
         test=f"After the last round, for each k the regret is less than {SHARE:g} √k times that "
              "of k = 1, run by run.", main="batches cost less than the bound's √k")
 
@@ -118,19 +117,18 @@ def expected(setting):
     alpha = {"alpha": 0.5}
     cases = [Case("strict"), Case("expected", web_user=("expected", alpha),
                                   movie_user=("expected", {**alpha, "base_alpha": 1.0}))]
-    found = yield from _coactive.run(setting, cases, cases)
-    plots, findings, groups = [], [], {}
-    for place, results in zip(("web search", "movies"), found, strict=True):
+    groups = _coactive.by_place((yield from _coactive.run(setting, cases, cases)))
+    plots, findings = [], []
+    for place, results in groups.items():
         plots.append(_coactive.average_plot(place, "strict and expected", results))
         findings += [_coactive.falls(f"expected feedback, {place}", results[1:],
                                      plot=plots[-1].name),
                      alike(place, *results, plots[-1].name)]
-        groups[place] = results
     return _coactive.outcome(setting, plots, findings, groups)
 
 
 def alike(where, strict, expected, plot=""):
-    ratio = expected.log().minus(strict.log())
+    ratio = expected.over(strict)
     return Finding(
         f"After many rounds there is not much between the two ({where}).",
         f"{_coactive.ends([strict, expected])}: {ratio.times} times the regret",
@@ -145,11 +143,11 @@ PAPER = {  # seconds of the Preference Perceptron and of the SVM, for so many ro
     "web search": (20 * 60.0, 20 * 3600.0, 28000, "ranking"),
     "movies": (125.0, 260.0, 1500, "movie"),
 }
-RULES = {  # place, kind: what the paper says
-    ("web search", "strict"): "Both do comparably",
-    ("movies", "strict"): "The Preference Perceptron is much better",
-    ("web search", "noisy"): "The Preference Perceptron is better over most of the range",
-    ("movies", "noisy"): "The Preference Perceptron is better over most of the range",
+RULES = {  # what the paper says
+    "web search, strict feedback": "Both do comparably",
+    "movies, strict feedback": "The Preference Perceptron is much better",
+    "web search, noisy feedback": "The Preference Perceptron is better over most of the range",
+    "movies, noisy feedback": "The Preference Perceptron is better over most of the range",
 }
 PAIRS_AGREE = ("Queries that come back, with pairs that agree, suit the SVM; the paper's do not "
                "come back. C is searched up to 1000, which suits pairs that agree; a C that is "
@@ -164,8 +162,8 @@ def svm(setting):
     web, film = yield from _coactive.run(
         setting, *(svm_cases(words, there) for words in sample.values()))
 
-    def judge(place, kind, plot, *group):
-        says = f"{RULES[place, kind]} ({place}, {kind} feedback, {sample[place]})."
+    def judge(where, plot, *group):
+        says = f"{RULES[where]} ({where}, {sample[where.split(',')[0]]})."
         yield svm_finding(says, plot, *group) if there else missing(says)
 
     plots, findings, groups = _coactive.four(web, film, judge, story=("movies", "strict"))
@@ -191,7 +189,7 @@ def missing(says):
 def svm_finding(says, plot, perceptron, svm):
     about = {"says": says, "reason": PAIRS_AGREE, "plot": plot}
     if "comparably" in says:
-        ratio = svm.log().minus(perceptron.log())
+        ratio = svm.over(perceptron)
         return Finding(
             measured=f"{_coactive.ends([perceptron, svm])}; the SVM: {ratio.times} times the "
                      "regret", holds=_judge.alike(ratio, 2.0), **about,
@@ -261,9 +259,8 @@ def dueling(setting):
         setting, [learner, cases[0], learner.noisy(), cases[1]],
         [learner, cases[2], learner.noisy(), cases[3]])
 
-    def judge(place, kind, plot, *pair):
-        return (matched if place == "web search" else worse)(f"{place}, {kind} feedback", plot,
-                                                             *pair)
+    def judge(where, plot, *pair):
+        return (matched if where.startswith("web search") else worse)(where, plot, *pair)
 
     return _coactive.outcome(setting, *_coactive.four(web, film, judge, ("web search", "strict")),
                              {"tuned": found}, tables=tables)
@@ -299,7 +296,7 @@ def matched(where, plot, perceptron, dueling):
 
 
 def worse(where, plot, perceptron, dueling):
-    ratio = dueling.log().minus(perceptron.log())
+    ratio = dueling.over(perceptron)
     yield Finding(
         f"The dueling bandit is substantially worse ({where}).",
         f"{_coactive.ends([perceptron, dueling])}: {ratio.times} times the regret",
@@ -329,9 +326,7 @@ def exponentiated(setting):
     web, film = yield from _coactive.run(
         setting, [additive, web_case, additive.noisy(), web_case.noisy()],
         [additive, movie_case, additive.noisy(), movie_case.noisy()])
-    found = _coactive.four(web, film, lambda place, kind, plot, *pair: exponentiated_findings(
-        f"{place}, {kind} feedback", plot, *pair))
-    return _coactive.outcome(setting, *found,
+    return _coactive.outcome(setting, *_coactive.four(web, film, exponentiated_findings),
                              {"S": {on: float(value) for on, value in scale.items()}})
 
 
@@ -344,7 +339,7 @@ def exponentiated_findings(where, plot, additive, exponentiated):
         f"{share.times} of the additive's regret", _judge.below(share), plot=plot,
         test="Its regret, the mean of those after {}, {} and {} rounds, is the smaller one, run by "
              "run.".format(*BEGINNING))
-    share = exponentiated.log().minus(additive.log())
+    share = exponentiated.over(additive)
     yield Finding(
         f"After many rounds both are comparable ({where}).",
         f"{share.times} of the additive's regret after the last round "
@@ -360,7 +355,6 @@ def exponentiated_findings(where, plot, additive, exponentiated):
 RADIUS = 100.0
 GAMMAS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 AFTER = (10, 100, 1000)  # rounds, of the sweep
-LOGARITHM = 0.25 * np.log(10.0)  # between growing like ln t, 0, and like sqrt(t), twice this
 WORSE = 1.1
 MEASURES = {"regret": "utility regret", "convex": "quadratic regret"}
 
@@ -371,23 +365,21 @@ SECOND = Case("second order", "second-order", {"radius": RADIUS, "gamma": 1.0})
 def convex(setting):
     """Figures 13 and 14."""
     cases = [FIRST, SECOND]
-    web, film = yield from _coactive.run(setting, cases, cases)
+    groups = _coactive.by_place((yield from _coactive.run(setting, cases, cases)))
     return _coactive.outcome(
-        setting, groups={"web search": web, "movies": film},
-        plots=cumulative_plots(web, film, "strict", story=[("movies", "regret")]),
-        findings=[*lower("web search", *web), *lower("movies", *film),
-                  *logarithmic("web search", *web), *logarithmic("movies", *film)])
+        setting, cumulative_plots(groups, "strict"),
+        [finding for judge in (lower, logarithmic) for place, pair in groups.items()
+         for finding in judge(place, *pair)], groups)
 
 
 def convex_noisy(setting):
     """Figures 17 and 18."""
     cases = [FIRST.noisy(), SECOND.noisy()]
     web, film = yield from _coactive.run(setting, cases, cases)
-    same, less = (second.log().minus(first.log()) for first, second in (web, film))
+    same, less = (second.over(first) for first, second in (web, film))
+    groups = _coactive.by_place((web, film))
     return _coactive.outcome(
-        setting, groups={"web search": web, "movies": film},
-        plots=cumulative_plots(web, film, "noisy"),
-        findings=[
+        setting, cumulative_plots(groups, "noisy"), groups=groups, findings=[
             Finding("With noisy feedback both are nearly identical (web search).",
                     f"second order: {same.times} of the other's regret; {_coactive.ends(web)}",
                     _judge.alike(same, ALIKE), plot="web-search-regret",
@@ -399,19 +391,18 @@ def convex_noisy(setting):
                     test="Its regret after the last round is lower, user by user.")])
 
 
-def cumulative_plots(web, film, kind, story=()):
+def cumulative_plots(groups, kind):
     return [Plot(file_name(place, measure),
                  f"{place.capitalize()}, {kind} feedback", "round", f"cumulative {label}",
                  [r.curve(measure, cumulative=True) for r in results], log="x", bottom=0.0,
-                 story=(place, measure) in story)
-            for place, results in (("web search", web), ("movies", film))
-            for measure, label in MEASURES.items()]
+                 story=(place, measure, kind) == ("movies", "regret", "strict"))
+            for place, results in groups.items() for measure, label in MEASURES.items()]
 
 
 def lower(where, first, second):
     for measure, label in MEASURES.items():
         a, b = (r.curve(measure, cumulative=True).mean[-1] for r in (first, second))
-        ratio = second.log(measure=measure).minus(first.log(measure=measure))
+        ratio = second.over(first, measure=measure)
         yield Finding(
             f"The second order's {label} is lower ({where}).",
             f"{b:.4g} against {a:.4g} in all rounds: {ratio.times} times", _judge.below(ratio),
@@ -421,14 +412,8 @@ def lower(where, first, second):
 
 
 def growth(result, measure):
-    """What the last tenfold of rounds adds to the cumulative regret, by what the one before did.
-
-    The logarithm, an estimate over the runs.
-    """
-    last = int(result.rounds[-1])
-    all_, tenth, hundredth = (t * result.runs_at(t, measure)
-                              for t in (last, last // 10, last // 100))
-    return _judge.log_ratio(all_ - tenth, tenth - hundredth)
+    """What the last tenfold of rounds adds to the cumulative regret, by what the one before did."""
+    return last_step(int(result.rounds[-1]), lambda t: t * result.runs_at(t, measure))
 
 
 def logarithmic(where, first, second):
@@ -449,13 +434,12 @@ def sweep(setting):
     """Figures 15 and 16."""
     cases = [Case(f"gamma = {g:g}", "second-order", {"radius": RADIUS, "gamma": g})
              for g in GAMMAS]
-    web, film = yield from _coactive.run(setting, [*cases, FIRST], [*cases, FIRST])
-    groups = {"web search": web, "movies": film}
+    found = yield from _coactive.run(setting, [*cases, FIRST], [*cases, FIRST])
+    groups = _coactive.by_place(found)
     plots = [sweep_plot(place, measure, label, results) for place, results in groups.items()
              for measure, label in MEASURES.items()]
-    found = [finding for place, results in groups.items()
-             for finding in judge_sweep(place, results)]
-    return _coactive.outcome(setting, plots, [*found, broader(web, film)], groups)
+    findings = [finding for one in groups.items() for finding in judge_sweep(*one)]
+    return _coactive.outcome(setting, plots, [*findings, broader(*found)], groups)
 
 
 def _after(results):
@@ -477,26 +461,20 @@ def sweep_plot(place, measure, label, results):
 
 
 def broader(web, film):
-    spans = [[_judge.below(ratio) for ratio in beside_first(results)] for results in (web, film)]
-    text = "; ".join(
-        f"{place}: " + (", ".join(f"{g:g}" for g, better in zip(GAMMAS, span, strict=True)
-                                  if better) or "none")
-        for place, span in zip(("web search", "movies"), spans, strict=True))
-    sure, maybe = zip(*((s.count(True), len(s) - s.count(False)) for s in spans), strict=True)
+    texts, sure, maybe = [], [], []
+    for place, (*swept, first) in _coactive.by_place((web, film)).items():
+        better = [_judge.below(r.over(first, _after(swept)[-1])) for r in swept]
+        good = [f"{g:g}" for g, holds in zip(GAMMAS, better, strict=True) if holds]
+        texts.append(f"{place}: {', '.join(good) or 'none'}")
+        sure.append(better.count(True))
+        maybe.append(len(better) - better.count(False))
     return Finding(
         "The range of good gamma is much broader on web search.",
-        f"gamma with less regret than the convex perceptron: {text}",
+        f"gamma with less regret than the convex perceptron: {'; '.join(texts)}",
         True if sure[0] > maybe[1] else False if maybe[0] <= sure[1] else None,
         "Counted on a grid of tenfolds, by which much cannot be told.",
         test="More of the gammas tried have less regret than the convex perceptron on web search "
              "than on movies, run by run.")
-
-
-def beside_first(results):
-    """The logarithm of each gamma's regret over that of the convex perceptron."""
-    *swept, first = results
-    t = _after(results)[-1]
-    return [r.log(t).minus(first.log(t)) for r in swept]
 
 
 def judge_sweep(where, results):
@@ -602,7 +580,7 @@ def worth(at, usual, best, constant):
 
 def regrets(strict, noisy):
     yield _coactive.falls("movies, chosen features", [strict], plot="movies-strict")
-    more = noisy.log().minus(strict.log())
+    more = noisy.over(strict)
     yield Finding("With noisy feedback the regret is higher than with strict (movies, chosen "
                   "features).", f"{more.times} times that of strict feedback", _judge.above(more),
                   test="Noisy feedback leaves more regret after the last round, user by user.",
@@ -631,7 +609,7 @@ EXPERIMENTS = [
                          "figures 17 and 18", convex_noisy, (1, 15)),
     Experiment(
         "coactive-embedding", "The films' features and new users", "coactive", "section 6.1.2",
-        "MovieLens 1M", embedding, files=_sources.files_of("movielens"), cost=(18, 110),
+        "MovieLens 1M", embedding, cost=(18, 110),
         quick={"ranks": [2, 10], "weights": [0.1], "draws": 3, "users": 100, "rounds": 300},
         full={"ranks": [3, 6, 10, 20, 50], "weights": [0.03, 0.1], "draws": 3, "users": 3020,
               "rounds": 1500}),

@@ -22,7 +22,7 @@ noise, and with a third of the labels noisy.
 import numpy as np
 from scipy.stats import binom
 
-from . import _judge, _sets, _sources
+from . import _judge, _sets
 from ._confidit import ALGORITHMS, PARTS, THE_FIVE, chosen, fading, fewer, lost, plots, tuned
 from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table
 
@@ -222,17 +222,14 @@ def marks(flags):
 def nine(setting):
     texts, noises = _sets.texts_at_hand(setting.sets), setting["noises"]
     cells = yield from tuned(setting, texts, noises, THE_FIVE)
-    found = {(text, a, noise): cell.wrong for (a, text, noise), cell in cells.items()}
+    found = {(text, noise): {a: cells[a, text, noise].wrong for a in THE_FIVE}
+             for text in texts for noise in noises}
     named = {text: _sets.text_called(setting.sets, text) for text in texts}
     return Outcome(tables=[nine_table(found, named, noise) for noise in noises],
                    findings=list(nine_findings(found, named, noises)),
                    parameters={f"{named[text]}, {a}, noise {noise:g}": cell.values[0]
                                for (a, text, noise), cell in cells.items()
                                if cell.values[0] is not None})
-
-
-def of(found, text, noise):
-    return {a: found[text, a, noise] for a in THE_FIVE}
 
 
 def nine_table(found, named, noise):
@@ -242,10 +239,9 @@ def nine_table(found, named, noise):
         title = _sets.TEXTS[text].title
         lines.append([f"{title}, the paper", *paper[number]])
         if text in named:
-            flags = of(found, text, noise)
-            sign = marks(flags)
-            lines.append([f"{named[text]}, here", *(f"{100.0 * flags[a].mean():.2f}{sign[a]}"
-                                                    for a in THE_FIVE)])
+            flags, signs = found[text, noise], marks(found[text, noise])
+            lines.append([f"{named[text]}, here",
+                          *(f"{100.0 * flags[a].mean():.2f}{signs[a]}" for a in THE_FIVE)])
     return Table(f"table-{3 + number}", f"Test error, label noise {noise:.0%}",
                  ["text", *THE_FIVE], lines,
                  "In per cent, over the rows of all folds. † and ⋆: the least of all but AROW, "
@@ -255,7 +251,7 @@ def nine_table(found, named, noise):
 
 def nine_findings(found, named, noises):
     for noise in noises:
-        ps = {text: compared(of(found, text, noise), BANDITS) for text in named}
+        ps = {text: compared(found[text, noise], BANDITS) for text in named}
         yield Finding(
             f"Confidit errs less than Banditron on every text, with significance, at {noise:.0%} "
             "noise.", leads(named, ps), _judge.every(map(ahead, ps.values())),
@@ -264,7 +260,7 @@ def nine_findings(found, named, noises):
             "exact test over the rows of all folds.",
             main="Confidit errs less than Banditron" if noise == noises[-1] else "")
     for noise in (n for n in noises if n >= 0.2):
-        ps = {text: compared(of(found, text, noise), COMPARED) for text in named}
+        ps = {text: compared(found[text, noise], COMPARED) for text in named}
         yield Finding(
             f"Confidit is the best of all but AROW on every text at {noise:.0%} noise.",
             leads(named, ps), _judge.every(map(ahead, ps.values())),
@@ -348,19 +344,18 @@ EXPERIMENTS = [
     Experiment(
         "confidit-newsgroups", "Five algorithms on 20 newsgroups with label noise", "confidit",
         "tables 3 to 6 and figures 3, 5, 6, 7 (20 newsgroups)", "20 newsgroups", newsgroups,
-        files=_sources.files_of("20newsgroups"), cost=(7, 300),
-        quick={"rows": ["unit", "raw"], "noises": [0.0, 0.3], "size": 6000, "folds": 8,
-               "passes": 3},
+        cost=(7, 300), quick={"rows": ["unit", "raw"], "noises": [0.0, 0.3], "size": 6000,
+                              "folds": 8, "passes": 3},
         full={"rows": list(ROWS), "noises": list(NOISE), "size": None, "folds": 10, "passes": 10}),
     Experiment(
         "confidit-tables", "Test errors on nine text sets, and which differences are significant",
         "confidit", "tables 3 to 6", "20 newsgroups; Amazon reviews by product (for Amazon7); "
-        "Reuters-21578 R52 (for Reuters)", nine, files=_sources.files_of("20newsgroups")[2:],
+        "Reuters-21578 R52 (for Reuters)", nine,
         quick={"size": 6000, "folds": 3, "noises": [0.0, 0.3]},
         full={"size": None, "folds": 10, "noises": list(NOISE)}, cost=(7, 17)),
     Experiment(
         "confidit-text", "Five algorithms on Reuters and on reviews", "confidit",
         "figures 3 to 7 (other texts)", "Reuters-21578 R52; Amazon reviews", others,
-        files=_sources.files_of("r52", "amazon"), quick={"size": 3000, "folds": 5, "passes": 3},
+        quick={"size": 3000, "folds": 5, "passes": 3},
         full={"size": None, "folds": 5, "passes": 10}, cost=(2, 15)),
 ]

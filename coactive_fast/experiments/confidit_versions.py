@@ -71,9 +71,9 @@ def play(setting):
             lines.append([rows, curve.label, paper * setting["rounds"] / 1000,
                           runs[curve.label].mean(), np.median(runs[curve.label], axis=1).mean(),
                           curve.mean[best], SCALES[best], curve.mean.max()])
-        typical = {v[0]: np.median(found, axis=1) for v, found in list(runs.items())[:5]}
-        findings += [*judge(words, rows, typical),
-                     spread(words, rows, dict(list(runs.items())[:5]))]
+        own = {version[0]: runs[version] for version in list(VERSIONS)[:5]}  # by their numbers
+        findings += [*judge(words, rows, {v: np.median(found, axis=1) for v, found in own.items()}),
+                     spread(words, rows, own)]
     table = Table(
         "versions", "Mistakes by version",
         ["rows", "version", "paper", "mean", "median", "fewest", "at the factor", "most"], lines,
@@ -109,7 +109,7 @@ def spread(words, plot, runs):
     ranges = {}
     for version, found in runs.items():
         middle = found.mean(axis=0)
-        ranges[version[0]] = _judge.mean(found[:, middle.argmax()] - found[:, middle.argmin()])
+        ranges[version] = _judge.mean(found[:, middle.argmax()] - found[:, middle.argmin()])
     return Finding(
         f"In most versions the factor changes the mistakes by no more than about 30 ({words}).",
         ", ".join(f"{version}: {one}" for version, one in ranges.items()),

@@ -13,7 +13,7 @@ import numpy as np
 
 from coactive_fast import data
 
-from . import _judge, _sources
+from . import _judge
 from ._confidit import ALGORITHMS, THE_FIVE, corpus, learner, wrong
 from ._plan import Curve, Experiment, Finding, Outcome, Plot, repeated
 
@@ -28,15 +28,6 @@ TEST = 300  # frames of the stand-in that are kept for testing
 def panels(sets):
     """The names of the panels that a run has."""
     return [*filter(sets.has, PLM), STAND_IN]
-
-
-def called(sets, panel):
-    return sets.called("vowels", "digits") if panel == STAND_IN else f"Vocal Joystick {panel}"
-
-
-def sizes(panel, setting):
-    """How many frames are learned from."""
-    return list(setting["sizes"] if panel == STAND_IN else SIZES)
 
 
 @functools.lru_cache(maxsize=1)
@@ -86,12 +77,13 @@ def accuracy(sets, algorithm, rows, run, seed, panel=STAND_IN):
 def play(setting):
     outcome = Outcome()
     for panel in panels(setting.sets):
-        yield from one_panel(setting, panel, sizes(panel, setting), outcome)
+        yield from one_panel(setting, panel, outcome)
     return outcome
 
 
-def one_panel(setting, panel, sizes, outcome):
-    orders = setting["orders"]
+def one_panel(setting, panel, outcome):
+    own = panel in PLM
+    sizes, orders = SIZES if own else setting["sizes"], setting["orders"]
     found = yield from repeated(
         accuracy, [{"algorithm": a, "rows": n} for a in ALGORITHMS for n in sizes], orders,
         seed=setting.seed, panel=panel)
@@ -99,9 +91,9 @@ def one_panel(setting, panel, sizes, outcome):
                         (len(ALGORITHMS), len(sizes), orders))
     curves = [Curve.of_runs(a, sizes, runs.T)
               for a, runs in zip(ALGORITHMS, values, strict=True)]
-    what = called(setting.sets, panel)
-    levels = {"PLM, by the paper": PLM[panel]} if panel in PLM else {}
-    name = "accuracy" if panel == STAND_IN else f"accuracy-{panel}"
+    what = f"Vocal Joystick {panel}" if own else setting.sets.called("vowels", "digits")
+    levels = {"PLM, by the paper": PLM[panel]} if own else {}
+    name = f"accuracy-{panel}" if own else "accuracy"
     outcome.plots.append(Plot(name, f"{what[0].upper()}{what[1:]}, one pass", "rows",
                               "test accuracy, %", curves, levels=levels, story=True))
     outcome.findings += findings(dict(zip(ALGORITHMS, values, strict=True)), f"({what}).", name)
@@ -140,6 +132,6 @@ def findings(values, where, plot="accuracy"):
 
 EXPERIMENTS = [Experiment(
     "confidit-vowel", "Vowels by the number of frames", "confidit", "figure 8",
-    "Deterding vowels", play, files=_sources.files_of("vowel"), bundled="digits (scikit-learn)",
+    "Deterding vowels", play,
     quick={"sizes": [50, 200, 600], "orders": 16},
     full={"sizes": [25, 50, 100, 200, 400, 690], "orders": 20}, cost=(1, 1))]

@@ -19,7 +19,7 @@ import numpy as np
 import coactive_fast as cf
 from coactive_fast import data
 
-from . import _judge, _plan, _sets, _sources, _theorems
+from . import _judge, _plan, _sets, _theorems
 from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task, repeated, rounds_to_show
 from ._theorems import Case
 
@@ -303,8 +303,7 @@ EXPERIMENTS = [
     Experiment("filtering-topics",
                "F of filters that see every label, or that of what they forward", "filtering",
                "figure 1", "Reuters-21578 ModApte", topics,
-               files=_sources.files_of("reuters"), quick={"documents": 4000},
-               full={"documents": None}, cost=(2, 32)),
+               quick={"documents": 4000}, full={"documents": None}, cost=(2, 32)),
     Experiment("filtering-theorem-1", "SIMPLE-FIL: regret and bound", "filtering", "theorem 1",
                "generated", simple,
                quick={"rounds": 100000, "runs": 20, "chances": [0.1, 0.3, 0.4, 0.6]},

@@ -22,7 +22,7 @@ from coactive_fast import data, kernels
 
 from . import _judge, _plan
 from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task, file_name, rounds_to_show
-from ._sources import files_of
+from ._sources import SOURCES
 
 RADIUS = {"regression": 4.0, "classification": 16.0}
 OWN = {"cpusmall": "kin", "a1a": "cancer"}  # the paper's, by what stands in
@@ -82,12 +82,8 @@ def at_hand(sets, names):
 
 
 def _table(sets, name):
-    if sets.real and name == "kin":
-        return data.load_table(*sets.files(name))[:2]
-    if sets.real and name == "cancer":
-        return data.load_breast_cancer(*sets.files(name))
     if sets.real:
-        X, y = data.load_svmlight(*sets.files(name))
+        X, y, *_ = getattr(data, SOURCES[name].reader)(*sets.files(name))
         return (X.toarray() if hasattr(X, "toarray") else X), y
     if sets.bundled and name in BUNDLED:
         return _bundled(BUNDLED[name])
@@ -167,7 +163,6 @@ GRIDS = {
 MEASURES = {"regression": ("loss", "mean squared loss"), "classification": ("error", "error rate"),
             "portfolio": ("return", "mean weekly return, %")}
 BETTER = {"loss": min, "error": min, "return": max}
-WORSE = {"loss": max, "error": max, "return": min}
 
 
 def build(kind, problem, rounds, by_hand, seed):
@@ -221,14 +216,12 @@ def variants(problem):
     return found
 
 
-def figure(names):
+def figure(names, setting):
     """The play of one figure over these data."""
-    def play(setting):
-        outcome = Outcome()
-        for name in at_hand(setting.sets, names):
-            yield from one_set(setting, name, outcome)
-        return outcome
-    return play
+    outcome = Outcome()
+    for name in at_hand(setting.sets, names):
+        yield from one_set(setting, name, outcome)
+    return outcome
 
 
 def one_set(setting, name, outcome):
@@ -244,7 +237,7 @@ def one_set(setting, name, outcome):
         return [Task(play_one, {"name": name, "kind": kind, "by_hand": by_hand, "rows": rows,
                                 "seed": setting.seed, "trial": first + i}) for i in range(count)]
 
-    hand = yield from chosen({k: GRIDS[k] for _, k, by_hand in kinds if by_hand}, measure,
+    hand = yield from chosen([k for _, k, by_hand in kinds if by_hand], measure,
                              lambda k, value: tasks(k, value, 1000, setting["tuning"]))
     every = yield from _plan.grouped([
         tasks(kind, hand[kind] if by_hand else None, 0, setting["trials"])
@@ -273,15 +266,17 @@ def one_set(setting, name, outcome):
         outcome.findings.append(faster(title, parts))
 
 
-def chosen(grids, measure, tasks):
-    """Of each grid the value whose worst run ends best."""
-    cells = [(kind, value) for kind, grid in grids.items() for value in grid]
-    found = yield from _plan.grouped([tasks(kind, value) for kind, value in cells])
-    ends = [WORSE[measure](float(one[measure][-1]) for one in runs) for runs in found]
+def chosen(kinds, measure, tasks):
+    """Of the grid of each learner the value whose worst run ends best."""
+    better = BETTER[measure]
+    worst = max if better is min else min
     best = {}
-    for kind in grids:
-        own = {value: end for (k, value), end in zip(cells, ends, strict=True) if k == kind}
-        best[kind] = BETTER[measure](own, key=own.get)
+    found = iter((yield from _plan.grouped([tasks(kind, value) for kind in kinds
+                                            for value in GRIDS[kind]])))
+    for kind in kinds:
+        own = {value: worst(float(one[measure][-1]) for one in next(found))
+               for value in GRIDS[kind]}
+        best[kind] = better(own, key=own.get)
     return best
 
 
@@ -367,25 +362,18 @@ def faster(name, parts):
         main="ONSEG runs faster than gradient methods")
 
 
-SCALES = {"quick": {"rows": 500, "trials": 12, "tuning": 4},
-          "full": {"rows": None, "trials": 10, "tuning": 8}}
+FULL = {"rows": None, "trials": 10, "tuning": 8}
 
-
-REGRESSION, CLASSES, STOCKS = ("abalone", "cpusmall"), ("ionosphere", "a1a"), (
-    "nyse-o", "djia", "msci")
 EXPERIMENTS = [
     Experiment("onseg-regression", "Regression from loss values", "onseg", "figure 1",
-               "abalone; cpusmall (for kin)", figure(REGRESSION),
-               files_of(*REGRESSION), cost=(4, 60), **SCALES,
-               bundled="diabetes (scikit-learn); generated"),
+               "abalone; cpusmall (for kin)", functools.partial(figure, ("abalone", "cpusmall")),
+               quick={"rows": 500, "trials": 12, "tuning": 4}, full=FULL, cost=(4, 60)),
     Experiment("onseg-classification", "Classification from loss values", "onseg", "figure 2",
-               "ionosphere; a1a (for cancer)", figure(CLASSES),
-               files_of(*CLASSES), cost=(10, 70),
-               quick={"rows": 300, "trials": 8, "tuning": 3}, full=SCALES["full"],
-               bundled="generated; breast cancer (scikit-learn)"),
+               "ionosphere; a1a (for cancer)", functools.partial(figure, ("ionosphere", "a1a")),
+               quick={"rows": 300, "trials": 8, "tuning": 3}, full=FULL, cost=(10, 70)),
     Experiment("onseg-portfolios", "Portfolios from returns", "onseg", "figure 3",
-               "NYSE (O), Dow Jones and MSCI by weeks (for SSE 180)", figure(STOCKS),
-               files_of(*STOCKS), cost=(4, 40),
-               quick={"rows": 100, "trials": 6, "tuning": 3},
-               full={**SCALES["full"], "trials": 20}),
+               "NYSE (O), Dow Jones and MSCI by weeks (for SSE 180)",
+               functools.partial(figure, ("nyse-o", "djia", "msci")),
+               quick={"rows": 100, "trials": 6, "tuning": 3}, full={**FULL, "trials": 20},
+               cost=(4, 40)),
 ]

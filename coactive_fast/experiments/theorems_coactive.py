@@ -95,13 +95,12 @@ def sparse_stream(rounds, n_features, seed, run):
     return RankingData(X, np.zeros(len(X)), np.arange(rounds + 1) * DOCUMENTS), weights
 
 
-def lost_to_chance(data, weights, history):
-    """What a document drawn at random costs a round: U(y*) less the mean of all utilities."""
-    return float(history.optimal_utility.mean() - np.mean(data.features @ weights))
-
-
-def played(data, weights, learner, user, seed):
-    return cf.simulate(learner, data, user, weights=weights, seed=seed)
+def played(stream, learner, user, seed):
+    """The history of a run, and what a document drawn at random costs a round: U(y*) less the mean
+    of all utilities."""
+    data, weights = stream
+    history = cf.simulate(learner, data, user, weights=weights, seed=seed)
+    return history, float(history.optimal_utility.mean() - np.mean(data.features @ weights))
 
 
 # --- Theorem 1, its expected form, and Lemma 4 ----------------------------------------------------
@@ -112,7 +111,6 @@ BATCHES = (("batches of 10", 0.5, 10), ("batches of 100", 0.5, 100))
 
 def linear_run(sets, rounds, seed, run):
     """Strict users and batches, then grades with noise, then the user who is right on average."""
-    data, weights = stream(rounds, seed, run)
     settings = [(cf.users.AlphaInformative(alpha), alpha, batch)
                 for _, alpha, batch in STRICT + BATCHES]
     settings += [(cf.users.NoisyDepth(depth=DOCUMENTS), 0.5, 1),
@@ -120,29 +118,27 @@ def linear_run(sets, rounds, seed, run):
     found = []
     for user, alpha, batch in settings:
         learner = cf.PreferencePerceptron(cf.Ranking(k=1), batch=batch)
-        history = played(data, weights, learner, user, [seed, run, 1])
+        history, idle = played(stream(rounds, seed, run), learner, user, [seed, run, 1])
         slack = history.slack(alpha, clip=False)
         if isinstance(user, cf.users.ExpectedAlphaInformative):
             slack = np.zeros(rounds)  # on average there is none: that is what this user keeps to
         found.append(_theorems.told(
-            history.regret, perceptron_bound(slack, alpha, LENGTH, RADIUS, batch),
-            lost_to_chance(data, weights, history)))
+            history.regret, perceptron_bound(slack, alpha, LENGTH, RADIUS, batch), idle))
     return _theorems.several(found)
 
 
 def linear(setting):
     rounds = setting["rounds"]
-    found = yield [Task(linear_run, {"rounds": rounds, "seed": setting.seed, "run": run})
-                   for run in range(setting["runs"])]
+    found, = yield from repeated(linear_run, [{"rounds": rounds, "seed": setting.seed}],
+                                 setting["runs"])
     labels = [label for label, *_ in STRICT + BATCHES] + ["noisy grades", "right on average"]
-    cases = _theorems.cases(labels, rounds, found)
-    strict, batches = cases[:len(STRICT)], cases[len(STRICT):-2]
-    noisy, expected = cases[-2], cases[-1]
+    *cases, noisy, expected = everything = _theorems.cases(labels, rounds, found)
+    strict, batches = cases[:len(STRICT)], cases[len(STRICT):]
     return Outcome(
         plots=[_theorems.plot("perceptron", "Preference Perceptron and Theorem 1",
                               [*strict, noisy, expected], story=True),
                _theorems.plot("batches", "Batches and Lemma 4", [strict[1], *batches])],
-        tables=[_theorems.table("bounds", f"{setting['runs']} runs a setting", cases)],
+        tables=[_theorems.table("bounds", f"{setting['runs']} runs a setting", everything)],
         findings=[
             _theorems.under("Theorem 1", [*strict, noisy], "perceptron",
                             main="regret stays under the bounds of the theorems"),
@@ -157,12 +153,12 @@ def linear(setting):
 
 
 def exponentiated_run(sets, rounds, n_features, alpha, seed, run):
-    data, weights = sparse_stream(rounds, n_features, seed, run)
     learner = cf.ExponentiatedPreferencePerceptron(cf.Ranking(k=1), scale=1.0, horizon=rounds)
-    history = played(data, weights, learner, cf.users.AlphaInformative(alpha), [seed, run, 1])
+    history, idle = played(sparse_stream(rounds, n_features, seed, run), learner,
+                           cf.users.AlphaInformative(alpha), [seed, run, 1])
     slack = history.slack(alpha, clip=False)
     return _theorems.told(history.regret, exponentiated_bound(slack, alpha, 1.0, 2 * n_features),
-                          lost_to_chance(data, weights, history))
+                          idle)
 
 
 def exponentiated(setting):
@@ -205,12 +201,10 @@ LOSSES = (  # label, c(theta) - c(0) for theta <= 0, G
 
 def convex_run(sets, rounds, seed, run):
     """One run, three losses, which the learner does not know of; then with noise."""
-    data, weights = stream(rounds, seed, run)
     found = []
     for user in (cf.users.AlphaInformative(0.5), cf.users.NoisyDepth(depth=DOCUMENTS)):
         learner = cf.ConvexPreferencePerceptron(cf.Ranking(k=1), radius=RADIUS)
-        history = played(data, weights, learner, user, [seed, run, 1])
-        idle = lost_to_chance(data, weights, history)
+        history, idle = played(stream(rounds, seed, run), learner, user, [seed, run, 1])
         found += [_theorems.told(
             loss(-history.regret),
             convex_bound(history.slack(0.5), 0.5, LENGTH, G, 2.0 * RADIUS), float(loss(-idle)))
@@ -218,23 +212,18 @@ def convex_run(sets, rounds, seed, run):
     return _theorems.several(found)
 
 
-def reach(alpha):
-    """How far the proof of Theorem 8 goes from theta = 0 to both sides: c is convex there."""
-    return MOST / alpha
-
-
 def second_order_run(sets, rounds, seed, run):
-    data, weights = stream(rounds, seed, run)
     found = []
     for alpha in (1.0, 0.5):
-        top = reach(alpha)
+        # how far the proof of Theorem 8 goes from theta = 0 to both sides: c is convex there
+        top = MOST / alpha
         G, strong = 4.0 * top, 2.0  # of (theta - top)^2 on [-top, top]
         learner = cf.SecondOrderPreferencePerceptron(cf.Ranking(k=1), radius=RADIUS,
                                                      gamma=strong / G, epsilon=1.0)
-        history = played(data, weights, learner, cf.users.AlphaInformative(alpha), [seed, run, 1])
+        history, idle = played(stream(rounds, seed, run), learner,
+                               cf.users.AlphaInformative(alpha), [seed, run, 1])
         bound = second_order_bound(history.slack(alpha), alpha, LENGTH, G, strong, 2.0 * RADIUS,
                                    FEATURES)
-        idle = lost_to_chance(data, weights, history)
         found.append(_theorems.told(quadratic(-history.regret, top), bound,
                                     float(quadratic(-idle, top))))
     return _theorems.several(found)
@@ -311,29 +300,22 @@ def adversary(setting):
                       for n in lengths])
     wide = WIDE * regret["convex"]
 
-    def exact(label, values, bound, ratio):
-        return Case(label, np.array(lengths), values[None], bound[None], np.array([ratio]))
-
-    cases = [exact(learner, values, upper, np.max(values / upper))
-             for learner, values in regret.items()]
-    two = [exact(label, wide, limit, np.max(wide / limit)) for label, limit in (
-        ("Theorem 6 with the squared diameter", whole), ("Theorem 6 as printed", printed))]
+    rounds = np.array(lengths)
+    cases = [Case(label, rounds, values[None], bound[None], np.array([np.max(values / bound)]))
+             for label, values, bound in (
+                 *((learner, values, upper) for learner, values in regret.items()),
+                 ("Theorem 6 with the squared diameter", wide, whole),
+                 ("Theorem 6 as printed", wide, printed))]
     return Outcome(
         plots=[_theorems.plot("lemma-3", "Lemma 3's sequence: the regret is Theorem 1's bound",
                               cases[:1]),
-               printed_plot(lengths, wide, printed, whole)],
-        tables=[_theorems.table("bounds", "One run each: nothing is left to chance", [
-            *cases, *two])],
+               Plot("theorem-6", f"Lemma 3's sequence and Theorem 6, |w*| = {WIDE:g}", "round",
+                    "cumulative regret",
+                    [Curve(label, rounds, values) for label, values in (
+                        ("regret", wide), ("bound as printed", printed),
+                        ("bound with the squared diameter", whole))], log="xy")],
+        tables=[_theorems.table("bounds", "One run each: nothing is left to chance", cases)],
         findings=[*lower(regret, T, upper), *as_printed(wide, printed, whole)])
-
-
-def printed_plot(lengths, wide, printed, whole):
-    rounds = np.array(lengths)
-    return Plot("theorem-6", f"Lemma 3's sequence and Theorem 6, |w*| = {WIDE:g}", "round",
-                "cumulative regret", [Curve("regret", rounds, wide),
-                                      Curve("bound as printed", rounds, printed),
-                                      Curve("bound with the squared diameter", rounds, whole)],
-                log="xy")
 
 
 def lower(regret, T, upper):

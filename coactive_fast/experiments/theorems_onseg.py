@@ -18,7 +18,7 @@ from ._theorems import Case
 RADIUS = 1.0  # of the ball to choose from: r = 1, D = 2
 LABEL = 0.5   # labels lie in 0 ... this
 NICENESS = 1.0
-ORDERS = {1: 2.0 / 3.0, 2: 0.5}  # of T, as claimed
+ORDERS = {1: ("T^(2/3)", 2.0 / 3.0, 1.0 / 3.0), 2: ("√T", 0.5, 0.5)}  # of T and ln T, as claimed
 
 
 def constants(d):
@@ -67,14 +67,17 @@ def play(setting):
         one_run, [{"theorem": theorem, "d": d, "rounds": T}
                   for theorem in (1, 2) for d in dimensions for T in lengths],
         runs, seed=setting.seed)))
-    cases = {theorem: [Case.of_lengths(f"d = {d}", lengths, [next(found) for _ in lengths])
-                       for d in dimensions] for theorem in (1, 2)}
-    return Outcome(
-        plots=[_theorems.plot(f"theorem-{n}", f"ONSEG and Theorem {n}", cases[n], story=n == 1)
-               for n in (1, 2)],
-        tables=[_theorems.table(f"bounds-{n}", f"Theorem {n}, {runs} runs a length", cases[n])
-                for n in (1, 2)] + [terms(lengths, dimensions)],
-        findings=[finding for n in (1, 2) for finding in judge(n, cases[n], dimensions)])
+    outcome = Outcome()
+    for n in (1, 2):
+        cases = [Case.of_lengths(f"d = {d}", lengths, [next(found) for _ in lengths])
+                 for d in dimensions]
+        outcome.plots.append(
+            _theorems.plot(f"theorem-{n}", f"ONSEG and Theorem {n}", cases, story=n == 1))
+        outcome.tables.append(
+            _theorems.table(f"bounds-{n}", f"Theorem {n}, {runs} runs a length", cases))
+        outcome.findings += judge(n, cases)
+    outcome.tables.append(terms(lengths, dimensions))
+    return outcome
 
 
 def terms(lengths, dimensions):
@@ -90,12 +93,12 @@ def terms(lengths, dimensions):
                  ["theorem", "d", "rounds", "first term", "last term", "F T"], rows)
 
 
-def judge(theorem, cases, dimensions):
+def judge(theorem, cases):
     name, plot = f"Theorem {theorem}", f"theorem-{theorem}"
     yield _theorems.under(name, cases, plot, kind="mean", main="regret stays under the bounds",
                           reason="The bound is so large that no run could be above it: see below.")
     yield informative(theorem, cases, plot)
-    yield order_of_bound(theorem, cases, dimensions, plot)
+    yield order_of_bound(theorem, cases, plot)
     yield order_of_regret(theorem, cases, plot)
 
 
@@ -112,11 +115,10 @@ def informative(theorem, cases, plot):
         main="the bounds are below what the worst play costs")
 
 
-def order_of_bound(theorem, cases, dimensions, plot):
-    order = {1: "T^(2/3)", 2: "√T"}[theorem]
+def order_of_bound(theorem, cases, plot):
     grown, allowed = [case.growth()[1].value for case in cases], growth_allowed(theorem, cases[0])
     return Finding(
-        f"The bound of Theorem {theorem} is of order {order}, up to logarithms.",
+        f"The bound of Theorem {theorem} is of order {ORDERS[theorem][0]}, up to logarithms.",
         "exponent of the whole bound over the last tenfold: "
         + ", ".join(f"{case.label}: {value / math.log(10.0):.3f}"
                     for case, value in zip(cases, grown, strict=True))
@@ -129,11 +131,10 @@ def order_of_bound(theorem, cases, dimensions, plot):
 
 
 def order_of_regret(theorem, cases, plot):
-    order = {1: "T^(2/3)", 2: "√T"}[theorem]
     grown, allowed = [case.growth()[0] for case in cases], growth_allowed(theorem, cases[0])
     return Finding(
-        f"The regret itself grows no faster than {order} with the logarithms of the first term "
-        f"(Theorem {theorem}).",
+        f"The regret itself grows no faster than {ORDERS[theorem][0]} with the logarithms of the "
+        f"first term (Theorem {theorem}).",
         "exponent over the last tenfold: "
         + ", ".join(f"{case.label}: {_theorems.exponent(value)}"
                     for case, value in zip(cases, grown, strict=True))
@@ -149,8 +150,8 @@ def growth_allowed(theorem, case):
     """The logarithm of what the first term grows by in the last tenfold of rounds."""
     T = float(case.rounds[-1])
     tenth = float(case.rounds[np.searchsorted(case.rounds, T // 10)])
-    return (ORDERS[theorem] * math.log(T / tenth)
-            + {1: 1.0 / 3.0, 2: 0.5}[theorem] * math.log(math.log(T) / math.log(tenth)))
+    _, power, logarithms = ORDERS[theorem]
+    return power * math.log(T / tenth) + logarithms * math.log(math.log(T) / math.log(tenth))
 
 
 EXPERIMENTS = [Experiment(

@@ -26,14 +26,13 @@ import contextlib
 import errno
 import mmap
 import os
-import secrets
 import struct
 import sys
 import tempfile
 import zlib
 from typing import NamedTuple
 
-from ..learner._file import _plain_path, _sync_folder, _target
+from ..learner._file import _sync_folder, _target, _temporary
 
 try:
     import fcntl
@@ -133,6 +132,13 @@ def _record(words):
     return -(-words // 8) * 8
 
 
+def _behind(index, slots, keep):
+    """Where the list of retired slots begins (0: there is none), and the records, behind an index
+    with two entries a slot."""
+    end = _pages(index + 16 * slots)
+    return (end, _pages(end + 8 * slots)) if keep else (0, end)
+
+
 def _area(record):
     return -(-(16 + record) // 512) * 512
 
@@ -169,28 +175,20 @@ class File:
         if path is None:
             return cls("a fleet in memory", _nameless(), True).begun(identity)
         path = os.fsdecode(path)
-        target, mode = _target(_plain_path(path))
-        old = _lock_what_is_there(target)
-        temporary = os.path.join(os.path.dirname(target),
-                                 f".coactive_fast-{secrets.token_hex(8)}.tmp")
+        target, mode = _target(path)
+        old, self = _lock_what_is_there(target), None
         try:
-            self = cls(path, os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
-                                     0o666 if mode is None else mode), True)
-            try:
+            with _temporary(path, target, mode) as file:
+                self = cls(path, os.dup(file.fileno()), True)
                 _lock(self.handle, path)
                 self.begun(identity)
                 self.flush()
-                while not _put_in_place(temporary, target, old):
+                while not _put_in_place(file.name, target, old):
                     old = _lock_what_is_there(target)
                 _sync_folder(os.path.dirname(target))
-            except BaseException:
+        except BaseException:
+            if self is not None:
                 self.close()
-                raise
-        except BaseException as error:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary)
-            if isinstance(error, OSError) and error.filename == temporary:
-                error.filename = path
             raise
         finally:
             if old is not None:
@@ -291,12 +289,9 @@ class File:
         area = _area(record)
         areas = _pages(len(self.map))
         index = areas + 8 * AREAS * area
-        entries = 2 * slots
-        place = retired = _pages(index + 8 * entries)
-        if keep:
-            place = _pages(retired + 8 * slots)
-        return Layout(d, text, head, block, k, record, areas, area, index, entries, 0,
-                      retired if keep else 0, ((place, slots),))
+        retired, place = _behind(index, slots, keep)
+        return Layout(d, text, head, block, k, record, areas, area, index, 2 * slots, 0, retired,
+                      ((place, slots),))
 
     def begin(self, layout):
         """The first layout comes into force."""
@@ -312,17 +307,12 @@ class File:
                 raise ValueError(f"{self.path!r} cannot grow any more: {old.capacity} models")
         elif old.spare:
             return old._replace(index=old.spare, spare=old.index)
-        entries = 2 * (old.capacity + slots)
-        index = _pages(len(self.map))
-        place = retired = _pages(index + 8 * entries)
-        if slots and old.retired:
-            place = _pages(retired + 8 * (old.capacity + slots))
-        end = _pages(place + 8 * old.record * slots)
-        self.extend(end)
+        capacity, index = old.capacity + slots, _pages(len(self.map))
+        retired, place = _behind(index, capacity, slots and old.retired)
+        self.extend(_pages(place + 8 * old.record * slots))
         more = ((place, slots),) if slots else ()
-        return old._replace(index=index, entries=entries, spare=0 if slots else old.index,
-                            retired=retired if slots and old.retired else old.retired,
-                            segments=old.segments + more)
+        return old._replace(index=index, entries=2 * capacity, spare=0 if slots else old.index,
+                            retired=retired or old.retired, segments=old.segments + more)
 
     def put(self, layout):
         """Brings a layout into force."""

@@ -30,8 +30,6 @@ else:
 
 Key: TypeAlias = int | str
 
-MODES = ("w", "r+", "r")
-
 
 class Fleet(FleetCalls, Initialized, Generic[Model]):
     """One model of the template's kind for each key, all in one memory-mapped file.
@@ -124,13 +122,12 @@ class Fleet(FleetCalls, Initialized, Generic[Model]):
                  capacity: SupportsIndex | None = None, *, mode: Literal["w", "r+", "r"] = "w",
                  prior: Model | None = None, prior_weight: Real = 1.0,
                  keep_flushed: bool = False) -> None:
-        mode = choice("mode", mode, MODES)
+        mode = choice("mode", mode, ("w", "r+", "r"))
         keep = switch("keep_flushed", keep_flushed)
         if mode == "w":
             self._create(path, template, capacity, prior, prior_weight, keep)
         else:
             self._open(path, template, mode, prior)
-        _fleets.add(self)
 
     # --- opening --------------------------------------------------------------------------------
 
@@ -189,6 +186,7 @@ class Fleet(FleetCalls, Initialized, Generic[Model]):
                               f"{lost} models were cut in two: they begin again from the prior",
                               RuntimeWarning, stacklevel=4)
         self._engine = self._kind.fleet(records, slots=slots, keep=keep)
+        _fleets.add(self)
 
     # --- one model ------------------------------------------------------------------------------
 
@@ -329,7 +327,6 @@ def create(path: str | os.PathLike[str] | None, template: Learner, capacity: int
     depends on."""
     fleet = Fleet.__new__(Fleet)
     fleet._create(path, template, capacity, None, 1.0, False, beside)
-    _fleets.add(fleet)
     return fleet
 
 

@@ -265,8 +265,8 @@ class Filters(Regressions):
 
     def begin(self):
         super().begin()
-        self.counts = self.parameters["floor"] > 0.0 or self.parameters["rule"] == "dgs"
-        self.extra = 2 if self.counts else 0
+        if self.parameters["floor"] > 0.0 or self.parameters["rule"] == "dgs":
+            self.extra = 2
 
     def content(self, learner, weight):
         state = learner._engine.state()
@@ -275,11 +275,11 @@ class Filters(Regressions):
                 "regressions": self.weighed([regression_of(state["model"])], weight)}
 
     def write_extra(self, words, content):
-        if self.counts:
+        if words.size:
             words[0], words[1:].view(np.float64)[0] = content["relevant"], content["known"]
 
     def read_extra(self, words):
-        if not self.counts:
+        if not words.size:
             return {}
         return {"relevant": int(words[0]), "known": float(words[1:].view(np.float64)[0])}
 

@@ -105,10 +105,7 @@ def read(path):
     """
     path = _plain_path(path)
     with open(path, "rb") as file:
-        try:
-            return _Reader(file).state()
-        except _Damaged as damage:
-            raise ValueError(f"{path!r} {damage}") from None
+        return _Reader(file).state(path)
 
 
 def to_bytes(head, arrays):
@@ -118,10 +115,7 @@ def to_bytes(head, arrays):
 
 def from_bytes(data, path):
     """The reverse of `to_bytes`; `path` is named where the bytes are damaged."""
-    try:
-        return _Reader(io.BytesIO(data), len(data)).state()
-    except _Damaged as damage:
-        raise ValueError(f"{path!r} {damage}") from None
+    return _Reader(io.BytesIO(data), len(data)).state(path)
 
 
 # --- replacing a file -----------------------------------------------------------------------------
@@ -136,24 +130,17 @@ def replace(path, parts):
     """
     path = _plain_path(path)
     target, mode = _target(path)
-    folder = os.path.dirname(target)
-    try:
-        # from the start no wider than the mode it ends with; a new file gets what the umask leaves
-        with _temporary(folder, 0o666 if mode is None else mode) as file:
-            if mode not in (None, stat.S_IMODE(os.fstat(file.fileno()).st_mode)):
-                os.chmod(file.name, mode)  # the umask took something away
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-            if fcntl is None:  # such systems rename no open file
-                file.close()
-            os.replace(file.name, target)
-    except OSError as error:
-        if os.path.basename(str(error.filename)).startswith(TEMPORARY[:15]):
-            error.filename = path  # the name the caller knows
-        raise
-    _sync_folder(folder)
+    with _temporary(path, target, mode) as file:
+        if mode not in (None, stat.S_IMODE(os.fstat(file.fileno()).st_mode)):
+            os.chmod(file.name, mode)  # the umask took something away
+        for part in parts:
+            file.write(part)
+        file.flush()
+        os.fsync(file.fileno())
+        if fcntl is None:  # such systems rename no open file
+            file.close()
+        os.replace(file.name, target)
+    _sync_folder(os.path.dirname(target))
 
 
 # Who writes a temporary file holds a lock of it (flock), which the system takes back when the
@@ -167,11 +154,14 @@ def replace(path, parts):
 
 
 @contextlib.contextmanager
-def _temporary(folder, mode):
-    """A new file, open for writing; at the end it is gone, unless it has another name by then.
+def _temporary(path, target, mode):
+    """A new file beside `target`, open for writing and mapping; at the end it is gone, unless it
+    has another name by then. Errors name `path`, which the caller gave.
 
     What killed processes have left in the folder goes too.
     """
+    # from the start no wider than the mode it ends with; a new file gets what the umask leaves
+    folder, mode = os.path.dirname(target), 0o666 if mode is None else mode
     drawn = own = os.path.join(folder, TEMPORARY.format(secrets.token_hex(8)))
     file = None
     try:
@@ -185,6 +175,10 @@ def _temporary(folder, mode):
             own = drawn
             file = _created(drawn, mode)
         yield file
+    except OSError as error:
+        if os.path.basename(str(error.filename)).startswith(TEMPORARY[:15]):
+            error.filename = path
+        raise
     finally:
         if own != drawn:
             _remove_own(file, own)
@@ -196,7 +190,7 @@ def _temporary(folder, mode):
 
 
 def _created(name, mode):
-    return open(name, "xb", opener=functools.partial(os.open, mode=mode))
+    return open(name, "x+b", opener=functools.partial(os.open, mode=mode))
 
 
 def _locked(name, mode):
@@ -393,7 +387,7 @@ def _chunks(array):
 
 
 class _Damaged(Exception):
-    """What is wrong with the file; `read` puts the path in front."""
+    """What is wrong with the file; `_Reader.state` puts the path in front."""
 
 
 class _Reader:
@@ -405,7 +399,14 @@ class _Reader:
         self.size = os.fstat(file.fileno()).st_size if size is None else size
         self.position = 0
 
-    def state(self):
+    def state(self, path):
+        """``(head, arrays)``; `path` is named where the file is damaged."""
+        try:
+            return self.content()
+        except _Damaged as damage:
+            raise ValueError(f"{path!r} {damage}") from None
+
+    def content(self):
         header = self.header()
         self.begin = _aligned(self.position)
         arrays = {}

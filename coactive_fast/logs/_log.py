@@ -13,7 +13,6 @@ from .._arrays import refuse_masked
 from .._typing import Progress, RowsLike, Self, Source, Vector, Whole
 from ..data import _check
 from ..data._tables import strings
-from ..rows._formats import checked_csr
 from . import _table, _vw
 
 Table: TypeAlias = Any  # dense float32 or float64, or CSR
@@ -356,15 +355,7 @@ def _rows(name, value):
     if not scipy.sparse.issparse(value):
         table = _check.reals(name, value, 2)
     else:
-        table = scipy.sparse.csr_array(checked_csr(value, name))
-        if table.dtype.kind not in "fiub":
-            raise TypeError(f"{name} must hold real numbers, got dtype {table.dtype}")
-        if table.dtype not in _check.FLOATS:
-            table = table.astype(np.float64)
-        if not table.has_canonical_format:
-            table = table.copy()
-            table.sum_duplicates()
-        _check.finite(name, table.data)
+        table = _check.csr(name, value, _check.FLOATS)
     if table.shape[1] == 0:
         raise ValueError(f"{name} must have at least one column")
     return table

@@ -158,7 +158,8 @@ def _run_of(learner, log, accepted):
     """The rounds of a learner; refuses one that cannot go by this log."""
     if isinstance(learner, (LinearBandit, ArmBandit)):
         refuse_misfit(learner, log)
-        if learner.link == "logistic" and not _within(log.reward):
+        within = log.reward.min() >= 0.0 and log.reward.max() <= 1.0
+        if learner.link == "logistic" and not within:
             raise ValueError('reward of log must be in [0, 1] with link="logistic"')
         return BanditReplay(learner._engine, log, accepted), accepted
     if not isinstance(learner, MulticlassLearner):
@@ -179,10 +180,6 @@ def _run_of(learner, log, accepted):
     return LabelReplay(learner._engine, log, accepted), accepted
 
 
-def _within(reward):
-    return bool(reward.min() >= 0.0 and reward.max() <= 1.0)
-
-
 def _play(learners, runs, log, progress):
     """All rounds, in blocks that one learner after the other goes through."""
     n, step = len(log), len(log) if len(runs) == 1 else BLOCK
@@ -196,14 +193,11 @@ def _play(learners, runs, log, progress):
                               report and _counted(report, before - first, n * len(runs)))
         finally:
             for learner, (run, accepted) in zip(learners, runs, strict=True):
-                learner.last_history = _history(run, accepted, log)
+                rounds = accepted.so_far()
+                learner.last_history = ReplayHistory(
+                    accepted=rounds, reward=log.reward[rounds], rounds=run.done)
     return [learner.last_history for learner in learners]
 
 
 def _counted(report, before, total):
     return lambda done, _: report(before + done, total)
-
-
-def _history(run, accepted, log):
-    rounds = accepted.so_far()
-    return ReplayHistory(accepted=rounds, reward=log.reward[rounds], rounds=run.done)

@@ -14,7 +14,7 @@ from .._memory import refuse_beyond_limit
 from ..data import _check
 from ..data._open import opened, opened_lines
 from ..data._svmlight import Grown
-from ..data._tables import MISSING, checked_delimiter, cut, distinct
+from ..data._tables import MISSING, checked_delimiter, cut, distinct, number
 from ..learner import _check as parameter
 from ..learner._extras import require
 from ..learner._progress import reporter
@@ -25,8 +25,8 @@ FLAGS = {"true": 1.0, "false": 0.0}
 
 
 def source_of(table, delimiter, stack):
-    """What has a `name` for messages, the `names` of its columns, ``batches(needed)``, and
-    ``done()``: how many rows of how many, or None where that cannot be told."""
+    """What has a `name` for messages, the `names` of its columns, how many `rows` it has (None
+    where only reading shows it), and ``batches(needed)``."""
     package = type(table).__module__.partition(".")[0]
     if package == "polars":
         raise TypeError(f"table must be {TAKEN}, got a polars {type(table).__name__} "
@@ -138,10 +138,6 @@ class _Frame:
         self.table, self.name = table, "the table"
         self.names = list(table) if isinstance(table, Mapping) else list(table.columns)
         self.rows = max((len(table[name]) for name in self.names), default=0)
-        self.at = 0
-
-    def done(self):
-        return self.at, self.rows
 
     def batches(self, needed):
         columns = {}
@@ -151,10 +147,10 @@ class _Frame:
                 raise ValueError(f"column {name!r} must have {self.rows} rows, as the others, got "
                                  f"shape {columns[name][0].shape}")
         for first in range(0, self.rows, ROWS):
-            self.at = min(self.rows, first + ROWS)
-            part = {name: (values[first:self.at], missing[first:self.at])
+            end = min(self.rows, first + ROWS)
+            part = {name: (values[first:end], missing[first:end])
                     for name, (values, missing) in columns.items()}
-            yield _Batch(self.name, first, self.at - first, part.__getitem__)
+            yield _Batch(self.name, first, end - first, part.__getitem__)
 
 
 def _column_of(column):
@@ -202,30 +198,30 @@ class _Arrow:
 
     def __init__(self, name, names, rows, batches):
         self.name, self.names, self.rows, self.of = name, list(names), rows, batches
-        self.at = 0
-
-    def done(self):
-        return None if self.rows is None else (self.at, self.rows)
 
     def batches(self, needed):
+        first = 0
         for batch in self.of(needed):
-            first, self.at = self.at, self.at + batch.num_rows
             yield _ArrowBatch(self.name, first, batch)
+            first += batch.num_rows
 
 
-class _TextBatch(_Batch):
-    """Fields, and the number of each row's line."""
+class LineBatch(_Batch):
+    """Rows that stand on these lines of a file."""
 
-    def __init__(self, name, rows, places, lines):
-        self.name, self.count, self.rows = name, len(rows), rows
-        self.places, self.lines = places, lines
+    def __init__(self, name, lines, column):
+        super().__init__(name, 0, len(lines), column)
+        self.lines = lines
 
     def place(self, row):
         return f"{self.name}: line {self.lines[row]}"
 
+
+class _TextBatch(LineBatch):
+    """Columns of fields as they stand there."""
+
     def numbers(self, column):
-        at = self.places[column]
-        fields = [row[at] for row in self.rows]
+        fields = self.column(column)
         try:
             return np.array(list(map(float, fields))), np.zeros(self.count, bool)
         except ValueError:
@@ -233,54 +229,48 @@ class _TextBatch(_Batch):
         missing = np.array([field in MISSING for field in fields])
         values = np.zeros(self.count)
         for i in np.flatnonzero(~missing).tolist():
-            try:
-                values[i] = FLAGS[fields[i].lower()] if fields[i].lower() in FLAGS \
-                    else float(fields[i])
-            except ValueError:
+            flag = FLAGS.get(fields[i].lower())
+            value = number(fields[i]) if flag is None else flag
+            if value is None:
                 raise ValueError(f"{self.place(i)}: column {column!r}: expected a number, got "
-                                 f"{fields[i][:40]!r}") from None
+                                 f"{fields[i][:40]!r}")
+            values[i] = value
         return values, missing
 
     def keys(self, column):
-        at = self.places[column]
-        fields = [row[at] for row in self.rows]
-        if "" in fields:
-            raise ValueError(f"{self.place(fields.index(''))}: column {column!r}: nothing there")
-        return np.array(fields, dtype=object)
+        fields = np.array(self.column(column), dtype=object)
+        self.refuse(fields == "", column, lambda row: "nothing there")
+        return fields
 
 
 class _Text:
     """CSV, whose first line holds the names of the columns."""
 
+    rows = None
+
     def __init__(self, lines, name, delimiter):
         self.name, self.lines = name, cut(lines, delimiter, name)
-        try:
-            _, first = next(self.lines)
-        except StopIteration:
-            raise ValueError(f"{name} holds no rows") from None
+        _, first = next(self.lines, (0, None))
+        if first is None:
+            raise ValueError(f"{name} holds no rows")
         self.names = list(distinct(first, "columns", name))
-
-    def done(self):
-        return None
 
     def batches(self, needed):
         places, width = {name: self.names.index(name) for name in needed}, len(self.names)
         while some := list(itertools.islice(self.lines, ROWS)):
-            lines = [at for at, _ in some]
-            rows = [fields for _, fields in some]
             for at, fields in some:
                 if len(fields) != width:
                     raise ValueError(f"{self.name}: line {at}: expected {width} fields, got "
                                      f"{len(fields)}")
-            yield _TextBatch(self.name, rows, places, lines)
+            part = {name: [fields[at] for _, fields in some] for name, at in places.items()}
+            yield _TextBatch(self.name, [at for at, _ in some], part.__getitem__)
 
 
 SOME = 200  # characters of a list of names in a message
 
 
-def read(table, *, round="round", chosen="chosen", reward="reward", probability="probability",
-         action=None, n_actions=None, features=None, context=None, group=None, delimiter=None,
-         dtype=np.float64, progress=None):
+def read(table, *, round, chosen, reward, probability, action, n_actions, features, context, group,
+         delimiter, dtype, progress):
     """What `BanditLog.from_table` makes a log of."""
     dtype = _check.float_dtype("dtype", dtype)
     if n_actions is not None:
@@ -300,13 +290,14 @@ def read(table, *, round="round", chosen="chosen", reward="reward", probability=
         source = source_of(table, delimiter, stack)
         plan = _Plan(source, told, features, context)
         report = stack.enter_context(reporter(progress))
-        kind = _Actions if action is None else _Choices
-        rounds = kind(plan, dtype)
+        rounds = _Actions(plan, dtype) if action is None else _Choices(plan, dtype, n_actions)
+        done = 0
         for batch in source.batches(plan.needed):
             rounds.take(batch)
-            if report is not None and source.done() is not None:
-                report(*source.done())
-        return rounds.finish() if action is None else rounds.finish(n_actions)
+            done += len(batch)
+            if report is not None and source.rows is not None:
+                report(done, source.rows)
+        return rounds.finish()
 
 
 class _Plan:
@@ -519,9 +510,9 @@ def _numbers_of(keys):
 class _Choices(_Rounds):
     """A row a round: its actions are always the same, and a column says which was chosen."""
 
-    def __init__(self, plan, dtype):
+    def __init__(self, plan, dtype, n_actions):
         super().__init__(plan, dtype)
-        self.chosen = Grown(np.int64)
+        self.chosen, self.n_actions = Grown(np.int64), n_actions
 
     def take(self, batch):
         column = self.plan.told["action"]
@@ -536,19 +527,16 @@ class _Choices(_Rounds):
         self.group(batch, every)
         self.chosen.append(values.astype(np.int64))
 
-    def finish(self, n_actions):
+    def finish(self):
         chosen = self.chosen.finish()
         if not chosen.size:
             raise ValueError(f"{self.plan.name} holds no rows")
-        most = int(chosen.max())
-        if n_actions is None:
-            n_actions = most + 1
-        elif most >= n_actions:
-            raise ValueError(f"{self.plan.name}: column {self.plan.told['action']!r}: n_actions is "
-                             f"{n_actions}, got the action {most}")
+        where, most = f"{self.plan.name}: column {self.plan.told['action']!r}", int(chosen.max())
+        n_actions = most + 1 if self.n_actions is None else self.n_actions
+        if most >= n_actions:
+            raise ValueError(f"{where}: n_actions is {n_actions}, got the action {most}")
         rows = chosen.size * n_actions
-        refuse_beyond_limit(40.0 * rows, f"{self.plan.name}: column "
-                            f"{self.plan.told['action']!r}: {n_actions} actions in each of "
+        refuse_beyond_limit(40.0 * rows, f"{where}: {n_actions} actions in each of "
                             f"{chosen.size} rounds", "actions count from 0, without gaps")
         every = np.tile(np.arange(n_actions, dtype=np.int32), chosen.size)
         features = scipy.sparse.csr_array((np.ones(rows, self.dtype), every, np.arange(rows + 1)),

@@ -23,8 +23,8 @@ NARROW = 64  # columns up to which a matrix is dense unless asked otherwise
 NAMED = 20  # bits of a table up to which its columns have names
 
 
-def read(path, *, format="auto", hash_bits=None, context_bits=None, chain_hash=False, names=None,
-         context_names=None, dense=None, dtype=np.float64, unlabelled="refuse", progress=None):
+def read(path, *, format, hash_bits, context_bits, chain_hash, names, context_names, dense, dtype,
+         unlabelled, progress):
     """What `BanditLog.from_vw` makes a log of, and what was left out."""
     text = {"auto": None, "dsjson": False, "cb": True}[parameter.choice("format", format, FORMATS)]
     skip = parameter.choice("unlabelled", unlabelled, ("refuse", "skip")) == "skip"
