@@ -66,4 +66,4 @@ def disturbers(layout, learner, folder):
     saving = [] if layout.own else [lambda: learner.save(os.path.join(folder, "learner.cf"))]
     copying = [lambda: copy.deepcopy(learner), lambda: pickle.dumps(learner),
                lambda: copy.copy(learner)]
-    return [[*saving, learner._engine.state], copying, list(readings(layout, learner).values())]
+    return [[*saving, learner._engine._state], copying, list(readings(layout, learner).values())]

@@ -24,9 +24,8 @@ def loaded(path, family=None):
 
 def width(learner):
     """How many columns a learner has; None before its first row."""
-    for owner in (learner, learner._engine):
-        if hasattr(owner, "dimension"):
-            return owner.dimension or None
+    if hasattr(learner._engine, "_dimension"):
+        return learner._engine._dimension or None
     return learner.weights.shape[-1] or None
 
 

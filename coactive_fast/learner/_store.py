@@ -132,7 +132,7 @@ def _learner_parts(learner, arrays, where):
                 raise
             parameters[name] = {"@missing": type(value).__name__}
     return {"parameters": parameters,
-            "state": encode(learner._engine.state(), arrays, f"{where}state")}
+            "state": encode(learner._engine._state(), arrays, f"{where}state")}
 
 
 # --- and back ---------------------------------------------------------------------------------
