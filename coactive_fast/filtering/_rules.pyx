@@ -993,7 +993,9 @@ cdef class TopicsRun(RowRun):
 
     def alone(self, report):
         """All rounds; the model is this run's own."""
-        self.run(RowEngine(lambda: self.topics), report)
+        engine = RowEngine()
+        engine._start({"make": lambda: self.topics})
+        self.run(engine, report)
 
     cdef int round(self, Engine engine) noexcept nogil:
         return self.one(self.topics, self.scratch)

@@ -44,6 +44,12 @@ cdef class Engine:
     cdef int set_options(self, dict parts, list changed) except -1:
         raise NotImplementedError
 
+    @property
+    def _fresh(self):
+        """Whether nothing was learned, and no answer added."""
+        self.lock.check_open()
+        return self.is_fresh()
+
     def _start(self, dict parts):
         """From checked parameters; once more for an object whose `__init__` is called again."""
         if self.lock.closed is not None:
@@ -54,6 +60,8 @@ cdef class Engine:
 
     def _change(self, dict parts, list changed, list shaping, bint anew=False):
         """Other parameters. What was learned stays, and does not allow those that shape it."""
+        if shaping and "make" in parts:
+            parts["make"]()  # refuses what is wrong with them, whatever was learned
         self.lock.acquire()
         try:
             if anew or self.is_fresh():
@@ -207,12 +215,6 @@ cdef class RowEngine(Engine):
         return model
 
     # --- what every engine has ----------------------------------------------------------------
-
-    @property
-    def _fresh(self):
-        """Whether nothing was learned, and no answer added."""
-        self.lock.check_open()
-        return self.is_fresh()
 
     @property
     def _rounds(self):
