@@ -2036,7 +2036,7 @@ cdef class FleetCalls:
 
     cdef FleetEngine at_work(self):
         if self.engine is None:
-            raise RuntimeError(not_initialized(self))
+            raise RuntimeError(not_initialized(type(self)))
         return self.engine
 
     """`choose` and `learn` of one key, inherited by the thin class: a method of Python's on the way

@@ -57,7 +57,7 @@ class Learner(Initialized):
 
     def _begin(self, **parameters):
         """Called once by `__init__` with all its parameters, as they were given."""
-        self._parameters = parameters
+        self.__dict__["_parameters"] = parameters
         built = self._build(parameters)
         if isinstance(built, dict):
             self._engine._start(built)

@@ -14,7 +14,6 @@ from coactive_fast._table cimport (
 )
 from coactive_fast.learner._state cimport VERSION, versioned
 
-from coactive_fast._initialized import not_initialized
 
 np.import_array()
 
@@ -24,7 +23,7 @@ cdef const cf_table *K = cf_get_table()
 cdef class Engine:
     def __cinit__(self):
         self.lock = Lock()
-        self.lock.close(not_initialized(self))
+        self.lock.close(type(self))
 
     cdef dict told(self):
         raise NotImplementedError

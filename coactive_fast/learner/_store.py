@@ -84,9 +84,11 @@ def _array(value, arrays):
 
 def encode(value: Any, arrays: dict[str, Any], where: str) -> Any:
     """JSON for `value`; arrays go into `arrays`. `where` names it in an error."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
     if isinstance(value, (np.bool_, np.integer, np.floating)):
         value = value.item()
-    if value is None or isinstance(value, (bool, int, str)):
+    if isinstance(value, (bool, int)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {"@float": repr(value)}

@@ -27,7 +27,6 @@ from coactive_fast.learner._state cimport VERSION, opened, table_from, vector_of
 from coactive_fast.rows._rows cimport SPARSE, RowBuffer, Rows, place_of, row_of, rows_of, write_out
 
 from coactive_fast import _memory
-from coactive_fast._initialized import not_initialized
 from coactive_fast._memory import refuse_beyond_limit
 
 np.import_array()
@@ -44,7 +43,7 @@ cdef class Metric:
 
     def __cinit__(self):
         self.lock = Lock()
-        self.lock.close(not_initialized(self))
+        self.lock.close(type(self))
 
     cdef int unmade(self) except -1:
         """At the start of __init__, which runs once: other threads may be at work already."""

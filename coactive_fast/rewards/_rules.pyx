@@ -30,7 +30,6 @@ from coactive_fast.rows._rows cimport (
     DOUBLES, GATHERED, RowBuffer, fill_rows, place_of, row_of, rows_of,
 )
 
-from coactive_fast._initialized import not_initialized
 from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast.rewards._history import BanditHistory, Decision, RegressionHistory
 
@@ -1584,7 +1583,7 @@ cdef class Catalogue:
 
     def __cinit__(self, *args, **kwargs):
         self.lock, self.arrays, self.some = Lock(), [], Rows()
-        self.lock.close(not_initialized(self))
+        self.lock.close(type(self))
 
     def __init__(self, X, *, n_jobs=1):
         cdef np.ndarray rows
