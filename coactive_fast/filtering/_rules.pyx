@@ -346,10 +346,6 @@ cdef class FilterEngine(RowEngine):
     # --- what every engine has ----------------------------------------------------------------
 
     @property
-    def _engine(self):
-        return self
-
-    @property
     def _rule(self):
         return self.rule
 

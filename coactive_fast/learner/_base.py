@@ -18,15 +18,25 @@ import inspect
 import os
 from typing import TYPE_CHECKING, Any
 
-from .._initialized import Initialized
+from .._initialized import PACKAGE, not_initialized
 from . import _store
+from ._engine import Engine
 from ._history import History
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Learner(Initialized):
+class Missing:
+    """What a class has in place of an attribute that `__init__` sets."""
+
+    def __get__(self, learner, kind):
+        if learner is None:
+            raise AttributeError("it is set by __init__")
+        raise RuntimeError(not_initialized(kind))
+
+
+class Learner:
     """Base of all learners: parameters, copies, files.
 
     `load` answers one, of whatever class the file holds; `isinstance` tells which.
@@ -44,8 +54,8 @@ class Learner(Initialized):
     """
 
     last_history: History | None = None  # of the last run, whatever ended it
-    _parameters: dict[str, Any]
-    _engine: Any
+    _parameters: dict[str, Any] = Missing()  # type: ignore[assignment]
+    _engine: Any = Missing()
     _defaults: dict[str, Any] = {}  # of the parameters, by the constructor
     _shaping: tuple[str, ...] = ()  # parameters that shape the state: they wait for reset()
 
@@ -53,16 +63,26 @@ class Learner(Initialized):
         super().__init_subclass__(**kwargs)
         parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
         cls._defaults = {p.name: p.default for p in parameters}
+        if issubclass(cls, Engine):
+            cls._engine = Engine._engine
+        if cls.__module__.partition(".")[0] == PACKAGE:
+            for name in {*inspect.get_annotations(cls), *cls._defaults}:
+                if not hasattr(cls, name):
+                    setattr(cls, name, Missing())
         _store.register(cls)
 
     def _begin(self, **parameters):
         """Called once by `__init__` with all its parameters, as they were given."""
-        self.__dict__["_parameters"] = parameters
         built = self._build(parameters)
+        self._keep(parameters)
         if isinstance(built, dict):
             self._engine._start(built)
         else:
             self._engine = built
+
+    def _keep(self, parameters):
+        """The parameters, which also read like attributes; properties of the class come first."""
+        self.__dict__.update(parameters, _parameters=parameters)
 
     def _build(self, parameters):
         """Checks the parameters; the parts that the engine starts from, or a fresh engine."""
@@ -135,21 +155,15 @@ class Learner(Initialized):
         if self._engine is not built.get("engine"):
             shaping = [name for name in changed if name in self._shaping]
             self._engine._change(built, changed, shaping)
-        self._parameters = merged
+        self._keep(merged)
 
-    def __getattr__(self, name: str) -> Any:
-        # parameters read like attributes; they are changed by set_params, which checks them
-        if not name.startswith("_") and name in self._parameters:
-            return self._parameters[name]
-        return self._missing(name)
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any: ...  # parameters
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.__dict__.get("_parameters", ()):
             raise AttributeError(f"{name} is a parameter: use set_params({name}=...)")
         super().__setattr__(name, value)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self._parameters})
 
     def __repr__(self) -> str:
         shown = [f"{name}={value!r}" for name, value in self._parameters.items()

@@ -44,6 +44,11 @@ cdef class Engine:
         raise NotImplementedError
 
     @property
+    def _engine(self):
+        """Of a learner that has this as its base class."""
+        return self
+
+    @property
     def _fresh(self):
         """Whether nothing was learned, and no answer added."""
         self.lock.check_open()

@@ -82,13 +82,16 @@ def _array(value, arrays):
     return {"@array": name}
 
 
+PLAIN = {type(None), bool, int, str}
+
+
 def encode(value: Any, arrays: dict[str, Any], where: str) -> Any:
     """JSON for `value`; arrays go into `arrays`. `where` names it in an error."""
-    if value is None or isinstance(value, (bool, str)):
+    if type(value) in PLAIN:
         return value
     if isinstance(value, (np.bool_, np.integer, np.floating)):
         value = value.item()
-    if isinstance(value, (bool, int)):
+    if isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {"@float": repr(value)}

@@ -697,10 +697,6 @@ cdef class MulticlassEngine(RowEngine):
     """The engine of the multiclass learners, and their base class."""
 
     @property
-    def _engine(self):
-        return self
-
-    @property
     def _pruning(self):
         """Whether full matrices of classes that cannot win are left alone: the choices are the
         same either way."""

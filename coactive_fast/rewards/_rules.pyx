@@ -649,10 +649,6 @@ cdef class RewardEngine(RowEngine):
         self.logistic, self.modest = parts["logistic"], parts.get("modest", False)
         return RowEngine.start(self, parts)
 
-    @property
-    def _engine(self):
-        return self
-
     cdef bint is_fresh(self) except -1:
         return self.model.d == 0 and RowEngine.is_fresh(self)
 
