@@ -128,14 +128,14 @@ int cf_log_end_round(cf_log *self, const cf_log_rules *rules, log_mark mark,
                      const log_label *label, const char *const names[3])
 {
     const ptrdiff_t actions = self->n_rows - mark.rows;
-    const int has[] = {label->has_cost, label->has_probability, label->has_chosen};
-    if (rules->skip_unlabelled && !(has[0] || has[1])) {
+    const double parts[] = {label->cost, label->probability, label->chosen};
+    if (rules->skip_unlabelled && isnan(label->cost) && isnan(label->probability)) {
         self->n_unlabelled++;
         cf_log_go_back(self, mark);
         return CF_OK;
     }
     for (int i = 0; i < 3; i++)
-        if (!has[i])
+        if (isnan(parts[i]))
             return cf_log_refuse(self, CF_EABSENT, names[i], (ptrdiff_t)strlen(names[i]));
     self->got = label->probability;
     if (!(label->probability > 0.0 && label->probability <= 1.0))
