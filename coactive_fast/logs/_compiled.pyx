@@ -119,8 +119,7 @@ cdef class Names:
     def columns(self, Py_ssize_t begin, int bits, bint chain):
         """Columns of 2^bits by VW's hash, of the names from number `begin` on."""
         cdef np.ndarray found = numpy.empty(self.names.n - begin, numpy.int64)
-        L.log_columns(&self.names, begin, bits, chain,
-                                     <int64_t *>np.PyArray_DATA(found))
+        L.log_columns(&self.names, begin, bits, chain, <int64_t *>np.PyArray_DATA(found))
         return found
 
 

@@ -113,18 +113,16 @@ CF_INLINE void v_transpose8(vd r[8])
 }
 
 /* integer lanes: only what exp and log need */
-CF_INLINE vi vi_of(vd x)
-{
-    vi r;
-    memcpy(&r, &x, sizeof r);
-    return r;
-}
-CF_INLINE vd vd_of(vi x)
-{
-    vd r;
-    memcpy(&r, &x, sizeof r);
-    return r;
-}
+#define CF_LANES_BITS(type, name, from)                                                          \
+    CF_INLINE type name(from x)                                                                  \
+    {                                                                                            \
+        type r;                                                                                  \
+        memcpy(&r, &x, sizeof r);                                                                \
+        return r;                                                                                \
+    }
+CF_LANES_BITS(vi, vi_of, vd)
+CF_LANES_BITS(vd, vd_of, vi)
+#undef CF_LANES_BITS
 CF_LANES(vi, vi_set1, (int64_t s), (uint64_t)s)
 CF_LANES(vi, vi_add, (vi x, vi y), x.l[i] + y.l[i])
 CF_LANES(vi, vi_sub, (vi x, vi y), x.l[i] - y.l[i])

@@ -439,9 +439,7 @@ static int counts_now(const cf_fleet *self, uint64_t *out)
 int cf_fleet_counts(const cf_fleet *self, uint64_t *out)
 {
     for (int looks = 0; looks < PATIENCE; looks++) {
-        if (get(self->generation) != self->known)
-            return CF_FLEET_MOVED;
-        const int sound = counts_now(self, out);
+        const int sound = get(self->generation) == self->known && counts_now(self, out);
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
         if (get(self->generation) != self->known)
             return CF_FLEET_MOVED;

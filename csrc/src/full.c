@@ -707,12 +707,12 @@ int cf_full_sample(const cf_full *self, const cf_table *k, double scale, ptrdiff
     return CF_OK;
 }
 
-/* kept->l becomes the factor of A. */
-static int keep_up(const cf_full *self, const cf_table *k, cf_full_factor *kept, double *scratch)
+int cf_full_draw(const cf_full *self, const cf_table *k, cf_full_factor *kept, double scale,
+                 double *z, double *scratch)
 {
-    const ptrdiff_t padded = cf_pad(self->n);
+    const ptrdiff_t n = self->n, padded = cf_pad(n);
     const int64_t updates = self->health.updates - self->pending;
-    if (kept->updates != updates) {
+    if (kept->updates != updates) { /* kept->l becomes the factor of A */
         kept->updates = -1;
         if (k->cholesky_factor(&self->a, &kept->l) != CF_OK)
             return CF_ENOTPOSITIVE;
@@ -726,15 +726,7 @@ static int keep_up(const cf_full *self, const cf_table *k, cf_full_factor *kept,
             scratch[i] = root * x[i];
         k->cholesky_add(&kept->l, scratch, scratch + padded);
     }
-    return CF_OK;
-}
-
-int cf_full_draw(const cf_full *self, const cf_table *k, cf_full_factor *kept, double scale,
-                 double *z, double *scratch)
-{
-    const ptrdiff_t n = self->n;
-    CF_TRY(keep_up(self, k, kept, scratch));
-    for (ptrdiff_t j = 0; j < cf_pad(n); j++)
+    for (ptrdiff_t j = 0; j < padded; j++)
         scratch[j] = j < n ? z[j] / sqrt(scale) : 0.0;
     k->cholesky_backward(&kept->l, scratch, scratch);
     memcpy(z, scratch, (size_t)n * sizeof *z);

@@ -21,10 +21,8 @@ static uint64_t hash_bytes(uint64_t hash, word w)
     const char *p = w.begin;
     ptrdiff_t n = w.length;
     hash = mix(hash, (uint64_t)n);
-    for (; n > 8; n -= 8, p += 8)
+    for (; n >= 8; n -= 8, p += 8)
         hash = mix(hash, load(p, 8));
-    if (n == 8)
-        return mix(hash, load(p, 8));
     uint64_t rest = 0; /* a copy of fixed size is one instruction, one of n bytes a call */
     if (n & 4)
         rest = load(p, 4);

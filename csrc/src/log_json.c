@@ -160,8 +160,10 @@ static void tame(reader *r, word *w)
 
 /* --- other values ---------------------------------------------------------------------------- */
 
-static int literal(reader *r, const char *text)
+/* true, false or null, whichever begins so. */
+static int literal(reader *r)
 {
+    const char *text = *r->p == 't' ? "true" : *r->p == 'f' ? "false" : "null";
     const size_t length = strlen(text);
     if (strncmp(r->p, text, length) != 0)
         return CF_EJSON;
@@ -259,11 +261,9 @@ static int skip_value(reader *r, int depth)
     case '"':
         return string(r, &unused);
     case 't':
-        return literal(r, "true");
     case 'f':
-        return literal(r, "false");
     case 'n':
-        return literal(r, "null");
+        return literal(r);
     case '{':
     case '[': {
         const char close = *r->p++ == '{' ? '}' : ']';
@@ -326,7 +326,7 @@ static int array(reader *r, int32_t space, int depth)
             r->p++;
             CF_TRY(features(r, space, depth + 1, 0));
         } else if (c == 'n') {
-            CF_TRY(literal(r, "null"));
+            CF_TRY(literal(r));
         } else if (begins_number(c)) {
             CF_TRY(number(r, &value));
             cf_log_add_place(r->out, r->to, space, place++, value);
@@ -348,13 +348,12 @@ static int feature(reader *r, int32_t space, word key, int depth)
         cf_log_add_word(r->out, r->to, space, key, value);
         return CF_OK;
     case 't':
-        CF_TRY(literal(r, "true"));
+        CF_TRY(literal(r));
         cf_log_add(r->out, r->to, space, key, 1.0);
         return CF_OK;
     case 'f':
-        return literal(r, "false");
     case 'n':
-        return literal(r, "null");
+        return literal(r);
     case '{':
         r->p++;
         return features(r, cf_log_space(r->out, key), depth + 1, 0);
@@ -441,7 +440,7 @@ static int context(reader *r)
 {
     CF_TRY(once(r, CONTEXT));
     if (*r->p == 'n')
-        return literal(r, "null");
+        return literal(r);
     if (*r->p != '{')
         return refuse(r, CF_EKIND);
     r->p++;
@@ -454,7 +453,7 @@ static int context(reader *r)
 static int any_number(reader *r, int field, double *value)
 {
     CF_TRY(once(r, field));
-    return *r->p == 'n' ? literal(r, "null") : label_number(r, value);
+    return *r->p == 'n' ? literal(r) : label_number(r, value);
 }
 
 static int whole(reader *r, int field, double *value)
@@ -491,11 +490,11 @@ static int skips(reader *r)
 {
     CF_TRY(once(r, SKIP));
     if (*r->p == 'n')
-        return literal(r, "null");
+        return literal(r);
     r->skip = *r->p == 't';
     if (*r->p != 't' && *r->p != 'f')
         return refuse(r, CF_EKIND);
-    return literal(r, r->skip ? "true" : "false");
+    return literal(r);
 }
 
 /* That of a key which begins with _label; `rest`: what follows. */

@@ -123,25 +123,17 @@ static int read_pairs(reading *r, int *sorted)
     const cf_text_rules *rules = r->rules;
     int64_t *index = out->index + out->n_pairs, before = -1;
     double *value = out->value + out->n_pairs;
-    const char *p = r->p;
-    int status = CF_OK;
-    for (p = skip_blanks(p); !ends_line(*p); p = skip_blanks(p)) {
+    for (const char *p = skip_blanks(r->p); !ends_line(*p); p = skip_blanks(p)) {
         r->p = p;
         int64_t i;
         const char *q = whole(p, r->end, &i);
-        if (q == NULL || *q != ':') {
-            status = CF_EPAIR;
-            break;
-        }
-        if (i < rules->first || i > rules->last) {
-            status = CF_EINDEX;
-            break;
-        }
+        if (q == NULL || *q != ':')
+            return CF_EPAIR;
+        if (i < rules->first || i > rules->last)
+            return CF_EINDEX;
         q = finite_number(q + 1, r->end, rules->largest, value);
-        if (q == NULL || !ends_token(*q)) {
-            status = CF_ENUMBER;
-            break;
-        }
+        if (q == NULL || !ends_token(*q))
+            return CF_ENUMBER;
         i -= rules->first;
         *sorted &= i > before;
         *index++ = before = i;
@@ -149,7 +141,7 @@ static int read_pairs(reading *r, int *sorted)
         p = q;
     }
     out->n_pairs = index - out->index;
-    return status;
+    return CF_OK;
 }
 
 static void swap_pairs(int64_t *index, double *value, ptrdiff_t i, ptrdiff_t j)
