@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._arrays import plain
+from .._arrays import finite_vector, plain
 from .._initialized import Initialized
 from .._typing import Real, RowsLike, Vector
 from ..learner._check import number, same_length
 from ..rows._rows import table_of
-from ._check import vector
 
 
 class Scaling(Initialized):
@@ -45,8 +44,8 @@ class Scaling(Initialized):
     kind: str
 
     def __init__(self, shift: ArrayLike, scale: ArrayLike, kind: str = "affine") -> None:
-        self.shift = vector("shift", shift)
-        self.scale = vector("scale", scale)
+        self.shift = finite_vector(shift, "shift")
+        self.scale = finite_vector(scale, "scale")
         self.kind = kind
         same_length("scale", self.scale.size, self.shift.size, "shift")
         if not (self.scale > 0.0).all():

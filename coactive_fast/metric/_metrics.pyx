@@ -14,8 +14,9 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memmove, memset
 
 from coactive_fast._arrays cimport (
-    as_count, as_number, as_rows, as_square, data_of, is_plain_vector, new_vector, product_of,
-    refuse, refuse_length, refuse_masked, refuse_non_finite, row_stride,
+    as_count, as_number, as_positive, as_rows, as_share, as_size, as_square, data_of,
+    is_plain_vector, new_vector, plain, product_of, refuse, refuse_length, refuse_non_finite,
+    row_stride,
 )
 from coactive_fast._table cimport (
     CF_BLOCK, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_EVALUE, CF_FULL_AUTO, CF_FULL_FAST, CF_FULL_ROBUST,
@@ -24,7 +25,9 @@ from coactive_fast._table cimport (
     cf_triangle_row,
 )
 from coactive_fast.learner._state cimport VERSION, opened, table_from, vector_of, versioned
-from coactive_fast.rows._rows cimport SPARSE, RowBuffer, Rows, place_of, row_of, rows_of, write_out
+from coactive_fast.rows._rows cimport (
+    SPARSE, RowBuffer, Rows, dense_vector, place_of, row_of, rows_of, write_out,
+)
 
 from coactive_fast import _memory
 from coactive_fast._initialized import not_initialized
@@ -215,20 +218,14 @@ cdef int row_in(object x, str name, Py_ssize_t n, RowBuffer buffer, cf_row *row)
 # x written out as a float64 vector of length n; not checked for NaN
 cdef np.ndarray dense_row(object x, str name, Py_ssize_t n):
     cdef RowBuffer buffer
-    cdef np.ndarray v
     cdef cf_row row
     if is_plain_vector(x):
-        v = <np.ndarray>x
-        if np.PyArray_DIM(v, 0) != n:
-            refuse_length(np.PyArray_DIM(v, 0), name, n, "the metric")
-        return v
+        if np.PyArray_DIM(<np.ndarray>x, 0) != n:
+            refuse_length(np.PyArray_DIM(<np.ndarray>x, 0), name, n, "the metric")
+        return <np.ndarray>x
     buffer = RowBuffer()
-    buffer.fit(n)  # before it holds the row, which would be lost where it grows
     row_in(x, name, n, buffer, &row)
-    write_out(&row, buffer)
-    v = new_vector(n)
-    memcpy(data_of(v), row.value, <size_t>n * sizeof(double))
-    return v
+    return dense_vector(&row, name)
 
 
 # A dense table with n columns, float64 or float32 with contiguous rows; not checked for NaN
@@ -297,23 +294,17 @@ cdef object row_like(object x, const cf_row *row, np.ndarray value):
 # --- numbers ---------------------------------------------------------------------------------
 
 
-# A finite c that is not 0, or > 0.
-cdef inline double as_weight(object c, bint below=True) except? -1.0:
+# A finite c that is not 0.
+cdef inline double as_weight(object c) except? -1.0:
     cdef double weight = as_number(c, "c")
-    if weight == 0.0 or (weight < 0.0 and not below):
-        raise ValueError(f"c must be {'not 0' if below else '> 0'}, got {weight}")
+    if weight == 0.0:
+        raise ValueError(f"c must be not 0, got {weight}")
     return weight
 
 
 # one number a row, finite and not 0
 cdef np.ndarray as_weights(object c, Py_ssize_t rows):
-    refuse_masked(c, "c")
-    try:
-        given = numpy.asarray(c)
-    except ValueError:
-        raise TypeError("c must be one number or one a row of X") from None
-    if given.dtype.kind not in "biuf":
-        raise TypeError(f"c must hold real numbers, got dtype {given.dtype}")
+    given = <object>plain(c, "c")
     if given.ndim > 1 or (given.ndim == 1 and given.shape[0] != rows):
         raise ValueError(f"c must be one number or {rows}, one a row of X, got shape "
                          f"{given.shape}")
@@ -325,25 +316,11 @@ cdef np.ndarray as_weights(object c, Py_ssize_t rows):
     return weights
 
 
-cdef double as_factor(object f) except -1.0:
-    cdef double factor = as_number(f, "f")
-    if not 0.0 < factor <= 1.0:
-        raise ValueError(f"f must be in (0, 1], got {factor}")
-    return factor
-
-
 cdef double as_ridge(object ridge) except -1.0:
     cdef double r = as_number(ridge, "ridge")
     if r <= 0.0 or not 1.0 / r < float("inf"):
         raise ValueError(f"ridge must be > 0 with a finite inverse, got {r}")
     return r
-
-
-cdef Py_ssize_t as_order(object n, str name) except -1:
-    cdef Py_ssize_t order = as_count(n, name)
-    if order == 0:
-        raise ValueError(f"{name} must be >= 1, got 0")
-    return order
 
 
 cdef np.ndarray normals(object size, Py_ssize_t n, object rng):
@@ -502,7 +479,7 @@ cdef class Full(Stored):
 
     cdef int _make(self, object n, object ridge, object precision) except -1:
         """Memory for order n, with nothing learned; what was there is given back."""
-        cdef Py_ssize_t order = as_order(n, "n")
+        cdef Py_ssize_t order = as_size(n, "n")
         cdef double r = as_ridge(ridge)
         cdef int code = code_of(precision)
         cdef Py_ssize_t size = L.full_size(order)
@@ -818,7 +795,7 @@ cdef class Full(Stored):
         array([[1.5, 0. ],
                [0. , 1. ]])
         """
-        self._fade(as_factor(f), L.past_forget)
+        self._fade(as_share(f, "f"), L.past_forget)
 
     def decay(self, f):
         """``A <- ridge I + f M``: the past weighs f times as much, the regulariser is whole.
@@ -840,7 +817,7 @@ cdef class Full(Stored):
         >>> m.matrix()
         array([[2.]])
         """
-        self._fade(as_factor(f), L.past_decay)
+        self._fade(as_share(f, "f"), L.past_decay)
 
     cdef int _fade(self, double f, fader act) except -1:
         cdef double added
@@ -1296,7 +1273,7 @@ cdef class Diagonal(Entries):
 
     def __init__(self, n, *, ridge=1.0):
         self.unmade()
-        cdef Py_ssize_t order = as_order(n, "n")
+        cdef Py_ssize_t order = as_size(n, "n")
         cdef double r = as_ridge(ridge)
         refuse_beyond_limit(8.0 * order, f"a diagonal metric of order {order}",
                             "fewer features take less")
@@ -1451,7 +1428,7 @@ cdef class Diagonal(Entries):
         >>> m.matrix()
         array([3., 1.])
         """
-        cdef double factor = as_factor(f)
+        cdef double factor = as_share(f, "f")
         cdef np.ndarray mark = None
         self.lock.acquire()
         try:
@@ -2359,8 +2336,8 @@ tolerance=0.01)\n--\n
         self.ridge = as_ridge(ridge)
         if window is not None and budget is not None:
             raise ValueError("window and budget exclude each other")
-        self.window = None if window is None else as_order(window, "window")
-        self.budget = None if budget is None else as_order(budget, "budget")
+        self.window = None if window is None else as_size(window, "window")
+        self.budget = None if budget is None else as_size(budget, "budget")
         self.tolerance = as_number(tolerance, "tolerance")
         if self.tolerance < 0.0:
             raise ValueError(f"tolerance must be >= 0, got {self.tolerance}")
@@ -2432,7 +2409,7 @@ tolerance=0.01)\n--\n
         float
             The value before the update; 0 where k(x, x) = 0, which changes nothing.
         """
-        cdef double weight = as_weight(c, False), own, q
+        cdef double weight = as_positive(c, "c"), own, q
         cdef Forms forms = Forms()
         cdef np.ndarray u
         cdef cf_row row

@@ -80,12 +80,24 @@ cpdef np.ndarray table_of(object X, str name)
 
 cdef np.ndarray written_out(object x, str name, Py_ssize_t width=*)
 
+# The same of a row and of rows that were checked already.
+cdef np.ndarray dense_vector(const cf_row *row, str name)
+cdef np.ndarray dense_table(Rows rows, RowBuffer buffer, str name)
+
 # The row with all its zeros: sparse ones become dense, in the buffer, which must fit row.n.
 cdef void write_out(cf_row *row, RowBuffer buffer) noexcept nogil
 
 cdef inline Py_ssize_t place_of(const cf_row *row, Py_ssize_t e) noexcept nogil:
     """The feature of entry e."""
     return row.i32[e] if row.i32 != NULL else row.i64[e] if row.i64 != NULL else e
+
+
+cdef inline void scatter(const cf_row *x, double *out) noexcept nogil:
+    """out[i] = x_i for the entries of x alone."""
+    cdef cf_row row = x[0]
+    cdef Py_ssize_t e
+    for e in range(row.nnz):
+        out[place_of(&row, e)] = row.value[e]
 
 
 @cython.final
