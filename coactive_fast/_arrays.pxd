@@ -9,20 +9,21 @@ from cpython.long cimport PyLong_AsLongAndOverflow
 # With so many dimensions and contiguous rows: float64 or (floats) float32 where it is that.
 cdef object convert_array(object value, str name, int ndim, bint floats)
 cdef object convert_square(object value, str name)
-cdef double convert_number(object value, str name) except? -1.0
+cpdef double convert_number(object value, str name) except? -1.0
 cdef Py_ssize_t convert_count(object value, str name) except -1
 cdef bint convert_flag(object value, str name) except -1
 cdef Py_ssize_t convert_label(object value, str name, bint two) except -1
 cdef int refuse(int status, str what) except -1
 cpdef int refuse_non_finite(np.ndarray array, str name) except -1
-# A number > 0; one in (0, 1]; a whole number >= 1.
-cdef double as_positive(object value, str name) except -1.0
+cpdef object whole_number(object value, str name)
+# A number in (0, 1]; a whole number >= 1.
 cdef double as_share(object value, str name) except -1.0
 cdef Py_ssize_t as_size(object value, str name) except -1
 cpdef np.ndarray reals(object value, str name, int ndim, bint floats=*)
 # A finite vector, of length n where that is >= 0, to go with `other`.
-cpdef np.ndarray finite_vector(object value, str name, Py_ssize_t n=*, str other=*)
-cpdef np.ndarray indices_of(object value, str name)
+cpdef np.ndarray finite_vector(object value, str name, Py_ssize_t n, str other)
+# Indices, n of them where that is >= 0; labels below k, of which two may be True and False; flags.
+cpdef np.ndarray indices_of(object value, str name, Py_ssize_t n=*, str other=*)
 cdef np.ndarray mask_of(object value, str name)
 cpdef np.ndarray labels_of(object value, str name, Py_ssize_t n, Py_ssize_t k, bint two)
 cpdef np.ndarray flags_of(object value, str name, Py_ssize_t n, str other=*)
@@ -114,6 +115,14 @@ cdef inline double as_number(object value, str name) except? -1.0:
         if number - number == 0.0:
             return number
     return convert_number(value, name)
+
+
+cdef inline double as_positive(object value, str name) except -1.0:
+    """A finite float > 0."""
+    cdef double number = as_number(value, name)
+    if number <= 0.0:
+        raise ValueError(f"{name} must be > 0, got {number}")
+    return number
 
 
 cdef inline Py_ssize_t as_count(object value, str name) except -1:

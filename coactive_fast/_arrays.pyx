@@ -38,16 +38,22 @@ cpdef int refuse_masked(object value, str name) except -1:
     return 0
 
 
-cpdef np.ndarray plain(object value, str name):
-    """An array of real numbers of any dtype, strides and dimensions; nothing is masked."""
+cdef object array_of(object value, str name, str kinds, str what):
+    """An array of `what`, as the kinds of NumPy's dtypes have it; nothing is masked. An empty one
+    has no dtype of its own."""
     refuse_masked(value, name)
     try:
         array = numpy.asarray(value)
     except (ValueError, TypeError) as error:
-        raise TypeError(f"{name} must be an array of real numbers: {error}") from None
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
-    return <np.ndarray>array
+        raise TypeError(f"{name} must be an array of {what}: {error}") from None
+    if array.dtype.kind not in kinds and array.size:
+        raise TypeError(f"{name} must hold {what}, got dtype {array.dtype}")
+    return array
+
+
+cpdef np.ndarray plain(object value, str name):
+    """An array of real numbers of any dtype, strides and dimensions; nothing is masked."""
+    return <np.ndarray>array_of(value, name, "fiub", "real numbers")
 
 
 cpdef object numeric(object value, str name, int ndim):
@@ -72,7 +78,9 @@ cpdef np.ndarray reals(object value, str name, int ndim, bint floats=False):
     """A finite C-contiguous array, the given one where it is such: float64 or (floats) float32
     where it is that."""
     cdef np.ndarray array = <np.ndarray>convert_array(value, name, ndim, floats)
-    refuse_non_finite(array, name)
+    if np.PyArray_TYPE(array) == np.NPY_FLOAT or not K.all_finite(np.PyArray_SIZE(array),
+                                                                  data_of(array)):
+        refuse_non_finite(array, name)
     return array
 
 
@@ -83,7 +91,7 @@ cdef object convert_square(object value, str name):
     return convert_array(array, name, 2, False)
 
 
-cdef double convert_number(object value, str name) except? -1.0:
+cpdef double convert_number(object value, str name) except? -1.0:
     refuse_masked(value, name)
     try:
         given = numpy.asarray(value)
@@ -97,15 +105,20 @@ cdef double convert_number(object value, str name) except? -1.0:
     return number
 
 
-cdef Py_ssize_t convert_count(object value, str name) except -1:
-    """A whole number >= 0; one beyond the range of an index is as good as the largest."""
+cpdef object whole_number(object value, str name):
+    """An integer of Python's; no bool, no float."""
     if isinstance(value, (bool, numpy.bool_)):
         raise TypeError(f"{name} must be an integer, got a bool")
     refuse_masked(value, name)
     try:
-        count = operator.index(value)
+        return operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}") from None
+
+
+cdef Py_ssize_t convert_count(object value, str name) except -1:
+    """A whole number >= 0; one beyond the range of an index is as good as the largest."""
+    count = whole_number(value, name)
     if count < 0:
         raise ValueError(f"{name} must be >= 0, got {count}")
     return min(count, MOST)
@@ -132,13 +145,6 @@ cdef Py_ssize_t convert_label(object value, str name, bint two) except -1:
     return convert_count(value, name)
 
 
-cdef double as_positive(object value, str name) except -1.0:
-    cdef double number = as_number(value, name)
-    if number <= 0.0:
-        raise ValueError(f"{name} must be > 0, got {number}")
-    return number
-
-
 cdef double as_share(object value, str name) except -1.0:
     cdef double share = as_number(value, name)
     if not 0.0 < share <= 1.0:
@@ -156,21 +162,18 @@ cdef Py_ssize_t as_size(object value, str name) except -1:
 # --- indices, labels and flags, one for each of many rows ------------------------------------
 
 
-cpdef np.ndarray indices_of(object value, str name):
-    """One-dimensional contiguous intp; the caller's own array where it is that."""
-    if is_plain(value, np.NPY_INTP):
+cpdef np.ndarray indices_of(object value, str name, Py_ssize_t n=-1, str other=""):
+    """One-dimensional contiguous intp, n of them where that is >= 0; the caller's own array where
+    it is that."""
+    if is_plain(value, np.NPY_INTP) and (n < 0 or np.PyArray_DIM(<np.ndarray>value, 0) == n):
         return <np.ndarray>value
-    refuse_masked(value, name)
-    try:
-        given = numpy.asarray(value)
-    except (ValueError, TypeError) as error:
-        raise TypeError(f"{name} must be an array of integers: {error}") from None
-    if given.dtype.kind not in "iu" and (given.size or given.dtype.kind == "O"):
-        raise TypeError(f"{name} must hold integers, got dtype {given.dtype}")
+    given = array_of(value, name, "iu", "integers")
     if given.ndim != 1:
         raise ValueError(f"{name} must have 1 dimension, got shape {given.shape}")
     if given.dtype.kind == "u" and given.max(initial=0) > MOST:
         raise ValueError(f"{name} must lie below 2**63, got {given.max()}")
+    if n >= 0 and given.size != n:
+        refuse_length(given.size, name, n, other)
     return <np.ndarray>numpy.ascontiguousarray(given, dtype=numpy.intp)
 
 
@@ -205,15 +208,9 @@ cpdef np.ndarray flags_of(object value, str name, Py_ssize_t n, str other="X"):
 
 cdef object column_of(object value, str name, Py_ssize_t n, str what, str other):
     """n real numbers of any kind, also as a table of one column."""
-    refuse_masked(value, name)
-    try:
-        given = numpy.asarray(value)
-    except (ValueError, TypeError) as error:
-        raise TypeError(f"{name} must be a sequence of {what}: {error}") from None
+    given = array_of(value, name, "biuf", what)
     if given.size == 0:
         given = given.astype(numpy.intp)
-    if given.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must hold {what}, got dtype {given.dtype}")
     if given.ndim == 2 and given.shape[1] == 1:
         given = given[:, 0]
     if given.ndim != 1:
@@ -227,12 +224,7 @@ cdef np.ndarray mask_of(object value, str name):
     """True and False of any shape, contiguous; numbers do not count as such."""
     if isinstance(value, numpy.ma.MaskedArray):
         raise ValueError(f"{name} must not be a masked array")
-    try:
-        given = numpy.asarray(value)
-    except ValueError as error:
-        raise TypeError(f"{name} must be a sequence of True and False: {error}") from None
-    if given.dtype != bool and given.size:  # an empty list has no dtype of its own
-        raise TypeError(f"{name} must hold True and False, got dtype {given.dtype}")
+    given = array_of(value, name, "b", "True and False")
     return <np.ndarray>numpy.ascontiguousarray(given, dtype=bool)
 
 
@@ -268,7 +260,7 @@ cdef int refuse_bad_matrix(np.ndarray array, const Matrix *x, str name) except -
     return 0
 
 
-cpdef np.ndarray finite_vector(object value, str name, Py_ssize_t n=-1, str other=""):
+cpdef np.ndarray finite_vector(object value, str name, Py_ssize_t n, str other):
     cdef np.ndarray v = as_vector(value, name)
     if n >= 0 and np.PyArray_DIM(v, 0) != n:
         refuse_length(np.PyArray_DIM(v, 0), name, n, other)

@@ -341,7 +341,7 @@ def exponentiated_weights(theta, *, both_signs=True):
     >>> exponentiated_weights([0.0, 0.0], both_signs=False)
     array([0.5, 0.5])
     """
-    cdef np.ndarray t = finite_vector(theta, "theta")
+    cdef np.ndarray t = finite_vector(theta, "theta", -1, "")
     cdef bint both = as_flag(both_signs, "both_signs")
     cdef Py_ssize_t n = np.PyArray_DIM(t, 0)
     cdef np.ndarray out = new_vector(n)

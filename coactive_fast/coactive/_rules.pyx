@@ -594,9 +594,11 @@ cdef enum:
 # --- arguments --------------------------------------------------------------------------------
 
 
-cdef np.ndarray places_of(object value, str name):
+cdef inline np.ndarray places_of(object value, str name):
     """Indices of documents, best first; not checked for their range."""
-    return indices_of(value if is_plain(value, np.NPY_INTP) else numeric(value, name, 1), name)
+    if is_plain(value, np.NPY_INTP):
+        return <np.ndarray>value
+    return indices_of(numeric(value, name, 1), name)
 
 
 def index_array(value, str name, Py_ssize_t n, str of):

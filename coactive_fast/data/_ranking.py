@@ -114,12 +114,10 @@ class RankingData(_check.ReadOnly):
         features = reals(features, "features", 2, True)
         if features.shape[1] == 0:
             raise ValueError("features must have at least one column")
-        relevance = finite_vector(relevance, "relevance")
-        _check.same_length("relevance", relevance.size, len(features), "features")
+        relevance = finite_vector(relevance, "relevance", len(features), "features")
         offsets = _check.offsets("offsets", offsets, len(features), "documents")
         if query_ids is not None:
-            query_ids = indices_of(query_ids, "query_ids")
-            _check.same_length("query_ids", query_ids.size, offsets.size - 1, "offsets")
+            query_ids = indices_of(query_ids, "query_ids", offsets.size - 1, "offsets")
         self._fill(features, relevance, offsets, query_ids)
 
     def _fill(self, features, relevance, offsets, query_ids):

@@ -1691,7 +1691,7 @@ cdef class RewardFleet(FleetEngine):
         key_of(key, &at)
         arm, y = self.answers_of(answers)
         c = 1.0 if weight is None else (<RewardEngine>self.seat.engine).weight_of(weight)
-        self.learn_row(&at, x, context_of(context, self.contexts), arm, y, c, 0, &m)
+        self.learn_row(&at, x, context_of(context, self.contexts, -1), arm, y, c, 0, &m)
         if len(self.drawn):  # the record may be new
             words = self.drawn.get(key)
             if words is not None:

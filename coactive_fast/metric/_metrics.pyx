@@ -15,8 +15,8 @@ from libc.string cimport memcpy, memmove, memset
 
 from coactive_fast._arrays cimport (
     as_count, as_number, as_positive, as_rows, as_share, as_size, as_square, data_of,
-    is_plain_vector, new_vector, plain, product_of, refuse, refuse_length, refuse_non_finite,
-    row_stride,
+    finite_vector, indices_of, is_plain_vector, new_vector, plain, product_of, refuse,
+    refuse_length, refuse_non_finite, row_stride,
 )
 from coactive_fast._table cimport (
     CF_BLOCK, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_EVALUE, CF_FULL_AUTO, CF_FULL_FAST, CF_FULL_ROBUST,
@@ -251,15 +251,14 @@ cdef object joined(object pairs, str name, Py_ssize_t n):
     """A list of (indices, values) as one CSR, which `rows_of` looks at as at any other."""
     import scipy.sparse  # by those alone who came with a sparse row
 
-    cdef RowBuffer buffer = RowBuffer()
-    cdef cf_row row
+    cdef list places = [], values = []
     for t, pair in enumerate(pairs):
         if not (type(pair) is tuple and len(pair) == 2):
             raise TypeError(f"{name} must hold pairs (indices, values), got "
                             f"{type(pair).__name__} at {t}")
-        row_in(pair, f"row {t} of {name}", n, buffer, &row)
-    places = [numpy.asarray(pair[0], dtype=numpy.int64) for pair in pairs]
-    values = [numpy.asarray(pair[1], dtype=numpy.float64) for pair in pairs]
+        places.append(indices_of(pair[0], f"the indices of row {t} of {name}"))
+        values.append(finite_vector(pair[1], f"the values of row {t} of {name}", len(places[t]),
+                                    "its indices"))
     ends = numpy.cumsum([0, *map(len, places)])
     return scipy.sparse.csr_array((numpy.concatenate(values), numpy.concatenate(places), ends),
                                   shape=(len(pairs), n))
@@ -1844,7 +1843,7 @@ cdef class Kept:
         cdef bint dense = self.form == KEPT_DENSE
         if self.n == 0 and (self.form == UNDECIDED or x.n != self.d):
             dense = x.n <= WIDE  # see `form_of`
-        return forms.fit(x, dense and self.kind != CALLABLE)
+        return forms.expect(x, dense and self.kind != CALLABLE)
 
     cdef void gather(self, const cf_row *x, Forms forms) noexcept nogil:
         if self.form == KEPT_SPARSE:
@@ -1887,7 +1886,7 @@ cdef class Kept:
                 K.gram_poly(n, d, rows, d, v, self.scale(x), self.coef0, self.degree, out)
             forms.clear(x)
         else:
-            K.postings_dots(&self.lists, self.lists.oldest + first, forms.nnz, forms.index,
+            K.postings_dots(&self.lists, self.lists.oldest + first, forms.nnz, forms.place,
                             forms.value, out)
             if self.kind == RBF:
                 K.rbf_of_dots(n, self.square + self.lead + first, K.ridge_square(x),
@@ -1936,9 +1935,9 @@ cdef class Kept:
             return True
         if self.begin[self.lead + self.n] + forms.nnz > self.entries:
             return False
-        if forms.nnz and forms.index[forms.nnz - 1] >= self.lists.features:
+        if forms.nnz and forms.place[forms.nnz - 1] >= self.lists.features:
             return False
-        return L.postings_lack(&self.lists, forms.nnz, forms.index) == 0
+        return L.postings_lack(&self.lists, forms.nnz, forms.place) == 0
 
     cdef int make_room(self, const cf_row *x, Forms forms) except -1:
         """Memory for one row more; nothing that can be seen changes."""
@@ -1993,7 +1992,7 @@ cdef class Kept:
     cdef int grow_entries(self, Forms forms) except -1:
         """Of the rows and of the lists, for the row gathered last."""
         cdef Py_ssize_t held = self.begin[self.lead + self.n], room, lack
-        cdef Py_ssize_t features = forms.index[forms.nnz - 1] + 1 if forms.nnz else 0
+        cdef Py_ssize_t features = forms.place[forms.nnz - 1] + 1 if forms.nnz else 0
         if held + forms.nnz > self.entries:
             room = more_than(self.entries, held + forms.nnz)
             enlarge(<void **>&self.index, held, room, sizeof(int64_t))
@@ -2001,7 +2000,7 @@ cdef class Kept:
             self.entries = room
         if features > self.lists.features:
             self.grow_table(min(self.d, more_than(self.lists.features, features)))
-        lack = L.postings_lack(&self.lists, forms.nnz, forms.index)
+        lack = L.postings_lack(&self.lists, forms.nnz, forms.place)
         if lack:
             room = more_than(self.lists.room, self.lists.room + lack)
             enlarge(<void **>&self.lists.pool, self.lists.used, room, sizeof(cf_posting))
@@ -2041,12 +2040,12 @@ cdef class Kept:
             forms.clear(x)
         else:
             end = self.begin[at] + forms.nnz
-            memcpy(self.index + self.begin[at], forms.index,
+            memcpy(self.index + self.begin[at], forms.place,
                    <size_t>forms.nnz * sizeof(int64_t))
             memcpy(self.value + self.begin[at], forms.value, <size_t>forms.nnz * sizeof(double))
             self.begin[at + 1] = end
             self.square[at] = K.ridge_square(x)
-            L.postings_add(&self.lists, forms.nnz, forms.index, forms.value)
+            L.postings_add(&self.lists, forms.nnz, forms.place, forms.value)
         self.n += 1
 
     cdef void drop_first(self) noexcept nogil:

@@ -124,7 +124,7 @@ cdef enum:
     DECISION = 3
 
 
-cdef np.ndarray context_of(object context, Py_ssize_t p, Py_ssize_t n=*)
+cdef np.ndarray context_of(object context, Py_ssize_t p, Py_ssize_t n)
 cdef double prediction_of(bint logistic, double m, double y, double *loss) noexcept nogil
 
 

@@ -275,7 +275,7 @@ cdef class Choice:
         return best
 
 
-cdef np.ndarray context_of(object context, Py_ssize_t p, Py_ssize_t n=-1):
+cdef np.ndarray context_of(object context, Py_ssize_t p, Py_ssize_t n):
     """A context of p features as a vector, or (n >= 0) one for each of n rows; None where there is
     none."""
     cdef np.ndarray given
@@ -922,7 +922,7 @@ cdef class BanditEngine(RewardEngine):
             self.take_row(X, s)
             at.fit(self.model.k)
             return at.allow(allowed)
-        at.context = context_of(context, self.contexts)
+        at.context = context_of(context, self.contexts, -1)
         at.by.p = self.contexts
         at.by.c = NULL if at.context is None else data_of(<np.ndarray>at.context)
         if isinstance(X, Catalogue):
@@ -1183,7 +1183,7 @@ cdef class BanditEngine(RewardEngine):
         cdef Scratch s = self.borrow()
         cdef Crossed by
         try:
-            vector = context_of(context, self.contexts)
+            vector = context_of(context, self.contexts, -1)
             by.p, by.c = self.contexts, data_of(vector)
             s.given_null = row_of(x, "x", s.buffer, &s.given,
                                   self.model.d // (by.p + 1), False) == CF_ROW_NULL

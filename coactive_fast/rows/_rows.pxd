@@ -101,16 +101,13 @@ cdef inline void scatter(const cf_row *x, double *out) noexcept nogil:
 
 
 @cython.final
-cdef class Forms:
+cdef class Forms(RowBuffer):
     # A row in another form: written out, or its entries that are not zero. Owned by who reads.
     cdef double *dense         # `wide` doubles, all zero between two uses
     cdef Py_ssize_t wide
-    cdef int64_t *index        # `room` entries
-    cdef double *value
-    cdef Py_ssize_t room
     cdef Py_ssize_t nnz        # of the row gathered last
 
-    cdef int fit(self, const cf_row *x, bint dense) except -1
+    cdef int expect(self, const cf_row *x, bint dense) except -1
     cdef const double *whole(self, const cf_row *x) noexcept nogil
     cdef void clear(self, const cf_row *x) noexcept nogil
     cdef void gather(self, const cf_row *x) noexcept nogil

@@ -12,8 +12,9 @@ from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy, memset
 
 from coactive_fast._arrays cimport (
-    Matrix, as_rows, data_of, finite_rows, has_plain_rows, is_plain_vector, is_sparse, matrix_of,
-    new_doubles, new_vector, plain, product_of, refuse_length, refuse_non_finite, take_scratch,
+    Matrix, as_rows, convert_array, data_of, finite_rows, has_plain_rows, indices_of,
+    is_plain_vector, is_sparse, matrix_of, new_doubles, new_vector, plain, product_of,
+    refuse_length, refuse_non_finite, take_scratch,
 )
 from coactive_fast._table cimport (
     CF_ENOMEM, CF_OK, CF_ROW_BAD, CF_ROW_GOOD, CF_ROW_NULL, cf_get_library, cf_get_table,
@@ -306,19 +307,8 @@ cdef int pair_row(tuple pair, str name, RowBuffer buffer, cf_row *row, Py_ssize_
 
 cdef tuple plain_pair(tuple pair, str name):
     """The indices as int64 and the values as float64, one-dimensional and contiguous."""
-    values = <object>floating(pair[1], f"the values of {name}")
-    places = <object>plain(pair[0], f"the indices of {name}")
-    if places.size == 0:
-        places = places.astype(numpy.int64)
-    if places.dtype.kind not in "iu":
-        raise TypeError(f"the indices of {name} must be integers, got dtype {places.dtype}")
-    if places.dtype.kind == "u" and places.size and places.max() > MOST_PLACES:
-        raise ValueError(f"{name} has an index that is too large, {places.max()}")
-    if places.ndim != 1 or values.ndim != 1:
-        raise ValueError(f"{name} must be (indices, values), two sequences of one length, got "
-                         f"shapes {places.shape} and {values.shape}")
-    return (numpy.ascontiguousarray(places, dtype=numpy.int64),
-            numpy.ascontiguousarray(values, dtype=numpy.float64))
+    return (indices_of(pair[0], f"the indices of {name}"),
+            convert_array(pair[1], f"the values of {name}", 1, False))
 
 
 cdef int order_row(RowBuffer buffer, cf_row *row) except -1:
@@ -349,12 +339,8 @@ cdef inline Py_ssize_t number_at(np.ndarray a, Py_ssize_t i) noexcept:
 
 cdef tuple plain_csr(object x, str name):
     """data, indices and indptr of a CSR as float64 and int64."""
-    data = numpy.ascontiguousarray(floating(x.data, name), dtype=numpy.float64)
-    for part in (x.indices, x.indptr):
-        if numpy.asarray(part).dtype.kind not in "iu":
-            raise TypeError(f"{name} must have integers as indices, got dtype {part.dtype}")
-    return (data, numpy.ascontiguousarray(x.indices, dtype=numpy.int64),
-            numpy.ascontiguousarray(x.indptr, dtype=numpy.int64))
+    return (convert_array(x.data, name, 1, False), indices_of(x.indices, f"the indices of {name}"),
+            indices_of(x.indptr, f"the indptr of {name}"))
 
 
 cdef int other_row(object x, str name, RowBuffer buffer, cf_row *row) except -1:
@@ -406,11 +392,9 @@ def as_csr(x, str name):
         raise TypeError(f"{name} has the sparse format {form!r}: expected one of csr, coo, csc, "
                         "bsr, dia, lil, dok")
     try:
-        x = made_anew(x, form)
+        x = made_anew(x, form, f"the indices of {name}")
     except (AttributeError, IndexError, ValueError) as error:
         raise ValueError(f"{name} is no whole {form} matrix: {error}") from None
-    except TypeError as error:
-        raise TypeError(f"{name} is no whole {form} matrix: {error}") from None
     if len(x.shape) == 1:
         x = x.reshape((1, x.shape[0]))
     return x.tocsr()
@@ -423,16 +407,16 @@ def checked_csr(X, str name):
     return X
 
 
-cdef object made_anew(object x, str form):
+cdef object made_anew(object x, str form, str name):
     """The matrix from its parts, which scipy checks when it is given them, and not later."""
     import scipy.sparse  # which has made x
 
     kind = getattr(scipy.sparse, f"{form}_array")
     if form == "coo":
         places = x.coords if hasattr(x, "coords") else (x.row, x.col)
-        return kind((x.data, tuple(map(integers, places))), shape=x.shape)
+        return kind((x.data, tuple([indices_of(part, name) for part in places])), shape=x.shape)
     if form == "dia":
-        return kind((x.data, integers(x.offsets)), shape=x.shape)
+        return kind((x.data, indices_of(x.offsets, name)), shape=x.shape)
     if form == "dok":
         return x.tocoo()
     if form == "lil":
@@ -441,19 +425,13 @@ cdef object made_anew(object x, str form):
         for places, values in zip(x.rows, x.data):
             if len(places) != len(values):
                 raise ValueError("it must have one value for each index")
-            if len(places) and not 0 <= integers(places).min() <= max(places) < x.shape[1]:
+            if len(places) and not 0 <= indices_of(places, name).min() <= max(places) < x.shape[1]:
                 raise ValueError(f"it has an index outside 0 ... {x.shape[1] - 1}")
         return x
-    made = kind((x.data, integers(x.indices), integers(x.indptr)), shape=x.shape)
+    parts = x.data, indices_of(x.indices, name), indices_of(x.indptr, name)
+    made = kind(parts, shape=x.shape)
     made.check_format(full_check=True)
     return made
-
-
-def integers(places):
-    places = numpy.asarray(places)
-    if places.size and places.dtype.kind not in "iu":
-        raise TypeError(f"indices must be integers, got dtype {places.dtype}")
-    return places
 
 
 # --- many rows --------------------------------------------------------------------------------
@@ -638,36 +616,18 @@ def table(X, str name):
 # --- the workspace of a round -----------------------------------------------------------------
 
 
-cdef void *larger(Py_ssize_t count, size_t size) except NULL:
-    refuse_beyond_limit(<double>count * size, "a row", "sparse rows take less")
-    cdef void *block = L.alloc(<size_t>count, size)
-    if block == NULL:
-        raise MemoryError(f"{count * <Py_ssize_t>size} bytes for a row")
-    return block
-
-
 cdef class Forms:
     def __dealloc__(self):
         L.free(self.dense)
-        L.free(self.index)
-        L.free(self.value)
 
-    cdef int fit(self, const cf_row *x, bint dense) except -1:
+    cdef int expect(self, const cf_row *x, bint dense) except -1:
         """Room for x; dense: also written out."""
         cdef double *wide
         if dense and self.wide < x.n and (x.i32 != NULL or x.i64 != NULL):
-            wide = <double *>larger(x.n, sizeof(double))
-            memset(wide, 0, <size_t>x.n * sizeof(double))
+            wide = new_doubles(x.n, 1, "a row written out")
             L.free(self.dense)
             self.dense, self.wide = wide, x.n
-        if self.room < x.nnz:
-            index = larger(x.nnz, sizeof(int64_t))
-            L.free(self.index)
-            self.index, self.room = <int64_t *>index, 0
-            value = larger(x.nnz, sizeof(double))
-            L.free(self.value)
-            self.value, self.room = <double *>value, x.nnz
-        return 0
+        return self.fit(x.nnz)
 
     cdef const double *whole(self, const cf_row *x) noexcept nogil:
         """x written out; `clear` gives the scratch back."""
@@ -687,7 +647,7 @@ cdef class Forms:
         cdef cf_row row = x[0]
         cdef Py_ssize_t e, n = 0
         for e in range(row.nnz):
-            self.value[n], self.index[n] = row.value[e], place_of(&row, e)
+            self.value[n], self.place[n] = row.value[e], place_of(&row, e)
             n += row.value[e] != 0.0
         self.nnz = n
 
