@@ -1,5 +1,5 @@
 # Arguments as arrays: what is a plain array of the right kind passes with a few compares, the
-# rest goes through one slow door that names the argument. No copy of float64 (and, for rows, of
+# rest is converted by functions that name the argument. No copy of float64 (and, for rows, of
 # float32) data whose rows are contiguous.
 
 cimport numpy as np
@@ -9,14 +9,24 @@ from cpython.long cimport PyLong_AsLongAndOverflow
 # With so many dimensions and contiguous rows: float64 or (floats) float32 where it is that.
 cdef object convert_array(object value, str name, int ndim, bint floats)
 cdef object convert_square(object value, str name)
-cdef double convert_number(object value, str name) except? -1.0
+cpdef double convert_number(object value, str name) except? -1.0
 cdef Py_ssize_t convert_count(object value, str name) except -1
 cdef bint convert_flag(object value, str name) except -1
 cdef Py_ssize_t convert_label(object value, str name, bint two) except -1
 cdef int refuse(int status, str what) except -1
-cdef int refuse_non_finite(np.ndarray array, str name) except -1
+cpdef int refuse_non_finite(np.ndarray array, str name) except -1
+cpdef object whole_number(object value, str name)
+# A number in (0, 1]; a whole number >= 1.
+cdef double as_share(object value, str name) except -1.0
+cdef Py_ssize_t as_size(object value, str name) except -1
+cpdef np.ndarray reals(object value, str name, int ndim, bint floats=*)
 # A finite vector, of length n where that is >= 0, to go with `other`.
 cpdef np.ndarray finite_vector(object value, str name, Py_ssize_t n, str other)
+# Indices, n of them where that is >= 0; labels below k, of which two may be True and False; flags.
+cpdef np.ndarray indices_of(object value, str name, Py_ssize_t n=*, str other=*)
+cdef np.ndarray mask_of(object value, str name)
+cpdef np.ndarray labels_of(object value, str name, Py_ssize_t n, Py_ssize_t k, bint two)
+cpdef np.ndarray flags_of(object value, str name, Py_ssize_t n, str other=*)
 cdef np.ndarray new_vector(Py_ssize_t n)
 cdef np.ndarray new_indices(Py_ssize_t n)
 cdef bint is_sparse(object value)
@@ -107,6 +117,14 @@ cdef inline double as_number(object value, str name) except? -1.0:
     return convert_number(value, name)
 
 
+cdef inline double as_positive(object value, str name) except -1.0:
+    """A finite float > 0."""
+    cdef double number = as_number(value, name)
+    if number <= 0.0:
+        raise ValueError(f"{name} must be > 0, got {number}")
+    return number
+
+
 cdef inline Py_ssize_t as_count(object value, str name) except -1:
     """A whole number >= 0."""
     cdef long count
@@ -148,6 +166,8 @@ cdef inline Matrix matrix_of(np.ndarray a) noexcept:
     return x
 
 cdef bint finite_rows(const Matrix *x) noexcept nogil
+# Raises where a row of this array is not finite, now or when it was looked at
+cdef int refuse_bad_matrix(np.ndarray array, const Matrix *x, str name) except -1
 cdef void scores_of(const Matrix *x, const double *w, double *out) noexcept nogil
 # out += a times the weighted rows that the first m places of a ranking name
 cdef void add_features(Py_ssize_t m, const Matrix *x, const ptrdiff_t *ranking, double a,

@@ -19,6 +19,9 @@ cdef Py_ssize_t MOST_NUMBERS = <Py_ssize_t>1 << 56  # in one piece of memory
 
 cdef enum:
     LARGE = 1 << 20  # items of scratch from which on the limit of memory is asked
+    BLOCK = 1 << 18  # numbers that are looked at in one go: they stay in the cache
+
+cdef object MOST = numpy.iinfo(numpy.intp).max
 
 
 cdef bint is_sparse(object value):
@@ -35,16 +38,22 @@ cpdef int refuse_masked(object value, str name) except -1:
     return 0
 
 
-cpdef np.ndarray plain(object value, str name):
-    """An array of real numbers of any dtype, strides and dimensions; nothing is masked."""
+cdef object array_of(object value, str name, str kinds, str what):
+    """An array of `what`, as the kinds of NumPy's dtypes have it; nothing is masked. An empty one
+    has no dtype of its own."""
     refuse_masked(value, name)
     try:
         array = numpy.asarray(value)
     except (ValueError, TypeError) as error:
-        raise TypeError(f"{name} must be an array of real numbers: {error}") from None
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
-    return <np.ndarray>array
+        raise TypeError(f"{name} must be an array of {what}: {error}") from None
+    if array.dtype.kind not in kinds and array.size:
+        raise TypeError(f"{name} must hold {what}, got dtype {array.dtype}")
+    return array
+
+
+cpdef np.ndarray plain(object value, str name):
+    """An array of real numbers of any dtype, strides and dimensions; nothing is masked."""
+    return <np.ndarray>array_of(value, name, "fiub", "real numbers")
 
 
 cpdef object numeric(object value, str name, int ndim):
@@ -61,7 +70,18 @@ cpdef object numeric(object value, str name, int ndim):
 cdef object convert_array(object value, str name, int ndim, bint floats):
     array = numeric(value, name, ndim)
     kind = numpy.float32 if floats and array.dtype == numpy.float32 else numpy.float64
-    return numpy.require(array, kind, ["C", "A", "E"])
+    with numpy.errstate(over="ignore"):  # a long double beyond float64 becomes infinite
+        return numpy.require(array, kind, ["C", "A", "E"])
+
+
+cpdef np.ndarray reals(object value, str name, int ndim, bint floats=False):
+    """A finite C-contiguous array, the given one where it is such: float64 or (floats) float32
+    where it is that."""
+    cdef np.ndarray array = <np.ndarray>convert_array(value, name, ndim, floats)
+    if np.PyArray_TYPE(array) == np.NPY_FLOAT or not K.all_finite(np.PyArray_SIZE(array),
+                                                                  data_of(array)):
+        refuse_non_finite(array, name)
+    return array
 
 
 cdef object convert_square(object value, str name):
@@ -71,7 +91,7 @@ cdef object convert_square(object value, str name):
     return convert_array(array, name, 2, False)
 
 
-cdef double convert_number(object value, str name) except? -1.0:
+cpdef double convert_number(object value, str name) except? -1.0:
     refuse_masked(value, name)
     try:
         given = numpy.asarray(value)
@@ -85,18 +105,23 @@ cdef double convert_number(object value, str name) except? -1.0:
     return number
 
 
-cdef Py_ssize_t convert_count(object value, str name) except -1:
-    """A whole number >= 0; one beyond the range of an index is as good as the largest."""
+cpdef object whole_number(object value, str name):
+    """An integer of Python's; no bool, no float."""
     if isinstance(value, (bool, numpy.bool_)):
         raise TypeError(f"{name} must be an integer, got a bool")
     refuse_masked(value, name)
     try:
-        count = operator.index(value)
+        return operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}") from None
+
+
+cdef Py_ssize_t convert_count(object value, str name) except -1:
+    """A whole number >= 0; one beyond the range of an index is as good as the largest."""
+    count = whole_number(value, name)
     if count < 0:
         raise ValueError(f"{name} must be >= 0, got {count}")
-    return min(count, numpy.iinfo(numpy.intp).max)
+    return min(count, MOST)
 
 
 cdef bint convert_flag(object value, str name) except -1:
@@ -120,6 +145,92 @@ cdef Py_ssize_t convert_label(object value, str name, bint two) except -1:
     return convert_count(value, name)
 
 
+cdef double as_share(object value, str name) except -1.0:
+    cdef double share = as_number(value, name)
+    if not 0.0 < share <= 1.0:
+        raise ValueError(f"{name} must be in (0, 1], got {share}")
+    return share
+
+
+cdef Py_ssize_t as_size(object value, str name) except -1:
+    cdef Py_ssize_t size = as_count(value, name)
+    if size == 0:
+        raise ValueError(f"{name} must be >= 1, got 0")
+    return size
+
+
+# --- indices, labels and flags, one for each of many rows ------------------------------------
+
+
+cpdef np.ndarray indices_of(object value, str name, Py_ssize_t n=-1, str other=""):
+    """One-dimensional contiguous intp, n of them where that is >= 0; the caller's own array where
+    it is that."""
+    if is_plain(value, np.NPY_INTP) and (n < 0 or np.PyArray_DIM(<np.ndarray>value, 0) == n):
+        return <np.ndarray>value
+    given = array_of(value, name, "iu", "integers")
+    if given.ndim != 1:
+        raise ValueError(f"{name} must have 1 dimension, got shape {given.shape}")
+    if given.dtype.kind == "u" and given.max(initial=0) > MOST:
+        raise ValueError(f"{name} must lie below 2**63, got {given.max()}")
+    if n >= 0 and given.size != n:
+        refuse_length(given.size, name, n, other)
+    return <np.ndarray>numpy.ascontiguousarray(given, dtype=numpy.intp)
+
+
+cpdef np.ndarray labels_of(object value, str name, Py_ssize_t n, Py_ssize_t k, bint two):
+    """Labels 0 ... k - 1, one for each of n rows, as contiguous intp: whole numbers of any kind;
+    where two labels are meant True and False too."""
+    given = column_of(value, name, n, "labels", "X")
+    if given.dtype.kind == "b" and not two:
+        raise TypeError(f"{name} must hold labels in 0 ... {k - 1}, got True and False")
+    if given.dtype.kind == "f":
+        wrong = given[given != numpy.floor(given)]  # NaN is no whole number either
+        if wrong.size:
+            raise ValueError(f"{name} must hold whole numbers, got {wrong[0]}")
+    if n and not (given.min() >= 0 and given.max() < k):
+        raise ValueError(f"{name} must hold labels in 0 ... {k - 1}, got "
+                         f"{given.min() if given.min() < 0 else given.max()}")
+    return <np.ndarray>numpy.ascontiguousarray(given, dtype=numpy.intp)
+
+
+cpdef np.ndarray flags_of(object value, str name, Py_ssize_t n, str other="X"):
+    """Booleans, one for each of n rows: True and False, 1 and 0, or 1 and -1."""
+    given = column_of(value, name, n, "True and False", other)
+    if given.dtype.kind == "b":
+        return <np.ndarray>numpy.ascontiguousarray(given)
+    low = -1 if (given < 0).any() else 0
+    wrong = given[(given != 1) & (given != low)]
+    if wrong.size:
+        raise ValueError(f"{name} must hold True and False, 1 and 0, or 1 and -1, got {wrong[0]}"
+                         + (" and -1" if low and wrong[0] == 0 else ""))
+    return <np.ndarray>(given == 1)
+
+
+cdef object column_of(object value, str name, Py_ssize_t n, str what, str other):
+    """n real numbers of any kind, also as a table of one column."""
+    given = array_of(value, name, "biuf", what)
+    if given.size == 0:
+        given = given.astype(numpy.intp)
+    if given.ndim == 2 and given.shape[1] == 1:
+        given = given[:, 0]
+    if given.ndim != 1:
+        raise ValueError(f"{name} must have 1 dimension, got shape {given.shape}")
+    if given.size != n:
+        refuse_length(given.size, name, n, other)
+    return given
+
+
+cdef np.ndarray mask_of(object value, str name):
+    """True and False of any shape, contiguous; numbers do not count as such."""
+    if isinstance(value, numpy.ma.MaskedArray):
+        raise ValueError(f"{name} must not be a masked array")
+    given = array_of(value, name, "b", "True and False")
+    return <np.ndarray>numpy.ascontiguousarray(given, dtype=bool)
+
+
+# --- errors -----------------------------------------------------------------------------------
+
+
 cdef int refuse(int status, str what) except -1:
     """Raises what a status of the C library stands for."""
     cdef const char *message = cf_get_library().status_message(status)
@@ -129,12 +240,23 @@ cdef int refuse(int status, str what) except -1:
     raise errors.get(kind.decode(), RuntimeError)(f"{what}: {message.decode()}")
 
 
-cdef int refuse_non_finite(np.ndarray array, str name) except -1:
+cpdef int refuse_non_finite(np.ndarray array, str name) except -1:
     """Raises if the array holds NaN or infinity; 0 if the fault lies elsewhere."""
-    if not numpy.isfinite(array).all():
-        where = tuple(int(i) for i in numpy.argwhere(~numpy.isfinite(array))[0])
-        raise ValueError(f"{name} must be finite, got {array[where]} at index "
-                         f"{where[0] if len(where) == 1 else where}")
+    cdef Py_ssize_t n = len(array), step = max(1, BLOCK * n // max(1, array.size)), t
+    for t in range(0, n, step):
+        good = numpy.isfinite(array[t:t + step])
+        if not good.all():
+            first, *rest = numpy.argwhere(~good)[0].tolist()
+            where = (first + t, *rest)
+            raise ValueError(f"{name} must be finite, got {array[where]} at index "
+                             f"{where if rest else first + t}")
+    return 0
+
+
+cdef int refuse_bad_matrix(np.ndarray array, const Matrix *x, str name) except -1:
+    if not finite_rows(x):
+        refuse_non_finite(array, name)
+        raise ValueError(f"{name} was changed while it was read")
     return 0
 
 

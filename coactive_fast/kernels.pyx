@@ -12,9 +12,10 @@ cimport numpy as np
 from libc.stddef cimport size_t
 
 from coactive_fast._arrays cimport (
-    Matrix, add_features, as_count, as_flag, as_number, as_rows, as_scores, as_square, as_vector,
-    data_of, finite_rows, finite_vector, is_plain, matrix_of, new_indices, new_vector, refuse,
-    refuse_length, refuse_masked, refuse_non_finite, row_stride, scores_of, take_scratch,
+    Matrix, add_features, as_count, as_flag, as_number, as_positive, as_rows, as_scores, as_square,
+    as_vector, data_of, finite_vector, indices_of, matrix_of, new_indices, new_vector, refuse,
+    refuse_bad_matrix, refuse_length, refuse_masked, refuse_non_finite, row_stride, scores_of,
+    take_scratch,
 )
 from coactive_fast._table cimport (
     CF_BOX, CF_ENOCONVERGE, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_L1, CF_OK, CF_SIMPLEX, cf_candidate,
@@ -155,24 +156,6 @@ def rank(X, w, k):
     return out
 
 
-cdef np.ndarray whole_numbers(object ranking):
-    """The ranking as intp; one that is so already as it is."""
-    if is_plain(ranking, np.NPY_INTP):
-        return <np.ndarray>ranking
-    refuse_masked(ranking, "ranking")
-    try:
-        places = numpy.asarray(ranking)
-    except ValueError:
-        raise TypeError("ranking must be a sequence of integers") from None
-    if places.dtype.kind not in "iu" and (places.size or places.dtype.kind == "O"):
-        raise TypeError(f"ranking must hold integers, got dtype {places.dtype}")
-    if places.ndim != 1:
-        raise ValueError(f"ranking must have 1 dimension, got shape {places.shape}")
-    if places.size and places.dtype.kind == "u" and places.max() > numpy.iinfo(numpy.intp).max:
-        raise ValueError("ranking must hold indices of documents")
-    return <np.ndarray>numpy.ascontiguousarray(places, dtype=numpy.intp)
-
-
 cdef Py_ssize_t check_places(np.ndarray ranking, Py_ssize_t n, Py_ssize_t k) except -1:
     """How many places count: all of them in range, none twice."""
     cdef const ptrdiff_t *y = <const ptrdiff_t *>np.PyArray_DATA(ranking)
@@ -219,14 +202,13 @@ def ranking_features(X, ranking, *, k=5):
     cdef np.ndarray x = as_rows(X, "X")
     cdef Py_ssize_t wanted = as_count(k, "k")
     cdef Matrix rows = matrix_of(x)
-    cdef np.ndarray places = whole_numbers(ranking)
+    cdef np.ndarray places = indices_of(ranking, "ranking")
     cdef Py_ssize_t m = check_places(places, rows.n, wanted)
     cdef np.ndarray out = new_vector(rows.d)
     cdef np.ndarray discount = new_vector(m)
     np.PyArray_FILLWBYTE(out, 0)
     K.discounts(m, data_of(discount))
-    if not finite_rows(&rows):
-        refuse_non_finite(x, "X")
+    refuse_bad_matrix(x, &rows, "X")
     add_features(m, &rows, <const ptrdiff_t *>np.PyArray_DATA(places), 1.0, data_of(discount),
                  data_of(out))
     if not K.all_finite(rows.d, data_of(out)):
@@ -274,7 +256,7 @@ def inverse_update(Ainv, x, *, c=1.0, triangle="both"):
     """
     cdef np.ndarray matrix
     cdef np.ndarray v = as_vector(x, "x")
-    cdef double weight = as_number(c, "c")
+    cdef double weight = as_positive(c, "c")
     cdef double few[SMALL + 8]
     cdef double *scratch = few
     cdef double q = 0.0
@@ -292,8 +274,6 @@ def inverse_update(Ainv, x, *, c=1.0, triangle="both"):
     b.n = np.PyArray_DIM(v, 0)
     b.data = data_of(matrix)
     b.ld = in_place_stride(matrix, b.n)
-    if weight <= 0.0:
-        raise ValueError(f"c must be > 0, got {weight}")
     if b.n > SMALL:
         scratch = <double *>take_scratch(cf_pad(b.n) + 8, sizeof(double))
     if b.n * b.n < BUSY:
@@ -432,13 +412,6 @@ def log(x):
 
 cdef enum:
     BUSY_HERE = 8192   # values from which the GIL is let go: a few microseconds of work
-
-
-cdef double as_positive(object value, str name) except -1.0:
-    cdef double number = as_number(value, name)
-    if number <= 0.0:
-        raise ValueError(f"{name} must be > 0, got {number}")
-    return number
 
 
 def project_scores(z, q, total):

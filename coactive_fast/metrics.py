@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from coactive_fast._arrays import finite_vector, indices_of, reals, refuse_non_finite
 from coactive_fast._typing import Real, Vector, Whole
 from coactive_fast.data import _check
 from coactive_fast.learner import _check as parameter
@@ -69,7 +70,7 @@ def dcg(relevance: ArrayLike, ranking: ArrayLike, *, k: Whole = 5, gain: _Gain =
     >>> metrics.dcg([3, 0, 1], [0, 0, 1], k=1, offsets=[0, 1, 3])
     array([3., 0.])
     """
-    relevance = _check.vector("relevance", relevance)
+    relevance = reals(relevance, "relevance", 1)
     k = parameter.count("k", k, least=1)
     gains = _gains(relevance, gain)
     if offsets is None:
@@ -113,7 +114,7 @@ def ndcg(relevance: ArrayLike, ranking: ArrayLike, *, k: Whole = 5, gain: _Gain 
     >>> metrics.ndcg([0, 0, 0, 1], [1, 0, 1, 0], offsets=[0, 2, 4], empty=1.0)
     array([1., 1.])
     """
-    relevance = _check.vector("relevance", relevance)
+    relevance = reals(relevance, "relevance", 1)
     if (relevance < 0.0).any():
         raise ValueError(f"relevance must be >= 0, got {relevance.min()}")
     k = parameter.count("k", k, least=1)
@@ -199,7 +200,7 @@ def _queries(data):
     if all(hasattr(data, name) for name in ("features", "relevance", "offsets")):
         return [data.features], data.relevance, data.offsets
     queries = [data[i] for i in range(len(data))]
-    parts = [_check.vector("relevance", query.relevance) for query in queries]
+    parts = [reals(query.relevance, "relevance", 1) for query in queries]
     offsets = np.concatenate(([0], np.cumsum([part.size for part in parts])))
     return [query.features for query in queries], np.concatenate(parts), offsets
 
@@ -228,9 +229,8 @@ def convex_regret(utility: ArrayLike, optimal_utility: ArrayLike,
     >>> metrics.convex_regret([1.0, 0.0], [1.0, 2.0], hinge)
     1.0
     """
-    utility = _check.vector("utility", utility)
-    optimal_utility = _check.vector("optimal_utility", optimal_utility)
-    _check.same_length("optimal_utility", optimal_utility.size, utility.size, "utility")
+    utility = reals(utility, "utility", 1)
+    optimal_utility = finite_vector(optimal_utility, "optimal_utility", utility.size, "utility")
     if utility.size == 0:
         raise ValueError("utility must not be empty: there is no mean")
     if not callable(loss):
@@ -258,19 +258,19 @@ def _gains(relevance, gain):
         return relevance
     with np.errstate(over="ignore"):
         gains = np.exp2(relevance) - 1.0
-    return _check.finite("the exponential gain of relevance", gains)
+    refuse_non_finite(gains, "the exponential gain of relevance")
+    return gains
 
 
 def _one(ranking, n):
     """One ranking as places in the array of gains, and where each query begins."""
-    ranking = _check.whole("ranking", ranking)
+    ranking = indices_of(ranking, "ranking")
     _refuse_repeats(ranking, 0, n)
     return ranking, np.zeros(1, np.intp)
 
 
 def _many(ranking, n, offsets):
-    ranking = _check.whole("ranking", ranking)
-    _check.same_length("ranking", ranking.size, n, "relevance")
+    ranking = indices_of(ranking, "ranking", n, "relevance")
     offsets = _check.offsets("offsets", offsets, n, "documents")
     lengths = np.diff(offsets)
     begins = np.repeat(offsets[:-1], lengths)

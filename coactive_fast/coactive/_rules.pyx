@@ -17,8 +17,9 @@ from libc.string cimport memcmp, memcpy, memmove, memset
 from numpy.random cimport bitgen_t
 
 from coactive_fast._arrays cimport (
-    add_features, as_count, as_vector, data_of, finite_rows, is_plain, matrix_of, new_doubles,
-    new_indices, new_vector, plain, product_of, refuse, refuse_non_finite, scores_of, take_scratch,
+    add_features, as_count, as_size, as_vector, data_of, finite_vector, indices_of, is_plain,
+    matrix_of, new_doubles, new_indices, new_vector, numeric, product_of, refuse, refuse_bad_matrix,
+    refuse_non_finite, scores_of, take_scratch,
 )
 from coactive_fast._table cimport (
     CF_ENONFINITE, CF_EVALUE, CF_FULL_AUTO, CF_OK, cf_candidate, cf_click_scratch, cf_get_library,
@@ -593,25 +594,16 @@ cdef enum:
 # --- arguments --------------------------------------------------------------------------------
 
 
-cdef np.ndarray indices_of(object value, str name):
-    """One-dimensional contiguous intp; the caller's own array where it is that."""
+cdef inline np.ndarray places_of(object value, str name):
+    """Indices of documents, best first; not checked for their range."""
     if is_plain(value, np.NPY_INTP):
         return <np.ndarray>value
-    given = <object>plain(value, name)
-    if given.ndim != 1:
-        raise ValueError(f"{name} must have 1 dimension, got shape {given.shape}")
-    if given.size == 0:
-        given = given.astype(numpy.intp)
-    if given.dtype.kind not in "iu":
-        raise TypeError(f"{name} must hold integers, got dtype {given.dtype}")
-    if given.dtype.kind == "u" and (given > numpy.iinfo(numpy.intp).max).any():
-        raise ValueError(f"{name} must hold indices, got {given.max()}")
-    return <np.ndarray>numpy.ascontiguousarray(given, dtype=numpy.intp)
+    return indices_of(numeric(value, name, 1), name)
 
 
 def index_array(value, str name, Py_ssize_t n, str of):
     """A copy of indices in 0 ... n - 1, for Python modules."""
-    cdef np.ndarray found = <np.ndarray>indices_of(value, name).copy()
+    cdef np.ndarray found = <np.ndarray>places_of(value, name).copy()
     cdef const Py_ssize_t *at = <const Py_ssize_t *>np.PyArray_DATA(found)
     cdef Py_ssize_t i
     for i in range(np.PyArray_DIM(found, 0)):
@@ -1044,7 +1036,6 @@ cdef class CoactiveEngine(Engine):
         try:
             if not K.all_finite(n, data_of(v)):
                 refuse_non_finite(v, what)
-                raise ValueError(f"{what} was changed while it was read")
             if self.rule.n and n != self.rule.n:
                 self.refuse_dimension(n, what)
             self.bench.fit(1, n, 1)
@@ -1054,7 +1045,7 @@ cdef class CoactiveEngine(Engine):
             self.lock.release()
 
     cdef int learn_ranking(self, x, y, better) except -1:
-        cdef np.ndarray shown = indices_of(y, "y"), wanted = indices_of(better, "better")
+        cdef np.ndarray shown = places_of(y, "y"), wanted = places_of(better, "better")
         cdef np.ndarray a = documents_of(x)
         cdef Bench b = self.bench
         cdef Matrix rows
@@ -1086,10 +1077,7 @@ cdef class CoactiveEngine(Engine):
         p[0] = self.bench.take_places(shown, "y", x.n, self.k, self.bench.presented)
         q[0] = self.bench.take_places(wanted, "better", x.n, self.k, self.bench.better)
         refuse_short(p[0], q[0])
-        if not finite_rows(x):
-            refuse_non_finite(a, "x")
-            raise ValueError("x was changed while it was read")
-        return 0
+        return refuse_bad_matrix(a, x, "x")
 
     cdef int learn_item(self, x, y, better) except -1:
         cdef np.ndarray c = self.candidates(x)
@@ -1127,7 +1115,6 @@ cdef int refuse_short(Py_ssize_t shown, Py_ssize_t better) except -1:
 
 cdef Py_ssize_t dimension_of(object task) except -1:
     """Of a task of the user's own, which is looked at here."""
-    cdef Py_ssize_t n
     if isinstance(task, type):
         raise TypeError(f"task must be an object, got the class {task.__name__}")
     for name in ("features", "argmax"):
@@ -1136,10 +1123,7 @@ cdef Py_ssize_t dimension_of(object task) except -1:
                             f"features(x, y) and argmax(w, x); {task!r} has no {name}")
     if not hasattr(task, "dimension"):
         raise TypeError(f"task must tell its dimension; {task!r} does not")
-    n = as_count(task.dimension, "task.dimension")
-    if n == 0:
-        raise ValueError("task.dimension must be >= 1, got 0")
-    return n
+    return as_size(task.dimension, "task.dimension")
 
 # The Preference Perceptron in the feature space of a kernel (DEFINITIONS 2, "Kernels"): part of
 # _engine.pyx.
@@ -1246,8 +1230,7 @@ cdef class KernelEngine(CoactiveEngine):
         cdef int status = CF_OK
         if mean:
             raise ValueError("average needs weights, and a kernel has none")
-        if not finite_rows(&x):
-            refuse_non_finite(a, "x")
+        refuse_bad_matrix(rows, &x, "x")
         self.lock.acquire_shared()
         try:
             learned = self.learned
@@ -1275,7 +1258,7 @@ cdef class KernelEngine(CoactiveEngine):
         raise ValueError("update needs a delta of features, and a kernel has none: use learn")
 
     cdef int learn_ranking(self, x, y, better) except -1:
-        cdef np.ndarray shown = indices_of(y, "y"), wanted = indices_of(better, "better")
+        cdef np.ndarray shown = places_of(y, "y"), wanted = places_of(better, "better")
         cdef np.ndarray a = documents_of(x)
         cdef Matrix rows
         cdef Py_ssize_t p, q
@@ -1528,7 +1511,7 @@ cdef class Decider:
 
     def answer_ranking(self, x, presented, weights, label, k):
         """The improved ordering of all documents of x."""
-        cdef np.ndarray y = indices_of(presented, "presented"), relevance = None, w
+        cdef np.ndarray y = places_of(presented, "presented"), given
         cdef np.ndarray a = documents_of(x), out, key
         cdef Matrix rows = matrix_of(a)
         cdef Py_ssize_t n = rows.n, places = min(<Py_ssize_t>k, n), deep, i, m
@@ -1536,8 +1519,13 @@ cdef class Decider:
         cdef double best
         cdef ptrdiff_t *shown
         cdef ptrdiff_t *to
+        if (label if self.kind == DEPTH else weights) is None:
+            raise ValueError(f"{'query.relevance' if self.kind == DEPTH else 'weights'} must be "
+                             "given for this user")
         if self.kind == DEPTH:
-            relevance = finite_vector(label, "query.relevance", n, "the query's documents")
+            given = finite_vector(label, "query.relevance", n, "the query's documents")
+        else:
+            given = finite_vector(weights, "weights", rows.d, "the query's features")
         b.fit(n, rows.d, n)
         shown, m = b.presented, b.take_places(y, "presented", n, n, b.presented)
         if m != n:
@@ -1546,10 +1534,9 @@ cdef class Decider:
         for i in range(n):
             data_of(key)[shown[i]] = -<double>i
         if self.kind == DEPTH:
-            self.rank(b, n, places, NULL, NULL, data_of(relevance), 0.0)
+            self.rank(b, n, places, NULL, NULL, data_of(given), 0.0)
         else:
-            w = finite_vector(weights, "weights", rows.d, "the query's features")
-            scores_of(&rows, data_of(w), b.utility)
+            scores_of(&rows, data_of(given), b.utility)
             if not K.all_finite(n, b.utility):
                 raise ValueError("query.features must be finite and give finite utilities")
             K.top_k(n, b.utility, places, b.better, <cf_candidate *>b.sorting)
@@ -1572,7 +1559,7 @@ cdef class Decider:
 
     def answer_clicks(self, presented, np.ndarray chance, np.ndarray stop):
         """The documents clicked, of those presented; two chances for each of all documents."""
-        cdef np.ndarray y = indices_of(presented, "presented"), out
+        cdef np.ndarray y = places_of(presented, "presented"), out
         cdef Py_ssize_t n = np.PyArray_DIM(chance, 0), m, place, i = 0
         cdef Bench b = Bench()
         b.fit(n, 1, n)
@@ -1629,19 +1616,6 @@ cdef object least_item(candidates, there, double now, double top, double alpha, 
         return item
     enough = there - now >= alpha * (top - now)
     return int(candidates[enough][there[enough].argmin()])
-
-
-cdef np.ndarray finite_vector(object value, str name, Py_ssize_t n, str other):
-    cdef np.ndarray v
-    if value is None:
-        raise ValueError(f"{name} must be given for this user")
-    v = as_vector(value, name)
-    if np.PyArray_DIM(v, 0) != n:
-        raise ValueError(f"{name} must have length {n} to go with {other}, got "
-                         f"{np.PyArray_DIM(v, 0)}")
-    if not K.all_finite(n, data_of(v)):
-        raise ValueError(f"{name} must be finite")
-    return v
 
 
 # --- runs -------------------------------------------------------------------------------------
@@ -2536,7 +2510,7 @@ cdef class PendingEngine(CoactiveEngine):
 
     def learn_clicks(self, x, shown, clicked):
         """Ends what is pending, which is one round."""
-        cdef np.ndarray y = indices_of(shown, "shown"), wanted = indices_of(clicked, "clicked")
+        cdef np.ndarray y = places_of(shown, "shown"), wanted = places_of(clicked, "clicked")
         cdef np.ndarray a = documents_of(x)
         cdef Matrix rows
         cdef Py_ssize_t m
@@ -2578,9 +2552,7 @@ cdef class PendingEngine(CoactiveEngine):
         m = self.bench.take_places(shown, name, n, n, self.bench.presented)
         if not numpy.array_equal(shown, self.presented[:m]):
             raise ValueError(f"{name} must be what present returned last, or its first places")
-        if not finite_rows(&x):
-            refuse_non_finite(a, "x")
-            raise ValueError("x was changed while it was read")
+        refuse_bad_matrix(a, &x, "x")
         return m
 
     cdef int take_clicks(self, np.ndarray clicked, Py_ssize_t m) except -1:
@@ -2812,7 +2784,7 @@ cdef class DuelingEngine(PendingEngine):
     # --- learn ------------------------------------------------------------------------------------
 
     cdef int learn_ranking(self, x, y, better) except -1:
-        cdef np.ndarray shown = indices_of(y, "y"), wanted = indices_of(better, "better")
+        cdef np.ndarray shown = places_of(y, "y"), wanted = places_of(better, "better")
         cdef np.ndarray a = documents_of(x)
         cdef Py_ssize_t n, m
         self.lock.acquire()

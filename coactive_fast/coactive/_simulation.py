@@ -18,7 +18,6 @@ from ..learner._history import CoactiveHistory, mean_over_users
 from ..learner._progress import in_threads
 from ..learner._random import make_generator
 from ..learner._run import Run
-from ..rows._formats import checked_csr
 from ..rows._rows import table
 from ._learners import PDGD, CoactiveLearner, DrawingLearner, PreferencePerceptron
 from ._rules import (
@@ -459,17 +458,15 @@ def _given_ratings(ratings, shape):
     """None, or a function that gives one user's ratings with NaN where none was given."""
     if ratings is None:
         return None
-    sparse = hasattr(ratings, "tocsr")
-    found = checked_csr(ratings, "ratings") if sparse else numbers(ratings, "ratings")
-    if found.shape != shape:
-        raise ValueError(f"ratings must have shape {shape}, got {found.shape}")
-    values = found.data if sparse else found[~np.isnan(found)]
-    if not np.isfinite(values).all():
-        raise ValueError("ratings must be finite where they are given")
+    from ..data import _check  # which needs scipy
+
+    if not hasattr(ratings, "tocsr"):
+        ratings = numbers(ratings, "ratings")
+    if ratings.shape != shape:
+        raise ValueError(f"ratings must have shape {shape}, got {ratings.shape}")
+    found = _check.ratings("ratings", ratings)
 
     def of(u):
-        if not sparse:
-            return found[u]
         row = np.full(shape[1], np.nan)
         part = slice(found.indptr[u], found.indptr[u + 1])
         row[found.indices[part]] = found.data[part]

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
+from coactive_fast._arrays import refuse_non_finite
 from coactive_fast._memory import refuse_beyond_limit
-from coactive_fast.data import RankingData, _check, _svmlight
+from coactive_fast.data import RankingData, _svmlight
 from coactive_fast.data._map import read
 from coactive_fast.learner import _file
 from coactive_fast.logs import _vw
@@ -391,8 +392,8 @@ def converted_rows(path):
         if (labels.ndim != 1 or ends.shape != (n,) or ends.dtype.kind != "i"
                 or (ends[-1:] != labels.size).any() or (np.diff(ends, prepend=0) < 0).any()):
             raise ValueError("its labels do not go with its rows")
-        _check.finite("its labels", labels)
-        _check.finite("its values", X.data)
+        refuse_non_finite(labels, "its labels")
+        refuse_non_finite(X.data, "its values")
         return Piece(X, labels, ends, lines)
 
 

@@ -26,13 +26,14 @@ from coactive_fast.learner._engine cimport Engine
 from coactive_fast.learner._run cimport ASIDE, Run
 from coactive_fast.learner._state cimport State, opened, vector_of
 from coactive_fast.metric._metrics cimport Stored
-from coactive_fast.rows._rows cimport table_of, written_out
+from coactive_fast.rows._rows cimport written_out
 
 from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast.metric._metrics import Full
 from coactive_fast.convex._history import ConvexHistory
 from coactive_fast.convex._sets import Ball, Box, L1Ball, Shrunk, Simplex
 from coactive_fast.learner._check import number
+from coactive_fast.rows._rows import table
 
 np.import_array()
 
@@ -597,12 +598,11 @@ cdef class Losses:
     cdef int kind
 
     def __init__(self, str kind, Z, y):
-        self.Z = <np.ndarray>numpy.array(table_of(Z, "Z"), dtype=numpy.float64, order="C")
+        self.Z = <np.ndarray>numpy.array(table(Z, "Z"), dtype=numpy.float64, order="C")
         self.n, self.d = np.PyArray_DIM(self.Z, 0), np.PyArray_DIM(self.Z, 1)
         if self.n == 0 or self.d == 0:
             raise ValueError("Z must have at least one row and one column, got shape "
                              f"{(<object>self.Z).shape}")
-        refuse_non_finite(self.Z, "Z")
         self.kind = KINDS[kind]
         self.y = <np.ndarray>(numpy.zeros(self.n) if y is None else finite_vector(
             y, "y", self.n, "the rows of Z").copy())

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import kernels
-from .._arrays import finite_vector
+from .._arrays import finite_vector, reals
 from .._initialized import Initialized
 from .._typing import Real, Vector
 from ..learner._check import count, number, same_length
@@ -212,7 +212,7 @@ class FeasibleSet:
         >>> cf.Simplex().project([0.9, 0.5, -1.0])
         array([0.7, 0.3, 0. ])
         """
-        z = _vector("z", z)
+        z = reals(z, "z", 1)
         return self.project_in(z, np.eye(z.size))
 
     def project_in(self, z: ArrayLike, Ainv: ArrayLike) -> Vector:
@@ -274,13 +274,14 @@ class Shrunk(FeasibleSet):
 
     def __init__(self, whole: FeasibleSet, gamma: float, dimension: int) -> None:
         self.whole, self.gamma, self._scale = whole, gamma, 1.0 - gamma
-        self._c = _vector("feasible.center()", whole.center(dimension), dimension)
+        self._c = finite_vector(whole.center(dimension), "feasible.center()", dimension, "the set")
 
     def _in(self, x):
-        return self._c + (_vector("x", x, self._c.size) - self._c) / self._scale
+        return self._c + (finite_vector(x, "x", self._c.size, "the set") - self._c) / self._scale
 
     def _out(self, method, x):
-        return self._c + self._scale * (_vector(f"feasible.{method}()", x, self._c.size) - self._c)
+        x = finite_vector(x, f"feasible.{method}()", self._c.size, "the set")
+        return self._c + self._scale * (x - self._c)
 
     def contains(self, x: ArrayLike) -> bool:
         return self.whole.contains(self._in(x))
@@ -315,7 +316,7 @@ class _BuiltIn(FeasibleSet, Initialized):
     def project(self, z: ArrayLike) -> Vector:
         from ._rules import nearest  # which knows these classes
 
-        return nearest(self, _vector("z", z))
+        return nearest(self, reals(z, "z", 1))
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and all(
@@ -379,7 +380,7 @@ class Ball(_Round):
     """
 
     def contains(self, x: ArrayLike) -> bool:
-        return math.hypot(*_vector("x", x)) <= (1.0 + SLACK) * self._radius
+        return math.hypot(*reals(x, "x", 1)) <= (1.0 + SLACK) * self._radius
 
     def in_radius(self, dimension: SupportsIndex) -> float:
         _dimension(dimension)
@@ -412,7 +413,7 @@ class L1Ball(_Round):
     """
 
     def contains(self, x: ArrayLike) -> bool:
-        return _sum(np.abs(_vector("x", x))) <= (1.0 + SLACK) * self._radius
+        return _sum(np.abs(reals(x, "x", 1))) <= (1.0 + SLACK) * self._radius
 
     def in_radius(self, dimension: SupportsIndex) -> float:
         return self._radius / math.sqrt(_dimension(dimension))
@@ -494,7 +495,7 @@ class Box(_BuiltIn):
         return upper / 2.0 - lower / 2.0
 
     def contains(self, x: ArrayLike) -> bool:
-        x = _vector("x", x)
+        x = reals(x, "x", 1)
         lower, upper = self.span(x.size)
         slack = SLACK * np.maximum(np.abs(lower), np.abs(upper))
         return bool(((lower - slack <= x) & (x <= upper + slack)).all())
@@ -539,7 +540,7 @@ class Simplex(_BuiltIn):
     """
 
     def contains(self, x: ArrayLike) -> bool:
-        x = _vector("x", x)
+        x = reals(x, "x", 1)
         return x.size > 0 and bool(x.min() >= -SLACK and abs(_sum(x) - 1.0) <= SLACK)
 
     def center(self, dimension: SupportsIndex) -> Vector:
@@ -573,17 +574,11 @@ def _share(gamma):
     return number("gamma", gamma, least=0.0, below=1.0)
 
 
-def _vector(name, value, length=-1):
-    """A finite vector of float64; a copy only where it is not one yet."""
-    with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite
-        return finite_vector(value, name, length, "the set")
-
-
 def _limit(name, value):
     """A bound of a box: a float, or a vector that is the box's own and not written to."""
     if np.ndim(value) == 0:
         return number(name, value)
-    limit = _vector(name, value).copy()
+    limit = reals(value, name, 1).copy()
     limit.setflags(write=False)
     return limit
 

@@ -3,13 +3,12 @@
 import numpy as np
 import scipy.sparse
 
-from .._arrays import numeric, refuse_masked
+from .._arrays import indices_of, refuse_masked, refuse_non_finite
 from .._initialized import Initialized, _annotated
 from ..learner._check import same_length as same_length
-from ..rows._formats import checked_csr
+from ..rows._rows import checked_csr
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-BLOCK = 1 << 18  # numbers that are looked at in one go: they stay in the cache
 
 
 def float_dtype(name, dtype):
@@ -23,52 +22,9 @@ def float_dtype(name, dtype):
     return kind
 
 
-def reals(name, value, ndim, kinds=FLOATS):
-    """A finite C-contiguous array of one of the dtypes, the given one where it is such."""
-    array = numeric(value, name, ndim)
-    kind = next((kind for kind in kinds if kind == array.dtype), kinds[-1])
-    with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite
-        array = np.require(array, kind, ["C", "A"])
-    return finite(name, array)
-
-
-def vector(name, value):
-    """A finite one-dimensional array of float64."""
-    return reals(name, value, 1, FLOATS[1:])
-
-
-def finite(name, array):
-    """The array itself, which is C-contiguous, or an error that says where it is not finite."""
-    flat = array.reshape(-1)
-    for begin in range(0, flat.size, BLOCK):
-        good = np.isfinite(flat[begin:begin + BLOCK])
-        if not good.all():
-            at = begin + int(good.argmin())
-            where = tuple(int(i) for i in np.unravel_index(at, array.shape))
-            raise ValueError(f"{name} must be finite, got {flat[at]} at index "
-                             f"{where[0] if len(where) == 1 else where}")
-    return array
-
-
-def whole(name, value):
-    """A one-dimensional array of int64."""
-    refuse_masked(value, name)
-    try:
-        array = np.asarray(value)
-    except (ValueError, TypeError) as error:
-        raise TypeError(f"{name} must be an array of integers: {error}") from None
-    if array.dtype.kind not in "iu" and array.size:
-        raise TypeError(f"{name} must hold integers, got dtype {array.dtype}")
-    if array.ndim != 1:
-        raise ValueError(f"{name} must have 1 dimension, got shape {array.shape}")
-    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
-        raise ValueError(f"{name} must lie below 2**63, got {array.max()}")
-    return np.require(array, np.int64, ["C", "A"])
-
-
 def offsets(name, value, end, what, each="query", several="queries"):
     """Where groups, `each` one of `several`, begin and end: 0 < ... < end."""
-    array = whole(name, value)
+    array = indices_of(value, name)
     if array.size < 2:
         raise ValueError(f"{name} must have length {several} + 1, at least 2, got {array.size}")
     if array[0] != 0 or array[-1] != end:
@@ -86,14 +42,12 @@ def csr(name, value, kinds=None):
     """CSR of finite numbers with sorted indices, none twice in a row; float64 where the dtype is
     none of `kinds` (None: any stays)."""
     matrix = scipy.sparse.csr_array(checked_csr(value, name))
-    if matrix.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must hold real numbers, got dtype {matrix.dtype}")
     if kinds is not None and matrix.dtype not in kinds:
         matrix = matrix.astype(np.float64)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    finite(name, matrix.data)
+    refuse_non_finite(matrix.data, name)
     return matrix
 
 
@@ -109,7 +63,7 @@ def ratings(name, value):
         raise TypeError(f"{name} must be a sparse matrix or a 2-D array with NaN for no "
                         f"rating, got {type(value).__name__}")
     there = ~np.isnan(dense)
-    finite(name, dense[there])
+    refuse_non_finite(dense[there], name)
     return scipy.sparse.csr_array((dense[there], np.nonzero(there)), dense.shape)
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from .._arrays import finite_vector, flags_of, indices_of, labels_of
 from .._typing import Real, Vector, Whole
 from ..learner import _check as parameter
 from ..learner._random import make_generator
-from ..rows._labels import flags_of, labels_of
 from . import _check
 from ._ranking import RankingData
 
@@ -82,8 +82,7 @@ def make_ranking(*, n_queries: Whole = 1000, n_features: Whole = 700,
 
 def _lengths(documents, n_queries, rng):
     if np.ndim(documents) > 0:
-        lengths = _check.whole("documents", documents)
-        _check.same_length("documents", lengths.size, n_queries, "n_queries")
+        lengths = indices_of(documents, "documents", n_queries, "n_queries")
         if lengths.min() < 1:
             raise ValueError(f"documents must be >= 1, got {lengths.min()}")
         return lengths
@@ -167,8 +166,7 @@ def make_items(*, n_items: Whole = 3706, n_users: Whole = 6040, n_features: Whol
 
 def _counts(ratings_per_user, n_users, n_items, rng):
     if np.ndim(ratings_per_user) > 0:
-        counts = _check.whole("ratings_per_user", ratings_per_user)
-        _check.same_length("ratings_per_user", counts.size, n_users, "n_users")
+        counts = indices_of(ratings_per_user, "ratings_per_user", n_users, "n_users")
         if counts.min() < 0 or counts.max() > n_items:
             raise ValueError(f"ratings_per_user must lie in 0 ... n_items = {n_items}, "
                              f"got {counts.min()} ... {counts.max()}")
@@ -313,7 +311,8 @@ class LabelData(NamedTuple):
         >>> float(made.regret(best).sum())
         0.0
         """
-        made = labels_of(choices, "choices", np.size(choices), self.chances.shape[1])
+        k = self.chances.shape[1]
+        made = labels_of(choices, "choices", np.size(choices), k, k == 2)
         if made.size and not len(self.features):
             raise ValueError("choices must be empty: there are no rows")
         rows = np.arange(made.size) % max(len(self.features), 1)
@@ -399,8 +398,7 @@ def make_confidit(*, n_rows: Whole = 1000, n_features: Whole = 9, n_informative:
 def _errors(given, n):
     if np.ndim(given) == 0:
         return np.full(n, parameter.number("error", given, least=0.0, most=1.0))
-    errors = _check.vector("error", given)
-    _check.same_length("error", errors.size, n, "n_rows")
+    errors = finite_vector(given, "error", n, "n_rows")
     if errors.size and (errors.min() < 0.0 or errors.max() > 1.0):
         raise ValueError(f"error must lie in [0, 1], got {errors.min()} ... {errors.max()}")
     return errors

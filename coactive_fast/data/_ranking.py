@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from .._arrays import finite_vector, indices_of, reals
 from .._initialized import Initialized
 from .._typing import Path, Self, Source, Vector, Whole
 from ..learner import _check as parameter
@@ -110,15 +111,13 @@ class RankingData(_check.ReadOnly):
 
     def __init__(self, features: ArrayLike, relevance: ArrayLike, offsets: ArrayLike, *,
                  query_ids: ArrayLike | None = None) -> None:
-        features = _check.reals("features", features, 2)
+        features = reals(features, "features", 2, True)
         if features.shape[1] == 0:
             raise ValueError("features must have at least one column")
-        relevance = _check.vector("relevance", relevance)
-        _check.same_length("relevance", relevance.size, len(features), "features")
+        relevance = finite_vector(relevance, "relevance", len(features), "features")
         offsets = _check.offsets("offsets", offsets, len(features), "documents")
         if query_ids is not None:
-            query_ids = _check.whole("query_ids", query_ids)
-            _check.same_length("query_ids", query_ids.size, offsets.size - 1, "offsets")
+            query_ids = indices_of(query_ids, "query_ids", offsets.size - 1, "offsets")
         self._fill(features, relevance, offsets, query_ids)
 
     def _fill(self, features, relevance, offsets, query_ids):
@@ -200,7 +199,7 @@ class RankingData(_check.ReadOnly):
         >>> data.take([1, 0]).features.ravel()
         array([3., 1., 2.])
         """
-        queries = _check.whole("queries", queries)
+        queries = indices_of(queries, "queries")
         if queries.size == 0:
             raise ValueError("queries must name at least one query")
         wrong = queries[(queries < 0) | (queries >= len(self))]

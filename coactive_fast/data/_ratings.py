@@ -13,6 +13,7 @@ import scipy.linalg
 import scipy.sparse
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from .._arrays import reals
 from .._memory import refuse_beyond_limit
 from .._typing import Progress, Real, RowsLike, Source, Vector, Whole
 from ..learner import _check as parameter
@@ -271,7 +272,7 @@ def fit_user_weights(ratings: RowsLike, item_features: ArrayLike, *,
            [0., 3.]])
     """
     matrix = _check.ratings("ratings", ratings)
-    features = _check.reals("item_features", item_features, 2, _check.FLOATS[1:])
+    features = reals(item_features, "item_features", 2)
     _check.same_length("item_features", len(features), matrix.shape[1], "the items of ratings")
     weight = parameter.number("regularization", regularization, least=0.0)
     weights = np.zeros((matrix.shape[0], features.shape[1]))

@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._arrays import plain
+from .._arrays import plain, reals, refuse_non_finite
 from .._initialized import Initialized
 from .._typing import Real, RowsLike, Vector
 from ..learner._check import number, same_length
 from ..rows._rows import table_of
-from ._check import vector
 
 
 class Scaling(Initialized):
@@ -45,8 +44,8 @@ class Scaling(Initialized):
     kind: str
 
     def __init__(self, shift: ArrayLike, scale: ArrayLike, kind: str = "affine") -> None:
-        self.shift = vector("shift", shift)
-        self.scale = vector("scale", scale)
+        self.shift = reals(shift, "shift", 1)
+        self.scale = reals(scale, "scale", 1)
         self.kind = kind
         same_length("scale", self.scale.size, self.shift.size, "shift")
         if not (self.scale > 0.0).all():
@@ -212,6 +211,5 @@ def _numbers(name, X):
     if array.ndim > 2:
         raise ValueError(f"{name} must have at most 2 dimensions, got shape {array.shape}")
     values = array.astype(np.float64)
-    if not np.isfinite(values).all():
-        raise ValueError(f"{name} must be finite: it holds NaN or infinity")
+    refuse_non_finite(values, name)
     return values

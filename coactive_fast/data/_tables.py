@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from .._arrays import refuse_non_finite
 from .._memory import refuse_beyond_limit
 from .._typing import Source, Vector
 from ..learner import _check as parameter
@@ -224,7 +225,7 @@ def load_table(path: Source, *, target: int | str | None = -1, drop: Sequence[in
         raise ValueError(f"{name} holds no rows")
     with np.errstate(over="ignore"):  # told as an error
         X = np.frombuffer(values).astype(dtype).reshape(len(labels), len(plan.features))
-    _check.finite(f"{name}: the rows as {dtype}", X)
+    refuse_non_finite(X, f"{name}: the rows as {dtype}")
     y, classes = (None, None) if plan.target is None else _labels(labels)
     return Table(X, y, plan.names, classes)
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._arrays import refuse_masked
+from .._arrays import flags_of, refuse_masked
 from .._typing import Kernel, Precision, Progress, Real, RowsLike, Vector
 from ..kernels import top_k
 from ..learner._base import Learner
@@ -30,8 +30,7 @@ from ..metric._forms import (
     TopicRidge,
     WindowRidge,
 )
-from ..rows._formats import checked_csr
-from ..rows._labels import flags_of
+from ..rows._rows import table_of
 from ._history import FilteringHistory
 from ._rules import (
     FilterEngine,
@@ -778,10 +777,12 @@ def _shares_a_factor(learner):
 
 def _labels(Y, n, name, rows):
     refuse_masked(Y, name)
-    given = checked_csr(Y, name).toarray() if hasattr(Y, "toarray") else np.asarray(Y)
-    if given.ndim != 2 or given.shape[0] != n:
+    sparse = hasattr(Y, "toarray")
+    given = Y if sparse else np.asarray(Y)
+    if len(given.shape) != 2 or given.shape[0] != n:
         raise ValueError(f"{name} must have shape ({n}, topics) to go with {rows}, got "
                          f"{given.shape}")
+    given = table_of(given, name) if sparse else given
     return flags_of(given.reshape(-1), name, given.size).reshape(given.shape)
 
 

@@ -13,7 +13,7 @@ from libc.stdint cimport uint8_t
 from libc.string cimport memcpy, memset
 
 from coactive_fast._arrays cimport (
-    as_flag, as_number, as_vector, data_of, new_doubles, new_vector, refuse, refuse_non_finite,
+    as_flag, as_number, data_of, finite_vector, new_doubles, new_vector, refuse,
 )
 from coactive_fast._table cimport (
     CF_ENOMEM, CF_ENONFINITE, CF_OK, cf_get_library, cf_get_table, cf_library, cf_row, cf_table,
@@ -762,14 +762,10 @@ cdef class Stream:
 
     def products(self, u):
         """u.x of every row."""
-        cdef np.ndarray v = as_vector(u, "u"), out = new_vector(self.rows.n)
+        cdef np.ndarray v = finite_vector(u, "u", self.rows.d, "X"), out = new_vector(self.rows.n)
         cdef RowBuffer buffer = RowBuffer()
         cdef cf_row x
         cdef Py_ssize_t t
-        if np.PyArray_DIM(v, 0) != self.rows.d:
-            raise ValueError(f"u must have length {self.rows.d} to go with X, got "
-                             f"{np.PyArray_DIM(v, 0)}")
-        refuse_non_finite(v, "u")
         buffer.fit(self.rows.most)
         with nogil:
             for t in range(self.rows.n):

@@ -18,8 +18,8 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from coactive_fast._arrays cimport (
-    as_flag, as_label, data_of, finite_vector, new_doubles, new_vector, numeric, product_of,
-    refuse_masked, refuse_non_finite,
+    as_flag, as_label, data_of, flags_of, labels_of, new_doubles, new_vector, product_of,
+    refuse_masked,
 )
 from coactive_fast._lock cimport Lock
 from coactive_fast._table cimport (
@@ -46,7 +46,6 @@ from coactive_fast.filtering._history import history_of
 from coactive_fast.fleet._chance import first_state, state_from, words_of
 from coactive_fast.fleet._file import AREAS, COUNTS, GENERATION, KEPT, TAG, sealed
 from coactive_fast.rewards._history import RegressionHistory
-from coactive_fast.rows._labels import flags_of
 
 np.import_array()
 
@@ -1693,7 +1692,7 @@ cdef class RewardFleet(FleetEngine):
         key_of(key, &at)
         arm, y = self.answers_of(answers)
         c = 1.0 if weight is None else (<RewardEngine>self.seat.engine).weight_of(weight)
-        self.learn_row(&at, x, context_of(context, self.contexts), arm, y, c, 0, &m)
+        self.learn_row(&at, x, context_of(context, self.contexts, -1), arm, y, c, 0, &m)
         if len(self.drawn):  # the record may be new
             words = self.drawn.get(key)
             if words is not None:
@@ -1731,28 +1730,13 @@ cdef class RewardFleet(FleetEngine):
         if len(answers) != 1 + self.arms:
             raise TypeError(f"run takes keys, rows and {'arms and rewards' if self.arms else 'targets'}, "
                             f"got {len(answers)} arguments behind the rows")
-        s.y = finite_vector(answers[<int>self.arms], "y", n, "X")
-        s.weight = finite_vector(numpy.ones(n) if weight is None else weight, "weight", n, "X")
+        s.y, s.weight = engine.examples_of(answers[<int>self.arms], weight, n)
         s.arm = None
         if self.arms:
-            s.arm = labels_of(answers[0], "arm", n, engine.model.k)
-        s.context = self.contexts_of(context, n)
+            s.arm = labels_of(answers[0], "arm", n, engine.model.k, False)
+        s.context = context_of(context, self.contexts, n)
         s.m = None if isinstance(engine, BanditEngine) else new_vector(n)
-        if n:  # the engine has the words for what it does not take
-            engine.weight_of((<object>s.weight).min())
-            engine.weight_of((<object>s.weight).max())
-            engine.target_of((<object>s.y).min(), "y")
-            engine.target_of((<object>s.y).max(), "y")
         return s
-
-    cdef np.ndarray contexts_of(self, object context, Py_ssize_t n):
-        if context is None:
-            return context_of(None, self.contexts)
-        given = numpy.ascontiguousarray(numeric(context, "context", 2), dtype=numpy.float64)
-        if not self.contexts or given.shape != (n, self.contexts):
-            raise ValueError(f"context must have shape ({n}, {self.contexts}), got {given.shape}")
-        refuse_non_finite(given, "context")
-        return <np.ndarray>given
 
     cdef object told(self, Stream s):
         cdef Py_ssize_t t
@@ -1774,19 +1758,6 @@ def bits_of(RowEngine engine):
     """The bit generator that a learner's engine draws from."""
     engine.chance.give_back()
     return engine.chance.generator.bit_generator
-
-
-cdef np.ndarray labels_of(object value, str name, Py_ssize_t n, Py_ssize_t k):
-    """Whole numbers in 0 ... k - 1."""
-    refuse_masked(value, name)
-    given = numpy.asarray(value)
-    if given.shape != (n,):
-        raise ValueError(f"{name} must have length {n}, one a row of X, got shape {given.shape}")
-    if given.dtype.kind not in "iu":
-        raise TypeError(f"{name} must be whole numbers, got dtype {given.dtype}")
-    if n and not 0 <= given.min() <= given.max() < k:
-        raise ValueError(f"{name} must be in 0 ... {k - 1}, got {given.min()} ... {given.max()}")
-    return <np.ndarray>numpy.ascontiguousarray(given, dtype=numpy.intp)
 
 
 # --- fleets of filters ------------------------------------------------------------------------

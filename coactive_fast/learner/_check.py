@@ -6,18 +6,17 @@ import os
 
 import numpy as np
 
+from .._arrays import convert_number, whole_number
+
 
 def number(name, value, *, above=None, least=None, most=None, below=None):
     """A finite float within the bounds."""
-    if isinstance(value, (str, bytes, bool, complex)) or (
-            isinstance(value, (np.generic, np.ndarray)) and not _is_one_number(value)):
+    if (isinstance(value, (bool, np.bool_, np.ma.MaskedArray))
+            or isinstance(value, np.ndarray) and value.dtype.kind == "b"):
         raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
-    try:
-        given = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"{name} must be a real number, got {type(value).__name__}") from None
-    if not math.isfinite(given):
-        raise ValueError(f"{name} must be finite, got {given}")
+    if type(value) is int and value.bit_length() < 1024:  # NumPy's own end at 64
+        value = float(value)
+    given = convert_number(value, name)
     for sign, fits, bound in ((">", operator.gt, above), (">=", operator.ge, least),
                               ("<=", operator.le, most), ("<", operator.lt, below)):
         if bound is not None and not fits(given, bound):
@@ -33,25 +32,14 @@ def invertible(name, value):
     return value
 
 
-def _is_one_number(value):
-    """Of an array or a number of NumPy's: whether it is one real number, and not masked."""
-    return (value.ndim == 0 and value.dtype.kind in "iuf"
-            and not isinstance(value, np.ma.MaskedArray))
-
-
 LARGEST = int(np.iinfo(np.intp).max)  # of what counts things in memory
 
 
 def count(name, value, *, least=0, most=None):
     """An integer within the bounds."""
-    if isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be an integer, got a bool")
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
-    try:
-        given = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be an integer, got {type(value).__name__}") from None
+    given = whole_number(value, name)
     if given < least:
         raise ValueError(f"{name} must be >= {least}, got {given}")
     most = LARGEST if most is None else most

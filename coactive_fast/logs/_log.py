@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from .._arrays import refuse_masked
+from .._arrays import finite_vector, indices_of, reals, refuse_masked
 from .._typing import Progress, RowsLike, Self, Source, Vector, Whole
 from ..data import _check
 from ..data._tables import strings
@@ -102,14 +102,14 @@ class BanditLog(_check.ReadOnly):
         offsets = _check.offsets("offsets", offsets, features.shape[0], "actions", "round",
                                  "rounds").copy()  # places: nobody may change them later
         n = offsets.size - 1
-        chosen = _lasting("chosen", _check.whole("chosen", chosen), n).copy()
+        chosen = indices_of(chosen, "chosen", n, "offsets").copy()
         wrong = np.flatnonzero((chosen < 0) | (chosen >= np.diff(offsets)))
         if wrong.size:
             t = int(wrong[0])
             raise ValueError(f"chosen must lie in 0 ... {offsets[t + 1] - offsets[t] - 1} in round "
                              f"{t}, got {chosen[t]}")
-        reward = _lasting("reward", _check.vector("reward", reward), n)
-        probability = _lasting("probability", _check.vector("probability", probability), n)
+        reward = finite_vector(reward, "reward", n, "offsets")
+        probability = finite_vector(probability, "probability", n, "offsets")
         wrong = np.flatnonzero(~((probability > 0.0) & (probability <= 1.0)))
         if wrong.size:
             t = int(wrong[0])
@@ -117,7 +117,9 @@ class BanditLog(_check.ReadOnly):
         if context is not None:
             context = _rows("context", context)
             _check.same_length("context", context.shape[0], n, "offsets")
-        groups = None if groups is None else _lasting("groups", _groups(groups), n)
+        if groups is not None:
+            groups = _groups(groups)
+            _check.same_length("groups", groups.size, n, "offsets")
         self._set(features=features, offsets=offsets, chosen=chosen, reward=reward,
                   probability=probability, context=context, groups=groups,
                   feature_names=_names("feature_names", feature_names, features),
@@ -353,17 +355,12 @@ class BanditLog(_check.ReadOnly):
 def _rows(name, value):
     """A table of finite rows: dense float32 or float64, or CSR of such with sorted indices."""
     if not scipy.sparse.issparse(value):
-        table = _check.reals(name, value, 2)
+        table = reals(value, name, 2, True)
     else:
         table = _check.csr(name, value, _check.FLOATS)
     if table.shape[1] == 0:
         raise ValueError(f"{name} must have at least one column")
     return table
-
-
-def _lasting(name, array, n):
-    _check.same_length(name, array.size, n, "offsets")
-    return array
 
 
 def _groups(value):

@@ -14,8 +14,9 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memmove, memset
 
 from coactive_fast._arrays cimport (
-    as_count, as_number, as_rows, as_square, data_of, is_plain_vector, new_vector, product_of,
-    refuse, refuse_length, refuse_masked, refuse_non_finite, row_stride,
+    as_count, as_number, as_positive, as_rows, as_share, as_size, as_square, data_of,
+    finite_vector, indices_of, is_plain_vector, new_vector, plain, product_of, refuse,
+    refuse_length, refuse_non_finite, row_stride,
 )
 from coactive_fast._table cimport (
     CF_BLOCK, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_EVALUE, CF_FULL_AUTO, CF_FULL_FAST, CF_FULL_ROBUST,
@@ -24,7 +25,9 @@ from coactive_fast._table cimport (
     cf_triangle_row,
 )
 from coactive_fast.learner._state cimport VERSION, opened, table_from, vector_of, versioned
-from coactive_fast.rows._rows cimport SPARSE, RowBuffer, Rows, place_of, row_of, rows_of, write_out
+from coactive_fast.rows._rows cimport (
+    SPARSE, RowBuffer, Rows, dense_vector, place_of, row_of, rows_of, write_out,
+)
 
 from coactive_fast import _memory
 from coactive_fast._memory import refuse_beyond_limit
@@ -214,20 +217,14 @@ cdef int row_in(object x, str name, Py_ssize_t n, RowBuffer buffer, cf_row *row)
 # x written out as a float64 vector of length n; not checked for NaN
 cdef np.ndarray dense_row(object x, str name, Py_ssize_t n):
     cdef RowBuffer buffer
-    cdef np.ndarray v
     cdef cf_row row
     if is_plain_vector(x):
-        v = <np.ndarray>x
-        if np.PyArray_DIM(v, 0) != n:
-            refuse_length(np.PyArray_DIM(v, 0), name, n, "the metric")
-        return v
+        if np.PyArray_DIM(<np.ndarray>x, 0) != n:
+            refuse_length(np.PyArray_DIM(<np.ndarray>x, 0), name, n, "the metric")
+        return <np.ndarray>x
     buffer = RowBuffer()
-    buffer.fit(n)  # before it holds the row, which would be lost where it grows
     row_in(x, name, n, buffer, &row)
-    write_out(&row, buffer)
-    v = new_vector(n)
-    memcpy(data_of(v), row.value, <size_t>n * sizeof(double))
-    return v
+    return dense_vector(&row, name)
 
 
 # A dense table with n columns, float64 or float32 with contiguous rows; not checked for NaN
@@ -253,15 +250,14 @@ cdef object joined(object pairs, str name, Py_ssize_t n):
     """A list of (indices, values) as one CSR, which `rows_of` looks at as at any other."""
     import scipy.sparse  # by those alone who came with a sparse row
 
-    cdef RowBuffer buffer = RowBuffer()
-    cdef cf_row row
+    cdef list places = [], values = []
     for t, pair in enumerate(pairs):
         if not (type(pair) is tuple and len(pair) == 2):
             raise TypeError(f"{name} must hold pairs (indices, values), got "
                             f"{type(pair).__name__} at {t}")
-        row_in(pair, f"row {t} of {name}", n, buffer, &row)
-    places = [numpy.asarray(pair[0], dtype=numpy.int64) for pair in pairs]
-    values = [numpy.asarray(pair[1], dtype=numpy.float64) for pair in pairs]
+        places.append(indices_of(pair[0], f"the indices of row {t} of {name}"))
+        values.append(finite_vector(pair[1], f"the values of row {t} of {name}", len(places[t]),
+                                    "its indices"))
     ends = numpy.cumsum([0, *map(len, places)])
     return scipy.sparse.csr_array((numpy.concatenate(values), numpy.concatenate(places), ends),
                                   shape=(len(pairs), n))
@@ -296,23 +292,17 @@ cdef object row_like(object x, const cf_row *row, np.ndarray value):
 # --- numbers ---------------------------------------------------------------------------------
 
 
-# A finite c that is not 0, or > 0.
-cdef inline double as_weight(object c, bint below=True) except? -1.0:
+# A finite c that is not 0.
+cdef inline double as_weight(object c) except? -1.0:
     cdef double weight = as_number(c, "c")
-    if weight == 0.0 or (weight < 0.0 and not below):
-        raise ValueError(f"c must be {'not 0' if below else '> 0'}, got {weight}")
+    if weight == 0.0:
+        raise ValueError(f"c must be not 0, got {weight}")
     return weight
 
 
 # one number a row, finite and not 0
 cdef np.ndarray as_weights(object c, Py_ssize_t rows):
-    refuse_masked(c, "c")
-    try:
-        given = numpy.asarray(c)
-    except ValueError:
-        raise TypeError("c must be one number or one a row of X") from None
-    if given.dtype.kind not in "biuf":
-        raise TypeError(f"c must hold real numbers, got dtype {given.dtype}")
+    given = <object>plain(c, "c")
     if given.ndim > 1 or (given.ndim == 1 and given.shape[0] != rows):
         raise ValueError(f"c must be one number or {rows}, one a row of X, got shape "
                          f"{given.shape}")
@@ -324,25 +314,11 @@ cdef np.ndarray as_weights(object c, Py_ssize_t rows):
     return weights
 
 
-cdef double as_factor(object f) except -1.0:
-    cdef double factor = as_number(f, "f")
-    if not 0.0 < factor <= 1.0:
-        raise ValueError(f"f must be in (0, 1], got {factor}")
-    return factor
-
-
 cdef double as_ridge(object ridge) except -1.0:
     cdef double r = as_number(ridge, "ridge")
     if r <= 0.0 or not 1.0 / r < float("inf"):
         raise ValueError(f"ridge must be > 0 with a finite inverse, got {r}")
     return r
-
-
-cdef Py_ssize_t as_order(object n, str name) except -1:
-    cdef Py_ssize_t order = as_count(n, name)
-    if order == 0:
-        raise ValueError(f"{name} must be >= 1, got 0")
-    return order
 
 
 cdef np.ndarray normals(object size, Py_ssize_t n, object rng):
@@ -501,7 +477,7 @@ cdef class Full(Stored):
 
     cdef int _make(self, object n, object ridge, object precision) except -1:
         """Memory for order n, with nothing learned; what was there is given back."""
-        cdef Py_ssize_t order = as_order(n, "n")
+        cdef Py_ssize_t order = as_size(n, "n")
         cdef double r = as_ridge(ridge)
         cdef int code = code_of(precision)
         cdef Py_ssize_t size = L.full_size(order)
@@ -817,7 +793,7 @@ cdef class Full(Stored):
         array([[1.5, 0. ],
                [0. , 1. ]])
         """
-        self._fade(as_factor(f), L.past_forget)
+        self._fade(as_share(f, "f"), L.past_forget)
 
     def decay(self, f):
         """``A <- ridge I + f M``: the past weighs f times as much, the regulariser is whole.
@@ -839,7 +815,7 @@ cdef class Full(Stored):
         >>> m.matrix()
         array([[2.]])
         """
-        self._fade(as_factor(f), L.past_decay)
+        self._fade(as_share(f, "f"), L.past_decay)
 
     cdef int _fade(self, double f, fader act) except -1:
         cdef double added
@@ -1295,7 +1271,7 @@ cdef class Diagonal(Entries):
 
     def __init__(self, n, *, ridge=1.0):
         self.unmade()
-        cdef Py_ssize_t order = as_order(n, "n")
+        cdef Py_ssize_t order = as_size(n, "n")
         cdef double r = as_ridge(ridge)
         refuse_beyond_limit(8.0 * order, f"a diagonal metric of order {order}",
                             "fewer features take less")
@@ -1450,7 +1426,7 @@ cdef class Diagonal(Entries):
         >>> m.matrix()
         array([3., 1.])
         """
-        cdef double factor = as_factor(f)
+        cdef double factor = as_share(f, "f")
         cdef np.ndarray mark = None
         self.lock.acquire()
         try:
@@ -1866,7 +1842,7 @@ cdef class Kept:
         cdef bint dense = self.form == KEPT_DENSE
         if self.n == 0 and (self.form == UNDECIDED or x.n != self.d):
             dense = x.n <= WIDE  # see `form_of`
-        return forms.fit(x, dense and self.kind != CALLABLE)
+        return forms.expect(x, dense and self.kind != CALLABLE)
 
     cdef void gather(self, const cf_row *x, Forms forms) noexcept nogil:
         if self.form == KEPT_SPARSE:
@@ -1909,7 +1885,7 @@ cdef class Kept:
                 K.gram_poly(n, d, rows, d, v, self.scale(x), self.coef0, self.degree, out)
             forms.clear(x)
         else:
-            K.postings_dots(&self.lists, self.lists.oldest + first, forms.nnz, forms.index,
+            K.postings_dots(&self.lists, self.lists.oldest + first, forms.nnz, forms.place,
                             forms.value, out)
             if self.kind == RBF:
                 K.rbf_of_dots(n, self.square + self.lead + first, K.ridge_square(x),
@@ -1958,9 +1934,9 @@ cdef class Kept:
             return True
         if self.begin[self.lead + self.n] + forms.nnz > self.entries:
             return False
-        if forms.nnz and forms.index[forms.nnz - 1] >= self.lists.features:
+        if forms.nnz and forms.place[forms.nnz - 1] >= self.lists.features:
             return False
-        return L.postings_lack(&self.lists, forms.nnz, forms.index) == 0
+        return L.postings_lack(&self.lists, forms.nnz, forms.place) == 0
 
     cdef int make_room(self, const cf_row *x, Forms forms) except -1:
         """Memory for one row more; nothing that can be seen changes."""
@@ -2015,7 +1991,7 @@ cdef class Kept:
     cdef int grow_entries(self, Forms forms) except -1:
         """Of the rows and of the lists, for the row gathered last."""
         cdef Py_ssize_t held = self.begin[self.lead + self.n], room, lack
-        cdef Py_ssize_t features = forms.index[forms.nnz - 1] + 1 if forms.nnz else 0
+        cdef Py_ssize_t features = forms.place[forms.nnz - 1] + 1 if forms.nnz else 0
         if held + forms.nnz > self.entries:
             room = more_than(self.entries, held + forms.nnz)
             enlarge(<void **>&self.index, held, room, sizeof(int64_t))
@@ -2023,7 +1999,7 @@ cdef class Kept:
             self.entries = room
         if features > self.lists.features:
             self.grow_table(min(self.d, more_than(self.lists.features, features)))
-        lack = L.postings_lack(&self.lists, forms.nnz, forms.index)
+        lack = L.postings_lack(&self.lists, forms.nnz, forms.place)
         if lack:
             room = more_than(self.lists.room, self.lists.room + lack)
             enlarge(<void **>&self.lists.pool, self.lists.used, room, sizeof(cf_posting))
@@ -2063,12 +2039,12 @@ cdef class Kept:
             forms.clear(x)
         else:
             end = self.begin[at] + forms.nnz
-            memcpy(self.index + self.begin[at], forms.index,
+            memcpy(self.index + self.begin[at], forms.place,
                    <size_t>forms.nnz * sizeof(int64_t))
             memcpy(self.value + self.begin[at], forms.value, <size_t>forms.nnz * sizeof(double))
             self.begin[at + 1] = end
             self.square[at] = K.ridge_square(x)
-            L.postings_add(&self.lists, forms.nnz, forms.index, forms.value)
+            L.postings_add(&self.lists, forms.nnz, forms.place, forms.value)
         self.n += 1
 
     cdef void drop_first(self) noexcept nogil:
@@ -2358,8 +2334,8 @@ tolerance=0.01)\n--\n
         self.ridge = as_ridge(ridge)
         if window is not None and budget is not None:
             raise ValueError("window and budget exclude each other")
-        self.window = None if window is None else as_order(window, "window")
-        self.budget = None if budget is None else as_order(budget, "budget")
+        self.window = None if window is None else as_size(window, "window")
+        self.budget = None if budget is None else as_size(budget, "budget")
         self.tolerance = as_number(tolerance, "tolerance")
         if self.tolerance < 0.0:
             raise ValueError(f"tolerance must be >= 0, got {self.tolerance}")
@@ -2431,7 +2407,7 @@ tolerance=0.01)\n--\n
         float
             The value before the update; 0 where k(x, x) = 0, which changes nothing.
         """
-        cdef double weight = as_weight(c, False), own, q
+        cdef double weight = as_positive(c, "c"), own, q
         cdef Forms forms = Forms()
         cdef np.ndarray u
         cdef cf_row row

@@ -9,7 +9,7 @@ from libc.stddef cimport size_t
 from libc.string cimport memcpy
 
 from coactive_fast._arrays cimport (
-    as_flag, as_label, as_number, data_of, new_doubles, new_indices, product_of,
+    as_flag, as_label, as_number, data_of, labels_of, new_doubles, new_indices, plain, product_of,
 )
 from coactive_fast._table cimport (
     CF_ENONFINITE, CF_EVALUE, CF_FULL_FAST, CF_FULL_STEEP, CF_OK, cf_change, cf_get_library,
@@ -26,7 +26,6 @@ from coactive_fast.rows._rows cimport Rows, Scratch, place_of, rows_of
 from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast.metric._metrics import Full
 from coactive_fast.multiclass._history import MulticlassHistory, regret_of
-from coactive_fast.rows._labels import chances_of, labels_of
 
 np.import_array()
 
@@ -816,6 +815,17 @@ cdef class LabelFeedback(MulticlassEngine):
 # --- whole streams ----------------------------------------------------------------------------
 
 
+cdef np.ndarray chances_of(object chances, Py_ssize_t n, Py_ssize_t k):
+    """The chances of k labels for each of n rows: a table of float64 of its own."""
+    given = (<object>plain(chances, "chances")).astype(numpy.float64, order="C")
+    if given.shape != (n, k):
+        raise ValueError(f"chances must have shape {(n, k)}, a row for each of X and a column for "
+                         f"each label, got {given.shape}")
+    if not (numpy.isfinite(given) & (given >= 0.0)).all():
+        raise ValueError("chances must be finite and >= 0")
+    return <np.ndarray>given
+
+
 @cython.final
 cdef class MulticlassRun(RowRun):
     """Chooses and learns, row after row.
@@ -840,7 +850,7 @@ cdef class MulticlassRun(RowRun):
 
     def __init__(self, X, y, Py_ssize_t k, epochs, noisy, chances):
         cdef Rows rows = rows_of(X, "X")
-        self.labels = noisy(labels_of(y, "y", rows.n, k))
+        self.labels = noisy(labels_of(y, "y", rows.n, k, k == 2))
         if chances is not None:
             self.chances = chances_of(chances, rows.n, k)
         self.top = self.labels.max() if rows.n else -1

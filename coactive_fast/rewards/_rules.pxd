@@ -124,7 +124,7 @@ cdef enum:
     DECISION = 3
 
 
-cdef np.ndarray context_of(object context, Py_ssize_t p)
+cdef np.ndarray context_of(object context, Py_ssize_t p, Py_ssize_t n)
 cdef double prediction_of(bint logistic, double m, double y, double *loss) noexcept nogil
 
 
@@ -140,6 +140,7 @@ cdef class RewardEngine(RowEngine):
     cdef double weight_of(self, object value) except -1.0
     cdef void new_era(self) noexcept
     cdef Regressions copied(self)
+    cdef tuple examples_of(self, object y, object weight, Py_ssize_t n)
     cdef int learn_weighted(self, object x, Py_ssize_t i, double y, double weight,
                             str name) except -1
     cdef int mend(self, Scratch s) except -1

@@ -14,8 +14,9 @@ from libc.stdint cimport int32_t, uint64_t
 from libc.string cimport memcpy
 
 from coactive_fast._arrays cimport (
-    as_count, as_flag, as_label, as_number, as_rows, data_of, finite_vector, new_doubles,
-    new_indices, new_vector, product_of, refuse_masked, refuse_non_finite, row_stride,
+    as_count, as_flag, as_label, as_number, as_positive, as_rows, as_share, as_size, data_of,
+    finite_vector, mask_of, new_doubles, new_indices, new_vector, product_of, reals, refuse_masked,
+    refuse_non_finite, row_stride,
 )
 from coactive_fast._lock cimport Lock
 from coactive_fast._table cimport (
@@ -27,7 +28,7 @@ from coactive_fast.learner._run cimport MORE, RowRun
 from coactive_fast.learner._state cimport opened, vector_of
 from coactive_fast.metric._forms cimport Past, read_means, read_squares, sigmoid
 from coactive_fast.rows._rows cimport (
-    DOUBLES, GATHERED, RowBuffer, fill_rows, place_of, row_of, rows_of,
+    DOUBLES, GATHERED, RowBuffer, dense_table, dense_vector, fill_rows, place_of, row_of, rows_of,
 )
 
 from coactive_fast._memory import refuse_beyond_limit
@@ -249,13 +250,10 @@ cdef class Choice:
         if allowed is None:
             self.allow_all()
             return 0
-        if isinstance(allowed, numpy.ma.MaskedArray):
-            raise ValueError("allowed must not be a masked array")
-        given = flags_of(allowed)
-        if given.shape != (self.n,):
+        mask = mask_of(allowed, "allowed")
+        if np.PyArray_NDIM(mask) != 1 or np.PyArray_DIM(mask, 0) != self.n:
             raise ValueError(f"allowed must have length {self.n}, one an action, got shape "
-                             f"{given.shape}")
-        mask = <np.ndarray>numpy.ascontiguousarray(given)
+                             f"{(<object>mask).shape}")
         self.count = 0
         for i in range(self.n):
             self.left[i] = (<char *>np.PyArray_DATA(mask))[i] != 0
@@ -276,26 +274,22 @@ cdef class Choice:
         return best
 
 
-cdef object flags_of(object allowed):
-    """Which actions may be chosen, as an array."""
-    try:
-        given = numpy.asarray(allowed)
-    except ValueError as error:
-        raise TypeError(f"allowed must be a sequence of True and False: {error}") from None
-    if given.dtype != bool and given.size:  # an empty list has no dtype of its own
-        raise TypeError(f"allowed must hold True and False, got dtype {given.dtype}")
-    return given
-
-
-cdef np.ndarray context_of(object context, Py_ssize_t p):
-    """A context of p features as a vector, None where there is none."""
+cdef np.ndarray context_of(object context, Py_ssize_t p, Py_ssize_t n):
+    """A context of p features as a vector, or (n >= 0) one for each of n rows; None where there is
+    none."""
+    cdef np.ndarray given
     if context is None and p:
         raise ValueError(f"context must be given: {p} numbers")
     if context is not None and not p:
         raise ValueError("context has no meaning without context_features")
     if context is None:
         return None
-    return finite_vector(context, "context", p, "context_features")
+    if n < 0:
+        return finite_vector(context, "context", p, "context_features")
+    given = reals(context, "context", 2)
+    if np.PyArray_DIM(given, 0) != n or np.PyArray_DIM(given, 1) != p:
+        raise ValueError(f"context must have shape ({n}, {p}), got {(<object>given).shape}")
+    return given
 
 
 # |(1, c)|^2.
@@ -679,12 +673,22 @@ cdef class RewardEngine(RowEngine):
         return y
 
     cdef double weight_of(self, object value) except -1.0:
-        cdef double weight = as_number(value, "weight")
-        if not weight > 0.0:
-            raise ValueError(f"weight must be > 0, got {weight}")
+        cdef double weight = as_positive(value, "weight")
         if self.modest and weight > 1.0:
             raise ValueError(f'weight must be at most 1 with width="theory", got {weight}')
         return weight
+
+    cdef tuple examples_of(self, object y, object weight, Py_ssize_t n):
+        """Targets and weights of n rows; None: each counts once."""
+        targets = <object>finite_vector(y, "y", n, "X")
+        weights = <object>finite_vector(numpy.ones(n) if weight is None else weight, "weight", n,
+                                        "X")
+        if n:
+            for i in (targets.argmin(), targets.argmax()):
+                self.target_of(targets[i], "y")
+            for i in (weights.argmin(), weights.argmax()):
+                self.weight_of(weights[i])
+        return targets, weights
 
     cdef int learn_weighted(self, object x, Py_ssize_t i, double y, double weight,
                             str name) except -1:
@@ -707,10 +711,8 @@ cdef class RewardEngine(RowEngine):
 
     def _decay(self, f):
         """The whole past counts f times as much."""
-        cdef double share = as_number(f, "f")
+        cdef double share = as_share(f, "f")
         cdef Regressions model
-        if not 0.0 < share <= 1.0:
-            raise ValueError(f"f must be in (0, 1], got {share}")
         self.lock.acquire()
         try:
             model = self.copied()  # of several regressions one may fail
@@ -816,14 +818,8 @@ cdef class RidgeRun(RowRun):
 
     def __init__(self, RewardEngine engine, X, y, weight):
         cdef Rows rows = rows_of(X, "X")
-        cdef Py_ssize_t t
-        self.y = finite_vector(y, "y", rows.n, "X")
-        self.weights = finite_vector(numpy.ones(rows.n) if weight is None else weight, "weight",
-                                     rows.n, "X")
+        self.y, self.weights = engine.examples_of(y, weight, rows.n)
         self.logistic = engine.logistic
-        for t in range(rows.n):
-            engine.target_of(data_of(self.y)[t], "y")
-            engine.weight_of(data_of(self.weights)[t])
         self.take_rows(rows, 1, False)
         self.predictions, self.loss = new_vector(self.total), new_vector(self.total)
 
@@ -910,7 +906,7 @@ cdef class BanditEngine(RewardEngine):
             self.take_row(X, s)
             at.fit(self.model.k)
             return at.allow(allowed)
-        at.context = context_of(context, self.contexts)
+        at.context = context_of(context, self.contexts, -1)
         at.by.p = self.contexts
         at.by.c = NULL if at.context is None else data_of(<np.ndarray>at.context)
         if isinstance(X, Catalogue):
@@ -1173,7 +1169,7 @@ cdef class BanditEngine(RewardEngine):
         cdef Scratch s = self.borrow()
         cdef Crossed by
         try:
-            vector = context_of(context, self.contexts)
+            vector = context_of(context, self.contexts, -1)
             by.p, by.c = self.contexts, data_of(vector)
             s.given_null = row_of(x, "x", s.buffer, &s.given,
                                   self.model.d // (by.p + 1), False) == CF_ROW_NULL
@@ -1241,14 +1237,9 @@ cdef class BanditEngine(RewardEngine):
     cdef np.ndarray written_out(self, object x, str name):
         cdef Scratch s = Scratch()
         cdef cf_row row
-        cdef np.ndarray out
-        cdef Py_ssize_t e
         row_of(x, name, s.buffer, &row, self.model.d, self.most > 0)
         self.width(row.n, name)
-        out = <np.ndarray>numpy.zeros(row.n)
-        for e in range(row.nnz):
-            data_of(out)[place_of(&row, e)] = row.value[e]
-        return out
+        return dense_vector(&row, name)
 
     # --- states -------------------------------------------------------------------------------
 
@@ -1307,10 +1298,7 @@ cdef class BanditEngine(RewardEngine):
 
 cdef Py_ssize_t times(object value, str name) except -1:
     """A number of places or of draws; 0 where it is None."""
-    cdef Py_ssize_t count = 0 if value is None else as_count(value, name)
-    if count == 0 and value is not None:
-        raise ValueError(f"{name} must be >= 1, got 0")
-    return count
+    return 0 if value is None else as_size(value, name)
 
 
 def whole_numbers(values):
@@ -1328,13 +1316,7 @@ cdef int cross(cf_row *row, Crossed by, Scratch s) except -1:
 
 cdef np.ndarray differences(Choice at, Py_ssize_t first, Scratch s):
     """All rows less one of them, written out."""
-    cdef Py_ssize_t d = at.rows.d, t, e
-    cdef np.ndarray out = <np.ndarray>numpy.zeros((at.n, d))
-    cdef cf_row row
-    for t in range(at.n):
-        at.rows.at(t, s.buffer, &row)
-        for e in range(row.nnz):
-            data_of(out)[t * d + place_of(&row, e)] = row.value[e]
+    cdef np.ndarray out = dense_table(at.rows, s.buffer, "X")
     out = out - (<object>out)[first]
     if not numpy.isfinite(out).all():
         raise ValueError("X is too large: a difference of two rows overflows")
@@ -1832,8 +1814,7 @@ cdef class Catalogue:
         """`allowed`, one an index ever given, as bytes; None where all are."""
         if allowed is None:
             return None
-        refuse_masked(allowed, "allowed")
-        return <np.ndarray>numpy.ascontiguousarray(flags_of(allowed))
+        return mask_of(allowed, "allowed")
 
     # --- memory -------------------------------------------------------------------------------
 

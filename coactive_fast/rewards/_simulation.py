@@ -7,12 +7,12 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._arrays import labels_of
 from .._initialized import Initialized
 from .._typing import Progress, Real, Seed, Self, Vector
 from ..learner._chance import Chance
 from ..learner._check import count, number
 from ..learner._random import make_generator
-from ..rows._labels import labels_of
 from ._history import BanditHistory
 from ._learners import ArmBandit, LinearBandit
 from ._rules import BanditRun
@@ -82,7 +82,7 @@ class RewardTable(Initialized):
                [1., 0.]])
         """
         n_classes = count("n_classes", n_classes, least=1, most=MOST)
-        return cls(X, np.eye(n_classes)[labels_of(y, "y", len(X), n_classes)])
+        return cls(X, np.eye(n_classes)[labels_of(y, "y", len(X), n_classes, n_classes == 2)])
 
     def _words(self, bandit, seed):
         """What a run is told of it; refuses a bandit that cannot play here."""

@@ -80,6 +80,10 @@ cpdef np.ndarray table_of(object X, str name)
 
 cdef np.ndarray written_out(object x, str name, Py_ssize_t width=*)
 
+# The same of a row and of rows that were checked already.
+cdef np.ndarray dense_vector(const cf_row *row, str name)
+cdef np.ndarray dense_table(Rows rows, RowBuffer buffer, str name)
+
 # The row with all its zeros: sparse ones become dense, in the buffer, which must fit row.n.
 cdef void write_out(cf_row *row, RowBuffer buffer) noexcept nogil
 
@@ -88,17 +92,22 @@ cdef inline Py_ssize_t place_of(const cf_row *row, Py_ssize_t e) noexcept nogil:
     return row.i32[e] if row.i32 != NULL else row.i64[e] if row.i64 != NULL else e
 
 
+cdef inline void scatter(const cf_row *x, double *out) noexcept nogil:
+    """out[i] = x_i for the entries of x alone."""
+    cdef cf_row row = x[0]
+    cdef Py_ssize_t e
+    for e in range(row.nnz):
+        out[place_of(&row, e)] = row.value[e]
+
+
 @cython.final
-cdef class Forms:
+cdef class Forms(RowBuffer):
     # A row in another form: written out, or its entries that are not zero. Owned by who reads.
     cdef double *dense         # `wide` doubles, all zero between two uses
     cdef Py_ssize_t wide
-    cdef int64_t *index        # `room` entries
-    cdef double *value
-    cdef Py_ssize_t room
     cdef Py_ssize_t nnz        # of the row gathered last
 
-    cdef int fit(self, const cf_row *x, bint dense) except -1
+    cdef int expect(self, const cf_row *x, bint dense) except -1
     cdef const double *whole(self, const cf_row *x) noexcept nogil
     cdef void clear(self, const cf_row *x) noexcept nogil
     cdef void gather(self, const cf_row *x) noexcept nogil

@@ -2,7 +2,7 @@
 
 A plain float64 vector costs two comparisons and one pass; a scipy.sparse CSR row four attributes of
 its instance and one pass over indices and values; scipy itself is not called. Other sparse formats
-are converted by scipy, which trusts their index arrays: those are checked before (_formats.py).
+are converted by scipy, which trusts their index arrays: those are checked before (`as_csr`).
 """
 
 import numpy
@@ -12,8 +12,9 @@ from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy, memset
 
 from coactive_fast._arrays cimport (
-    as_rows, data_of, has_plain_rows, is_plain_vector, is_sparse, new_doubles, new_vector, plain,
-    product_of, refuse_length, refuse_non_finite, take_scratch,
+    Matrix, as_rows, convert_array, data_of, finite_rows, has_plain_rows, indices_of,
+    is_plain_vector, is_sparse, matrix_of, new_doubles, new_vector, plain, product_of,
+    refuse_length, refuse_non_finite, take_scratch,
 )
 from coactive_fast._table cimport (
     CF_ENOMEM, CF_OK, CF_ROW_BAD, CF_ROW_GOOD, CF_ROW_NULL, cf_get_library, cf_get_table,
@@ -21,7 +22,6 @@ from coactive_fast._table cimport (
 )
 
 from coactive_fast._memory import refuse_beyond_limit
-from coactive_fast.rows._formats import as_csr
 
 np.import_array()
 
@@ -166,8 +166,7 @@ cdef void write_out(cf_row *row, RowBuffer buffer) noexcept nogil:
             out[place_of(row, e)] = value
     else:
         memset(out, 0, <size_t>row.n * sizeof(double))
-        for e in range(row.nnz):
-            out[place_of(row, e)] = row.value[e]
+        scatter(row, out)
     row.value, row.i32, row.i64, row.nnz = out, NULL, NULL, row.n
 
 
@@ -308,19 +307,8 @@ cdef int pair_row(tuple pair, str name, RowBuffer buffer, cf_row *row, Py_ssize_
 
 cdef tuple plain_pair(tuple pair, str name):
     """The indices as int64 and the values as float64, one-dimensional and contiguous."""
-    values = <object>floating(pair[1], f"the values of {name}")
-    places = <object>plain(pair[0], f"the indices of {name}")
-    if places.size == 0:
-        places = places.astype(numpy.int64)
-    if places.dtype.kind not in "iu":
-        raise TypeError(f"the indices of {name} must be integers, got dtype {places.dtype}")
-    if places.dtype.kind == "u" and places.size and places.max() > MOST_PLACES:
-        raise ValueError(f"{name} has an index that is too large, {places.max()}")
-    if places.ndim != 1 or values.ndim != 1:
-        raise ValueError(f"{name} must be (indices, values), two sequences of one length, got "
-                         f"shapes {places.shape} and {values.shape}")
-    return (numpy.ascontiguousarray(places, dtype=numpy.int64),
-            numpy.ascontiguousarray(values, dtype=numpy.float64))
+    return (indices_of(pair[0], f"the indices of {name}"),
+            convert_array(pair[1], f"the values of {name}", 1, False))
 
 
 cdef int order_row(RowBuffer buffer, cf_row *row) except -1:
@@ -351,12 +339,8 @@ cdef inline Py_ssize_t number_at(np.ndarray a, Py_ssize_t i) noexcept:
 
 cdef tuple plain_csr(object x, str name):
     """data, indices and indptr of a CSR as float64 and int64."""
-    data = numpy.ascontiguousarray(floating(x.data, name), dtype=numpy.float64)
-    for part in (x.indices, x.indptr):
-        if numpy.asarray(part).dtype.kind not in "iu":
-            raise TypeError(f"{name} must have integers as indices, got dtype {part.dtype}")
-    return (data, numpy.ascontiguousarray(x.indices, dtype=numpy.int64),
-            numpy.ascontiguousarray(x.indptr, dtype=numpy.int64))
+    return (convert_array(x.data, name, 1, False), indices_of(x.indices, f"the indices of {name}"),
+            indices_of(x.indptr, f"the indptr of {name}"))
 
 
 cdef int other_row(object x, str name, RowBuffer buffer, cf_row *row) except -1:
@@ -396,6 +380,60 @@ cdef void gather(Py_ssize_t n, const char *at, Py_ssize_t step, bint floats,
             out[e] = (<const double *>(at + e * step))[0]
 
 
+# --- other sparse formats ---------------------------------------------------------------------
+
+
+def as_csr(x, str name):
+    """x as CSR. The places and ends of a CSR itself are left to whoever reads them."""
+    form = getattr(x, "format", "")
+    if form == "csr":
+        return x
+    if form not in ("coo", "csc", "bsr", "dia", "lil", "dok"):
+        raise TypeError(f"{name} has the sparse format {form!r}: expected one of csr, coo, csc, "
+                        "bsr, dia, lil, dok")
+    try:
+        x = made_anew(x, form, f"the indices of {name}")
+    except (AttributeError, IndexError, ValueError) as error:
+        raise ValueError(f"{name} is no whole {form} matrix: {error}") from None
+    if len(x.shape) == 1:
+        x = x.reshape((1, x.shape[0]))
+    return x.tocsr()
+
+
+def checked_csr(X, str name):
+    """X as CSR that was looked at as `rows_of` does, for who leaves the rest to scipy."""
+    X = as_csr(X, name)
+    rows_of(X, name)
+    return X
+
+
+cdef object made_anew(object x, str form, str name):
+    """The matrix from its parts, which scipy checks when it is given them, and not later."""
+    import scipy.sparse  # which has made x
+
+    kind = getattr(scipy.sparse, f"{form}_array")
+    if form == "coo":
+        places = x.coords if hasattr(x, "coords") else (x.row, x.col)
+        return kind((x.data, tuple([indices_of(part, name) for part in places])), shape=x.shape)
+    if form == "dia":
+        return kind((x.data, indices_of(x.offsets, name)), shape=x.shape)
+    if form == "dok":
+        return x.tocoo()
+    if form == "lil":
+        if not len(x.rows) == len(x.data) == x.shape[0]:
+            raise ValueError("it must have one list for each row")
+        for places, values in zip(x.rows, x.data):
+            if len(places) != len(values):
+                raise ValueError("it must have one value for each index")
+            if len(places) and not 0 <= indices_of(places, name).min() <= max(places) < x.shape[1]:
+                raise ValueError(f"it has an index outside 0 ... {x.shape[1] - 1}")
+        return x
+    parts = x.data, indices_of(x.indices, name), indices_of(x.indptr, name)
+    made = kind(parts, shape=x.shape)
+    made.check_format(full_check=True)
+    return made
+
+
 # --- many rows --------------------------------------------------------------------------------
 
 
@@ -422,31 +460,19 @@ cdef int fill_rows(Rows rows, object X, str name) except -1:
 
 
 cdef int take_dense(Rows rows, np.ndarray a, str name) except -1:
-    cdef Py_ssize_t t
-    cdef const double *at
+    cdef Matrix x
     rows.n, rows.d = np.PyArray_DIM(a, 0), np.PyArray_DIM(a, 1)
     rows.most, rows.place, rows.ends = rows.d, NULL, NULL
-    rows.floats = np.PyArray_TYPE(a) == np.NPY_FLOAT
-    rows.value = <const char *>np.PyArray_DATA(a)
+    rows.floats, rows.value = np.PyArray_TYPE(a) == np.NPY_FLOAT, <const char *>np.PyArray_DATA(a)
     rows.row_step, rows.column_step = np.PyArray_STRIDE(a, 0), np.PyArray_STRIDE(a, 1)
     whole = rows.column_step == 8 or rows.d <= 1
     rows.kind = DOUBLES if whole and not rows.floats else GATHERED
     rows.held = (a,)
-    if rows.kind == DOUBLES and rows.row_step == 8 * rows.d:
-        if not K.all_finite(rows.n * rows.d, <const double *>rows.value):
-            refuse_non_finite(a, name)
-        return 0
-    if rows.kind == DOUBLES:
-        for t in range(rows.n):
-            at = <const double *>(rows.value + t * rows.row_step)
-            if K.row_check(rows.d, at) == CF_ROW_BAD:
-                refuse_non_finite(a, name)
-        return 0
-    step = max(1, (1 << 16) // max(rows.d, 1))
-    for t in range(0, rows.n, step):
-        if not numpy.isfinite(a[t:t + step]).all():
-            refuse_non_finite(a, name)
-    return 0
+    if has_plain_rows(a, 1):
+        x = matrix_of(a)
+        if finite_rows(&x):
+            return 0
+    return refuse_non_finite(a, name)
 
 
 cdef int take_sparse(Rows rows, object X, str name) except -1:
@@ -541,43 +567,42 @@ cdef class Rows:
 cpdef np.ndarray table_of(object X, str name):
     """All rows written out: float64 or float32 with contiguous rows; a dense one is not looked at
     for NaN."""
-    cdef Rows rows
-    cdef RowBuffer buffer
+    if has_plain_rows(X, 1) or not is_sparse(X):
+        return as_rows(X, name)
+    return dense_table(rows_of(X, name), RowBuffer(), name)
+
+
+cdef np.ndarray dense_table(Rows rows, RowBuffer buffer, str name):
     cdef np.ndarray out
     cdef cf_row row
     cdef Py_ssize_t t
-    if has_plain_rows(X, 1):
-        return <np.ndarray>X
-    if not is_sparse(X):
-        return as_rows(X, name)
-    rows = rows_of(X, name)
-    buffer = RowBuffer()
-    buffer.fit(rows.d)
     product_of(rows.n, rows.d, name)
     refuse_beyond_limit(8.0 * rows.n * rows.d, f"{name} written out", "fewer columns take less")
-    out = <np.ndarray>numpy.empty((rows.n, rows.d))
+    buffer.fit(rows.most)
+    out = <np.ndarray>numpy.zeros((rows.n, rows.d))
     for t in range(rows.n):
         rows.at(t, buffer, &row)
-        write_out(&row, buffer)
-        memcpy(data_of(out) + t * rows.d, row.value, <size_t>rows.d * sizeof(double))
+        scatter(&row, data_of(out) + t * rows.d)
     return out
 
 
 cdef np.ndarray written_out(object x, str name, Py_ssize_t width=0):
     cdef RowBuffer buffer = RowBuffer()
     cdef cf_row row
-    cdef np.ndarray out
-    cdef Py_ssize_t e
     row_of(x, name, buffer, &row, width)
     if width and row.n != width:
         refuse_length(row.n, name, width, "the learner")
+    return dense_vector(&row, name)
+
+
+cdef np.ndarray dense_vector(const cf_row *row, str name):
+    cdef np.ndarray out
     if row.nnz < row.n:
         refuse_beyond_limit(8.0 * row.n, f"{name} of {row.n} features",
                             "fewer features take less")
     out = new_vector(row.n)
-    memset(data_of(out), 0, <size_t>row.n * sizeof(double))
-    for e in range(row.nnz):
-        data_of(out)[place_of(&row, e)] = row.value[e]
+    np.PyArray_FILLWBYTE(out, 0)
+    scatter(row, data_of(out))
     return out
 
 
@@ -591,45 +616,24 @@ def table(X, str name):
 # --- the workspace of a round -----------------------------------------------------------------
 
 
-cdef void *larger(Py_ssize_t count, size_t size) except NULL:
-    refuse_beyond_limit(<double>count * size, "a row", "sparse rows take less")
-    cdef void *block = L.alloc(<size_t>count, size)
-    if block == NULL:
-        raise MemoryError(f"{count * <Py_ssize_t>size} bytes for a row")
-    return block
-
-
 cdef class Forms:
     def __dealloc__(self):
         L.free(self.dense)
-        L.free(self.index)
-        L.free(self.value)
 
-    cdef int fit(self, const cf_row *x, bint dense) except -1:
+    cdef int expect(self, const cf_row *x, bint dense) except -1:
         """Room for x; dense: also written out."""
         cdef double *wide
         if dense and self.wide < x.n and (x.i32 != NULL or x.i64 != NULL):
-            wide = <double *>larger(x.n, sizeof(double))
-            memset(wide, 0, <size_t>x.n * sizeof(double))
+            wide = new_doubles(x.n, 1, "a row written out")
             L.free(self.dense)
             self.dense, self.wide = wide, x.n
-        if self.room < x.nnz:
-            index = larger(x.nnz, sizeof(int64_t))
-            L.free(self.index)
-            self.index, self.room = <int64_t *>index, 0
-            value = larger(x.nnz, sizeof(double))
-            L.free(self.value)
-            self.value, self.room = <double *>value, x.nnz
-        return 0
+        return self.fit(x.nnz)
 
     cdef const double *whole(self, const cf_row *x) noexcept nogil:
         """x written out; `clear` gives the scratch back."""
-        cdef cf_row row = x[0]
-        cdef Py_ssize_t e
-        if row.i32 == NULL and row.i64 == NULL:
-            return row.value
-        for e in range(row.nnz):
-            self.dense[place_of(&row, e)] = row.value[e]
+        if x.i32 == NULL and x.i64 == NULL:
+            return x.value
+        scatter(x, self.dense)
         return self.dense
 
     cdef void clear(self, const cf_row *x) noexcept nogil:
@@ -643,7 +647,7 @@ cdef class Forms:
         cdef cf_row row = x[0]
         cdef Py_ssize_t e, n = 0
         for e in range(row.nnz):
-            self.value[n], self.index[n] = row.value[e], place_of(&row, e)
+            self.value[n], self.place[n] = row.value[e], place_of(&row, e)
             n += row.value[e] != 0.0
         self.nnz = n
 
