@@ -83,7 +83,7 @@ cdef class Single(Ridges):
     # How often the example counts in the step of ridge regression, and by how much m misses.
     cdef double aim(self, double m, double y, double *miss) noexcept nogil
     cdef double information(self) noexcept nogil   # log det A - log det(ridge I)
-    # What learners from rewards want, of `FullForm` and `DiagonalForm`. Readings, with a Scratch
+    # What learners from rewards want, of `FullRidge` and `DiagonalRidge`. Readings, with a Scratch
     # that was fitted (many rows: by fit_rows), of m and q; CF_ENOTPOSITIVE: the inverse is damaged.
     # q NULL: m alone.
     cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil

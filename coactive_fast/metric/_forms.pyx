@@ -1,7 +1,7 @@
 """Ridge regressions in every form, behind one protocol: k answers over d features.
 
 The k forms (`Ridges`) serve the classifiers, those of one answer (`Single`) filters and rewards;
-`FullForm` and `DiagonalForm` read many candidate rows at once and say what a `Catalogue` bounds.
+`FullRidge` and `DiagonalRidge` read many candidate rows at once and say what a `Catalogue` bounds.
 """
 
 import numpy
@@ -37,6 +37,14 @@ cdef double FAR = 1e150  # no single step moves a weight farther
 cdef bint in_range(double m, double q, double ridge) noexcept nogil:
     """Written so that NaN fails."""
     return q >= 0.0 and q <= DBL_MAX and abs(m) + 1.0 <= FAR * sqrt(ridge)
+
+
+# What a q = x^T A^-1 x means that is not > 0 and finite, where A began as ridge I.
+cdef int verdict(Py_ssize_t n, const double *x, double ridge, double q) noexcept nogil:
+    cdef double size = K.dot(n, x, x) / ridge
+    if not (size <= DBL_MAX and q - q == 0.0):
+        return CF_ENONFINITE
+    return CF_ENOTPOSITIVE if size >= DBL_MIN or q < 0.0 else CF_OK
 
 
 # Counts of a model as every state has them, and the way back: k, d and learned, checked.
@@ -499,13 +507,6 @@ cdef class FullRidges(Ridges):
             K.symv(&core.b, s.row.value, v)
         s.q[i] = K.dot(self.held, s.row.value, v)
 
-    cdef int verdict(self, Scratch s, double q) noexcept nogil:
-        """What a q that is not > 0 means."""
-        cdef double size = K.dot(self.held, s.row.value, s.row.value)
-        if not size / self.ridge <= DBL_MAX:
-            return CF_ENONFINITE
-        return CF_ENOTPOSITIVE if size / self.ridge >= DBL_MIN or q < 0.0 else CF_OK
-
     cdef int read_scores(self, Scratch s) noexcept nogil:
         cdef cf_lines lines
         cdef Py_ssize_t i
@@ -537,7 +538,7 @@ cdef class FullRidges(Ridges):
                 s.c[i] = 1.0
         for i in range(self.k):
             if not s.q[i] > 0.0:
-                status = self.verdict(s, s.q[i])
+                status = verdict(self.held, s.row.value, self.ridge, s.q[i])
                 if status != CF_OK:
                     return status
         return CF_OK
@@ -567,7 +568,7 @@ cdef class FullRidges(Ridges):
             self.product(s, i)
             s.z[i], s.c[i] = -DBL_MAX, 1.0
             if not s.q[i] > 0.0:
-                status = self.verdict(s, s.q[i])
+                status = verdict(self.held, s.row.value, self.ridge, s.q[i])
                 if status != CF_OK:
                     return status
             score = s.m[i] + sqrt(factor * s.q[i])
@@ -579,7 +580,7 @@ cdef class FullRidges(Ridges):
     cdef int look_at(self, Scratch s, Py_ssize_t i) noexcept nogil:
         if self.abreast:
             self.look_at_group(s, i // 8)
-            return CF_OK if s.q[i] > 0.0 else self.verdict(s, s.q[i])
+            return CF_OK if s.q[i] > 0.0 else verdict(self.held, s.row.value, self.ridge, s.q[i])
         s.m[i] = K.dot(self.held, s.row.value, self.w + i * self.w_step)
         s.c[i] = 0.0
         return CF_OK  # `allows` makes the product
@@ -610,7 +611,7 @@ cdef class FullRidges(Ridges):
             self.product(s, i)
             s.c[i] = 1.0
             if not s.q[i] > 0.0:
-                status = self.verdict(s, s.q[i])
+                status = verdict(self.held, s.row.value, self.ridge, s.q[i])
                 if status == CF_ENOTPOSITIVE and L.full_repair(self.core[i], K, self.scratch):
                     self.renewed(i)
                     self.product(s, i)
@@ -1238,6 +1239,82 @@ cdef class Single(Ridges):
         return self.take_extra(state, d) if d else 0
 
 
+cdef enum:
+    BLOCK = 8        # rows that share one reading of the matrix
+    FEW = 16         # actions up to which all widths are worked out
+
+cdef double MOST = 1e290   # of |m|, where nothing else tells that a row is beyond the range
+cdef double UNIT = 2.0 ** -53
+cdef double TINY = 1e-300      # so much of x.x may be lost to underflow
+
+
+cdef Py_ssize_t contraction(Crossed by, Py_ssize_t n) noexcept nogil:
+    """Doubles that `contract` takes."""
+    if by.p == 0:
+        return 0
+    return cf_panels_size(n) + (n + 2) * cf_pad(n) + cf_pad((by.p + 1) * n)
+
+
+cdef int read_means(Rows X, const double *w, Scratch s, double *m) noexcept nogil:
+    cdef bint whole = X.kind == DOUBLES and X.row_step % 8 == 0
+    cdef Py_ssize_t t
+    if whole:
+        K.scores(X.n, X.d, <const double *>X.value, X.row_step // 8, w, m)
+    for t in range(X.n):
+        if not (whole or X.at(t, s.buffer, &s.row)):
+            return CF_ENOMEM
+        if not whole:
+            m[t] = K.ridge_dot(&s.row, w)
+        if not fabs(m[t]) <= MOST:
+            return CF_ENONFINITE
+    return CF_OK
+
+
+cdef int read_squares(Rows X, Scratch s, double *square) noexcept nogil:
+    cdef Py_ssize_t t
+    cdef const double *x
+    for t in range(X.n):
+        if X.kind == DOUBLES:
+            x = <const double *>(X.value + t * X.row_step)
+            square[t] = K.dot(X.d, x, x)
+        elif X.at(t, s.buffer, &s.row):
+            square[t] = K.ridge_square(&s.row)
+        else:
+            return CF_ENOMEM
+    return CF_OK
+
+
+cdef void lay_out(Rows X, Py_ssize_t t, Scratch s, double *to) noexcept nogil:
+    """Row t, written out; it was read before."""
+    cdef Py_ssize_t e
+    X.at(t, s.buffer, &s.row)
+    if s.row.i32 == NULL and s.row.i64 == NULL:
+        memcpy(to, s.row.value, <size_t>X.d * sizeof(double))
+        return
+    memset(to, 0, <size_t>X.d * sizeof(double))
+    for e in range(s.row.nnz):
+        to[place_of(&s.row, e)] = s.row.value[e]
+
+
+cdef double frobenius(const cf_triangle *b) noexcept nogil:
+    """A bound on the largest eigenvalue of B, and of B - u u^T."""
+    cdef double sum = 0.0
+    cdef const double *row
+    cdef Py_ssize_t i
+    for i in range(b.n):
+        row = cf_triangle_row(b, i)
+        sum += 2.0 * K.dot(i, row, row) + row[i] * row[i]
+    return sqrt(sum)
+
+
+cdef void add_to(Py_ssize_t n, double width, const double *w, Py_ssize_t known,
+                 double *z) noexcept nogil:
+    """z <- w + width z, w = 0 beyond what is known."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        z[i] = (w[i] if i < known else 0.0) + width * z[i]
+
+
 # --- all of A ---------------------------------------------------------------------------------
 
 
@@ -1256,11 +1333,16 @@ cdef dict settled(Stored metric):
 cdef class FullRidge(Single):
     """Ridge regression by the inverse of A, which begins as ridge I.
 
+    Many candidate rows cost n d^2 / 2, one reading of the triangle for eight of them; a context is
+    contracted out of A^-1 first, (p + 1)^2 d^2 / 2, and each row costs its own square.
+
     Parameters
     ----------
     ridge : float
     forget : float
         f of the block form (cf_past.h): at each example ``M <- f M`` and ``b <- f b``.
+    logistic : bool
+        The link.
     precision : {"auto", "fast", "robust"}
         That of the metric.
     """
@@ -1273,6 +1355,8 @@ cdef class FullRidge(Single):
     # ridge alone, unless the metric itself changes: it is then copied to `saved` first, w behind it
     # (NULL until an example is to be forgotten: nobody else needs that memory). `period`: of the
     # renewals under the present f; 0: not known.
+    # `kept`: the factor that draws go by, a cache outside the state in memory of its own. Without
+    # forgetting it is kept up with what is learned; what else changes A drops it.
     cdef cf_past past
     cdef str precision
     cdef Stored metric
@@ -1284,9 +1368,13 @@ cdef class FullRidge(Single):
     cdef double quad           # x^T (A / scale)^-1 x of the last look
     cdef double *saved
     cdef int64_t period
+    cdef cf_full_factor kept
+    cdef double *factor
 
-    def __init__(self, double ridge, double forget, str precision):
+    def __init__(self, double ridge, double forget, bint logistic, str precision):
         self.ridge, self.forget, self.precision = ridge, forget, precision
+        self.logistic = logistic
+        self.kept.updates = -1
         L.past_init(&self.past, ridge)
 
     cdef Stored new_metric(self, Py_ssize_t n):
@@ -1295,6 +1383,7 @@ cdef class FullRidge(Single):
     def __dealloc__(self):
         L.free(self.memory)
         L.free(self.saved)
+        L.free(self.factor)
 
     cdef int start(self, Py_ssize_t n) except -1:
         cdef Py_ssize_t padded
@@ -1381,7 +1470,6 @@ cdef class FullRidge(Single):
                 memcpy(self.saved + L.full_size(self.d), self.w,
                        <size_t>self.d * sizeof(double))
             status = self.fade(x, &m)
-        memcpy(self.w_next, self.w, <size_t>self.d * sizeof(double))
         if status == CF_OK:
             status = self.learn(x, y, m)
         s.forms.clear(&s.row)
@@ -1434,8 +1522,9 @@ cdef class FullRidge(Single):
         self.past.share = 1.0
 
     cdef int learn(self, const double *x, double y, double m) noexcept nogil:
-        """w_next, which is w, and A by the example x, y, which was looked at."""
+        """w_next and A by the example x, y, which was looked at."""
         cdef double miss, weight = self.aim(m, y, &miss)
+        memcpy(self.w_next, self.w, <size_t>self.d * sizeof(double))
         return self.accept(x, weight / self.past.scale, miss, self.w_next)
 
     cdef int accept(self, const double *x, double weight, double miss, double *w) noexcept nogil:
@@ -1453,11 +1542,375 @@ cdef class FullRidge(Single):
         return (L.past_logdet(&self.past, &self.metric.core, K)
                 - self.d * K.log_one(self.ridge))
 
+    # --- candidate rows -------------------------------------------------------------------------
+
+    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
+        """Half the work of `read`, which also leaves A^-1 x."""
+        cdef const double *x = s.forms.whole(&s.row)
+        cdef int status = CF_OK
+        m[0] = K.dot(self.d, self.w, x)
+        if q == NULL:
+            s.forms.clear(&s.row)
+            return CF_OK if fabs(m[0]) <= MOST else CF_ENONFINITE
+        q[0] = L.full_quad(&self.metric.core, K, x, s.v) / self.past.scale
+        if not (q[0] > 0.0 and q[0] <= DBL_MAX):
+            status = verdict(self.d, x, self.ridge, q[0])
+        s.forms.clear(&s.row)
+        return status if m[0] - m[0] == 0.0 else CF_ENONFINITE
+
+    cdef double widest(self, double square) noexcept nogil:
+        return SAFE * sqrt((square + TINY) / self.metric.core.ridge / self.past.scale)
+
+    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
+        cdef Py_ssize_t n = X.d, padded = cf_pad(n)
+        s.buffer.fit(X.most)
+        return s.fit(1, contraction(by, n) + 3 * BLOCK * padded + 2 * cf_pad((by.p + 1) * n))
+
+    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
+        cdef cf_full core = self.metric.core
+        cdef double *edges = s.v + contraction(by, X.d)
+        cdef double *block
+        cdef Py_ssize_t n = X.d, t = 0, count, l
+        cdef int status
+        if by.p and core.robust:
+            return self.read_crossed(X, by, s, m, q)
+        status = read_means(X, self.contract(by, n, s.v, &core), s, m)
+        if status != CF_OK or q == NULL:
+            return status
+        block = edges + BLOCK * cf_pad(n)
+        K.quad_edges(&core.b, edges)
+        while t < X.n and status == CF_OK:
+            count = min(<Py_ssize_t>BLOCK, X.n - t)
+            if X.kind == DOUBLES and X.row_step % 8 == 0:
+                status = self.read_block(&core, edges, <const double *>(X.value + t * X.row_step),
+                                         X.row_step // 8, count, block, q + t)
+            else:
+                for l in range(count):
+                    lay_out(X, t + l, s, block + l * cf_pad(n))
+                status = self.read_block(&core, edges, block, cf_pad(n), count,
+                                         block + BLOCK * cf_pad(n), q + t)
+            t += count
+        return status
+
+    cdef int read_crossed(self, Rows X, Crossed by, Scratch s, double *m,
+                          double *q) noexcept nogil:
+        """The rows crossed with a context, one by one: the blocks of the robust form cannot be
+        contracted without a loss of digits."""
+        cdef double *x = s.v
+        cdef double *z = x + cf_pad(X.d)
+        cdef double *rest = z + cf_pad((by.p + 1) * X.d)
+        cdef Py_ssize_t t, i, j
+        cdef int status
+        for t in range(X.n):
+            lay_out(X, t, s, x)
+            for j in range(by.p + 1):
+                for i in range(X.d):
+                    z[j * X.d + i] = x[i] if j == 0 else by.c[j - 1] * x[i]
+            m[t] = K.dot(self.d, self.w, z)
+            if not fabs(m[t]) <= MOST:
+                return CF_ENONFINITE
+            if q != NULL:
+                q[t] = L.full_quad(&self.metric.core, K, z, rest) / self.past.scale
+                status = CF_OK if 0.0 < q[t] <= DBL_MAX else verdict(self.d, z, self.ridge, q[t])
+                if status != CF_OK:
+                    return status
+        return CF_OK
+
+    cdef int read_block(self, const cf_full *core, const double *edges, const double *x,
+                        Py_ssize_t stride, Py_ssize_t count, double *rest,
+                        double *q) noexcept nogil:
+        """q of up to BLOCK rows, each with the bits that it gets alone."""
+        cdef Py_ssize_t l
+        cdef int status
+        if core.robust:
+            K.ud_quad_rows(&core.b, core.w, count, x, stride, rest, q)
+        else:
+            K.quad_rows(&core.b, edges, core.w, count, x, stride, q, rest)
+        for l in range(count):
+            q[l] /= self.past.scale
+            if not (q[l] > 0.0 and q[l] <= DBL_MAX):
+                status = verdict(core.n, x + l * stride, self.ridge, q[l])
+                if status != CF_OK:
+                    return status
+        return CF_OK
+
+    cdef int read_upper(self, Rows X, Crossed by, Scratch s, double width, const char *left,
+                        double *m, double *q, double *z) noexcept nogil:
+        """The widths only of rows that can still win: q <= x.x ||A^-1|| bounds the score. Those of
+        the eight highest bounds are looked at first, then, in order, all others whose bound
+        reaches the best so far. q holds the bounds, and z is -inf where no width was needed."""
+        cdef cf_full core = self.metric.core
+        cdef double *edges = s.v + contraction(by, X.d)
+        cdef Py_ssize_t i = 0, t, count = BLOCK
+        cdef ptrdiff_t some[BLOCK]
+        cdef double norm, best = -INFINITY
+        cdef int status
+        if X.n <= FEW or (by.p and core.robust):
+            return Single.read_upper(self, X, by, s, width, left, m, q, z)
+        norm = INFINITY if by.p else 1.0 / core.ridge
+        status = read_means(X, self.contract(by, X.d, s.v, &core), s, m)
+        if status == CF_OK:
+            status = read_squares(X, s, q)
+        if status != CF_OK:
+            return status
+        if not core.robust:
+            norm = min(norm, frobenius(&core.b))
+        norm = SAFE * width * sqrt(norm / self.past.scale)
+        for t in range(X.n):
+            q[t] = m[t] + norm * sqrt(q[t] + TINY) if left[t] else -INFINITY
+            z[t] = -INFINITY
+            if not q[t] < INFINITY:
+                return Single.read_upper(self, X, by, s, width, left, m, q, z)
+        K.quad_edges(&core.b, edges)
+        K.top_k(X.n, q, count, some, NULL)
+        while count and status == CF_OK:
+            status = self.read_some(&core, edges, X, some, count, s, width, m, q, z)
+            for t in range(count):
+                if left[some[t]]:
+                    best = max(best, z[some[t]])
+            count = 0
+            while i < X.n and count < BLOCK:
+                if q[i] >= best and z[i] == -INFINITY:
+                    some[count] = i
+                    count += 1
+                i += 1
+        return status
+
+    cdef int read_some(self, const cf_full *core, const double *edges, Rows X,
+                       const ptrdiff_t *some, Py_ssize_t count, Scratch s, double width,
+                       const double *m, const double *bound, double *z) noexcept nogil:
+        """The scores of some rows."""
+        cdef double *block = s.v + (edges - s.v) + BLOCK * cf_pad(core.n)
+        cdef double q[BLOCK]
+        cdef Py_ssize_t l
+        cdef int status
+        for l in range(count):
+            lay_out(X, some[l], s, block + l * cf_pad(core.n))
+        status = self.read_block(core, edges, block, cf_pad(core.n), count,
+                                 block + BLOCK * cf_pad(core.n), q)
+        for l in range(count):
+            z[some[l]] = m[some[l]] + width * sqrt(q[l])
+        return status
+
+    cdef const double *contract(self, Crossed by, Py_ssize_t n, double *room,
+                                cf_full *out) noexcept nogil:
+        """The metric of rows of n features under this context, in the room; the weights. Without a
+        context they are those that there are.
+
+        Of A^-1, with its pending term applied row by row, the blocks on the diagonal go into the
+        triangle of `out`, the others, which are there once, into a square whose two halves are then
+        added to it; w is contracted likewise, and `out` has no pending term.
+        """
+        cdef Py_ssize_t padded = cf_pad(n), i, j, row, at
+        cdef double *u = room + cf_panels_size(n)
+        cdef double *w = u + padded
+        cdef double *square = w + padded
+        cdef double *line = square + n * padded
+        cdef const double *term = self.metric.core.w
+        cdef double *to
+        cdef double ci, cj
+        if by.p == 0:
+            return self.w
+        out.n, out.b.n, out.b.ld, out.b.data, out.w, out.robust = n, n, 0, room, u, 0
+        memset(room, 0, <size_t>contraction(by, n) * sizeof(double))
+        for i in range(by.p + 1):
+            ci = 1.0 if i == 0 else by.c[i - 1]
+            K.axpy(n, ci, self.w + i * n, w)
+            for row in range(n):
+                at = i * n + row
+                memcpy(line, cf_triangle_row(&self.metric.core.b, at),
+                       <size_t>(at + 1) * sizeof(double))
+                K.axpy(at + 1, -term[at], term, line)
+                K.axpy(row + 1, ci * ci, line + i * n, cf_triangle_row(&out.b, row))
+                for j in range(i):
+                    cj = 1.0 if j == 0 else by.c[j - 1]
+                    K.axpy(n, ci * cj, line + j * n, square + row * padded)
+        for row in range(n):
+            to = cf_triangle_row(&out.b, row)
+            for j in range(row + 1):
+                to[j] += square[row * padded + j] + square[j * padded + row]
+        return w
+
+    # --- bounds that outlive a round -----------------------------------------------------------
+
+    cdef double drift(self, Scratch s) noexcept nogil:
+        """What comes is that of A^1/2 B A^1/2: B is rounded once, and the term w w^T comes from a
+        product. Measured: ||A B - I||_F, no eigenvalue of A B - I is larger; and what its own sums
+        may lose."""
+        cdef double n = self.d, trace = 0.0, sum = 0.0, to_come
+        cdef const double *x
+        cdef double *v
+        cdef double *square
+        cdef Py_ssize_t i, p
+        for i in range(self.d):
+            trace += cf_triangle_row(&self.metric.core.a, i)[i]
+        for p in range(self.metric.core.pending):
+            x = self.metric.core.block + p * cf_pad(self.d)
+            trace += self.metric.core.weight[p] * K.dot(self.d, x, x)
+        to_come = 3.0 * (n + 16.0) * sqrt(n) * UNIT * trace / self.metric.core.ridge
+        if s is None:
+            return to_come
+        v, square = s.v, s.v + cf_pad(self.d)
+        L.full_matrix(&self.metric.core, K, v, square)
+        for i in range(self.d):
+            K.symv_less(&self.metric.core.b, self.metric.core.w, square + i * self.d, v)
+            v[i] -= 1.0
+            sum += K.dot(self.d, v, v)
+        return sqrt(sum) + to_come
+
+    cdef void tell_past(self, Past *out) noexcept nogil:
+        cdef const cf_full *core = &self.metric.core
+        out.updates, out.renewals = core.health.updates, core.health.renewals
+        out.failures = core.health.repairs + core.health.failed
+        out.term, out.scale = NULL if core.robust else core.w, self.past.scale
+        out.steady = self.forget == 1.0 and not core.robust
+        out.norm = 1.0 / (core.ridge * self.past.scale)
+
+    cdef Py_ssize_t fit_matrix(self, Scratch s) except -1:
+        s.fit(1, self.d * self.d + cf_panels_size(self.d) + 2 * cf_pad(self.d))
+        return cf_panels_size(self.d) + 8
+
+    cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil:
+        """The triangle, with the examples that are not in it yet; behind it what its sums and
+        products may have lost of u^T A u, for |u| = 1: a share of the trace."""
+        cdef const cf_full *core = &self.metric.core
+        cdef cf_triangle a = core.a
+        cdef Py_ssize_t size = cf_panels_size(self.d), i
+        cdef double trace = 0.0
+        a.data = to
+        memcpy(to, core.a.data, <size_t>size * sizeof(double))
+        if core.pending:
+            memset(s.v, 0, <size_t>size * sizeof(float))
+            K.rank_block(&a, <float *>s.v, core.pending, core.block, cf_pad(self.d), core.weight)
+        for i in range(self.d):
+            trace += cf_triangle_row(&a, i)[i]
+        to[size] = 1e-14 * self.d * trace
+
+    cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil:
+        cdef cf_triangle a = self.metric.core.a
+        cdef double *nothing = s.v
+        cdef double out
+        a.data = <double *>matrix
+        memset(nothing, 0, <size_t>cf_pad(self.d) * sizeof(double))
+        out = K.quad_row(&a, nothing, u, s.v + cf_pad(self.d))
+        out += matrix[cf_panels_size(self.d)] * K.dot(self.d, u, u)
+        return (1.0 + 1e-9) * self.past.scale * out
+
+    cdef int fit_drawn(self, Scratch s) except -1:
+        cdef Py_ssize_t size = cf_panels_size(self.d)
+        if self.forget < 1.0:
+            return s.fit(1, L.full_sample_scratch(self.d))
+        if self.factor == NULL:
+            self.factor = new_doubles(1, size + cf_pad(self.d), f"a factor of {self.d} features")
+            self.kept.l.data, self.kept.l.inv = self.factor, self.factor + size
+        return s.fit(1, 3 * cf_pad(self.d))
+
+    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
+        cdef double scale = self.past.scale
+        cdef int status
+        if self.forget < 1.0 or self.metric.core.robust:
+            status = L.full_sample(&self.metric.core, K, scale, 1, z, s.v)
+        else:
+            status = L.full_draw(&self.metric.core, K, &self.kept, scale, z, s.v)
+        add_to(n, width, self.w, n, z)
+        return status
+
+    cdef int repair(self, Scratch s) noexcept nogil:
+        if L.full_repair(&self.metric.core, K, self.work):
+            return CF_OK
+        return CF_ENOTPOSITIVE
+
+    # --- the past -----------------------------------------------------------------------------
+
+    cdef int decay(self, double f) except -1:
+        cdef double added
+        cdef int status
+        self.kept.updates = -1
+        status = L.past_decay(&self.past, &self.metric.core, K, f, self.work, &added)
+        if status != CF_OK:
+            refuse(status, "A after the decay")
+        L.past_weights(&self.past, &self.metric.core, K, added, self.w, self.work)
+        return 0
+
+    cdef int merge(self, Single other) except -1:
+        """A_1 + A_2 - ridge I, and w from A_1 w_1 + A_2 w_2; O(d^3)."""
+        cdef FullRidge o = <FullRidge?>other
+        cdef np.ndarray A = <np.ndarray>(self.metric.matrix() * self.past.scale)
+        cdef np.ndarray theirs = <np.ndarray>(o.metric.matrix() * o.past.scale)
+        cdef np.ndarray target = <np.ndarray>numpy.zeros(self.d)
+        cdef Py_ssize_t i
+        cdef int status
+        cdef FullRidge sum = FullRidge(self.ridge, self.forget, self.logistic, self.precision)
+        if self.metric.core.robust or o.metric.core.robust:
+            return self.merge_rows(o)
+        for i in range(self.d):
+            data_of(target)[i] = (K.dot(self.d, data_of(A) + i * self.d, self.w)
+                                  + K.dot(self.d, data_of(theirs) + i * self.d, o.w))
+        A = A + theirs
+        (<object>A)[numpy.diag_indices(self.d)] -= self.ridge
+        sum.know(self.d)
+        status = L.past_place(&sum.past, &sum.metric.core, K, data_of(A), self.d, self.ridge,
+                              sum.work)
+        if status != CF_OK:
+            refuse(status, "the sum of both A")
+        sum.metric.core.ridge, sum.past.lowered = self.ridge, 0
+        memcpy(sum.w_next, data_of(target), <size_t>self.d * sizeof(double))
+        L.full_solve(&sum.metric.core, K, sum.w_next, sum.work, sum.w)
+        return self.become(sum, o)
+
+    cdef int merge_rows(self, FullRidge o) except -1:
+        """The same where one is robust, and their sum would not hold the digits of A: the rows of a
+        square root of A_2 are learned towards ``w_2.x``, and then one regulariser is unlearned,
+        ``x = e_i`` towards 0 with the weight ``-ridge``. O(d^3)."""
+        cdef FullRidge sum = FullRidge(self.ridge, self.forget, self.logistic, self.precision)
+        cdef np.ndarray rows = <np.ndarray>(o.metric._rows() * sqrt(o.past.scale))
+        cdef double scale = self.past.scale, c = -self.ridge / self.past.scale, q
+        cdef double *x
+        cdef Py_ssize_t i
+        cdef int status = CF_OK
+        sum.take_extra(opened(self.extra()), self.d)
+        sum.d = self.d
+        if not sum.metric.core.robust:
+            L.full_convert(&sum.metric.core, K, sum.work)
+        for i in range(self.d):
+            x = data_of(rows) + i * self.d
+            if status == CF_OK:
+                status = sum.propose(x)
+            if status == CF_OK:
+                status = sum.accept(x, 1.0 / scale, K.dot(self.d, x, o.w) - K.dot(self.d, x, sum.w),
+                                    sum.w)
+        for i in range(self.d):
+            if status != CF_OK:
+                break
+            sum.unit[i] = 1.0
+            L.full_look(&sum.metric.core, K, sum.unit, sum.work, sum.v, &q)
+            K.axpy(self.d, -c / (1.0 + c * q) * sum.w[i], sum.v, sum.w)
+            status = L.full_update(&sum.metric.core, K, sum.unit, c, sum.work, &q)
+            sum.unit[i] = 0.0
+        if status != CF_OK:
+            refuse(status, "the sum of both A")
+        return self.become(sum, o)
+
+    cdef int become(self, FullRidge sum, FullRidge o) except -1:
+        """The sum of this and o."""
+        if not K.all_finite(self.d, sum.w):
+            raise ValueError("other is too far off: the weights of both together are not finite")
+        self.memory, sum.memory = sum.memory, self.memory
+        self.w, self.w_next, self.v, self.unit, self.work = (
+            sum.w, sum.w_next, sum.v, sum.unit, sum.work)
+        self.metric, self.past, self.kept.updates = sum.metric, sum.past, -1
+        self.learned += o.learned
+        return 0
+
     # --- settings and state ---------------------------------------------------------------------
 
     cdef int adopt(self, Model other) except -1:
         self.forget, self.period = (<FullRidge?>other).forget, 0
+        self.kept.updates = -1  # what was forgotten is not in it
         return 0
+
+    cdef np_inverse(self, Py_ssize_t i):
+        return self.metric.inverse() / self.past.scale
 
     cdef dict health(self):
         cdef Stored metric = self.metric if self.d else self.new_metric(1)
@@ -1482,9 +1935,7 @@ cdef class FullRidge(Single):
         return 0
 
 
-# --- the other forms ---------------------------------------------------------------------------
-
-# --- one regression with a window, and on a ball ----------------------------------------------
+# --- a window over the examples, and a ball ---------------------------------------------------
 
 
 cdef class WindowRidge(FullRidge):
@@ -1493,6 +1944,13 @@ cdef class WindowRidge(FullRidge):
     The oldest leaves by a downdate; every so many losses, and where one would cost digits, A, b
     and w are summed up anew from the rows in the window: O(window d^2), amortised O(d^2). In the
     robust form, from which nothing is taken away, that is at each example.
+
+    Parameters
+    ----------
+    ridge, forget, precision
+        As for `FullRidge`.
+    window : int
+        0, for a subclass: none. Else forget is 1.
     """
 
     # The last `window` examples stand in a ring; b = sum of y x over them. Every `period` losses,
@@ -1503,18 +1961,20 @@ cdef class WindowRidge(FullRidge):
     cdef Py_ssize_t oldest, held
     cdef Py_ssize_t losses     # since all was made anew
 
-    def __init__(self, double ridge, Py_ssize_t window, str precision):
-        FullRidge.__init__(self, ridge, 1.0, precision)
+    def __init__(self, double ridge, double forget, Py_ssize_t window, str precision):
+        FullRidge.__init__(self, ridge, forget, False, precision)
         self.window = window
 
     def __dealloc__(self):
         L.free(self.ring)
 
     cdef int start(self, Py_ssize_t n) except -1:
-        cdef double *ring = new_doubles(self.window, (n | 7) + 2,
-                                        f"a window of {self.window} rows of {n} features")
-        L.free(self.ring)
-        self.ring, self.label = ring, ring + self.window * cf_pad(n)
+        cdef double *ring
+        if self.window:
+            ring = new_doubles(self.window, (n | 7) + 2,
+                               f"a window of {self.window} rows of {n} features")
+            L.free(self.ring)
+            self.ring, self.label = ring, ring + self.window * cf_pad(n)
         return FullRidge.start(self, n)
 
     cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
@@ -1542,6 +2002,14 @@ cdef class WindowRidge(FullRidge):
             self.rebuild()
         return CF_OK
 
+    # --- the ring -----------------------------------------------------------------------------
+
+    cdef const double *example(self, Py_ssize_t i, double *label) noexcept nogil:
+        """Row i of the ring, the oldest being 0, and its label."""
+        cdef Py_ssize_t at = (self.oldest + i) % self.window
+        label[0] = self.label[at]
+        return self.ring + at * cf_pad(self.d)
+
     cdef void keep(self, const double *x, double y) noexcept nogil:
         cdef Py_ssize_t at = (self.oldest + self.held) % self.window
         memcpy(self.ring + at * cf_pad(self.d), x, <size_t>self.d * sizeof(double))
@@ -1550,8 +2018,8 @@ cdef class WindowRidge(FullRidge):
 
     cdef void lose_oldest(self) noexcept nogil:
         """w and A without the oldest example."""
-        cdef const double *x = self.ring + self.oldest * cf_pad(self.d)
-        cdef double y = self.label[self.oldest]
+        cdef double y
+        cdef const double *x = self.example(0, &y)
         self.drop_oldest()
         if self.propose(x) != CF_OK or not 1.0 - self.quad > COSTLY:
             self.losses = PERIOD + self.d + self.window  # made anew when the new row is there
@@ -1566,15 +2034,15 @@ cdef class WindowRidge(FullRidge):
 
     cdef void rebuild(self) noexcept nogil:
         """All from the rows in the ring, the oldest first."""
-        cdef Py_ssize_t padded = cf_pad(self.d), i, at
-        cdef double one = 1.0
+        cdef Py_ssize_t i
+        cdef double one = 1.0, y
+        cdef const double *x
         self.restart()
         memset(self.w_next, 0, <size_t>self.d * sizeof(double))
         for i in range(self.held):
-            at = (self.oldest + i) % self.window
-            K.rank_block(&self.metric.core.a, self.metric.core.low, 1, self.ring + at * padded,
-                         padded, &one)
-            K.axpy(self.d, self.label[at], self.ring + at * padded, self.w_next)
+            x = self.example(i, &y)
+            K.rank_block(&self.metric.core.a, self.metric.core.low, 1, x, cf_pad(self.d), &one)
+            K.axpy(self.d, y, x, self.w_next)
         if L.full_renew(&self.metric.core, K, self.work):
             L.full_solve(&self.metric.core, K, self.w_next, self.work, self.w)
         else:
@@ -1591,37 +2059,49 @@ cdef class WindowRidge(FullRidge):
         core.health, core.next_look = before.health, before.next_look
         core.next_probe, core.next_renewal = before.next_probe, before.next_renewal
 
-    cdef void learn_again(self) noexcept nogil:
-        """The rows in the ring as if they came now."""
+    cdef int learn_again(self) noexcept nogil:
+        """The rows in the ring as if they came now, but for those that are refused; a status."""
+        cdef double y
         cdef const double *x
-        cdef Py_ssize_t i, at
+        cdef Py_ssize_t i
+        cdef int status = CF_OK
         self.restart()
         memset(self.w, 0, <size_t>self.d * sizeof(double))
         for i in range(self.held):
-            at = (self.oldest + i) % self.window
-            x = self.ring + at * cf_pad(self.d)
-            if self.propose(x) == CF_OK:
-                self.accept(x, 1.0, self.label[at] - K.dot(self.d, self.w, x), self.w)
+            x = self.example(i, &y)
+            status = min(status, self.learn_next(x, y))
         self.losses = 0
+        return status
+
+    cdef int learn_next(self, const double *x, double y) noexcept nogil:
+        cdef int status = self.propose(x)
+        if status == CF_OK:
+            status = self.learn(x, y, K.dot(self.d, self.w, x))
+        if status == CF_OK:
+            self.w, self.w_next = self.w_next, self.w
+        return status
 
     cdef dict extra(self):
+        if not self.window:
+            return FullRidge.extra(self)
         rows = <object>table_from(self.ring, self.held, self.d, cf_pad(self.d))
         labels = <object>vector_of(self.label, self.held)
         return {**FullRidge.extra(self), "rows": numpy.roll(rows, -self.oldest, axis=0),
                 "labels": numpy.roll(labels, -self.oldest), "losses": self.losses}
 
     cdef int take_extra(self, State state, Py_ssize_t d) except -1:
-        cdef Py_ssize_t n = min(self.learned, self.window), i
-        cdef np.ndarray rows = state.table("rows", n, d)
-        cdef Py_ssize_t losses = state.count("losses")
+        cdef Py_ssize_t n = min(self.learned, self.window), i, losses
+        cdef np.ndarray rows, labels
+        if not self.window:
+            return FullRidge.take_extra(self, state, d)
+        rows, labels = state.table("rows", n, d), state.vector("labels", n)
+        losses = state.count("losses")
         state.number("scale", 1.0, 1.0)
-        state.vector("labels", n)
         FullRidge.take_extra(self, state, d)
-        state.load("labels", n, self.label)
+        self.oldest = self.held = 0
         for i in range(n):
-            memcpy(self.ring + i * cf_pad(d), <const double *>np.PyArray_DATA(rows) + i * d,
-                   <size_t>d * sizeof(double))
-        self.oldest, self.held, self.losses = 0, n, losses
+            self.keep(data_of(rows) + i * d, data_of(labels)[i])
+        self.losses = losses
         return 0
 
 
@@ -1630,40 +2110,20 @@ cdef class BallRidge(WindowRidge):
 
     With a window each example costs O(window d^2) once it is full: what a projection has taken
     away cannot be told from what the oldest example brought, so the steps of those left are made
-    again, in a second metric of as much memory.
+    again.
 
     Parameters
     ----------
-    ridge, forget
+    ridge, forget, precision
         As for `FullRidge`.
     window : int
         0: none.
     """
 
-    # w is projected onto the unit ball in the norm of A after each step. With a window (0: none) all
-    # is made anew from the ring once that is full, as if no other example had come: the metric
-    # changes places with `spare`, and again where the example is refused; w is copied to `w_spare`.
+    # w is projected onto the unit ball in the norm of A after each step. With a window all is made
+    # anew from the ring once that is full, as if no other example had come. So a refusal is undone
+    # by the same steps with the oldest row back in its place.
     cdef double lam            # the last multiplier: where the next search begins
-    cdef Stored spare
-    cdef double *w_spare
-
-    def __init__(self, double ridge, double forget, Py_ssize_t window, str precision):
-        FullRidge.__init__(self, ridge, forget, precision)
-        self.window = window
-
-    def __dealloc__(self):
-        L.free(self.w_spare)
-
-    cdef int start(self, Py_ssize_t n) except -1:
-        if not self.window:
-            return FullRidge.start(self, n)
-        refuse_beyond_limit(28.0 * n * n, f"a full matrix of {n} features, and a second one",
-                            'covariance="diagonal" or "kernel" takes less')
-        spare = self.new_metric(n)
-        w = new_doubles(1, cf_pad(n), f"the weights of {n} features")
-        L.free(self.w_spare)
-        self.spare, self.w_spare = spare, w
-        return WindowRidge.start(self, n)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return FullRidge.cost(self, nnz) * (1.0 + <double>self.held)
@@ -1674,6 +2134,10 @@ cdef class BallRidge(WindowRidge):
 
     cdef int look(self, Scratch s) noexcept nogil:
         return self.read(s)
+
+    cdef int propose(self, const double *x) noexcept nogil:
+        """The step with its projection makes the product itself."""
+        return CF_OK
 
     cdef int learn(self, const double *x, double y, double m) noexcept nogil:
         cdef cf_newton move
@@ -1686,7 +2150,10 @@ cdef class BallRidge(WindowRidge):
         self.lam = lam if status == CF_OK else self.lam
         return status
 
-    # --- a window -----------------------------------------------------------------------------
+    cdef void restart(self) noexcept nogil:
+        L.full_init(&self.metric.core, self.d, self.ridge, self.metric.core.precision, K,
+                    self.metric.memory)
+        self.lam = 0.0
 
     cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
         cdef const double *x
@@ -1696,60 +2163,33 @@ cdef class BallRidge(WindowRidge):
             x = s.forms.whole(&s.row)
         else:
             x = s.forms.whole(&s.row)
-            status = self.replay(x, y)
-            if status == CF_OK:
-                self.oldest = (self.oldest + 1) % self.window
-                self.held -= 1
-                self.learned += 1
+            status = self.replace_oldest(x, y)
         if status == CF_OK and self.window:
             self.keep(x, y)
         s.forms.clear(&s.row)
         return status
 
-    cdef int replay(self, const double *x, double y) noexcept nogil:
+    cdef int replace_oldest(self, const double *x, double y) noexcept nogil:
         """The steps of all examples in the ring but the oldest, then that of x."""
-        cdef double lam = self.lam
-        cdef Py_ssize_t i, at
-        cdef int status = CF_OK
-        memcpy(self.w_spare, self.w, <size_t>self.d * sizeof(double))
-        self.change_places()
-        L.full_init(&self.metric.core, self.d, self.ridge, self.metric.core.precision, K,
-                    self.metric.memory)
-        memset(self.w, 0, <size_t>self.d * sizeof(double))
-        self.lam = 0.0
-        for i in range(1, self.held):
-            at = (self.oldest + i) % self.window
-            if status == CF_OK:
-                status = self.again(self.ring + at * cf_pad(self.d), self.label[at])
+        cdef int status
+        self.drop_oldest()
+        status = self.learn_again()
         if status == CF_OK:
-            status = self.again(x, y)
-        if status != CF_OK:
-            self.change_places()
-            memcpy(self.w, self.w_spare, <size_t>self.d * sizeof(double))
-            self.lam = lam
-        return status
-
-    cdef int again(self, const double *x, double y) noexcept nogil:
-        cdef int status = self.learn(x, y, K.dot(self.d, self.w, x))
+            status = self.learn_next(x, y)
         if status == CF_OK:
-            self.w, self.w_next = self.w_next, self.w
+            self.learned += 1
+            return status
+        self.oldest = (self.oldest + self.window - 1) % self.window
+        self.held += 1
+        self.learn_again()
         return status
-
-    cdef void change_places(self) noexcept nogil:
-        cdef cf_full core = self.metric.core
-        cdef double *memory = self.metric.memory
-        self.metric.core, self.metric.memory = self.spare.core, self.spare.memory
-        self.spare.core, self.spare.memory = core, memory
 
     cdef dict extra(self):
-        told = WindowRidge.extra(self) if self.window else FullRidge.extra(self)
-        return {**told, "lam": self.lam}
+        return {**WindowRidge.extra(self), "lam": self.lam}
 
     cdef int take_extra(self, State state, Py_ssize_t d) except -1:
         self.lam = state.number("lam", 0.0)
-        if self.window:
-            return WindowRidge.take_extra(self, state, d)
-        return FullRidge.take_extra(self, state, d)
+        return WindowRidge.take_extra(self, state, d)
 
 
 # --- one regression with the diagonal of A ----------------------------------------------------
@@ -2667,487 +3107,6 @@ cdef bint secular(Py_ssize_t k, const double *a, const double *b, double norm, d
             return True
         lam[0] = max(lam[0] + step, 0.0)
     return True
-
-cdef enum:
-    BLOCK = 8        # rows that share one reading of the matrix
-    FEW = 16         # actions up to which all widths are worked out
-
-cdef double MOST = 1e290   # of |m|, where nothing else tells that a row is beyond the range
-cdef double UNIT = 2.0 ** -53
-cdef double TINY = 1e-300      # so much of x.x may be lost to underflow
-
-
-cdef Py_ssize_t contraction(Crossed by, Py_ssize_t n) noexcept nogil:
-    """Doubles that `contract` takes."""
-    if by.p == 0:
-        return 0
-    return cf_panels_size(n) + (n + 2) * cf_pad(n) + cf_pad((by.p + 1) * n)
-
-
-cdef int read_means(Rows X, const double *w, Scratch s, double *m) noexcept nogil:
-    cdef bint whole = X.kind == DOUBLES and X.row_step % 8 == 0
-    cdef Py_ssize_t t
-    if whole:
-        K.scores(X.n, X.d, <const double *>X.value, X.row_step // 8, w, m)
-    for t in range(X.n):
-        if not (whole or X.at(t, s.buffer, &s.row)):
-            return CF_ENOMEM
-        if not whole:
-            m[t] = K.ridge_dot(&s.row, w)
-        if not fabs(m[t]) <= MOST:
-            return CF_ENONFINITE
-    return CF_OK
-
-
-cdef int read_squares(Rows X, Scratch s, double *square) noexcept nogil:
-    cdef Py_ssize_t t
-    cdef const double *x
-    for t in range(X.n):
-        if X.kind == DOUBLES:
-            x = <const double *>(X.value + t * X.row_step)
-            square[t] = K.dot(X.d, x, x)
-        elif X.at(t, s.buffer, &s.row):
-            square[t] = K.ridge_square(&s.row)
-        else:
-            return CF_ENOMEM
-    return CF_OK
-
-
-cdef void lay_out(Rows X, Py_ssize_t t, Scratch s, double *to) noexcept nogil:
-    """Row t, written out; it was read before."""
-    cdef Py_ssize_t e
-    X.at(t, s.buffer, &s.row)
-    if s.row.i32 == NULL and s.row.i64 == NULL:
-        memcpy(to, s.row.value, <size_t>X.d * sizeof(double))
-        return
-    memset(to, 0, <size_t>X.d * sizeof(double))
-    for e in range(s.row.nnz):
-        to[place_of(&s.row, e)] = s.row.value[e]
-
-
-cdef double frobenius(const cf_triangle *b) noexcept nogil:
-    """A bound on the largest eigenvalue of B, and of B - u u^T."""
-    cdef double sum = 0.0
-    cdef const double *row
-    cdef Py_ssize_t i
-    for i in range(b.n):
-        row = cf_triangle_row(b, i)
-        sum += 2.0 * K.dot(i, row, row) + row[i] * row[i]
-    return sqrt(sum)
-
-
-cdef void add_to(Py_ssize_t n, double width, const double *w, Py_ssize_t known,
-                 double *z) noexcept nogil:
-    """z <- w + width z, w = 0 beyond what is known."""
-    cdef Py_ssize_t i
-    for i in range(n):
-        z[i] = (w[i] if i < known else 0.0) + width * z[i]
-
-
-# --- all of A ---------------------------------------------------------------------------------
-
-
-cdef class FullForm(FullRidge):
-    """With all of A. Many rows cost n d^2 / 2, one reading of the triangle for eight of them; a
-    context is contracted out of A^-1 first, (p + 1)^2 d^2 / 2, and each row costs its own square.
-
-    Parameters
-    ----------
-    ridge, forget, precision
-        As for `FullRidge`.
-    logistic : bool
-        The link.
-    """
-
-    # `kept`: the factor that draws go by, a cache outside the state in memory of its own. Without
-    # forgetting it is kept up with what is learned; what else changes A drops it.
-    cdef cf_full_factor kept
-    cdef double *factor
-
-    def __init__(self, double ridge, double forget, bint logistic, str precision):
-        FullRidge.__init__(self, ridge, forget, precision)
-        self.logistic = logistic
-        self.kept.updates = -1
-
-    def __dealloc__(self):
-        L.free(self.factor)
-
-    cdef int adopt(self, Model other) except -1:
-        self.kept.updates = -1  # what was forgotten is not in it
-        return FullRidge.adopt(self, other)
-
-    # --- reading ------------------------------------------------------------------------------
-
-    cdef int verdict(self, Py_ssize_t n, const double *x, double q) noexcept nogil:
-        """What a q that is not > 0 and finite means."""
-        cdef double size = K.dot(n, x, x) / self.ridge
-        if not (size <= DBL_MAX and q - q == 0.0):
-            return CF_ENONFINITE
-        return CF_ENOTPOSITIVE if size >= DBL_MIN or q < 0.0 else CF_OK
-
-    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
-        """Half the work of `read`, which also leaves A^-1 x."""
-        cdef const double *x = s.forms.whole(&s.row)
-        cdef int status = CF_OK
-        m[0] = K.dot(self.d, self.w, x)
-        if q == NULL:
-            s.forms.clear(&s.row)
-            return CF_OK if fabs(m[0]) <= MOST else CF_ENONFINITE
-        q[0] = L.full_quad(&self.metric.core, K, x, s.v) / self.past.scale
-        if not (q[0] > 0.0 and q[0] <= DBL_MAX):
-            status = self.verdict(self.d, x, q[0])
-        s.forms.clear(&s.row)
-        return status if m[0] - m[0] == 0.0 else CF_ENONFINITE
-
-    cdef double widest(self, double square) noexcept nogil:
-        return SAFE * sqrt((square + TINY) / self.metric.core.ridge / self.past.scale)
-
-    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
-        cdef Py_ssize_t n = X.d, padded = cf_pad(n)
-        s.buffer.fit(X.most)
-        return s.fit(1, contraction(by, n) + 3 * BLOCK * padded + 2 * cf_pad((by.p + 1) * n))
-
-    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
-        cdef cf_full core = self.metric.core
-        cdef double *edges = s.v + contraction(by, X.d)
-        cdef double *block
-        cdef Py_ssize_t n = X.d, t = 0, count, l
-        cdef int status
-        if by.p and core.robust:
-            return self.read_crossed(X, by, s, m, q)
-        status = read_means(X, self.contract(by, n, s.v, &core), s, m)
-        if status != CF_OK or q == NULL:
-            return status
-        block = edges + BLOCK * cf_pad(n)
-        K.quad_edges(&core.b, edges)
-        while t < X.n and status == CF_OK:
-            count = min(<Py_ssize_t>BLOCK, X.n - t)
-            if X.kind == DOUBLES and X.row_step % 8 == 0:
-                status = self.read_block(&core, edges, <const double *>(X.value + t * X.row_step),
-                                         X.row_step // 8, count, block, q + t)
-            else:
-                for l in range(count):
-                    lay_out(X, t + l, s, block + l * cf_pad(n))
-                status = self.read_block(&core, edges, block, cf_pad(n), count,
-                                         block + BLOCK * cf_pad(n), q + t)
-            t += count
-        return status
-
-    cdef int read_crossed(self, Rows X, Crossed by, Scratch s, double *m,
-                          double *q) noexcept nogil:
-        """The rows crossed with a context, one by one: the blocks of the robust form cannot be
-        contracted without a loss of digits."""
-        cdef double *x = s.v
-        cdef double *z = x + cf_pad(X.d)
-        cdef double *rest = z + cf_pad((by.p + 1) * X.d)
-        cdef Py_ssize_t t, i, j
-        cdef int status
-        for t in range(X.n):
-            lay_out(X, t, s, x)
-            for j in range(by.p + 1):
-                for i in range(X.d):
-                    z[j * X.d + i] = x[i] if j == 0 else by.c[j - 1] * x[i]
-            m[t] = K.dot(self.d, self.w, z)
-            if not fabs(m[t]) <= MOST:
-                return CF_ENONFINITE
-            if q != NULL:
-                q[t] = L.full_quad(&self.metric.core, K, z, rest) / self.past.scale
-                status = CF_OK if 0.0 < q[t] <= DBL_MAX else self.verdict(self.d, z, q[t])
-                if status != CF_OK:
-                    return status
-        return CF_OK
-
-    cdef int read_block(self, const cf_full *core, const double *edges, const double *x,
-                        Py_ssize_t stride, Py_ssize_t count, double *rest,
-                        double *q) noexcept nogil:
-        """q of up to BLOCK rows, each with the bits that it gets alone."""
-        cdef Py_ssize_t l
-        cdef int status
-        if core.robust:
-            K.ud_quad_rows(&core.b, core.w, count, x, stride, rest, q)
-        else:
-            K.quad_rows(&core.b, edges, core.w, count, x, stride, q, rest)
-        for l in range(count):
-            q[l] /= self.past.scale
-            if not (q[l] > 0.0 and q[l] <= DBL_MAX):
-                status = self.verdict(core.n, x + l * stride, q[l])
-                if status != CF_OK:
-                    return status
-        return CF_OK
-
-    cdef int read_upper(self, Rows X, Crossed by, Scratch s, double width, const char *left,
-                        double *m, double *q, double *z) noexcept nogil:
-        """The widths only of rows that can still win: q <= x.x ||A^-1|| bounds the score. Those of
-        the eight highest bounds are looked at first, then, in order, all others whose bound
-        reaches the best so far. q holds the bounds, and z is -inf where no width was needed."""
-        cdef cf_full core = self.metric.core
-        cdef double *edges = s.v + contraction(by, X.d)
-        cdef Py_ssize_t i = 0, t, count = BLOCK
-        cdef ptrdiff_t some[BLOCK]
-        cdef double norm, best = -INFINITY
-        cdef int status
-        if X.n <= FEW or (by.p and core.robust):
-            return Single.read_upper(self, X, by, s, width, left, m, q, z)
-        norm = INFINITY if by.p else 1.0 / core.ridge
-        status = read_means(X, self.contract(by, X.d, s.v, &core), s, m)
-        if status == CF_OK:
-            status = read_squares(X, s, q)
-        if status != CF_OK:
-            return status
-        if not core.robust:
-            norm = min(norm, frobenius(&core.b))
-        norm = SAFE * width * sqrt(norm / self.past.scale)
-        for t in range(X.n):
-            q[t] = m[t] + norm * sqrt(q[t] + TINY) if left[t] else -INFINITY
-            z[t] = -INFINITY
-            if not q[t] < INFINITY:
-                return Single.read_upper(self, X, by, s, width, left, m, q, z)
-        K.quad_edges(&core.b, edges)
-        K.top_k(X.n, q, count, some, NULL)
-        while count and status == CF_OK:
-            status = self.read_some(&core, edges, X, some, count, s, width, m, q, z)
-            for t in range(count):
-                if left[some[t]]:
-                    best = max(best, z[some[t]])
-            count = 0
-            while i < X.n and count < BLOCK:
-                if q[i] >= best and z[i] == -INFINITY:
-                    some[count] = i
-                    count += 1
-                i += 1
-        return status
-
-    cdef int read_some(self, const cf_full *core, const double *edges, Rows X,
-                       const ptrdiff_t *some, Py_ssize_t count, Scratch s, double width,
-                       const double *m, const double *bound, double *z) noexcept nogil:
-        """The scores of some rows."""
-        cdef double *block = s.v + (edges - s.v) + BLOCK * cf_pad(core.n)
-        cdef double q[BLOCK]
-        cdef Py_ssize_t l
-        cdef int status
-        for l in range(count):
-            lay_out(X, some[l], s, block + l * cf_pad(core.n))
-        status = self.read_block(core, edges, block, cf_pad(core.n), count,
-                                 block + BLOCK * cf_pad(core.n), q)
-        for l in range(count):
-            z[some[l]] = m[some[l]] + width * sqrt(q[l])
-        return status
-
-    cdef const double *contract(self, Crossed by, Py_ssize_t n, double *room,
-                                cf_full *out) noexcept nogil:
-        """The metric of rows of n features under this context, in the room; the weights. Without a
-        context they are those that there are.
-
-        Of A^-1, with its pending term applied row by row, the blocks on the diagonal go into the
-        triangle of `out`, the others, which are there once, into a square whose two halves are then
-        added to it; w is contracted likewise, and `out` has no pending term.
-        """
-        cdef Py_ssize_t padded = cf_pad(n), i, j, row, at
-        cdef double *u = room + cf_panels_size(n)
-        cdef double *w = u + padded
-        cdef double *square = w + padded
-        cdef double *line = square + n * padded
-        cdef const double *term = self.metric.core.w
-        cdef double *to
-        cdef double ci, cj
-        if by.p == 0:
-            return self.w
-        out.n, out.b.n, out.b.ld, out.b.data, out.w, out.robust = n, n, 0, room, u, 0
-        memset(room, 0, <size_t>contraction(by, n) * sizeof(double))
-        for i in range(by.p + 1):
-            ci = 1.0 if i == 0 else by.c[i - 1]
-            K.axpy(n, ci, self.w + i * n, w)
-            for row in range(n):
-                at = i * n + row
-                memcpy(line, cf_triangle_row(&self.metric.core.b, at),
-                       <size_t>(at + 1) * sizeof(double))
-                K.axpy(at + 1, -term[at], term, line)
-                K.axpy(row + 1, ci * ci, line + i * n, cf_triangle_row(&out.b, row))
-                for j in range(i):
-                    cj = 1.0 if j == 0 else by.c[j - 1]
-                    K.axpy(n, ci * cj, line + j * n, square + row * padded)
-        for row in range(n):
-            to = cf_triangle_row(&out.b, row)
-            for j in range(row + 1):
-                to[j] += square[row * padded + j] + square[j * padded + row]
-        return w
-
-    # --- bounds that outlive a round -----------------------------------------------------------
-
-    cdef double drift(self, Scratch s) noexcept nogil:
-        """What comes is that of A^1/2 B A^1/2: B is rounded once, and the term w w^T comes from a
-        product. Measured: ||A B - I||_F, no eigenvalue of A B - I is larger; and what its own sums
-        may lose."""
-        cdef double n = self.d, trace = 0.0, sum = 0.0, to_come
-        cdef const double *x
-        cdef double *v
-        cdef double *square
-        cdef Py_ssize_t i, p
-        for i in range(self.d):
-            trace += cf_triangle_row(&self.metric.core.a, i)[i]
-        for p in range(self.metric.core.pending):
-            x = self.metric.core.block + p * cf_pad(self.d)
-            trace += self.metric.core.weight[p] * K.dot(self.d, x, x)
-        to_come = 3.0 * (n + 16.0) * sqrt(n) * UNIT * trace / self.metric.core.ridge
-        if s is None:
-            return to_come
-        v, square = s.v, s.v + cf_pad(self.d)
-        L.full_matrix(&self.metric.core, K, v, square)
-        for i in range(self.d):
-            K.symv_less(&self.metric.core.b, self.metric.core.w, square + i * self.d, v)
-            v[i] -= 1.0
-            sum += K.dot(self.d, v, v)
-        return sqrt(sum) + to_come
-
-    cdef void tell_past(self, Past *out) noexcept nogil:
-        cdef const cf_full *core = &self.metric.core
-        out.updates, out.renewals = core.health.updates, core.health.renewals
-        out.failures = core.health.repairs + core.health.failed
-        out.term, out.scale = NULL if core.robust else core.w, self.past.scale
-        out.steady = self.forget == 1.0 and not core.robust
-        out.norm = 1.0 / (core.ridge * self.past.scale)
-
-    cdef Py_ssize_t fit_matrix(self, Scratch s) except -1:
-        s.fit(1, self.d * self.d + cf_panels_size(self.d) + 2 * cf_pad(self.d))
-        return cf_panels_size(self.d) + 8
-
-    cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil:
-        """The triangle, with the examples that are not in it yet; behind it what its sums and
-        products may have lost of u^T A u, for |u| = 1: a share of the trace."""
-        cdef const cf_full *core = &self.metric.core
-        cdef cf_triangle a = core.a
-        cdef Py_ssize_t size = cf_panels_size(self.d), i
-        cdef double trace = 0.0
-        a.data = to
-        memcpy(to, core.a.data, <size_t>size * sizeof(double))
-        if core.pending:
-            memset(s.v, 0, <size_t>size * sizeof(float))
-            K.rank_block(&a, <float *>s.v, core.pending, core.block, cf_pad(self.d), core.weight)
-        for i in range(self.d):
-            trace += cf_triangle_row(&a, i)[i]
-        to[size] = 1e-14 * self.d * trace
-
-    cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil:
-        cdef cf_triangle a = self.metric.core.a
-        cdef double *nothing = s.v
-        cdef double out
-        a.data = <double *>matrix
-        memset(nothing, 0, <size_t>cf_pad(self.d) * sizeof(double))
-        out = K.quad_row(&a, nothing, u, s.v + cf_pad(self.d))
-        out += matrix[cf_panels_size(self.d)] * K.dot(self.d, u, u)
-        return (1.0 + 1e-9) * self.past.scale * out
-
-    cdef int fit_drawn(self, Scratch s) except -1:
-        cdef Py_ssize_t size = cf_panels_size(self.d)
-        if self.forget < 1.0:
-            return s.fit(1, L.full_sample_scratch(self.d))
-        if self.factor == NULL:
-            self.factor = new_doubles(1, size + cf_pad(self.d), f"a factor of {self.d} features")
-            self.kept.l.data, self.kept.l.inv = self.factor, self.factor + size
-        return s.fit(1, 3 * cf_pad(self.d))
-
-    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
-        cdef double scale = self.past.scale
-        cdef int status
-        if self.forget < 1.0 or self.metric.core.robust:
-            status = L.full_sample(&self.metric.core, K, scale, 1, z, s.v)
-        else:
-            status = L.full_draw(&self.metric.core, K, &self.kept, scale, z, s.v)
-        add_to(n, width, self.w, n, z)
-        return status
-
-    cdef int repair(self, Scratch s) noexcept nogil:
-        if L.full_repair(&self.metric.core, K, self.work):
-            return CF_OK
-        return CF_ENOTPOSITIVE
-
-    # --- the past -----------------------------------------------------------------------------
-
-    cdef int decay(self, double f) except -1:
-        cdef double added
-        cdef int status
-        self.kept.updates = -1
-        status = L.past_decay(&self.past, &self.metric.core, K, f, self.work, &added)
-        if status != CF_OK:
-            refuse(status, "A after the decay")
-        L.past_weights(&self.past, &self.metric.core, K, added, self.w, self.work)
-        return 0
-
-    cdef int merge(self, Single other) except -1:
-        """A_1 + A_2 - ridge I, and w from A_1 w_1 + A_2 w_2; O(d^3)."""
-        cdef FullForm o = <FullForm?>other
-        cdef np.ndarray A = <np.ndarray>(self.metric.matrix() * self.past.scale)
-        cdef np.ndarray theirs = <np.ndarray>(o.metric.matrix() * o.past.scale)
-        cdef np.ndarray target = <np.ndarray>numpy.zeros(self.d)
-        cdef Py_ssize_t i
-        cdef int status
-        cdef FullForm sum = FullForm(self.ridge, self.forget, self.logistic, self.precision)
-        if self.metric.core.robust or o.metric.core.robust:
-            return self.merge_rows(o)
-        for i in range(self.d):
-            data_of(target)[i] = (K.dot(self.d, data_of(A) + i * self.d, self.w)
-                                  + K.dot(self.d, data_of(theirs) + i * self.d, o.w))
-        A = A + theirs
-        (<object>A)[numpy.diag_indices(self.d)] -= self.ridge
-        sum.know(self.d)
-        status = L.past_place(&sum.past, &sum.metric.core, K, data_of(A), self.d, self.ridge,
-                              sum.work)
-        if status != CF_OK:
-            refuse(status, "the sum of both A")
-        sum.metric.core.ridge, sum.past.lowered = self.ridge, 0
-        memcpy(sum.w_next, data_of(target), <size_t>self.d * sizeof(double))
-        L.full_solve(&sum.metric.core, K, sum.w_next, sum.work, sum.w)
-        return self.become(sum, o)
-
-    cdef int merge_rows(self, FullForm o) except -1:
-        """The same where one is robust, and their sum would not hold the digits of A: the rows of a
-        square root of A_2 are learned towards ``w_2.x``, and then one regulariser is unlearned,
-        ``x = e_i`` towards 0 with the weight ``-ridge``. O(d^3)."""
-        cdef FullForm sum = FullForm(self.ridge, self.forget, self.logistic, self.precision)
-        cdef np.ndarray rows = <np.ndarray>(o.metric._rows() * sqrt(o.past.scale))
-        cdef double scale = self.past.scale, c = -self.ridge / self.past.scale, q
-        cdef double *x
-        cdef Py_ssize_t i
-        cdef int status = CF_OK
-        sum.take_extra(opened(self.extra()), self.d)
-        sum.d = self.d
-        if not sum.metric.core.robust:
-            L.full_convert(&sum.metric.core, K, sum.work)
-        for i in range(self.d):
-            x = data_of(rows) + i * self.d
-            if status == CF_OK:
-                status = sum.propose(x)
-            if status == CF_OK:
-                status = sum.accept(x, 1.0 / scale, K.dot(self.d, x, o.w) - K.dot(self.d, x, sum.w),
-                                    sum.w)
-        for i in range(self.d):
-            if status != CF_OK:
-                break
-            sum.unit[i] = 1.0
-            L.full_look(&sum.metric.core, K, sum.unit, sum.work, sum.v, &q)
-            K.axpy(self.d, -c / (1.0 + c * q) * sum.w[i], sum.v, sum.w)
-            status = L.full_update(&sum.metric.core, K, sum.unit, c, sum.work, &q)
-            sum.unit[i] = 0.0
-        if status != CF_OK:
-            refuse(status, "the sum of both A")
-        return self.become(sum, o)
-
-    cdef int become(self, FullForm sum, FullForm o) except -1:
-        """The sum of this and o."""
-        if not K.all_finite(self.d, sum.w):
-            raise ValueError("other is too far off: the weights of both together are not finite")
-        self.memory, sum.memory = sum.memory, self.memory
-        self.w, self.w_next, self.v, self.unit, self.work = (
-            sum.w, sum.w_next, sum.v, sum.unit, sum.work)
-        self.metric, self.past, self.kept.updates = sum.metric, sum.past, -1
-        self.learned += o.learned
-        return 0
-
-    # --- what users may see -------------------------------------------------------------------
-
-    cdef np_inverse(self, Py_ssize_t i):
-        return self.metric.inverse() / self.past.scale
-
 
 # --- many candidate rows: the diagonal of A ---------------------------------------------------
 
