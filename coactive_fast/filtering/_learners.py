@@ -689,7 +689,7 @@ class ProbabilisticRidgeFilter(_RidgeFilter):
             kernel, params = given["kernel"], given["kernel_params"]
             make = _checked(partial(DualBall, kernel, params, a, window))
         elif covariance == "diagonal":
-            make = partial(DiagonalRidge, a, forget, True)
+            make = partial(DiagonalRidge, a, forget, False, True)
         else:
             make = partial(BallRidge, a, forget, window, given["precision"])
         rule = Rule("coin", explore=_coin(given), tau=cost_threshold(given["cost_ratio"]))

@@ -2195,38 +2195,48 @@ cdef class BallRidge(WindowRidge):
 # --- one regression with the diagonal of A ----------------------------------------------------
 
 
+@cython.final
 cdef class DiagonalRidge(Single):
-    """Ridge regression on the diagonal of A: O(entries) a round, O(d) where it is projected.
+    """Ridge regression on the diagonal of A: O(entries) a round, O(d) where it is projected; a
+    candidate row costs O(entries), times p + 1 with a context. Rows may become wider.
 
     Parameters
     ----------
     ridge : float
     forget : float
         f: ``a <- f a + (1 - f) ridge`` in all coordinates at each example, w as it is.
+    logistic : bool
+        The link.
     projected : bool
         P2 on the unit ball after each step.
     """
 
     # Not lazy: a is the diagonal of A, sums = sum ln(a / ridge). Lazy, from the first time that it
     # forgets: A = ridge I + scale diag(a), so that an example changes `scale` for all features and
-    # a for its own ones alone.
+    # a for its own ones alone. The features d ... held are as all were at the start; there is
+    # memory for them.
     cdef bint projected, lazy
     cdef double scale, sums
-    cdef double *a             # d, owned; those that follow are in the same block
+    cdef Py_ssize_t held
+    cdef double *a             # `held`, owned; those that follow are in the same block
     cdef double *a_next
     cdef double *w_next
     cdef double *room
 
-    def __init__(self, double ridge, double forget, bint projected):
-        self.ridge, self.forget, self.projected = ridge, forget, projected
-        self.scale = 1.0
+    def __init__(self, double ridge, double forget, bint logistic, bint projected=False):
+        self.ridge, self.forget, self.logistic = ridge, forget, logistic
+        self.projected, self.scale = projected, 1.0
 
     def __dealloc__(self):
         L.free(self.a)
 
-    cdef int start(self, Py_ssize_t n) except -1:
-        self.lazy = self.forget < 1.0
-        return self.lay_out(n)
+    cdef int know(self, Py_ssize_t n) except -1:
+        if self.d == 0:
+            self.lazy = self.forget < 1.0
+        if n > self.held:
+            self.lay_out(max(n, min(self.most, self.held + self.held // 2)))
+        self.d = max(self.d, n)
+        return 0
 
     cdef int lay_out(self, Py_ssize_t n) except -1:
         """New memory for n features with what is there already."""
@@ -2239,7 +2249,7 @@ cdef class DiagonalRidge(Single):
             memcpy(a + n, self.w, <size_t>self.d * sizeof(double))
         L.free(self.a)
         self.a, self.w, self.a_next, self.w_next = a, a + n, a + 2 * n, a + 3 * n
-        self.room = a + 4 * n
+        self.room, self.held = a + 4 * n, n
         return 0
 
     cdef int fit(self, Scratch s) except -1:
@@ -2247,6 +2257,10 @@ cdef class DiagonalRidge(Single):
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return self.d if self.projected else nnz
+
+    cdef double entry(self, Py_ssize_t i) noexcept nogil:
+        """a_i."""
+        return self.ridge + self.scale * self.a[i] if self.lazy else self.a[i]
 
     cdef const double *now(self, const cf_row *x, double scale, double *room) noexcept nogil:
         """The diagonal at the features of x, where it stands or in a room of d doubles."""
@@ -2264,9 +2278,26 @@ cdef class DiagonalRidge(Single):
             return CF_OK
         if self.projected:
             return linear(&s.row, self.w, s.m)
-        s.m[0] = K.ridge_dot(&s.row, self.w)
-        s.q[0] = K.ridge_quad(&s.row, self.now(&s.row, self.scale, s.v))
-        return CF_OK if s.m[0] - s.m[0] == 0.0 and s.q[0] - s.q[0] == 0.0 else CF_ENONFINITE
+        return self.read_row(&s.row, s.v, s.m, s.q)
+
+    cdef int read_row(self, const cf_row *x, double *room, double *m, double *q) noexcept nogil:
+        """Features beyond those known are as all were at the start: weight 0, a = ridge."""
+        cdef cf_row known = x[0]
+        cdef Py_ssize_t e
+        cdef double beyond = 0.0
+        if x.n > self.d:
+            while known.nnz and place_of(x, known.nnz - 1) >= self.d:
+                known.nnz -= 1
+            known.n = self.d
+            for e in range(known.nnz, x.nnz):
+                beyond += x.value[e] * x.value[e] / self.ridge
+        m[0] = K.ridge_dot(&known, self.w)
+        if q == NULL:
+            return CF_OK if fabs(m[0]) <= MOST else CF_ENONFINITE
+        q[0] = K.ridge_quad(&known, self.now(&known, self.scale, room)) + beyond
+        return CF_OK if m[0] - m[0] == 0.0 and q[0] - q[0] == 0.0 else CF_ENONFINITE
+
+    # --- learning -----------------------------------------------------------------------------
 
     cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
         """w += (x / a) c (y - m) / (1 + c q), a += c x^2, by the a that has forgotten; then the
@@ -2356,16 +2387,117 @@ cdef class DiagonalRidge(Single):
                 product = 1.0
         return sum + K.log_one(product)
 
+    cdef int decay(self, double f) except -1:
+        cdef Py_ssize_t i
+        if self.lazy:
+            self.fade(f * self.scale)
+            return 0
+        for i in range(self.d):
+            self.a[i] = f * self.a[i] + (1.0 - f) * self.ridge
+        return 0
+
+    # --- candidate rows -------------------------------------------------------------------------
+
+    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
+        return self.read_row(&s.row, s.v, m, q)
+
+    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
+        cdef Py_ssize_t size = cf_pad(self.d) if self.lazy else 0
+        s.buffer.fit(X.most)
+        return s.fit(1, size + (2 * cf_pad(X.d) if by.p and X.kind != SPARSE else 0))
+
+    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
+        cdef double *a = s.v + (cf_pad(self.d) if self.lazy else 0)
+        cdef double *w = a + cf_pad(X.d)
+        cdef bint dense = X.kind != SPARSE
+        cdef Py_ssize_t t
+        cdef int status = CF_OK
+        if by.p and dense:
+            self.contract(by, X.d, a, w)
+        for t in range(X.n):
+            if not X.at(t, s.buffer, &s.row):
+                return CF_ENOMEM
+            if by.p == 0:
+                status = self.read_row(&s.row, s.v, m + t, NULL if q == NULL else q + t)
+            elif dense:
+                m[t] = K.ridge_dot(&s.row, w)
+                if q != NULL:
+                    q[t] = K.ridge_quad(&s.row, a)
+            else:
+                self.read_crossed(&s.row, by, m + t, NULL if q == NULL else q + t)
+            if not (status == CF_OK and m[t] - m[t] == 0.0
+                    and (q == NULL or q[t] - q[t] == 0.0)):
+                return CF_ENONFINITE
+        return CF_OK
+
+    cdef void contract(self, Crossed by, Py_ssize_t n, double *a, double *w) noexcept nogil:
+        """The diagonal and the weights of rows of n features under this context."""
+        cdef Py_ssize_t i, j
+        cdef double sum, c
+        memset(w, 0, <size_t>n * sizeof(double))
+        for i in range(by.p + 1):
+            K.axpy(n, 1.0 if i == 0 else by.c[i - 1], self.w + i * n, w)
+        for j in range(n):
+            sum = 1.0 / self.entry(j)
+            for i in range(by.p):
+                c = by.c[i]
+                sum += c * c / self.entry((i + 1) * n + j)
+            a[j] = 1.0 / sum
+
+    cdef void read_crossed(self, const cf_row *x, Crossed by, double *m,
+                           double *q) noexcept nogil:
+        cdef Py_ssize_t e, i, place
+        cdef double v, mean = 0.0, square = 0.0
+        for i in range(by.p + 1):
+            for e in range(x.nnz):
+                place = i * x.n + place_of(x, e)
+                v = x.value[e] if i == 0 else x.value[e] * by.c[i - 1]
+                mean += v * self.w[place]
+                square += v * v / self.entry(place)
+        m[0] = mean
+        if q != NULL:
+            q[0] = square
+
+    cdef void tell_past(self, Past *out) noexcept nogil:
+        Single.tell_past(self, out)
+        out.steady = self.forget == 1.0
+
+    cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(self.d):
+            to[i] = self.entry(i)
+
+    cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil:
+        cdef double out = 0.0
+        cdef Py_ssize_t i
+        for i in range(self.d):
+            out += matrix[i] * u[i] * u[i]
+        return (1.0 + 1e-9) * out
+
+    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(n):
+            z[i] /= sqrt(self.entry(i) if i < self.d else self.ridge)
+        add_to(n, width, self.w, self.d, z)
+        return CF_OK
+
     # --- settings and state ---------------------------------------------------------------------
 
     cdef int adopt(self, Model other) except -1:
         cdef Py_ssize_t i
         self.forget = (<DiagonalRidge?>other).forget
         if self.forget < 1.0 and not self.lazy and self.d:
-            for i in range(self.d):
+            for i in range(self.held):
                 self.a[i] -= self.ridge
             self.lazy = True
         return 0
+
+    cdef np_inverse(self, Py_ssize_t i):
+        cdef np.ndarray out = vector_of(self.a, self.d)
+        cdef Py_ssize_t f
+        for f in range(self.d):
+            data_of(out)[f] = 1.0 / self.entry(f)
+        return out
 
     cdef dict extra(self):
         return {"excess" if self.lazy else "a": vector_of(self.a, self.d),
@@ -3107,168 +3239,3 @@ cdef bint secular(Py_ssize_t k, const double *a, const double *b, double norm, d
             return True
         lam[0] = max(lam[0] + step, 0.0)
     return True
-
-# --- many candidate rows: the diagonal of A ---------------------------------------------------
-
-
-cdef class DiagonalForm(DiagonalRidge):
-    """With the diagonal of A: O(entries) a row, times p + 1 with a context. Rows may become wider.
-
-    Parameters
-    ----------
-    ridge, forget
-        As for `DiagonalRidge`.
-    logistic : bool
-        The link.
-    """
-
-    # Invariant: the features d ... held are as all were at the start; there is memory for them.
-    cdef Py_ssize_t held
-
-    def __init__(self, double ridge, double forget, bint logistic):
-        DiagonalRidge.__init__(self, ridge, forget, False)
-        self.logistic = logistic
-        self.lazy = forget < 1.0
-
-    cdef int know(self, Py_ssize_t n) except -1:
-        cdef Py_ssize_t room = n
-        if n > self.held:
-            if self.d and self.most:
-                room = max(n, min(self.most, self.held + self.held // 2))
-            self.lay_out(room)
-            self.held = room
-        self.d = max(self.d, n)
-        return 0
-
-    cdef int adopt(self, Model other) except -1:
-        cdef Py_ssize_t i
-        DiagonalRidge.adopt(self, other)
-        for i in range(self.d, self.held):  # what is fresh depends on how it is kept
-            self.a[i] = 0.0 if self.lazy else self.ridge
-        return 0
-
-    # --- reading ------------------------------------------------------------------------------
-
-    cdef int read_row(self, const cf_row *x, double *room, double *m, double *q) noexcept nogil:
-        """Features beyond those known are as all were at the start: weight 0, a = ridge."""
-        cdef cf_row known = x[0]
-        cdef Py_ssize_t e
-        cdef double beyond = 0.0
-        if x.n > self.d:
-            while known.nnz and place_of(x, known.nnz - 1) >= self.d:
-                known.nnz -= 1
-            known.n = self.d
-            for e in range(known.nnz, x.nnz):
-                beyond += x.value[e] * x.value[e] / self.ridge
-        m[0] = K.ridge_dot(&known, self.w)
-        if q == NULL:
-            return CF_OK if fabs(m[0]) <= MOST else CF_ENONFINITE
-        q[0] = K.ridge_quad(&known, self.now(&known, self.scale, room)) + beyond
-        return CF_OK if m[0] - m[0] == 0.0 and q[0] - q[0] == 0.0 else CF_ENONFINITE
-
-    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
-        return self.read_row(&s.row, s.v, m, q)
-
-    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
-        cdef Py_ssize_t size = cf_pad(self.d) if self.lazy else 0
-        s.buffer.fit(X.most)
-        return s.fit(1, size + (2 * cf_pad(X.d) if by.p and X.kind != SPARSE else 0))
-
-    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
-        cdef double *a = s.v + (cf_pad(self.d) if self.lazy else 0)
-        cdef double *w = a + cf_pad(X.d)
-        cdef bint dense = X.kind != SPARSE
-        cdef Py_ssize_t t
-        cdef int status = CF_OK
-        if by.p and dense:
-            self.contract(by, X.d, a, w)
-        for t in range(X.n):
-            if not X.at(t, s.buffer, &s.row):
-                return CF_ENOMEM
-            if by.p == 0:
-                status = self.read_row(&s.row, s.v, m + t, NULL if q == NULL else q + t)
-            elif dense:
-                m[t] = K.ridge_dot(&s.row, w)
-                if q != NULL:
-                    q[t] = K.ridge_quad(&s.row, a)
-            else:
-                self.read_crossed(&s.row, by, m + t, NULL if q == NULL else q + t)
-            if not (status == CF_OK and m[t] - m[t] == 0.0
-                    and (q == NULL or q[t] - q[t] == 0.0)):
-                return CF_ENONFINITE
-        return CF_OK
-
-    cdef void contract(self, Crossed by, Py_ssize_t n, double *a, double *w) noexcept nogil:
-        """The diagonal and the weights of rows of n features under this context."""
-        cdef Py_ssize_t i, j
-        cdef double sum, c
-        memset(w, 0, <size_t>n * sizeof(double))
-        for i in range(by.p + 1):
-            K.axpy(n, 1.0 if i == 0 else by.c[i - 1], self.w + i * n, w)
-        for j in range(n):
-            sum = 1.0 / self.entry(j)
-            for i in range(by.p):
-                c = by.c[i]
-                sum += c * c / self.entry((i + 1) * n + j)
-            a[j] = 1.0 / sum
-
-    cdef double entry(self, Py_ssize_t i) noexcept nogil:
-        """a_i."""
-        return self.ridge + self.scale * self.a[i] if self.lazy else self.a[i]
-
-    cdef void read_crossed(self, const cf_row *x, Crossed by, double *m,
-                           double *q) noexcept nogil:
-        cdef Py_ssize_t e, i, place
-        cdef double v, mean = 0.0, square = 0.0
-        for i in range(by.p + 1):
-            for e in range(x.nnz):
-                place = i * x.n + place_of(x, e)
-                v = x.value[e] if i == 0 else x.value[e] * by.c[i - 1]
-                mean += v * self.w[place]
-                square += v * v / self.entry(place)
-        m[0] = mean
-        if q != NULL:
-            q[0] = square
-
-    cdef void tell_past(self, Past *out) noexcept nogil:
-        Single.tell_past(self, out)
-        out.steady = self.forget == 1.0
-
-    cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil:
-        cdef Py_ssize_t i
-        for i in range(self.d):
-            to[i] = self.entry(i)
-
-    cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil:
-        cdef double out = 0.0
-        cdef Py_ssize_t i
-        for i in range(self.d):
-            out += matrix[i] * u[i] * u[i]
-        return (1.0 + 1e-9) * out
-
-    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
-        cdef Py_ssize_t i
-        for i in range(n):
-            z[i] /= sqrt(self.entry(i) if i < self.d else self.ridge)
-        add_to(n, width, self.w, self.d, z)
-        return CF_OK
-
-    # --- the past -----------------------------------------------------------------------------
-
-    cdef int decay(self, double f) except -1:
-        cdef Py_ssize_t i
-        if self.lazy:
-            self.fade(f * self.scale)
-            return 0
-        for i in range(self.d):
-            self.a[i] = f * self.a[i] + (1.0 - f) * self.ridge
-        return 0
-
-    # --- what users may see -------------------------------------------------------------------
-
-    cdef np_inverse(self, Py_ssize_t i):
-        cdef np.ndarray out = vector_of(self.a, self.d)
-        cdef Py_ssize_t f
-        for f in range(self.d):
-            data_of(out)[f] = 1.0 / self.entry(f)
-        return out

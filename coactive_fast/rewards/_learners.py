@@ -12,7 +12,7 @@ from ..learner._base import Learner
 from ..learner._chance import Chance
 from ..learner._check import choice, count, number, precision_of, switch
 from ..learner._random import make_generator
-from ..metric._forms import DiagonalForm, FullRidge
+from ..metric._forms import DiagonalRidge, FullRidge
 from ._history import BanditHistory, Decision, RegressionHistory
 from ._rules import (
     ArmCalls,
@@ -36,7 +36,7 @@ LINKS = ("identity", "logistic")
 def regression(link, covariance, ridge, forget, max_features, precision):
     """``(k -> fresh regressions, words of their engine)`` from checked parameters."""
     logistic = choice("link", link, LINKS) == "logistic"
-    form = {"full": FullRidge, "diagonal": DiagonalForm}[
+    form = {"full": FullRidge, "diagonal": DiagonalRidge}[
         choice("covariance", covariance, ("full", "diagonal"))]
     precision = precision_of(precision, covariance)
     ridge = number("ridge", ridge, above=0.0)
