@@ -19,12 +19,12 @@ from coactive_fast._table cimport (
     cf_cholesky, cf_cholesky_at, cf_full, cf_full_factor, cf_get_library, cf_get_table, cf_library,
     cf_newton, cf_pad, cf_panels_size, cf_past, cf_table, cf_triangle, cf_triangle_row,
 )
-from coactive_fast.learner._state cimport opened, table_from, vector_of
+from coactive_fast.learner._state cimport table_from, vector_of
 from coactive_fast.metric._metrics cimport MOST_OWN, Errors, Gram, Kept, Stored, code_of, refuse_own
 from coactive_fast.rows._rows cimport DOUBLES, SPARSE, place_of, write_out
 
 from coactive_fast._memory import refuse_beyond_limit
-from coactive_fast.metric._metrics import COUNTS, RESIDUALS, Full, Moving
+from coactive_fast.metric._metrics import Full, Moving
 
 np.import_array()
 
@@ -39,8 +39,13 @@ cdef bint in_range(double m, double q, double ridge) noexcept nogil:
     return q >= 0.0 and q <= DBL_MAX and abs(m) + 1.0 <= FAR * sqrt(ridge)
 
 
-# What a q = x^T A^-1 x means that is not > 0 and finite, where A began as ridge I.
-cdef int verdict(Py_ssize_t n, const double *x, double ridge, double q) noexcept nogil:
+# Whether q = x^T A^-1 x can be gone on with, where A began as ridge I: > 0 and finite, or what else
+# it means.
+cdef inline int check_quad(Py_ssize_t n, const double *x, double ridge, double q) noexcept nogil:
+    return CF_OK if 0.0 < q <= DBL_MAX else explain_quad(n, x, ridge, q)
+
+
+cdef int explain_quad(Py_ssize_t n, const double *x, double ridge, double q) noexcept nogil:
     cdef double size = K.dot(n, x, x) / ridge
     if not (size <= DBL_MAX and q - q == 0.0):
         return CF_ENONFINITE
@@ -89,14 +94,6 @@ cdef class Ridges(Model):
 
     cdef void step(self, Scratch s, Py_ssize_t i, double y, bint move) noexcept nogil:
         pass
-
-    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
-        cdef int status = CF_OK if s.null else self.allows(s, i, False)
-        if status == CF_OK:
-            if not s.null:
-                self.step(s, i, y, False)
-            self.count(s.row.n)
-        return status
 
 
 # --- one line a feature -----------------------------------------------------------------------
@@ -161,44 +158,25 @@ cdef class Lines(Ridges):
 
     # --- arrays and states --------------------------------------------------------------------
 
-    cdef void column(self, Py_ssize_t i, bint second, double *out) noexcept:
-        """What answer i has of each feature."""
-        cdef Py_ssize_t f
+    cdef np_values(self, bint second, Py_ssize_t i, Py_ssize_t count):
+        """What answers i ... i + count - 1 have of each feature, shape (count, d)."""
         cdef const double *at = self.core.data + i + (self.core.second if second else 0)
-        for f in range(self.d):
-            out[f] = at[f * self.core.stride]
-
-    cdef np_table(self, bint second):
-        cdef np.ndarray out = <np.ndarray>numpy.empty((self.k, self.d))
-        cdef Py_ssize_t i
-        for i in range(self.k):
-            self.column(i, second, data_of(out) + i * self.d)
-        return out
+        return numpy.ascontiguousarray(table_from(at, self.d, count, self.core.stride).T)
 
     cdef np_weights(self):
-        return self.np_table(False)
-
-    cdef double first_inverse(self) noexcept:
-        return self.fresh
-
-    cdef void to_inverse(self, Py_ssize_t n, double *second) noexcept:
-        """Second values to inverse variances, in place."""
-        pass
+        return self.np_values(False, 0, self.k)
 
     cdef np_inverse(self, Py_ssize_t i):
-        cdef np.ndarray out = new_vector(self.d)
-        self.column(i, True, data_of(out))
-        self.to_inverse(self.d, data_of(out))
-        return out
+        second = self.np_values(True, i, 1)[0]
+        return 1.0 / second if self.inverted else second
 
     cdef np_information(self):
         """-sum log(inverse / its first value)."""
+        cdef double first = 1.0 / self.fresh if self.inverted else self.fresh
         cdef np.ndarray out = <np.ndarray>numpy.zeros(self.k), one
-        cdef Py_ssize_t i, f
+        cdef Py_ssize_t i
         for i in range(self.k):
-            one = <np.ndarray>self.np_inverse(i)
-            for f in range(self.d):
-                data_of(one)[f] /= self.first_inverse()
+            one = <np.ndarray>(self.np_inverse(i) / first)
             K.log_many(self.d, data_of(one), data_of(one))
             data_of(out)[i] = 0.0 - float(one.sum())
         return out
@@ -206,7 +184,7 @@ cdef class Lines(Ridges):
     cdef dict told(self):
         cdef dict found = {**told_counts(self), "weights": self.np_weights()}
         if self.core.second:
-            found["second"] = self.np_table(True)
+            found["second"] = self.np_values(True, 0, self.k)
         return found
 
     cdef int restore(self, State state) except -1:
@@ -307,6 +285,13 @@ cdef enum:
 cdef double SAFE = 1.0 + 1e-3  # a bound must hold for what is computed, with rounding and drift
 
 
+# What is kept of one answer beside its inverse and its weights.
+cdef struct Answer:
+    cf_full *core
+    bint waiting               # one by one: the core's pending term has not gone into its inverse
+    double grown               # eight abreast: its log is not yet in the core's logdet
+
+
 @cython.final
 cdef class FullRidges(Ridges):
     """k ridge regressions with whole matrices.
@@ -319,9 +304,9 @@ cdef class FullRidges(Ridges):
         That of each matrix: each converts by itself.
     """
 
-    # Invariants. `held` features have memory, in the layout that `held` chose; core[i] is the core
-    # of fulls[i], which keeps A_i, its counts and its logdet in both layouts. All is owned here.
-    # One by one: the core has A_i^-1 too, its pending term is 0 but for that of a run's last
+    # Invariants. `held` features have memory, in the layout that `held` chose; at[i].core is the
+    # core of fulls[i], which keeps A_i, its counts and its logdet in both layouts. All is owned
+    # here. One by one: the core has A_i^-1 too, its pending term is 0 but for that of a run's last
     # round (`waiting`); the weights of class i are the cf_pad(held) doubles at w + i * w_step.
     # Eight abreast (cf_octet.h): group g of eight classes has its inverses at b + g * b_step and
     # its weights at w + g * w_step; the core's own inverse is scratch of its watch.
@@ -334,11 +319,9 @@ cdef class FullRidges(Ridges):
     # used.
     cdef bint converted
     cdef list fulls
-    cdef cf_full **core
-    cdef char *waiting
+    cdef Answer *at
     cdef double *w
-    cdef double *b
-    cdef double *grown         # eight abreast: log(grown[i]) is not yet in the core's logdet
+    cdef double *b             # behind w
     cdef Py_ssize_t w_step, b_step
     cdef double *scratch       # of fulls[0]
 
@@ -348,43 +331,30 @@ cdef class FullRidges(Ridges):
         self.fulls = []
 
     def __dealloc__(self):
-        self.give_back()
-
-    cdef void give_back(self) noexcept:
-        L.free(self.core)
-        L.free(self.waiting)
+        L.free(self.at)
         L.free(self.w)
-        L.free(self.b)
-        L.free(self.grown)
 
     cdef int allot(self, Py_ssize_t k, Py_ssize_t d, list fulls) except -1:
-        """Memory for k classes of d features, with nothing learned; the cores are given."""
-        cdef Py_ssize_t groups = cf_pad(k) // 8, pairs = d * (d + 1) // 2, i, g, l
+        """Memory for k classes of d features, with weights 0; the cores are given."""
+        cdef Py_ssize_t groups = cf_pad(k) // 8, i
         cdef bint abreast = d <= ABREAST
         cdef Py_ssize_t w_step = 8 * d if abreast else cf_pad(d)
-        core = <cf_full **>L.alloc_zero(<size_t>k, sizeof(cf_full *))
-        waiting = <char *>L.alloc_zero(<size_t>k, 1)
-        w = <double *>L.alloc_zero(<size_t>((groups if abreast else k) * w_step), sizeof(double))
-        b = <double *>L.alloc_zero(<size_t>(8 * groups * pairs if abreast else 0), sizeof(double))
-        grown = <double *>L.alloc(<size_t>k, sizeof(double))
-        if core == NULL or waiting == NULL or w == NULL or b == NULL or grown == NULL:
-            for block in (<size_t>core, <size_t>waiting, <size_t>w, <size_t>b, <size_t>grown):
-                L.free(<void *><size_t>block)
+        cdef Py_ssize_t b_step = 4 * d * (d + 1) if abreast else 0
+        cdef Py_ssize_t w_size = (groups if abreast else k) * w_step
+        cdef double *w = new_doubles(1, w_size + groups * b_step, f"{k} classes of {d} features")
+        at = <Answer *>L.alloc_zero(<size_t>k, sizeof(Answer))
+        if at == NULL:
+            L.free(w)
             raise MemoryError(f"{k} classes of {d} features")
-        for i in range(k):
-            core[i] = &(<Stored>fulls[i]).core
-            grown[i] = 1.0
-        for g in range(groups if abreast else 0):
-            for i in range(d):
-                for l in range(8):
-                    b[8 * (g * pairs + i * (i + 3) // 2) + l] = 1.0 / self.ridge
-        self.give_back()
-        self.core, self.waiting, self.w, self.b, self.grown = core, waiting, w, b, grown
-        self.w_step, self.b_step, self.abreast = w_step, 8 * pairs, abreast
+        L.free(self.at)
+        L.free(self.w)
+        self.at, self.w, self.b = at, w, w + w_size
+        self.w_step, self.b_step, self.abreast = w_step, b_step, abreast
         self.fulls, self.k, self.held = fulls, k, d
         self.converted = False
         for i in range(k):
-            self.converted |= core[i].robust != 0
+            at[i].core = &(<Stored>fulls[i]).core
+            self.renewed(i)
         self.scratch = (<Stored>fulls[0]).scratch
         return 0
 
@@ -413,20 +383,19 @@ cdef class FullRidges(Ridges):
         return 0
 
     cdef int put_back(self, np.ndarray table, np.ndarray grown) except -1:
-        """Weights of shape (k, d), and the inverses of the cores, where they belong."""
+        """Weights of shape (k, d), and what has grown, where they belong."""
         cdef Py_ssize_t i, f, d = np.PyArray_DIM(table, 1)
         for i in range(self.k):
             for f in range(d):
                 self.weight_at(i, f)[0] = data_of(table)[i * d + f]
-            self.copy_lane(i, False)
-            self.grown[i] = data_of(grown)[i]
+            self.at[i].grown = data_of(grown)[i]
         return 0
 
     cdef np_grown(self):
         cdef Py_ssize_t i
         out = numpy.ones(self.k)
         for i in range(self.k if self.held else 0):
-            out[i] = self.grown[i]
+            out[i] = self.at[i].grown
         return out
 
     cdef double *weight_at(self, Py_ssize_t i, Py_ssize_t f) noexcept nogil:
@@ -439,11 +408,11 @@ cdef class FullRidges(Ridges):
         cdef double *at
         cdef double *row
         cdef Py_ssize_t r, c
-        if not self.abreast or self.core[i].robust:
+        if not self.abreast or self.at[i].core.robust:
             return
         at = self.b + i // 8 * self.b_step + i % 8
         for r in range(self.held):
-            row = cf_triangle_row(&self.core[i].b, r)
+            row = cf_triangle_row(&self.at[i].core.b, r)
             for c in range(r + 1):
                 if load:
                     row[c] = at[0]
@@ -476,7 +445,7 @@ cdef class FullRidges(Ridges):
                      s.v + g * self.w_step, s.m + 8 * g, s.q + 8 * g)
         if self.converted:
             for i in range(8 * g, min(8 * g + 8, self.k)):
-                if self.core[i].robust:
+                if self.at[i].core.robust:
                     self.look_at_robust(s, i)
 
     cdef void look_at_robust(self, Scratch s, Py_ssize_t i) noexcept nogil:
@@ -488,24 +457,28 @@ cdef class FullRidges(Ridges):
         if self.abreast:
             v = s.v + cf_pad(self.k) * self.held
             rest = v + cf_pad(self.held)
-        L.full_look(self.core[i], K, s.row.value, rest, v, s.q + i)
+        L.full_look(self.at[i].core, K, s.row.value, rest, v, s.q + i)
         for f in range(self.held if self.abreast else 0):
             row[8 * f + i % 8] = v[f]
 
     cdef void product(self, Scratch s, Py_ssize_t i) noexcept nogil:
         """v_i and q_i; a term that waits goes in on the way."""
-        cdef cf_full *core = self.core[i]
+        cdef cf_full *core = self.at[i].core
         cdef double *v = self.row_of(s, i)
         if core.robust:
             self.look_at_robust(s, i)
             return
-        if self.waiting[i]:
+        if self.at[i].waiting:
             K.rank_one_symv(&core.b, core.w, s.row.value, v)
             memset(core.w, 0, <size_t>self.w_step * sizeof(double))
-            self.waiting[i] = 0
+            self.at[i].waiting = 0
         else:
             K.symv(&core.b, s.row.value, v)
         s.q[i] = K.dot(self.held, s.row.value, v)
+
+    cdef int check_product(self, Scratch s, Py_ssize_t i) noexcept nogil:
+        return CF_OK if s.q[i] > 0.0 else explain_quad(self.held, s.row.value, self.ridge,
+                                                       s.q[i])
 
     cdef int read_scores(self, Scratch s) noexcept nogil:
         cdef cf_lines lines
@@ -537,10 +510,9 @@ cdef class FullRidges(Ridges):
                 self.product(s, i)
                 s.c[i] = 1.0
         for i in range(self.k):
-            if not s.q[i] > 0.0:
-                status = verdict(self.held, s.row.value, self.ridge, s.q[i])
-                if status != CF_OK:
-                    return status
+            status = self.check_product(s, i)
+            if status != CF_OK:
+                return status
         return CF_OK
 
     cdef int choose(self, Scratch s, double factor) noexcept nogil:
@@ -567,10 +539,9 @@ cdef class FullRidges(Ridges):
                 return CF_OK
             self.product(s, i)
             s.z[i], s.c[i] = -DBL_MAX, 1.0
-            if not s.q[i] > 0.0:
-                status = verdict(self.held, s.row.value, self.ridge, s.q[i])
-                if status != CF_OK:
-                    return status
+            status = self.check_product(s, i)
+            if status != CF_OK:
+                return status
             score = s.m[i] + sqrt(factor * s.q[i])
             if not score <= DBL_MAX:
                 return CF_ENONFINITE
@@ -580,7 +551,7 @@ cdef class FullRidges(Ridges):
     cdef int look_at(self, Scratch s, Py_ssize_t i) noexcept nogil:
         if self.abreast:
             self.look_at_group(s, i // 8)
-            return CF_OK if s.q[i] > 0.0 else verdict(self.held, s.row.value, self.ridge, s.q[i])
+            return self.check_product(s, i)
         s.m[i] = K.dot(self.held, s.row.value, self.w + i * self.w_step)
         s.c[i] = 0.0
         return CF_OK  # `allows` makes the product
@@ -592,15 +563,15 @@ cdef class FullRidges(Ridges):
         for i in range(self.k):
             if not s.q[i] > 0.0 and (self.abreast or s.c[i] != 0.0):
                 self.copy_lane(i, True)
-                if L.full_repair(self.core[i], K, self.scratch):
+                if L.full_repair(self.at[i].core, K, self.scratch):
                     self.renewed(i)
                     status = CF_OK
         return status
 
     cdef void renewed(self, Py_ssize_t i) noexcept nogil:
         """After a core has made its inverse anew."""
-        self.waiting[i], self.grown[i] = 0, 1.0
-        self.converted |= self.core[i].robust != 0
+        self.at[i].waiting, self.at[i].grown = 0, 1.0
+        self.converted |= self.at[i].core.robust != 0
         self.copy_lane(i, False)
 
     # --- changing -----------------------------------------------------------------------------
@@ -610,16 +581,14 @@ cdef class FullRidges(Ridges):
         if not (self.abreast or looked or s.c[i] != 0.0):
             self.product(s, i)
             s.c[i] = 1.0
-            if not s.q[i] > 0.0:
-                status = verdict(self.held, s.row.value, self.ridge, s.q[i])
-                if status == CF_ENOTPOSITIVE and L.full_repair(self.core[i], K, self.scratch):
-                    self.renewed(i)
-                    self.product(s, i)
-                    status = CF_OK if s.q[i] > 0.0 else CF_ENOTPOSITIVE
-                if status != CF_OK:
-                    return status
+            status = self.check_product(s, i)
+            if status == CF_ENOTPOSITIVE and self.repair(s) == CF_OK:
+                self.product(s, i)
+                status = self.check_product(s, i)
+            if status != CF_OK:
+                return status
         self.size = K.dot(self.held, s.row.value, s.row.value)
-        self.kind = L.full_judge(self.core[i], s.row.value, 1.0, self.size)
+        self.kind = L.full_judge(self.at[i].core, s.row.value, 1.0, self.size)
         return CF_OK if self.kind >= 0 and in_range(s.m[i], s.q[i], self.ridge) else CF_ENONFINITE
 
     cdef void step(self, Scratch s, Py_ssize_t i, double y, bint move) noexcept nogil:
@@ -649,7 +618,7 @@ cdef class FullRidges(Ridges):
 
     cdef void update(self, Scratch s, Py_ssize_t i, double q) noexcept nogil:
         """A_i += x x^T."""
-        cdef cf_full *core = self.core[i]
+        cdef cf_full *core = self.at[i].core
         cdef Py_ssize_t g = i // 8
         cdef bint due
         cdef long long renewals
@@ -657,18 +626,18 @@ cdef class FullRidges(Ridges):
             self.renewed(i)
         if core.robust or not self.abreast:
             L.full_accept(core, K, s.row.value, 1.0, self.row_of(s, i), q, self.scratch)
-            self.waiting[i] = not core.robust
+            self.at[i].waiting = not core.robust
             self.converted |= core.robust != 0
             return
         K.octet_update(self.held, self.row_of(s, i), <int>(i % 8), sqrt(1.0 / (1.0 + q)),
                        self.b + g * self.b_step, s.v + cf_pad(self.k) * self.held)
         due = core.health.updates + 1 >= core.next_look
         renewals = core.health.renewals
-        if q > 1e100 or self.grown[i] > 1e100:  # else a product: a logarithm takes 13 ns
-            core.logdet += K.log_one(self.grown[i]) + K.log1p_one(q)
-            self.grown[i] = 1.0
+        if q > 1e100 or self.at[i].grown > 1e100:  # else a product: a logarithm takes 13 ns
+            core.logdet += K.log_one(self.at[i].grown) + K.log1p_one(q)
+            self.at[i].grown = 1.0
         else:
-            self.grown[i] *= 1.0 + q
+            self.at[i].grown *= 1.0 + q
         if due:
             self.copy_lane(i, True)
         L.full_gather(core, K, s.row.value, 1.0, self.scratch)
@@ -680,10 +649,10 @@ cdef class FullRidges(Ridges):
         if self.abreast:
             return
         for i in range(self.k if self.held else 0):
-            if self.waiting[i] and not self.core[i].robust:
-                K.rank_one(&self.core[i].b, self.core[i].w, self.core[i].w)
-                memset(self.core[i].w, 0, <size_t>self.w_step * sizeof(double))
-                self.waiting[i] = 0
+            if self.at[i].waiting and not self.at[i].core.robust:
+                K.rank_one(&self.at[i].core.b, self.at[i].core.w, self.at[i].core.w)
+                memset(self.at[i].core.w, 0, <size_t>self.w_step * sizeof(double))
+                self.at[i].waiting = 0
 
     # --- arrays and states --------------------------------------------------------------------
 
@@ -705,23 +674,15 @@ cdef class FullRidges(Ridges):
         cdef Py_ssize_t i
         out = numpy.zeros(self.k)
         for i in range(self.k if self.d else 0):
-            out[i] = self.core[i].logdet - self.held * K.log_one(self.ridge)
-            out[i] += K.log_one(self.grown[i])
+            out[i] = self.at[i].core.logdet - self.held * K.log_one(self.ridge)
+            out[i] += K.log_one(self.at[i].grown)
         return out
 
     cdef dict health(self):
-        cdef Py_ssize_t i
-        found = {"precision": numpy.full(self.k, "robust" if self.precision == "robust" else "fast",
-                                         dtype="U6")}
-        for i in range(self.k if self.d else 0):
-            found["precision"][i] = (<Stored>self.fulls[i])._form()
-        found.update({name: numpy.zeros(self.k, dtype=numpy.int64) for name in COUNTS})
-        found.update({name: numpy.zeros(self.k) for name in RESIDUALS})
-        for i in range(self.k if self.d else 0):
-            one = dict(self.core[i].health)
-            for name in one:
-                found[name][i] = one[name]
-        return found
+        fulls = self.fulls if self.d else self.k * self.fresh(1, 1)
+        rows = [{"precision": (<Stored>full)._form(), **(<Stored>full).core.health}
+                for full in fulls]
+        return {name: numpy.array([row[name] for row in rows]) for name in rows[0]}
 
     cdef dict told(self):
         cdef Py_ssize_t i
@@ -880,7 +841,6 @@ cdef class DualRidges(Ridges):
         """u, from the kernel values of `all_values` where there are places."""
         cdef Py_ssize_t e
         if places == NULL:
-            gram.kept.gather(&s.row, s.forms)
             return gram.solve(&s.row, s.forms, u, &s.own)
         for e in range(gram.factor.n):
             u[e] = s.view.value[places[e]]
@@ -892,7 +852,6 @@ cdef class DualRidges(Ridges):
         cdef int status
         s.view.fit(self.all.n)
         self.all.fit(&s.row, s.forms)
-        self.all.gather(&s.row, s.forms)
         status = self.all.own(&s.row, &s.own)
         if status == CF_OK:
             status = self.all.values(&s.row, s.forms, 0, s.view.value)
@@ -920,17 +879,14 @@ cdef class DualRidges(Ridges):
     cdef int read_scores(self, Scratch s) noexcept nogil:
         """Where the w are moved no system is solved."""
         cdef Py_ssize_t i
+        cdef int status
         if not self.moving:
             return self.read(s)
         with gil:
-            try:
-                self.all_values(s)
-            except BaseException as error:
-                self.errors.keep(error)
-                return CF_EVALUE
-            for i in range(self.k):
+            status = self.look_under_lock(s, 0, 0)
+            for i in range(self.k if status == CF_OK else 0):
                 s.m[i] = K.dot(self.all.n, s.view.value, self.spread_of(i))
-        return CF_OK
+        return status
 
     cdef int read(self, Scratch s) noexcept nogil:
         with gil:
@@ -976,7 +932,6 @@ cdef class DualRidges(Ridges):
                 (self.spread, numpy.zeros((self.k, total // 2 + 64))))
         gram.grow()
         self.all.fit(&s.row, s.forms)
-        self.all.gather(&s.row, s.forms)
         if not self.all.has_room(&s.row, s.forms):
             self.all.make_room(&s.row, s.forms)
         return 0
@@ -999,13 +954,11 @@ cdef class DualRidges(Ridges):
             for j in range(self.k):
                 if s.c[j] != 0.0:
                     self.spread_out(s, j, s.c[j])
-            self.all.gather(&s.row, s.forms)
             self.places_of(i)[n] = self.all.n
             self.all.append(&s.row, s.forms)
             K.cholesky_append(&gram.factor, u, pivot)
         else:
             data_of(<np.ndarray>self.coefficients[i])[n] = miss / pivot
-            gram.kept.gather(&s.row, s.forms)
             gram.append(&s.row, s.forms, u, pivot)
         self.sums[i] = <double>self.sums[i] + K.log1p_one(q)
 
@@ -1117,7 +1070,7 @@ cdef double half_tanh(double m) noexcept nogil:
     return (1.0 - e) / ((1.0 + e) * 2.0 * fabs(m))
 
 
-cdef class Single(Ridges):
+cdef class Single(Model):
     def __cinit__(self):
         self.k, self.forget, self.weight = 1, 1.0, 1.0
 
@@ -1377,9 +1330,6 @@ cdef class FullRidge(Single):
         self.kept.updates = -1
         L.past_init(&self.past, ridge)
 
-    cdef Stored new_metric(self, Py_ssize_t n):
-        return Moving(n, ridge=self.ridge, precision=self.precision)
-
     def __dealloc__(self):
         L.free(self.memory)
         L.free(self.saved)
@@ -1389,7 +1339,8 @@ cdef class FullRidge(Single):
         cdef Py_ssize_t padded
         refuse_beyond_limit(14.0 * n * n, f"a full matrix of {n} features",
                             'covariance="diagonal" or "kernel" takes less')
-        metric = self.new_metric(n)  # refuses an n of which a square overflows
+        # refuses an n of which a square overflows
+        metric = Moving(n, ridge=self.ridge, precision=self.precision)
         padded = cf_pad(n)
         block = new_doubles(1, 4 * padded + max(L.full_scratch(n), L.newton_scratch(n)),
                             f"a ridge regression of {n} features")
@@ -1536,6 +1487,15 @@ cdef class FullRidge(Single):
         L.full_accept(&self.metric.core, K, x, weight, self.v, self.quad, self.work)
         return CF_OK
 
+    cdef int learn_next(self, const double *x, double y, double m) noexcept nogil:
+        """An example that nobody has looked at, and w.x = m; nothing is forgotten before it."""
+        cdef int status = self.propose(x)
+        if status == CF_OK:
+            status = self.learn(x, y, m)
+        if status == CF_OK:
+            self.w, self.w_next = self.w_next, self.w
+        return status
+
     cdef double information(self) noexcept nogil:
         if self.d == 0:
             return 0.0
@@ -1547,14 +1507,13 @@ cdef class FullRidge(Single):
     cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
         """Half the work of `read`, which also leaves A^-1 x."""
         cdef const double *x = s.forms.whole(&s.row)
-        cdef int status = CF_OK
+        cdef int status
         m[0] = K.dot(self.d, self.w, x)
         if q == NULL:
             s.forms.clear(&s.row)
             return CF_OK if fabs(m[0]) <= MOST else CF_ENONFINITE
         q[0] = L.full_quad(&self.metric.core, K, x, s.v) / self.past.scale
-        if not (q[0] > 0.0 and q[0] <= DBL_MAX):
-            status = verdict(self.d, x, self.ridge, q[0])
+        status = check_quad(self.d, x, self.ridge, q[0])
         s.forms.clear(&s.row)
         return status if m[0] - m[0] == 0.0 else CF_ENONFINITE
 
@@ -1611,7 +1570,7 @@ cdef class FullRidge(Single):
                 return CF_ENONFINITE
             if q != NULL:
                 q[t] = L.full_quad(&self.metric.core, K, z, rest) / self.past.scale
-                status = CF_OK if 0.0 < q[t] <= DBL_MAX else verdict(self.d, z, self.ridge, q[t])
+                status = check_quad(self.d, z, self.ridge, q[t])
                 if status != CF_OK:
                     return status
         return CF_OK
@@ -1628,10 +1587,9 @@ cdef class FullRidge(Single):
             K.quad_rows(&core.b, edges, core.w, count, x, stride, q, rest)
         for l in range(count):
             q[l] /= self.past.scale
-            if not (q[l] > 0.0 and q[l] <= DBL_MAX):
-                status = verdict(core.n, x + l * stride, self.ridge, q[l])
-                if status != CF_OK:
-                    return status
+            status = check_quad(core.n, x + l * stride, self.ridge, q[l])
+            if status != CF_OK:
+                return status
         return CF_OK
 
     cdef int read_upper(self, Rows X, Crossed by, Scratch s, double width, const char *left,
@@ -1835,72 +1793,63 @@ cdef class FullRidge(Single):
     cdef int merge(self, Single other) except -1:
         """A_1 + A_2 - ridge I, and w from A_1 w_1 + A_2 w_2; O(d^3)."""
         cdef FullRidge o = <FullRidge?>other
-        cdef np.ndarray A = <np.ndarray>(self.metric.matrix() * self.past.scale)
-        cdef np.ndarray theirs = <np.ndarray>(o.metric.matrix() * o.past.scale)
-        cdef np.ndarray target = <np.ndarray>numpy.zeros(self.d)
-        cdef Py_ssize_t i
         cdef int status
-        cdef FullRidge sum = FullRidge(self.ridge, self.forget, self.logistic, self.precision)
+        self.kept.updates = -1
         if self.metric.core.robust or o.metric.core.robust:
-            return self.merge_rows(o)
-        for i in range(self.d):
-            data_of(target)[i] = (K.dot(self.d, data_of(A) + i * self.d, self.w)
-                                  + K.dot(self.d, data_of(theirs) + i * self.d, o.w))
-        A = A + theirs
-        (<object>A)[numpy.diag_indices(self.d)] -= self.ridge
-        sum.know(self.d)
-        status = L.past_place(&sum.past, &sum.metric.core, K, data_of(A), self.d, self.ridge,
-                              sum.work)
+            status = self.merge_rows(o)
+        else:
+            status = self.merge_matrix(o)
         if status != CF_OK:
             refuse(status, "the sum of both A")
-        sum.metric.core.ridge, sum.past.lowered = self.ridge, 0
-        memcpy(sum.w_next, data_of(target), <size_t>self.d * sizeof(double))
-        L.full_solve(&sum.metric.core, K, sum.w_next, sum.work, sum.w)
-        return self.become(sum, o)
+        if not K.all_finite(self.d, self.w):
+            raise ValueError("other is too far off: the weights of both together are not finite")
+        self.learned += o.learned
+        return 0
 
-    cdef int merge_rows(self, FullRidge o) except -1:
+    cdef int merge_matrix(self, FullRidge o) except? -1000:
+        cdef cf_full *core = &self.metric.core
+        cdef np.ndarray A = <np.ndarray>(self.metric.matrix() * self.past.scale)
+        cdef np.ndarray theirs = <np.ndarray>(o.metric.matrix() * o.past.scale)
+        cdef Py_ssize_t i
+        cdef int status
+        for i in range(self.d):
+            self.w_next[i] = (K.dot(self.d, data_of(A) + i * self.d, self.w)
+                              + K.dot(self.d, data_of(theirs) + i * self.d, o.w))
+        A = A + theirs
+        (<object>A)[numpy.diag_indices(self.d)] -= self.ridge
+        L.full_init(core, self.d, self.ridge, core.precision, K, self.metric.memory)
+        status = L.past_place(&self.past, core, K, data_of(A), self.d, self.ridge, self.work)
+        core.ridge, self.past.lowered = self.ridge, 0
+        if status == CF_OK:
+            L.full_solve(core, K, self.w_next, self.work, self.w)
+        return status
+
+    cdef int merge_rows(self, FullRidge o) except? -1000:
         """The same where one is robust, and their sum would not hold the digits of A: the rows of a
         square root of A_2 are learned towards ``w_2.x``, and then one regulariser is unlearned,
         ``x = e_i`` towards 0 with the weight ``-ridge``. O(d^3)."""
-        cdef FullRidge sum = FullRidge(self.ridge, self.forget, self.logistic, self.precision)
         cdef np.ndarray rows = <np.ndarray>(o.metric._rows() * sqrt(o.past.scale))
         cdef double scale = self.past.scale, c = -self.ridge / self.past.scale, q
         cdef double *x
         cdef Py_ssize_t i
         cdef int status = CF_OK
-        sum.take_extra(opened(self.extra()), self.d)
-        sum.d = self.d
-        if not sum.metric.core.robust:
-            L.full_convert(&sum.metric.core, K, sum.work)
+        if not self.metric.core.robust:
+            L.full_convert(&self.metric.core, K, self.work)
         for i in range(self.d):
             x = data_of(rows) + i * self.d
             if status == CF_OK:
-                status = sum.propose(x)
+                status = self.propose(x)
             if status == CF_OK:
-                status = sum.accept(x, 1.0 / scale, K.dot(self.d, x, o.w) - K.dot(self.d, x, sum.w),
-                                    sum.w)
+                status = self.accept(x, 1.0 / scale,
+                                     K.dot(self.d, x, o.w) - K.dot(self.d, x, self.w), self.w)
         for i in range(self.d):
-            if status != CF_OK:
-                break
-            sum.unit[i] = 1.0
-            L.full_look(&sum.metric.core, K, sum.unit, sum.work, sum.v, &q)
-            K.axpy(self.d, -c / (1.0 + c * q) * sum.w[i], sum.v, sum.w)
-            status = L.full_update(&sum.metric.core, K, sum.unit, c, sum.work, &q)
-            sum.unit[i] = 0.0
-        if status != CF_OK:
-            refuse(status, "the sum of both A")
-        return self.become(sum, o)
-
-    cdef int become(self, FullRidge sum, FullRidge o) except -1:
-        """The sum of this and o."""
-        if not K.all_finite(self.d, sum.w):
-            raise ValueError("other is too far off: the weights of both together are not finite")
-        self.memory, sum.memory = sum.memory, self.memory
-        self.w, self.w_next, self.v, self.unit, self.work = (
-            sum.w, sum.w_next, sum.v, sum.unit, sum.work)
-        self.metric, self.past, self.kept.updates = sum.metric, sum.past, -1
-        self.learned += o.learned
-        return 0
+            if status == CF_OK:
+                self.unit[i] = 1.0
+                L.full_look(&self.metric.core, K, self.unit, self.work, self.v, &q)
+                K.axpy(self.d, -c / (1.0 + c * q) * self.w[i], self.v, self.w)
+                status = L.full_update(&self.metric.core, K, self.unit, c, self.work, &q)
+                self.unit[i] = 0.0
+        return status
 
     # --- settings and state ---------------------------------------------------------------------
 
@@ -1913,7 +1862,9 @@ cdef class FullRidge(Single):
         return self.metric.inverse() / self.past.scale
 
     cdef dict health(self):
-        cdef Stored metric = self.metric if self.d else self.new_metric(1)
+        cdef Stored metric = self.metric
+        if self.d == 0:
+            metric = Moving(1, ridge=self.ridge, precision=self.precision)
         return {"precision": metric._form(), **metric.core.health}
 
     cdef dict extra(self):
@@ -2069,16 +2020,8 @@ cdef class WindowRidge(FullRidge):
         memset(self.w, 0, <size_t>self.d * sizeof(double))
         for i in range(self.held):
             x = self.example(i, &y)
-            status = min(status, self.learn_next(x, y))
+            status = min(status, self.learn_next(x, y, K.dot(self.d, self.w, x)))
         self.losses = 0
-        return status
-
-    cdef int learn_next(self, const double *x, double y) noexcept nogil:
-        cdef int status = self.propose(x)
-        if status == CF_OK:
-            status = self.learn(x, y, K.dot(self.d, self.w, x))
-        if status == CF_OK:
-            self.w, self.w_next = self.w_next, self.w
         return status
 
     cdef dict extra(self):
@@ -2175,7 +2118,7 @@ cdef class BallRidge(WindowRidge):
         self.drop_oldest()
         status = self.learn_again()
         if status == CF_OK:
-            status = self.learn_next(x, y)
+            status = self.learn_next(x, y, K.dot(self.d, self.w, x))
         if status == CF_OK:
             self.learned += 1
             return status
@@ -2231,11 +2174,13 @@ cdef class DiagonalRidge(Single):
         L.free(self.a)
 
     cdef int know(self, Py_ssize_t n) except -1:
+        if n <= self.d:
+            return 0
         if self.d == 0:
             self.lazy = self.forget < 1.0
         if n > self.held:
             self.lay_out(max(n, min(self.most, self.held + self.held // 2)))
-        self.d = max(self.d, n)
+        self.d = n
         return 0
 
     cdef int lay_out(self, Py_ssize_t n) except -1:
@@ -2281,21 +2226,30 @@ cdef class DiagonalRidge(Single):
         return self.read_row(&s.row, s.v, s.m, s.q)
 
     cdef int read_row(self, const cf_row *x, double *room, double *m, double *q) noexcept nogil:
+        if x.n > self.d:
+            return self.read_wide(x, room, m, q)
+        m[0] = K.ridge_dot(x, self.w)
+        if q == NULL:
+            return CF_OK if fabs(m[0]) <= MOST else CF_ENONFINITE
+        q[0] = K.ridge_quad(x, self.now(x, self.scale, room))
+        return CF_OK if m[0] - m[0] == 0.0 and q[0] - q[0] == 0.0 else CF_ENONFINITE
+
+    cdef int read_wide(self, const cf_row *x, double *room, double *m, double *q) noexcept nogil:
         """Features beyond those known are as all were at the start: weight 0, a = ridge."""
         cdef cf_row known = x[0]
         cdef Py_ssize_t e
         cdef double beyond = 0.0
-        if x.n > self.d:
-            while known.nnz and place_of(x, known.nnz - 1) >= self.d:
-                known.nnz -= 1
-            known.n = self.d
-            for e in range(known.nnz, x.nnz):
-                beyond += x.value[e] * x.value[e] / self.ridge
-        m[0] = K.ridge_dot(&known, self.w)
+        cdef int status
+        while known.nnz and place_of(x, known.nnz - 1) >= self.d:
+            known.nnz -= 1
+        known.n = self.d
+        status = self.read_row(&known, room, m, q)
         if q == NULL:
-            return CF_OK if fabs(m[0]) <= MOST else CF_ENONFINITE
-        q[0] = K.ridge_quad(&known, self.now(&known, self.scale, room)) + beyond
-        return CF_OK if m[0] - m[0] == 0.0 and q[0] - q[0] == 0.0 else CF_ENONFINITE
+            return status
+        for e in range(known.nnz, x.nnz):
+            beyond += x.value[e] * x.value[e] / self.ridge
+        q[0] += beyond
+        return status if q[0] - q[0] == 0.0 else CF_ENONFINITE
 
     # --- learning -----------------------------------------------------------------------------
 
@@ -2575,21 +2529,17 @@ cdef class DualRidge(Single):
     cdef int make_place(self, Py_ssize_t room) except -1:
         """Memory for so many examples, beside the factor's own: one block, of which y is the
         beginning."""
-        cdef Py_ssize_t n = min(self.gram.factor.n, self.room), each = room + 16  # what to keep
+        cdef Py_ssize_t each = room + 16, before = self.room + 16, i
+        cdef size_t kept = <size_t>min(each, before) * sizeof(double)
         cdef double *y = new_doubles(7, each, f"coefficients of {room} learned examples")
-        cdef double *c = y + each
-        cdef double *u = y + 2 * each
-        cdef int64_t *born = <int64_t *>(y + 3 * each)
-        if n:
-            memcpy(y, self.y, <size_t>n * sizeof(double))
-            memcpy(c, self.c, <size_t>n * sizeof(double))
-            memcpy(born, self.born, <size_t>n * sizeof(int64_t))
-        if self.own_u != NULL:
-            memcpy(u, self.u, <size_t>min(self.gram.length(), self.room + 16) * sizeof(double))
+        for i in range(3 if self.y != NULL else 0):  # y, c and born
+            memcpy(y + i * each, self.y + i * before, kept)
+        if self.u != NULL:
+            memcpy(y + 3 * each, self.u, min(kept, <size_t>self.gram.length() * sizeof(double)))
         L.free(self.y)
-        self.y, self.c, self.own_u, self.born, self.drop = y, c, u, born, y + 4 * each
-        self.u = u
-        self.room = room
+        self.y, self.c, self.born = y, y + each, <int64_t *>(y + 2 * each)
+        self.u = self.own_u = y + 3 * each
+        self.drop, self.room = y + 4 * each, room
         return 0
 
     cdef int fit(self, Scratch s) except -1:
@@ -2622,9 +2572,7 @@ cdef class DualRidge(Single):
 
     @cython.final
     cdef int solve(self, Scratch s, double *u, double *own) noexcept nogil:
-        cdef int status
-        self.gram.kept.gather(&s.row, s.forms)
-        status = self.gram.solve(&s.row, s.forms, u, own)
+        cdef int status = self.gram.solve(&s.row, s.forms, u, own)
         return self.answer(s, u, own[0]) if status == CF_OK else status
 
     # --- many rows ----------------------------------------------------------------------------
@@ -2659,7 +2607,6 @@ cdef class DualRidge(Single):
         for i in range(count):
             status[0] = CF_OK if X.at(t + i, s.buffer, &x) else CF_ENOMEM
             if status[0] == CF_OK:
-                self.gram.kept.gather(&x, s.forms)
                 status[0] = self.gram.kept.own(&x, own + i)
             if status[0] == CF_OK:
                 status[0] = self.gram.kept.values(&x, s.forms, 0, u + i * stride)
@@ -2705,7 +2652,6 @@ cdef class DualRidge(Single):
             return self.look(s)
         self.u = self.block + i * self.stride
         self.own = self.owns[i]
-        self.gram.kept.gather(&s.row, s.forms)
         if self.gram.factor.n > self.block_n:
             status = self.gram.kept.values(&s.row, s.forms, self.block_n,
                                            self.u + self.block_n)
@@ -2817,38 +2763,29 @@ cdef class BudgetRidge(DualRidge):
     """
 
     # At most `budget` examples are kept, as a dictionary; the others count through what the
-    # dictionary can say of them. `gram` has ridge 0; `inner` is A and `w` the weights, both in the
-    # coordinates of the dictionary, unused ones still at ridge and 0.
+    # dictionary can say of them. `gram` has ridge 0; `inner` is the regression in the coordinates
+    # of the dictionary, in which unused ones are still at ridge and 0.
     cdef Py_ssize_t budget
     cdef double tolerance
-    cdef Stored inner
-    cdef double *memory        # owned; those that follow point into it
-    cdef double *w_next        # w, of cf_pad(budget) doubles, and w_next change places
-    cdef double *v
-    cdef double *z             # u, zero beyond
-    cdef double *work
+    cdef FullRidge inner
+    cdef double *z             # u, zero beyond: cf_pad(budget), owned
 
     def __init__(self, kernel, kernel_params, double ridge, Py_ssize_t budget, double tolerance):
         DualRidge.__init__(self, kernel, kernel_params, ridge, 0)
         self.gram = Gram(kernel, kernel_params, 0.0)
         self.budget, self.tolerance = budget, tolerance
+        self.inner = FullRidge(ridge, 1.0, False, "auto")
 
     def __dealloc__(self):
-        L.free(self.memory)
+        L.free(self.z)
 
     cdef int start(self, Py_ssize_t n) except -1:
-        cdef Py_ssize_t padded
-        cdef double *block
         refuse_beyond_limit(18.0 * self.budget * self.budget, f"a budget of {self.budget} examples",
                             "a smaller one takes less")
-        inner = Full(self.budget, ridge=self.ridge)  # refuses one of which a square overflows
-        padded = cf_pad(self.budget)
-        block = new_doubles(1, 4 * padded + L.full_scratch(self.budget), "a budget")
-        L.free(self.memory)
-        self.memory = block
-        self.w, self.w_next, self.v = block, block + padded, block + 2 * padded
-        self.z, self.work = block + 3 * padded, block + 4 * padded
-        self.inner = inner
+        self.inner.know(self.budget)  # refuses one of which a square overflows
+        L.free(self.z)
+        self.z = NULL
+        self.z = new_doubles(1, cf_pad(self.budget), "a budget")
         return DualRidge.start(self, n)
 
     cdef int fit(self, Scratch s) except -1:
@@ -2861,19 +2798,19 @@ cdef class BudgetRidge(DualRidge):
         return DualRidge.cost(self, nnz) + <double>self.budget * self.budget
 
     cdef int answer(self, Scratch s, const double *u, double own) noexcept nogil:
-        """By what is kept; then q inside the dictionary's span, with A^-1 z in v for `take`."""
+        """By what is kept; then q inside the dictionary's span."""
         cdef Py_ssize_t n = self.gram.factor.n, padded = cf_pad(self.budget)
         cdef bint reads = u != self.u
         cdef double *z = s.v + self.gram.length() if reads else self.z
         cdef double quad
-        s.m[0] = K.dot(n, u, self.w)
+        s.m[0] = K.dot(n, u, self.inner.w)
         s.q[0] = max(own - K.dot(n, u, u), 0.0) / self.ridge
         if not (s.m[0] - s.m[0] == 0.0 and s.q[0] - s.q[0] == 0.0):
             return CF_ENONFINITE
         memset(z, 0, <size_t>padded * sizeof(double))
         memcpy(z, u, <size_t>n * sizeof(double))
-        L.full_look(&self.inner.core, K, z, z + 2 * padded if reads else self.work,
-                    z + padded if reads else self.v, &quad)
+        L.full_look(&self.inner.metric.core, K, z, z + 2 * padded if reads else self.inner.work,
+                    z + padded if reads else self.inner.v, &quad)
         s.q[0] += quad
         return CF_OK
 
@@ -2886,20 +2823,14 @@ cdef class BudgetRidge(DualRidge):
 
     cdef int store(self, Scratch s, double y) noexcept nogil:
         cdef Py_ssize_t n = self.gram.factor.n
-        cdef double rest = max(self.own - K.dot(n, self.u, self.u), 0.0), quad
+        cdef double rest = max(self.own - K.dot(n, self.u, self.u), 0.0)
         cdef bint joins = rest > self.tolerance * self.own and n < self.budget
         cdef int status
         if joins:  # one coordinate more: that of the new one
             self.z[n] = sqrt(rest)
-        status = L.full_propose(&self.inner.core, K, self.z, 1.0, self.work, self.v, &quad)
+        status = self.inner.learn_next(self.z, y, s.m[0])
         if status != CF_OK:
             return status
-        memcpy(self.w_next, self.w, <size_t>self.budget * sizeof(double))
-        K.axpy(self.budget, (y - s.m[0]) / (1.0 + quad), self.v, self.w_next)
-        if not K.all_finite(self.budget, self.w_next):
-            return CF_ENONFINITE
-        L.full_accept(&self.inner.core, K, self.z, 1.0, self.v, quad, self.work)
-        self.w, self.w_next = self.w_next, self.w
         if joins:
             self.gram.append(&s.row, s.forms, self.u, self.z[n])
             self.y[n], self.c[n], self.born[n] = y, 0.0, self.learned
@@ -2908,13 +2839,11 @@ cdef class BudgetRidge(DualRidge):
         return CF_OK
 
     cdef double information(self) noexcept nogil:
-        if self.d == 0:
-            return 0.0
-        return self.inner.core.logdet - self.budget * K.log_one(self.ridge)
+        return self.inner.information()
 
     cdef dict extra(self):
-        return {**DualRidge.extra(self), "w": vector_of(self.w, self.budget),
-                "inner": settled(self.inner), "missed": self.missed}
+        return {**DualRidge.extra(self), "w": vector_of(self.inner.w, self.budget),
+                "inner": settled(self.inner.metric), "missed": self.missed}
 
     cdef int take_extra(self, State state, Py_ssize_t d) except -1:
         cdef double missed = state.number("missed", 0.0)
@@ -2926,8 +2855,8 @@ cdef class BudgetRidge(DualRidge):
         DualRidge.take_extra(self, state, d)
         if self.gram.factor.n > self.budget:
             state.refuse("gram", f"at most {self.budget} rows", self.gram.factor.n)
-        state.load("w", self.budget, self.w)
-        self.inner, self.missed = inner, missed
+        state.load("w", self.budget, self.inner.w)
+        self.inner.metric, self.missed = inner, missed
         return 0
 
 
