@@ -499,8 +499,8 @@ def _ridge_model(given):
     if covariance == "diagonal":
         return partial(DiagonalRidge, 1.0, forget, False)
     if window:
-        return partial(WindowRidge, 1.0, window, given["precision"])
-    return partial(FullRidge, 1.0, forget, given["precision"])
+        return partial(WindowRidge, 1.0, 1.0, window, given["precision"])
+    return partial(FullRidge, 1.0, forget, False, given["precision"])
 
 
 def _form(given):
@@ -578,13 +578,12 @@ class ProbabilisticRidgeFilter(_RidgeFilter):
     The paper's bound on the regret (Theorem 3) is for ``||x|| = ||u|| = 1`` and the p of a known
     horizon.
 
-    Full: 14 d^2 bytes (24 d^2 with forgetting, 28 d^2 with a window), a step one pass over 4 d^2
-    bytes, some more where the projection is active. Diagonal: 40 d bytes, a step O(d). Kernel:
-    4 N^2 bytes and 32 for each entry kept, 2 kB for each example, a step O(N^2); where the
-    projection is active some 5 to 30 times as much, by Lanczos on the factor, and more the smaller
-    a is. A window of W examples costs, once it is full, all their steps at each example: O(W d^2),
-    kernel O(W^3), because what a projection has taken away cannot be told from what the oldest
-    example brought.
+    Full: 14 d^2 bytes (24 d^2 with forgetting), a step one pass over 4 d^2 bytes, some more where
+    the projection is active. Diagonal: 40 d bytes, a step O(d). Kernel: 4 N^2 bytes and 32 for each
+    entry kept, 2 kB for each example, a step O(N^2); where the projection is active some 5 to 30
+    times as much, by Lanczos on the factor, and more the smaller a is. A window of W examples
+    costs, once it is full, all their steps at each example: O(W d^2), kernel O(W^3), because what
+    a projection has taken away cannot be told from what the oldest example brought.
 
     References
     ----------
@@ -622,7 +621,7 @@ class ProbabilisticRidgeFilter(_RidgeFilter):
             kernel, params = given["kernel"], given["kernel_params"]
             make = _checked(partial(DualBall, kernel, params, a, window))
         elif covariance == "diagonal":
-            make = partial(DiagonalRidge, a, forget, True)
+            make = partial(DiagonalRidge, a, forget, False, True)
         else:
             make = partial(BallRidge, a, forget, window, given["precision"])
         rule = Rule("coin", explore=_coin(given), tau=cost_threshold(given["cost_ratio"]))

@@ -114,18 +114,11 @@ cdef class Counted(Perceptron):
     # The second-order Perceptron; the second value is a + S.
 
     def __init__(self, Py_ssize_t k, double a):
+        self.inverted = True
         self.begin(k, a)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return 4.0 * nnz * self.k
-
-    cdef double first_inverse(self) noexcept:
-        return 1.0 / self.fresh
-
-    cdef void to_inverse(self, Py_ssize_t n, double *second) noexcept:
-        cdef Py_ssize_t f
-        for f in range(n):
-            second[f] = 1.0 / second[f]
 
     cdef int read_scores(self, Scratch s) noexcept nogil:
         K.lines_counted(&self.core, &s.row, s.next, s.m)

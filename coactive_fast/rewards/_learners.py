@@ -12,7 +12,7 @@ from ..learner._base import Learner
 from ..learner._chance import Chance
 from ..learner._check import choice, count, number, precision_of, switch
 from ..learner._random import make_generator
-from ..metric._forms import DiagonalForm, FullForm
+from ..metric._forms import DiagonalRidge, FullRidge
 from ._history import BanditHistory, Decision, RegressionHistory
 from ._rules import (
     ArmCalls,
@@ -36,7 +36,7 @@ LINKS = ("identity", "logistic")
 def regression(link, covariance, ridge, forget, max_features, precision):
     """``(k -> fresh regressions, words of their engine)`` from checked parameters."""
     logistic = choice("link", link, LINKS) == "logistic"
-    form = {"full": FullForm, "diagonal": DiagonalForm}[
+    form = {"full": FullRidge, "diagonal": DiagonalRidge}[
         choice("covariance", covariance, ("full", "diagonal"))]
     precision = precision_of(precision, covariance)
     ridge = number("ridge", ridge, above=0.0)
@@ -46,11 +46,11 @@ def regression(link, covariance, ridge, forget, max_features, precision):
     most = 0
     if max_features is not None:
         most = count("max_features", max_features, least=1, most=MOST)
-        if form is FullForm:
+        if form is FullRidge:
             raise ValueError('max_features goes with covariance="diagonal" only')
     words = {"most": most, "logistic": logistic}
     given: tuple[object, ...] = (ridge, forget, logistic)
-    if form is FullForm:
+    if form is FullRidge:
         given = (*given, precision)
     return lambda k: lambda: Regressions(k, ridge, lambda: form(*given)), words
 
