@@ -16,12 +16,10 @@ from ..metric._forms import DiagonalRidge, FullRidge
 from ._history import BanditHistory, Decision, RegressionHistory
 from ._rules import (
     ArmCalls,
-    BanditEngine,
     Catalogue,
     LinearCalls,
     RegressionCalls,
     Regressions,
-    RewardEngine,
     RidgeRun,
     Rule,
 )
