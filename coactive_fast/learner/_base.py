@@ -65,8 +65,9 @@ class Learner:
         cls._defaults = {p.name: p.default for p in parameters}
         if issubclass(cls, Engine):
             cls._engine = Engine._engine
+        own = cls._defaults if "__init__" in vars(cls) else ()
         if cls.__module__.partition(".")[0] == PACKAGE:
-            for name in {*inspect.get_annotations(cls), *cls._defaults}:
+            for name in {*inspect.get_annotations(cls), *own}:
                 if not hasattr(cls, name):
                     setattr(cls, name, Missing())
         _store.register(cls)

@@ -15,10 +15,10 @@ from ..learner._random import make_generator
 from ..metric._forms import DiagonalRidge, FullRidge
 from ._history import BanditHistory, Decision, RegressionHistory
 from ._rules import (
-    ArmCalls,
+    ArmEngine,
     Catalogue,
-    LinearCalls,
-    RegressionCalls,
+    LinearEngine,
+    RegressionEngine,
     Regressions,
     RidgeRun,
     Rule,
@@ -139,7 +139,7 @@ class RewardLearner(Learner):
         return self._tell("health")
 
 
-class OnlineRidge(RewardLearner, RegressionCalls):
+class OnlineRidge(RewardLearner, RegressionEngine):
     """Linear or logistic ridge regression, one row at a time.
 
     Parameters
@@ -411,7 +411,7 @@ def _rule(explore, width, link, covariance, ridge, forget, floor, scale, power, 
                 scale=number("scale", scale, least=0.0), power=number("power", power, least=0.0))
 
 
-class LinearBandit(Bandit, LinearCalls):
+class LinearBandit(Bandit, LinearEngine):
     """Chooses among actions that are rows of features; one regression serves them all.
 
     Parameters
@@ -626,7 +626,7 @@ class LinearBandit(Bandit, LinearCalls):
         return self._tell("weights")[0]
 
 
-class ArmBandit(Bandit, ArmCalls):
+class ArmBandit(Bandit, ArmEngine):
     """Chooses among arms that know nothing of each other: a regression each, one row a round.
 
     Parameters

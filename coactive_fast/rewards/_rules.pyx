@@ -2959,7 +2959,7 @@ cdef class BanditRun(BanditRounds):
 
 # --- single calls -----------------------------------------------------------------------------
 
-cdef class RegressionCalls(RewardEngine):
+cdef class RegressionEngine(RewardEngine):
     def learn(self, x, y, *, weight=1.0):
         """Takes in one row and its target.
 
@@ -2984,7 +2984,7 @@ cdef class RegressionCalls(RewardEngine):
         self.learn_weighted(x, 0, target, c, "x")
 
 
-cdef class LinearCalls(BanditEngine):
+cdef class LinearEngine(BanditEngine):
     def choose(self, X, *, allowed=None, k=None, context=None):
         """The index of one of the rows of X, or of the k best.
 
@@ -3044,7 +3044,7 @@ cdef class LinearCalls(BanditEngine):
             self.learn_crossed(x, y, c, context)
 
 
-cdef class ArmCalls(BanditEngine):
+cdef class ArmEngine(BanditEngine):
     def choose(self, x, *, allowed=None, k=None):
         """The arm for x, or the k best.
 
