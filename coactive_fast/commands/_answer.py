@@ -24,8 +24,9 @@ def loaded(path, family=None):
 
 def width(learner):
     """How many columns a learner has; None before its first row."""
-    if hasattr(learner._engine, "_dimension"):
-        return learner._engine._dimension or None
+    for owner, name in ((learner, "dimension"), (learner._engine, "_dimension")):
+        if hasattr(owner, name):
+            return getattr(owner, name) or None
     return learner.weights.shape[-1] or None
 
 
