@@ -462,16 +462,17 @@ cdef class FullRidges(Ridges):
             row[8 * f + i % 8] = v[f]
 
     cdef void product(self, Scratch s, Py_ssize_t i) noexcept nogil:
-        """v_i and q_i; a term that waits goes in on the way."""
+        """v_i and q_i, of which c_i then tells; a term that waits goes in on the way."""
         cdef cf_full *core = self.at[i].core
         cdef double *v = self.row_of(s, i)
+        s.c[i] = 1.0
         if core.robust:
             self.look_at_robust(s, i)
             return
         if self.at[i].waiting:
             K.rank_one_symv(&core.b, core.w, s.row.value, v)
             memset(core.w, 0, <size_t>self.w_step * sizeof(double))
-            self.at[i].waiting = 0
+            self.at[i].waiting = False
         else:
             K.symv(&core.b, s.row.value, v)
         s.q[i] = K.dot(self.held, s.row.value, v)
@@ -508,7 +509,6 @@ cdef class FullRidges(Ridges):
                 self.look_at_group(s, i)
             else:
                 self.product(s, i)
-                s.c[i] = 1.0
         for i in range(self.k):
             status = self.check_product(s, i)
             if status != CF_OK:
@@ -538,7 +538,7 @@ cdef class FullRidges(Ridges):
             if s.z[i] < best or s.z[i] == -DBL_MAX:
                 return CF_OK
             self.product(s, i)
-            s.z[i], s.c[i] = -DBL_MAX, 1.0
+            s.z[i] = -DBL_MAX
             status = self.check_product(s, i)
             if status != CF_OK:
                 return status
@@ -570,7 +570,7 @@ cdef class FullRidges(Ridges):
 
     cdef void renewed(self, Py_ssize_t i) noexcept nogil:
         """After a core has made its inverse anew."""
-        self.at[i].waiting, self.at[i].grown = 0, 1.0
+        self.at[i].waiting, self.at[i].grown = False, 1.0
         self.converted |= self.at[i].core.robust != 0
         self.copy_lane(i, False)
 
@@ -580,7 +580,6 @@ cdef class FullRidges(Ridges):
         cdef int status
         if not (self.abreast or looked or s.c[i] != 0.0):
             self.product(s, i)
-            s.c[i] = 1.0
             status = self.check_product(s, i)
             if status == CF_ENOTPOSITIVE and self.repair(s) == CF_OK:
                 self.product(s, i)
@@ -652,7 +651,7 @@ cdef class FullRidges(Ridges):
             if self.at[i].waiting and not self.at[i].core.robust:
                 K.rank_one(&self.at[i].core.b, self.at[i].core.w, self.at[i].core.w)
                 memset(self.at[i].core.w, 0, <size_t>self.w_step * sizeof(double))
-                self.at[i].waiting = 0
+                self.at[i].waiting = False
 
     # --- arrays and states --------------------------------------------------------------------
 
