@@ -1930,7 +1930,6 @@ cdef class WindowRidge(FullRidge):
     cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
         cdef const double *x = s.forms.whole(&s.row)
         cdef double size = K.dot(self.d, x, x)
-        cdef bint full
         cdef int status
         s.forms.clear(&s.row)
         if not size < LARGE:
@@ -1938,17 +1937,11 @@ cdef class WindowRidge(FullRidge):
         status = FullRidge.take(self, s, i, y)
         if status != CF_OK:
             return status
-        full = self.held == self.window
-        if full and self.metric.core.robust:
-            self.drop_oldest()
-        elif full:
+        if self.held == self.window:
             self.lose_oldest()
-        x = s.forms.whole(&s.row)
-        self.keep(x, y)
+        self.keep(s.forms.whole(&s.row), y)
         s.forms.clear(&s.row)
-        if full and self.metric.core.robust:
-            self.learn_again()
-        elif self.losses >= max(PERIOD, max(self.d, self.window)):
+        if self.losses >= max(PERIOD, max(self.d, self.window)):
             self.rebuild()
         return CF_OK
 
@@ -1967,11 +1960,12 @@ cdef class WindowRidge(FullRidge):
         self.held += 1
 
     cdef void lose_oldest(self) noexcept nogil:
-        """w and A without the oldest example."""
+        """w and A without the oldest example; the robust form loses none by a downdate."""
         cdef double y
         cdef const double *x = self.example(0, &y)
         self.drop_oldest()
-        if self.propose(x) != CF_OK or not 1.0 - self.quad > COSTLY:
+        if (self.metric.core.robust or self.propose(x) != CF_OK
+                or not 1.0 - self.quad > COSTLY):
             self.losses = PERIOD + self.d + self.window  # made anew when the new row is there
             return
         K.axpy(self.d, (K.dot(self.d, self.w, x) - y) / (1.0 - self.quad), self.v, self.w)
@@ -1987,6 +1981,9 @@ cdef class WindowRidge(FullRidge):
         cdef Py_ssize_t i
         cdef double one = 1.0, y
         cdef const double *x
+        if self.metric.core.robust:
+            self.learn_again()
+            return
         self.restart()
         memset(self.w_next, 0, <size_t>self.d * sizeof(double))
         for i in range(self.held):
