@@ -2764,7 +2764,6 @@ cdef class BudgetRidge(DualRidge):
     cdef Py_ssize_t budget
     cdef double tolerance
     cdef FullRidge inner
-    cdef double *z             # u, zero beyond: cf_pad(budget), owned
 
     def __init__(self, kernel, kernel_params, double ridge, Py_ssize_t budget, double tolerance):
         DualRidge.__init__(self, kernel, kernel_params, ridge, 0)
@@ -2772,41 +2771,37 @@ cdef class BudgetRidge(DualRidge):
         self.budget, self.tolerance = budget, tolerance
         self.inner = FullRidge(ridge, 1.0, False, "auto")
 
-    def __dealloc__(self):
-        L.free(self.z)
-
     cdef int start(self, Py_ssize_t n) except -1:
         refuse_beyond_limit(18.0 * self.budget * self.budget, f"a budget of {self.budget} examples",
                             "a smaller one takes less")
         self.inner.know(self.budget)  # refuses one of which a square overflows
-        L.free(self.z)
-        self.z = NULL
-        self.z = new_doubles(1, cf_pad(self.budget), "a budget")
         return DualRidge.start(self, n)
 
     cdef int fit(self, Scratch s) except -1:
-        cdef Py_ssize_t inner = 4 * cf_pad(self.budget) if self.d else 0
-        if self.gram.length() + inner > s.v_room:
-            s.fit(1, 2 * self.gram.length() + inner)
+        """As much as a full dictionary takes."""
+        s.fit(1, 5 * cf_pad(self.budget) + 8 if self.d else 0)
         return self.gram.kept.fit(&s.row, s.forms)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return DualRidge.cost(self, nnz) + <double>self.budget * self.budget
 
+    cdef double *coordinates(self, Scratch s, const double *u) noexcept nogil:
+        """u, zero beyond: in the scratch, behind a u that stands there."""
+        cdef double *z = s.v + self.gram.length()
+        memset(z, 0, <size_t>cf_pad(self.budget) * sizeof(double))
+        memcpy(z, u, <size_t>self.gram.factor.n * sizeof(double))
+        return z
+
     cdef int answer(self, Scratch s, const double *u, double own) noexcept nogil:
         """By what is kept; then q inside the dictionary's span."""
         cdef Py_ssize_t n = self.gram.factor.n, padded = cf_pad(self.budget)
-        cdef bint reads = u != self.u
-        cdef double *z = s.v + self.gram.length() if reads else self.z
+        cdef double *z = self.coordinates(s, u)
         cdef double quad
         s.m[0] = K.dot(n, u, self.inner.w)
         s.q[0] = max(own - K.dot(n, u, u), 0.0) / self.ridge
         if not (s.m[0] - s.m[0] == 0.0 and s.q[0] - s.q[0] == 0.0):
             return CF_ENONFINITE
-        memset(z, 0, <size_t>padded * sizeof(double))
-        memcpy(z, u, <size_t>n * sizeof(double))
-        L.full_look(&self.inner.metric.core, K, z, z + 2 * padded if reads else self.inner.work,
-                    z + padded if reads else self.inner.v, &quad)
+        L.full_look(&self.inner.metric.core, K, z, z + 2 * padded, z + padded, &quad)
         s.q[0] += quad
         return CF_OK
 
@@ -2820,15 +2815,16 @@ cdef class BudgetRidge(DualRidge):
     cdef int store(self, Scratch s, double y) noexcept nogil:
         cdef Py_ssize_t n = self.gram.factor.n
         cdef double rest = max(self.own - K.dot(n, self.u, self.u), 0.0)
+        cdef double *z = self.coordinates(s, self.u)
         cdef bint joins = rest > self.tolerance * self.own and n < self.budget
         cdef int status
         if joins:  # one coordinate more: that of the new one
-            self.z[n] = sqrt(rest)
-        status = self.inner.learn_next(self.z, y, s.m[0])
+            z[n] = sqrt(rest)
+        status = self.inner.learn_next(z, y, s.m[0])
         if status != CF_OK:
             return status
         if joins:
-            self.gram.append(&s.row, s.forms, self.u, self.z[n])
+            self.gram.append(&s.row, s.forms, self.u, z[n])
             self.y[n], self.c[n], self.born[n] = y, 0.0, self.learned
         else:
             self.missed += rest
