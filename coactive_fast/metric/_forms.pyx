@@ -462,16 +462,17 @@ cdef class FullRidges(Ridges):
             row[8 * f + i % 8] = v[f]
 
     cdef void product(self, Scratch s, Py_ssize_t i) noexcept nogil:
-        """v_i and q_i; a term that waits goes in on the way."""
+        """v_i and q_i, of which c_i then tells; a term that waits goes in on the way."""
         cdef cf_full *core = self.at[i].core
         cdef double *v = self.row_of(s, i)
+        s.c[i] = 1.0
         if core.robust:
             self.look_at_robust(s, i)
             return
         if self.at[i].waiting:
             K.rank_one_symv(&core.b, core.w, s.row.value, v)
             memset(core.w, 0, <size_t>self.w_step * sizeof(double))
-            self.at[i].waiting = 0
+            self.at[i].waiting = False
         else:
             K.symv(&core.b, s.row.value, v)
         s.q[i] = K.dot(self.held, s.row.value, v)
@@ -508,7 +509,6 @@ cdef class FullRidges(Ridges):
                 self.look_at_group(s, i)
             else:
                 self.product(s, i)
-                s.c[i] = 1.0
         for i in range(self.k):
             status = self.check_product(s, i)
             if status != CF_OK:
@@ -538,7 +538,7 @@ cdef class FullRidges(Ridges):
             if s.z[i] < best or s.z[i] == -DBL_MAX:
                 return CF_OK
             self.product(s, i)
-            s.z[i], s.c[i] = -DBL_MAX, 1.0
+            s.z[i] = -DBL_MAX
             status = self.check_product(s, i)
             if status != CF_OK:
                 return status
@@ -570,7 +570,7 @@ cdef class FullRidges(Ridges):
 
     cdef void renewed(self, Py_ssize_t i) noexcept nogil:
         """After a core has made its inverse anew."""
-        self.at[i].waiting, self.at[i].grown = 0, 1.0
+        self.at[i].waiting, self.at[i].grown = False, 1.0
         self.converted |= self.at[i].core.robust != 0
         self.copy_lane(i, False)
 
@@ -580,7 +580,6 @@ cdef class FullRidges(Ridges):
         cdef int status
         if not (self.abreast or looked or s.c[i] != 0.0):
             self.product(s, i)
-            s.c[i] = 1.0
             status = self.check_product(s, i)
             if status == CF_ENOTPOSITIVE and self.repair(s) == CF_OK:
                 self.product(s, i)
@@ -652,7 +651,7 @@ cdef class FullRidges(Ridges):
             if self.at[i].waiting and not self.at[i].core.robust:
                 K.rank_one(&self.at[i].core.b, self.at[i].core.w, self.at[i].core.w)
                 memset(self.at[i].core.w, 0, <size_t>self.w_step * sizeof(double))
-                self.at[i].waiting = 0
+                self.at[i].waiting = False
 
     # --- arrays and states --------------------------------------------------------------------
 
@@ -1931,7 +1930,6 @@ cdef class WindowRidge(FullRidge):
     cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
         cdef const double *x = s.forms.whole(&s.row)
         cdef double size = K.dot(self.d, x, x)
-        cdef bint full
         cdef int status
         s.forms.clear(&s.row)
         if not size < LARGE:
@@ -1939,17 +1937,11 @@ cdef class WindowRidge(FullRidge):
         status = FullRidge.take(self, s, i, y)
         if status != CF_OK:
             return status
-        full = self.held == self.window
-        if full and self.metric.core.robust:
-            self.drop_oldest()
-        elif full:
+        if self.held == self.window:
             self.lose_oldest()
-        x = s.forms.whole(&s.row)
-        self.keep(x, y)
+        self.keep(s.forms.whole(&s.row), y)
         s.forms.clear(&s.row)
-        if full and self.metric.core.robust:
-            self.learn_again()
-        elif self.losses >= max(PERIOD, max(self.d, self.window)):
+        if self.losses >= max(PERIOD, max(self.d, self.window)):
             self.rebuild()
         return CF_OK
 
@@ -1968,11 +1960,12 @@ cdef class WindowRidge(FullRidge):
         self.held += 1
 
     cdef void lose_oldest(self) noexcept nogil:
-        """w and A without the oldest example."""
+        """w and A without the oldest example; the robust form loses none by a downdate."""
         cdef double y
         cdef const double *x = self.example(0, &y)
         self.drop_oldest()
-        if self.propose(x) != CF_OK or not 1.0 - self.quad > COSTLY:
+        if (self.metric.core.robust or self.propose(x) != CF_OK
+                or not 1.0 - self.quad > COSTLY):
             self.losses = PERIOD + self.d + self.window  # made anew when the new row is there
             return
         K.axpy(self.d, (K.dot(self.d, self.w, x) - y) / (1.0 - self.quad), self.v, self.w)
@@ -1988,6 +1981,9 @@ cdef class WindowRidge(FullRidge):
         cdef Py_ssize_t i
         cdef double one = 1.0, y
         cdef const double *x
+        if self.metric.core.robust:
+            self.learn_again()
+            return
         self.restart()
         memset(self.w_next, 0, <size_t>self.d * sizeof(double))
         for i in range(self.held):
@@ -2768,7 +2764,6 @@ cdef class BudgetRidge(DualRidge):
     cdef Py_ssize_t budget
     cdef double tolerance
     cdef FullRidge inner
-    cdef double *z             # u, zero beyond: cf_pad(budget), owned
 
     def __init__(self, kernel, kernel_params, double ridge, Py_ssize_t budget, double tolerance):
         DualRidge.__init__(self, kernel, kernel_params, ridge, 0)
@@ -2776,41 +2771,37 @@ cdef class BudgetRidge(DualRidge):
         self.budget, self.tolerance = budget, tolerance
         self.inner = FullRidge(ridge, 1.0, False, "auto")
 
-    def __dealloc__(self):
-        L.free(self.z)
-
     cdef int start(self, Py_ssize_t n) except -1:
         refuse_beyond_limit(18.0 * self.budget * self.budget, f"a budget of {self.budget} examples",
                             "a smaller one takes less")
         self.inner.know(self.budget)  # refuses one of which a square overflows
-        L.free(self.z)
-        self.z = NULL
-        self.z = new_doubles(1, cf_pad(self.budget), "a budget")
         return DualRidge.start(self, n)
 
     cdef int fit(self, Scratch s) except -1:
-        cdef Py_ssize_t inner = 4 * cf_pad(self.budget) if self.d else 0
-        if self.gram.length() + inner > s.v_room:
-            s.fit(1, 2 * self.gram.length() + inner)
+        """As much as a full dictionary takes."""
+        s.fit(1, 5 * cf_pad(self.budget) + 8 if self.d else 0)
         return self.gram.kept.fit(&s.row, s.forms)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return DualRidge.cost(self, nnz) + <double>self.budget * self.budget
 
+    cdef double *coordinates(self, Scratch s, const double *u) noexcept nogil:
+        """u, zero beyond: in the scratch, behind a u that stands there."""
+        cdef double *z = s.v + self.gram.length()
+        memset(z, 0, <size_t>cf_pad(self.budget) * sizeof(double))
+        memcpy(z, u, <size_t>self.gram.factor.n * sizeof(double))
+        return z
+
     cdef int answer(self, Scratch s, const double *u, double own) noexcept nogil:
         """By what is kept; then q inside the dictionary's span."""
         cdef Py_ssize_t n = self.gram.factor.n, padded = cf_pad(self.budget)
-        cdef bint reads = u != self.u
-        cdef double *z = s.v + self.gram.length() if reads else self.z
+        cdef double *z = self.coordinates(s, u)
         cdef double quad
         s.m[0] = K.dot(n, u, self.inner.w)
         s.q[0] = max(own - K.dot(n, u, u), 0.0) / self.ridge
         if not (s.m[0] - s.m[0] == 0.0 and s.q[0] - s.q[0] == 0.0):
             return CF_ENONFINITE
-        memset(z, 0, <size_t>padded * sizeof(double))
-        memcpy(z, u, <size_t>n * sizeof(double))
-        L.full_look(&self.inner.metric.core, K, z, z + 2 * padded if reads else self.inner.work,
-                    z + padded if reads else self.inner.v, &quad)
+        L.full_look(&self.inner.metric.core, K, z, z + 2 * padded, z + padded, &quad)
         s.q[0] += quad
         return CF_OK
 
@@ -2824,15 +2815,16 @@ cdef class BudgetRidge(DualRidge):
     cdef int store(self, Scratch s, double y) noexcept nogil:
         cdef Py_ssize_t n = self.gram.factor.n
         cdef double rest = max(self.own - K.dot(n, self.u, self.u), 0.0)
+        cdef double *z = self.coordinates(s, self.u)
         cdef bint joins = rest > self.tolerance * self.own and n < self.budget
         cdef int status
         if joins:  # one coordinate more: that of the new one
-            self.z[n] = sqrt(rest)
-        status = self.inner.learn_next(self.z, y, s.m[0])
+            z[n] = sqrt(rest)
+        status = self.inner.learn_next(z, y, s.m[0])
         if status != CF_OK:
             return status
         if joins:
-            self.gram.append(&s.row, s.forms, self.u, self.z[n])
+            self.gram.append(&s.row, s.forms, self.u, z[n])
             self.y[n], self.c[n], self.born[n] = y, 0.0, self.learned
         else:
             self.missed += rest

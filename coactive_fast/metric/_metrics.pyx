@@ -15,7 +15,7 @@ from libc.string cimport memcpy, memmove, memset
 
 from coactive_fast._arrays cimport (
     as_count, as_number, as_positive, as_rows, as_share, as_size, as_square, data_of,
-    finite_vector, indices_of, is_plain_vector, new_doubles, new_vector, plain, product_of, refuse,
+    finite_vector, indices_of, is_plain_vector, new_vector, plain, product_of, refuse,
     refuse_length, refuse_non_finite, row_stride,
 )
 from coactive_fast._table cimport (
@@ -476,22 +476,26 @@ cdef class Full(Stored):
         self.made()
 
     cdef int _make(self, object n, object ridge, object precision) except -1:
-        """Memory for order n, with nothing learned."""
+        """Memory for order n, with nothing learned; what was there is given back."""
         cdef Py_ssize_t order = as_size(n, "n")
         cdef double r = as_ridge(ridge)
         cdef int code = code_of(precision)
-        cdef str what = f"a full metric of order {order}"
-        if L.full_size(order) < 0:
-            raise MemoryError(f"{what} takes {14.0 * order * order:.3g} bytes; Diagonal and Dual "
-                              "take less")
-        refuse_beyond_limit(14.0 * order * order, what, "Diagonal and Dual take less")
+        cdef Py_ssize_t size = L.full_size(order)
+        cdef double *memory = NULL
+        cdef double *scratch = NULL
+        if size > 0:
+            refuse_beyond_limit(14.0 * order * order, f"a full metric of order {order}",
+                                "Diagonal and Dual take less")
+            memory = <double *>L.alloc(<size_t>size, sizeof(double))
+            scratch = <double *>L.alloc(<size_t>L.full_scratch(order), sizeof(double))
+        if memory == NULL or scratch == NULL:
+            L.free(memory)
+            L.free(scratch)
+            raise MemoryError(f"a full metric of order {order} takes {14.0 * order * order:.3g} "
+                              "bytes; Diagonal and Dual take less")
         L.free(self.memory)
-        self.memory = NULL
-        self.memory = new_doubles(1, L.full_size(order), what)
         L.free(self.scratch)
-        self.scratch = NULL
-        self.scratch = new_doubles(1, L.full_scratch(order), what)
-        self.order = order
+        self.order, self.memory, self.scratch = order, memory, scratch
         L.full_init(&self.core, order, r, code, K, self.memory)
         L.past_init(&self.past, r)
         return 0
@@ -2158,13 +2162,16 @@ cdef class Gram:
 
     cdef int take_room(self, Py_ssize_t room) except -1:
         """Memory for a factor of so many rows."""
-        cdef Py_ssize_t n = self.factor.n, size = cf_panels_size(room)
-        cdef str what = f"the factor of {room} learned examples"
+        cdef Py_ssize_t n = self.factor.n
         cdef double *data
-        _memory.refuse_beyond_limit(8.0 * (size + cf_panels_size(n)), what,
-                                    "a budget, or a window, keeps fewer")
-        data = new_doubles(1, size + cf_pad(room), what)
-        inv = data + size
+        _memory.refuse_beyond_limit(
+            8.0 * (cf_panels_size(room) + cf_panels_size(n)),
+            f"the factor of {room} learned examples", "a budget, or a window, keeps fewer")
+        data = <double *>L.alloc(<size_t>(cf_panels_size(room) + cf_pad(room)), sizeof(double))
+        if data == NULL:
+            raise MemoryError(f"{8 * cf_panels_size(room)} bytes for the factor of {room} "
+                              "learned examples: a budget, or a window, keeps fewer")
+        inv = data + cf_panels_size(room)
         if n:
             memcpy(data, self.factor.data, <size_t>cf_panels_size(n) * sizeof(double))
             memcpy(inv, self.factor.inv, <size_t>cf_pad(n) * sizeof(double))
