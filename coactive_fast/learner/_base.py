@@ -32,7 +32,7 @@ class Missing:
 
     def __get__(self, learner, kind):
         if learner is None:
-            raise AttributeError("it is set by __init__")
+            return self
         raise RuntimeError(not_initialized(kind))
 
 

@@ -68,7 +68,7 @@ cdef class Engine:
             parts["make"]()  # refuses what is wrong with them, whatever was learned
         self.lock.acquire()
         try:
-            if anew or self.is_fresh():
+            if anew or (self.is_fresh() and "engine" not in parts):
                 self.start(parts)
             elif shaping:
                 raise ValueError(f"{shaping[0]} shapes what was learned in {self._rounds} "
