@@ -40,7 +40,9 @@ def readings(layout, learner):
     for name in dir(kind):
         if name.startswith("_") or name in CHANGES | {"save"}:
             continue
-        if not callable(getattr(kind, name)):
+        if name in learner.get_params():
+            found[name] = partial(getattr, learner, name)
+        elif not callable(getattr(kind, name)):
             found[name] = partial(asked, learner, name)
         elif name not in SINGLE or (kind not in DRAWING
                                     and "explore" not in learner.get_params()):

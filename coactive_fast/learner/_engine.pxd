@@ -24,7 +24,9 @@ cdef class Engine:
     # Everything that learning has changed, the engine being read.
     cdef dict told(self)
     # What follows is called with the lock held. `start`: the beginning, from checked parameters by
-    # name; set_options: from the same, or (an object that its class has) "engine", another one. The reverse of `told`: all is checked before anything changes.
+    # name; `set_options`: what was learned stays, with the same parts, or (for an object that its
+    # class has) with "engine", another one. `take_state`, the reverse of `told`: all is checked
+    # before anything changes.
     cdef int start(self, dict parts) except -1
     cdef bint is_fresh(self) except -1
     cdef int take_state(self, State state) except -1
