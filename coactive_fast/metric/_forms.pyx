@@ -1313,7 +1313,7 @@ cdef class FullRidge(Single):
 
     cdef int fit(self, Scratch s) except -1:
         s.fit(1, 3 * cf_pad(self.d))
-        return s.forms.expect(&s.row, True)
+        return s.forms.widen(&s.row)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return <double>self.d * self.d

@@ -16,7 +16,12 @@ cdef class RowBuffer:
     cdef Py_ssize_t room
     cdef object held, held_places
 
-    cdef int fit(self, Py_ssize_t entries) except -1
+    cdef inline int fit(self, Py_ssize_t entries) except -1:
+        """Room for so many entries, and eight doubles more for whole vectors."""
+        return 0 if entries <= self.room - 8 else self.grow(entries)
+
+    cdef int grow(self, Py_ssize_t entries) except -1
+
     cdef inline void let_go(self) noexcept:
         if self.held is not None:
             self.held = self.held_places = None
@@ -107,7 +112,7 @@ cdef class Forms(RowBuffer):
     cdef Py_ssize_t wide
     cdef Py_ssize_t nnz        # of the row gathered last
 
-    cdef int expect(self, const cf_row *x, bint dense) except -1
+    cdef int widen(self, const cf_row *x) except -1
     cdef const double *whole(self, const cf_row *x) noexcept nogil
     cdef void clear(self, const cf_row *x) noexcept nogil
     cdef void gather(self, const cf_row *x) noexcept nogil

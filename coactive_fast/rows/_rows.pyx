@@ -7,6 +7,7 @@ are converted by scipy, which trusts their index arrays: those are checked befor
 
 import numpy
 
+cimport cython
 from libc.stddef cimport size_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy, memset
@@ -64,16 +65,14 @@ cdef type csr_other = None
 # --- small parts ------------------------------------------------------------------------------
 
 
+@cython.no_gc  # the arrays that it holds are plain ones, and only for a call
 cdef class RowBuffer:
     def __dealloc__(self):
         L.free(self.value)
         L.free(self.place)
 
-    cdef int fit(self, Py_ssize_t entries) except -1:
-        """Room for so many entries, and eight doubles more for whole vectors."""
+    cdef int grow(self, Py_ssize_t entries) except -1:
         cdef double *value
-        if entries <= self.room - 8:
-            return 0
         if entries > MANY_ENTRIES:
             product_of(2, entries, "a row")
             refuse_beyond_limit(24.0 * entries, f"a row of {entries} features", "fewer take less")
@@ -468,6 +467,9 @@ cdef int take_dense(Rows rows, np.ndarray a, str name) except -1:
     whole = rows.column_step == 8 or rows.d <= 1
     rows.kind = DOUBLES if whole and not rows.floats else GATHERED
     rows.held = (a,)
+    if (rows.kind == DOUBLES and rows.row_step == 8 * rows.d
+            and K.all_finite(rows.n * rows.d, <const double *>rows.value)):
+        return 0
     if has_plain_rows(a, 1):
         x = matrix_of(a)
         if finite_rows(&x):
@@ -620,14 +622,14 @@ cdef class Forms:
     def __dealloc__(self):
         L.free(self.dense)
 
-    cdef int expect(self, const cf_row *x, bint dense) except -1:
-        """Room for x; dense: also written out."""
+    cdef int widen(self, const cf_row *x) except -1:
+        """Room for x written out."""
         cdef double *wide
-        if dense and self.wide < x.n and (x.i32 != NULL or x.i64 != NULL):
+        if self.wide < x.n and (x.i32 != NULL or x.i64 != NULL):
             wide = new_doubles(x.n, 1, "a row written out")
             L.free(self.dense)
             self.dense, self.wide = wide, x.n
-        return self.fit(x.nnz)
+        return 0
 
     cdef const double *whole(self, const cf_row *x) noexcept nogil:
         """x written out; `clear` gives the scratch back."""
