@@ -84,6 +84,11 @@ cpdef np.ndarray reals(object value, str name, int ndim, bint floats=False):
     return array
 
 
+cdef object convert_rows(object value, str name):
+    array = numeric(value, name, 2)  # of a subclass, a memory map say, the plain array
+    return array if has_plain_rows(array, 1) else convert_array(array, name, 2, True)
+
+
 cdef object convert_square(object value, str name):
     array = numeric(value, name, 2)
     if array.shape[0] != array.shape[1]:

@@ -3,6 +3,7 @@
 cimport cython
 cimport numpy as np
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy, memset
 from numpy.random cimport bitgen_t
 
 from coactive_fast._table cimport cf_row
@@ -103,6 +104,15 @@ cdef inline void scatter(const cf_row *x, double *out) noexcept nogil:
     cdef Py_ssize_t e
     for e in range(row.nnz):
         out[place_of(&row, e)] = row.value[e]
+
+
+cdef inline void lay_row(const cf_row *x, double *out) noexcept nogil:
+    """x written out."""
+    if x.i32 == NULL and x.i64 == NULL:
+        memcpy(out, x.value, <size_t>x.n * sizeof(double))
+    else:
+        memset(out, 0, <size_t>x.n * sizeof(double))
+        scatter(x, out)
 
 
 @cython.final

@@ -13,9 +13,9 @@ from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy, memset
 
 from coactive_fast._arrays cimport (
-    Matrix, as_rows, convert_array, data_of, finite_rows, has_plain_rows, indices_of,
+    Matrix, as_rows, convert_array, data_of, has_plain_rows, indices_of,
     is_plain_vector, is_sparse, matrix_of, new_doubles, new_vector, plain, product_of,
-    refuse_length, refuse_non_finite, take_scratch,
+    refuse_bad_matrix, refuse_length, refuse_non_finite, take_scratch,
 )
 from coactive_fast._table cimport (
     CF_ENOMEM, CF_OK, CF_ROW_BAD, CF_ROW_GOOD, CF_ROW_NULL, cf_get_library, cf_get_table,
@@ -164,8 +164,7 @@ cdef void write_out(cf_row *row, RowBuffer buffer) noexcept nogil:
             value, out[e] = out[e], 0.0
             out[place_of(row, e)] = value
     else:
-        memset(out, 0, <size_t>row.n * sizeof(double))
-        scatter(row, out)
+        lay_row(row, out)
     row.value, row.i32, row.i64, row.nnz = out, NULL, NULL, row.n
 
 
@@ -347,8 +346,6 @@ cdef int other_row(object x, str name, RowBuffer buffer, cf_row *row) except -1:
     global csr_type, csr_other
     cdef np.ndarray a
     if is_sparse(x):
-        if len(x.shape) > 2 or (len(x.shape) == 2 and x.shape[0] != 1):
-            raise ValueError(f"{name} must be one row, got shape {x.shape}")
         x = as_csr(x, name)
         sparse_row(x, name, buffer, row)
         if type(x) is not csr_type:
@@ -392,11 +389,9 @@ def as_csr(x, str name):
                         "bsr, dia, lil, dok")
     try:
         x = made_anew(x, form, f"the indices of {name}")
+        return (x.reshape((1, x.shape[0])) if len(x.shape) == 1 else x).tocsr()
     except (AttributeError, IndexError, ValueError) as error:
         raise ValueError(f"{name} is no whole {form} matrix: {error}") from None
-    if len(x.shape) == 1:
-        x = x.reshape((1, x.shape[0]))
-    return x.tocsr()
 
 
 def checked_csr(X, str name):
@@ -470,11 +465,10 @@ cdef int take_dense(Rows rows, np.ndarray a, str name) except -1:
     if (rows.kind == DOUBLES and rows.row_step == 8 * rows.d
             and K.all_finite(rows.n * rows.d, <const double *>rows.value)):
         return 0
-    if has_plain_rows(a, 1):
-        x = matrix_of(a)
-        if finite_rows(&x):
-            return 0
-    return refuse_non_finite(a, name)
+    if not has_plain_rows(a, 1):
+        return refuse_non_finite(a, name)
+    x = matrix_of(a)
+    return refuse_bad_matrix(a, &x, name)
 
 
 cdef int take_sparse(Rows rows, object X, str name) except -1:
@@ -581,10 +575,10 @@ cdef np.ndarray dense_table(Rows rows, RowBuffer buffer, str name):
     product_of(rows.n, rows.d, name)
     refuse_beyond_limit(8.0 * rows.n * rows.d, f"{name} written out", "fewer columns take less")
     buffer.fit(rows.most)
-    out = <np.ndarray>numpy.zeros((rows.n, rows.d))
+    out = <np.ndarray>numpy.empty((rows.n, rows.d))
     for t in range(rows.n):
         rows.at(t, buffer, &row)
-        scatter(&row, data_of(out) + t * rows.d)
+        lay_row(&row, data_of(out) + t * rows.d)
     return out
 
 
@@ -603,8 +597,7 @@ cdef np.ndarray dense_vector(const cf_row *row, str name):
         refuse_beyond_limit(8.0 * row.n, f"{name} of {row.n} features",
                             "fewer features take less")
     out = new_vector(row.n)
-    np.PyArray_FILLWBYTE(out, 0)
-    scatter(row, data_of(out))
+    lay_row(row, data_of(out))
     return out
 
 
