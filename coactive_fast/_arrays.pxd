@@ -10,12 +10,13 @@ from cpython.long cimport PyLong_AsLongAndOverflow
 cdef object convert_array(object value, str name, int ndim, bint floats)
 cdef object convert_rows(object value, str name)
 cdef object convert_square(object value, str name)
-cpdef double convert_number(object value, str name) except? -1.0
+cdef double convert_number(object value, str name) except? -1.0
 cdef Py_ssize_t convert_count(object value, str name) except -1
 cdef bint convert_flag(object value, str name) except -1
 cdef Py_ssize_t convert_label(object value, str name, bint two) except -1
 cdef int refuse(int status, str what) except -1
 cpdef int refuse_non_finite(np.ndarray array, str name) except -1
+cpdef double real_number(object value, str name) except? -1.0
 cpdef object whole_number(object value, str name)
 # A number in (0, 1]; a whole number >= 1.
 cdef double as_share(object value, str name) except -1.0

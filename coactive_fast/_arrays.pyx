@@ -96,7 +96,7 @@ cdef object convert_square(object value, str name):
     return convert_array(array, name, 2, False)
 
 
-cpdef double convert_number(object value, str name) except? -1.0:
+cdef double convert_number(object value, str name) except? -1.0:
     refuse_masked(value, name)
     try:
         given = numpy.asarray(value)
@@ -108,6 +108,11 @@ cpdef double convert_number(object value, str name) except? -1.0:
     if not numpy.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number}")
     return number
+
+
+cpdef double real_number(object value, str name) except? -1.0:
+    """`as_number` for Python modules."""
+    return as_number(value, name)
 
 
 cpdef object whole_number(object value, str name):

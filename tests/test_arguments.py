@@ -320,9 +320,9 @@ PAIRS = regression(lambda: cf.LinearBandit(link="logistic"))
 CALLS |= {
     "LinearBandit.learn_pair": (PAIRS, "learn_pair", [
         ("row", "x_first", ROW), ("row", "x_second", 2 * ROW), ("flag", "first_won", True)]),
-    "ArmBandit.choose": (regression(lambda: cf.ArmBandit(K), 1), "choose", [ROW_]),
-    "ArmBandit.scores": (regression(lambda: cf.ArmBandit(K), 1), "scores", [ROW_]),
-    "ArmBandit.learn": (regression(lambda: cf.ArmBandit(K), 1), "learn", [
+    "ArmBandit.choose": (regression(lambda: cf.ArmBandit(K, seed=0), 1), "choose", [ROW_]),
+    "ArmBandit.scores": (regression(lambda: cf.ArmBandit(K, seed=0), 1), "scores", [ROW_]),
+    "ArmBandit.learn": (regression(lambda: cf.ArmBandit(K, seed=0), 1), "learn", [
         ROW_, ("label", "arm", 1), ("number", "reward", 0.5)]),
 }
 for name, make in {
@@ -382,7 +382,7 @@ if sys.platform.startswith("linux"):
 WITH_NAMES = {  # arguments by name: of each call one more
     "OnlineRidge.run": (regression(cf.OnlineRidge), "run", (TABLE, COLUMN), ("weights", "weight")),
     "LinearBandit.learn": (regression(cf.LinearBandit), "learn", (ROW, 0.5), ("number", "weight")),
-    "ArmBandit.learn": (regression(lambda: cf.ArmBandit(K), 1), "learn", (ROW, 1, 0.5),
+    "ArmBandit.learn": (regression(lambda: cf.ArmBandit(K, seed=0), 1), "learn", (ROW, 1, 0.5),
                         ("number", "weight")),
     "LinearBandit.choose": (regression(cf.LinearBandit), "choose", (TABLE,), ("mask", "allowed")),
     "LinearBandit.decide": (regression(cf.LinearBandit), "decide", (TABLE,), ("mask", "allowed")),
@@ -455,3 +455,47 @@ def test_what_is_refused_by_name(call):
     found = complaints(make(), method, kind, argument,
                        lambda run, value: run(*args, **{argument: value}))
     assert not (found := list(found)), "\n".join(found)
+
+
+# --- what is taken everywhere -----------------------------------------------------------------
+
+
+WHOLE = [2, 2.0, np.int8(2), np.uint64(2), np.float32(2.0), np.array(2)]
+ONE_BY_ONE = [call for call, (_, _, arguments) in CALLS.items()
+              if any(kind == "label" for kind, _, _ in arguments)]
+MANY = [call for call, (_, _, arguments) in CALLS.items()
+        if any(kind == "labels" for kind, _, _ in arguments)]
+
+
+def after(call, kind, value):
+    """The state of a learner after a call with another label."""
+    make, method, arguments = CALLS[call]
+    learner = make()
+    getattr(learner, method)(*[value if one == kind else good for one, _, good in arguments])
+    return state_of(learner)
+
+
+@pytest.mark.parametrize("call", ONE_BY_ONE)
+def test_whole_numbers_of_any_kind_are_labels(call):
+    states = [after(call, "label", label) for label in WHOLE]
+    assert all(state == states[0] for state in states)
+
+
+@pytest.mark.parametrize("call", MANY)
+def test_columns_of_whole_numbers_of_any_kind_are_labels(call):
+    forms = [LABELS, LABELS.tolist(), LABELS.astype(float), LABELS.astype(np.uint8),
+             LABELS[:, None], LABELS.astype(np.dtype(np.int16).newbyteorder())]
+    states = [after(call, "labels", labels) for labels in forms]
+    assert all(state == states[0] for state in states)
+
+
+def test_flags_are_labels_where_there_are_two():
+    flags, numbers = cf.Confidit(2), cf.Confidit(2)
+    for x, flag in zip(TABLE, FLAGS, strict=True):
+        flags.learn(x, bool(flag), True)
+        numbers.learn(x, int(flag), True)
+    assert flags.run(TABLE, FLAGS) == numbers.run(TABLE, FLAGS.astype(int))
+    assert pickle.dumps(flags) == pickle.dumps(numbers)
+    arms = cf.ArmBandit(2)
+    with pytest.raises(TypeError, match="arm"):
+        arms.learn(ROW, True, 1.0)
