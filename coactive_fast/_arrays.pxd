@@ -8,13 +8,15 @@ from cpython.long cimport PyLong_AsLongAndOverflow
 
 # With so many dimensions and contiguous rows: float64 or (floats) float32 where it is that.
 cdef object convert_array(object value, str name, int ndim, bint floats)
+cdef object convert_rows(object value, str name)
 cdef object convert_square(object value, str name)
-cpdef double convert_number(object value, str name) except? -1.0
+cdef double convert_number(object value, str name) except? -1.0
 cdef Py_ssize_t convert_count(object value, str name) except -1
 cdef bint convert_flag(object value, str name) except -1
 cdef Py_ssize_t convert_label(object value, str name, bint two) except -1
 cdef int refuse(int status, str what) except -1
 cpdef int refuse_non_finite(np.ndarray array, str name) except -1
+cpdef double real_number(object value, str name) except? -1.0
 cpdef object whole_number(object value, str name)
 # A number in (0, 1]; a whole number >= 1.
 cdef double as_share(object value, str name) except -1.0
@@ -94,7 +96,7 @@ cdef inline np.ndarray as_scores(object value, str name):
 
 cdef inline np.ndarray as_rows(object value, str name):
     """Two-dimensional float64 or float32 with contiguous rows; not checked for NaN."""
-    return <np.ndarray>(value if has_plain_rows(value, 1) else convert_array(value, name, 2, True))
+    return <np.ndarray>(value if has_plain_rows(value, 1) else convert_rows(value, name))
 
 
 cdef inline np.ndarray as_square(object value, str name):
@@ -165,7 +167,6 @@ cdef inline Matrix matrix_of(np.ndarray a) noexcept:
     x.rows = <const char *>np.PyArray_DATA(a)
     return x
 
-cdef bint finite_rows(const Matrix *x) noexcept nogil
 # Raises where a row of this array is not finite, now or when it was looked at
 cdef int refuse_bad_matrix(np.ndarray array, const Matrix *x, str name) except -1
 cdef void scores_of(const Matrix *x, const double *w, double *out) noexcept nogil

@@ -84,6 +84,11 @@ cpdef np.ndarray reals(object value, str name, int ndim, bint floats=False):
     return array
 
 
+cdef object convert_rows(object value, str name):
+    array = numeric(value, name, 2)  # of a subclass, a memory map say, the plain array
+    return array if has_plain_rows(array, 1) else convert_array(array, name, 2, True)
+
+
 cdef object convert_square(object value, str name):
     array = numeric(value, name, 2)
     if array.shape[0] != array.shape[1]:
@@ -91,7 +96,7 @@ cdef object convert_square(object value, str name):
     return convert_array(array, name, 2, False)
 
 
-cpdef double convert_number(object value, str name) except? -1.0:
+cdef double convert_number(object value, str name) except? -1.0:
     refuse_masked(value, name)
     try:
         given = numpy.asarray(value)
@@ -103,6 +108,11 @@ cpdef double convert_number(object value, str name) except? -1.0:
     if not numpy.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number}")
     return number
+
+
+cpdef double real_number(object value, str name) except? -1.0:
+    """`as_number` for Python modules."""
+    return as_number(value, name)
 
 
 cpdef object whole_number(object value, str name):

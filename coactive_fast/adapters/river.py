@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from river import bandit, base
 
 import coactive_fast as cf
+from coactive_fast._arrays import plain
 from coactive_fast._typing import Real, Whole
 from coactive_fast.learner._check import choice, count, switch
 from coactive_fast.learner._extras import require
@@ -534,7 +535,7 @@ class _FromActions(_Built):
         if correct is None:
             super().learn_many(X, y)
             return
-        actions, flags = _checked_labels(X, y, "action"), np.asarray(correct)
+        actions, flags = _checked_labels(X, y, "action"), plain(correct, "correct")
         if flags.shape != (len(X),) or flags.dtype != bool:
             raise ValueError(f"correct must be {len(X)} times True or False, to go with X")
         with self._row.lock:
@@ -836,12 +837,11 @@ class OnlineRidgeRegressor(_Named, base.MiniBatchRegressor):
             names, rounds = len(self._features), self._learner.rounds
             try:
                 rows = self._table(X, True)
-                weight = np.asarray(w, dtype=float)
+                weight = plain(w, "w")
                 if weight.shape not in ((), (rows.shape[0],)):
                     raise ValueError(f"w must be a number, or {rows.shape[0]} to go with X, "
                                      f"got shape {weight.shape}")
-                self._learner.run(rows, np.asarray(y),
-                                  weight=np.broadcast_to(weight, rows.shape[0]))
+                self._learner.run(rows, y, weight=np.broadcast_to(weight, rows.shape[0]))
             except Exception:
                 if self._learner.rounds == rounds:
                     self._forget_names(names)

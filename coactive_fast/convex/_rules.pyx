@@ -13,8 +13,8 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from coactive_fast._arrays cimport (
-    as_count, as_number, as_vector, data_of, finite_vector, is_plain_vector, new_doubles,
-    new_vector, product_of, refuse, refuse_length, refuse_non_finite, take_scratch,
+    as_count, as_number, data_of, finite_vector, is_plain_vector, new_doubles, new_vector,
+    product_of, refuse, take_scratch,
 )
 from coactive_fast._table cimport (
     CF_ENONFINITE, CF_EVALUE, CF_FULL_AUTO, CF_LOSS_LOGISTIC, CF_LOSS_RETURN, CF_LOSS_SQUARED,
@@ -637,14 +637,11 @@ cdef class Losses:
 
     cdef double at(self, t, x, Py_ssize_t *i, double *m) except? -1.0:
         """The loss, the row's number and the prediction, all arguments checked."""
-        cdef np.ndarray point = as_vector(x, "x")
+        cdef np.ndarray point = finite_vector(x, "x", self.d, "a row of Z")
         cdef double loss
         i[0] = as_count(t, "t") % self.n
-        if np.PyArray_DIM(point, 0) != self.d:
-            refuse_length(np.PyArray_DIM(point, 0), "x", self.d, "a row of Z")
         loss = self.value(i[0], data_of(point), m)
         if not (isfinite(loss) and isfinite(m[0])):
-            refuse_non_finite(point, "x")
             raise ValueError("the loss at x overflows")
         return loss
 

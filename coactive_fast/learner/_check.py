@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from .._arrays import convert_number, whole_number
+from .._arrays import real_number, whole_number
 
 
 def number(name, value, *, above=None, least=None, most=None, below=None):
@@ -16,7 +16,7 @@ def number(name, value, *, above=None, least=None, most=None, below=None):
         raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
     if type(value) is int and value.bit_length() < 1024:  # NumPy's own end at 64
         value = float(value)
-    given = convert_number(value, name)
+    given = real_number(value, name)
     for sign, fits, bound in ((">", operator.gt, above), (">=", operator.ge, least),
                               ("<=", operator.le, most), ("<", operator.lt, below)):
         if bound is not None and not fits(given, bound):

@@ -21,7 +21,7 @@ from coactive_fast._table cimport (
 )
 from coactive_fast.learner._state cimport table_from, vector_of
 from coactive_fast.metric._metrics cimport MOST_OWN, Errors, Gram, Kept, Stored, code_of, refuse_own
-from coactive_fast.rows._rows cimport DOUBLES, SPARSE, place_of, write_out
+from coactive_fast.rows._rows cimport DOUBLES, SPARSE, lay_row, place_of, write_out
 
 from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast.metric._metrics import Full, Moving
@@ -1238,14 +1238,8 @@ cdef int read_squares(Rows X, Scratch s, double *square) noexcept nogil:
 
 cdef void lay_out(Rows X, Py_ssize_t t, Scratch s, double *to) noexcept nogil:
     """Row t, written out; it was read before."""
-    cdef Py_ssize_t e
     X.at(t, s.buffer, &s.row)
-    if s.row.i32 == NULL and s.row.i64 == NULL:
-        memcpy(to, s.row.value, <size_t>X.d * sizeof(double))
-        return
-    memset(to, 0, <size_t>X.d * sizeof(double))
-    for e in range(s.row.nnz):
-        to[place_of(&s.row, e)] = s.row.value[e]
+    lay_row(&s.row, to)
 
 
 cdef double frobenius(const cf_triangle *b) noexcept nogil:
@@ -1352,7 +1346,7 @@ cdef class FullRidge(Single):
 
     cdef int fit(self, Scratch s) except -1:
         s.fit(1, 3 * cf_pad(self.d))
-        return s.forms.expect(&s.row, True)
+        return s.forms.widen(&s.row)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return <double>self.d * self.d

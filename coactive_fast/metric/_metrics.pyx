@@ -15,7 +15,7 @@ from libc.string cimport memcpy, memmove, memset
 
 from coactive_fast._arrays cimport (
     as_count, as_number, as_positive, as_rows, as_share, as_size, as_square, data_of,
-    finite_vector, indices_of, is_plain_vector, new_vector, plain, product_of, refuse,
+    finite_vector, indices_of, is_plain_vector, new_vector, plain, product_of, reals, refuse,
     refuse_length, refuse_non_finite, row_stride,
 )
 from coactive_fast._table cimport (
@@ -306,9 +306,7 @@ cdef np.ndarray as_weights(object c, Py_ssize_t rows):
     if given.ndim > 1 or (given.ndim == 1 and given.shape[0] != rows):
         raise ValueError(f"c must be one number or {rows}, one a row of X, got shape "
                          f"{given.shape}")
-    cdef np.ndarray weights = numpy.empty(rows)
-    weights[...] = given
-    refuse_non_finite(weights, "c")
+    cdef np.ndarray weights = reals(numpy.broadcast_to(given, rows), "c", 1)
     if not weights.all():
         raise ValueError("c must be not 0, got 0.0")
     return weights
@@ -1831,7 +1829,9 @@ cdef class Kept:
         cdef bint dense = self.form == KEPT_DENSE
         if self.n == 0 and (self.form == UNDECIDED or x.n != self.d):
             dense = x.n <= WIDE  # see `form_of`
-        return forms.expect(x, dense and self.kind != CALLABLE)
+        if dense and self.kind != CALLABLE:
+            forms.widen(x)
+        return forms.fit(x.nnz)
 
     # --- values -----------------------------------------------------------------------------
 

@@ -1569,7 +1569,7 @@ cdef class Catalogue:
         jobs = jobs_of(n_jobs)
         if self.d:
             raise RuntimeError("a catalogue is made once")
-        rows = dense(X, "X")
+        rows = as_rows(X, "X")
         if np.PyArray_DIM(rows, 1) == 0 or np.PyArray_DIM(rows, 0) == 0:
             raise ValueError("X must have at least one row and one feature, got shape "
                              f"{(<object>rows).shape}")
@@ -1640,7 +1640,7 @@ cdef class Catalogue:
         >>> cf.Catalogue([[1.0], [2.0]]).add([[5.0], [6.0]])
         array([2, 3])
         """
-        cdef np.ndarray given = dense(rows, "rows"), own
+        cdef np.ndarray given = as_rows(rows, "rows"), own
         cdef Py_ssize_t m = np.PyArray_DIM(given, 0), at = 0, count, used
         self.lock.check_open()  # what is not initialized has no width to compare with
         if np.PyArray_DIM(given, 1) != self.d:
@@ -2547,13 +2547,6 @@ cdef Py_ssize_t jobs_of(object n_jobs) except -1:
     if jobs == 0:
         raise ValueError("n_jobs must be >= 1 or -1, got 0")
     return min(jobs, 256)
-
-
-cdef np.ndarray dense(object X, str name):
-    """Rows as they lie, or as float64; whether they are finite is not looked at."""
-    if isinstance(X, numpy.memmap):
-        X = numpy.asarray(X)
-    return as_rows(X, name)
 
 
 # --- choices among the rows of a catalogue ----------------------------------------------------

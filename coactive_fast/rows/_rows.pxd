@@ -3,6 +3,7 @@
 cimport cython
 cimport numpy as np
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy, memset
 from numpy.random cimport bitgen_t
 
 from coactive_fast._table cimport cf_row
@@ -16,7 +17,12 @@ cdef class RowBuffer:
     cdef Py_ssize_t room
     cdef object held, held_places
 
-    cdef int fit(self, Py_ssize_t entries) except -1
+    cdef inline int fit(self, Py_ssize_t entries) except -1:
+        """Room for so many entries, and eight doubles more for whole vectors."""
+        return 0 if entries <= self.room - 8 else self.grow(entries)
+
+    cdef int grow(self, Py_ssize_t entries) except -1
+
     cdef inline void let_go(self) noexcept:
         if self.held is not None:
             self.held = self.held_places = None
@@ -100,6 +106,15 @@ cdef inline void scatter(const cf_row *x, double *out) noexcept nogil:
         out[place_of(&row, e)] = row.value[e]
 
 
+cdef inline void lay_row(const cf_row *x, double *out) noexcept nogil:
+    """x written out."""
+    if x.i32 == NULL and x.i64 == NULL:
+        memcpy(out, x.value, <size_t>x.n * sizeof(double))
+    else:
+        memset(out, 0, <size_t>x.n * sizeof(double))
+        scatter(x, out)
+
+
 @cython.final
 cdef class Forms(RowBuffer):
     # A row in another form: written out, or its entries that are not zero. Owned by who reads.
@@ -107,7 +122,7 @@ cdef class Forms(RowBuffer):
     cdef Py_ssize_t wide
     cdef Py_ssize_t nnz        # of the row gathered last
 
-    cdef int expect(self, const cf_row *x, bint dense) except -1
+    cdef int widen(self, const cf_row *x) except -1
     cdef const double *whole(self, const cf_row *x) noexcept nogil
     cdef void clear(self, const cf_row *x) noexcept nogil
     cdef void gather(self, const cf_row *x) noexcept nogil

@@ -7,14 +7,15 @@ are converted by scipy, which trusts their index arrays: those are checked befor
 
 import numpy
 
+cimport cython
 from libc.stddef cimport size_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy, memset
 
 from coactive_fast._arrays cimport (
-    Matrix, as_rows, convert_array, data_of, finite_rows, has_plain_rows, indices_of,
+    Matrix, as_rows, convert_array, data_of, has_plain_rows, indices_of,
     is_plain_vector, is_sparse, matrix_of, new_doubles, new_vector, plain, product_of,
-    refuse_length, refuse_non_finite, take_scratch,
+    refuse_bad_matrix, refuse_length, refuse_non_finite, take_scratch,
 )
 from coactive_fast._table cimport (
     CF_ENOMEM, CF_OK, CF_ROW_BAD, CF_ROW_GOOD, CF_ROW_NULL, cf_get_library, cf_get_table,
@@ -64,16 +65,14 @@ cdef type csr_other = None
 # --- small parts ------------------------------------------------------------------------------
 
 
+@cython.no_gc  # the arrays that it holds are plain ones, and only for a call
 cdef class RowBuffer:
     def __dealloc__(self):
         L.free(self.value)
         L.free(self.place)
 
-    cdef int fit(self, Py_ssize_t entries) except -1:
-        """Room for so many entries, and eight doubles more for whole vectors."""
+    cdef int grow(self, Py_ssize_t entries) except -1:
         cdef double *value
-        if entries <= self.room - 8:
-            return 0
         if entries > MANY_ENTRIES:
             product_of(2, entries, "a row")
             refuse_beyond_limit(24.0 * entries, f"a row of {entries} features", "fewer take less")
@@ -165,8 +164,7 @@ cdef void write_out(cf_row *row, RowBuffer buffer) noexcept nogil:
             value, out[e] = out[e], 0.0
             out[place_of(row, e)] = value
     else:
-        memset(out, 0, <size_t>row.n * sizeof(double))
-        scatter(row, out)
+        lay_row(row, out)
     row.value, row.i32, row.i64, row.nnz = out, NULL, NULL, row.n
 
 
@@ -348,8 +346,6 @@ cdef int other_row(object x, str name, RowBuffer buffer, cf_row *row) except -1:
     global csr_type, csr_other
     cdef np.ndarray a
     if is_sparse(x):
-        if len(x.shape) > 2 or (len(x.shape) == 2 and x.shape[0] != 1):
-            raise ValueError(f"{name} must be one row, got shape {x.shape}")
         x = as_csr(x, name)
         sparse_row(x, name, buffer, row)
         if type(x) is not csr_type:
@@ -393,11 +389,9 @@ def as_csr(x, str name):
                         "bsr, dia, lil, dok")
     try:
         x = made_anew(x, form, f"the indices of {name}")
+        return (x.reshape((1, x.shape[0])) if len(x.shape) == 1 else x).tocsr()
     except (AttributeError, IndexError, ValueError) as error:
         raise ValueError(f"{name} is no whole {form} matrix: {error}") from None
-    if len(x.shape) == 1:
-        x = x.reshape((1, x.shape[0]))
-    return x.tocsr()
 
 
 def checked_csr(X, str name):
@@ -468,11 +462,13 @@ cdef int take_dense(Rows rows, np.ndarray a, str name) except -1:
     whole = rows.column_step == 8 or rows.d <= 1
     rows.kind = DOUBLES if whole and not rows.floats else GATHERED
     rows.held = (a,)
-    if has_plain_rows(a, 1):
-        x = matrix_of(a)
-        if finite_rows(&x):
-            return 0
-    return refuse_non_finite(a, name)
+    if (rows.kind == DOUBLES and rows.row_step == 8 * rows.d
+            and K.all_finite(rows.n * rows.d, <const double *>rows.value)):
+        return 0
+    if not has_plain_rows(a, 1):
+        return refuse_non_finite(a, name)
+    x = matrix_of(a)
+    return refuse_bad_matrix(a, &x, name)
 
 
 cdef int take_sparse(Rows rows, object X, str name) except -1:
@@ -579,10 +575,10 @@ cdef np.ndarray dense_table(Rows rows, RowBuffer buffer, str name):
     product_of(rows.n, rows.d, name)
     refuse_beyond_limit(8.0 * rows.n * rows.d, f"{name} written out", "fewer columns take less")
     buffer.fit(rows.most)
-    out = <np.ndarray>numpy.zeros((rows.n, rows.d))
+    out = <np.ndarray>numpy.empty((rows.n, rows.d))
     for t in range(rows.n):
         rows.at(t, buffer, &row)
-        scatter(&row, data_of(out) + t * rows.d)
+        lay_row(&row, data_of(out) + t * rows.d)
     return out
 
 
@@ -601,8 +597,7 @@ cdef np.ndarray dense_vector(const cf_row *row, str name):
         refuse_beyond_limit(8.0 * row.n, f"{name} of {row.n} features",
                             "fewer features take less")
     out = new_vector(row.n)
-    np.PyArray_FILLWBYTE(out, 0)
-    scatter(row, data_of(out))
+    lay_row(row, data_of(out))
     return out
 
 
@@ -620,14 +615,14 @@ cdef class Forms:
     def __dealloc__(self):
         L.free(self.dense)
 
-    cdef int expect(self, const cf_row *x, bint dense) except -1:
-        """Room for x; dense: also written out."""
+    cdef int widen(self, const cf_row *x) except -1:
+        """Room for x written out."""
         cdef double *wide
-        if dense and self.wide < x.n and (x.i32 != NULL or x.i64 != NULL):
+        if self.wide < x.n and (x.i32 != NULL or x.i64 != NULL):
             wide = new_doubles(x.n, 1, "a row written out")
             L.free(self.dense)
             self.dense, self.wide = wide, x.n
-        return self.fit(x.nnz)
+        return 0
 
     cdef const double *whole(self, const cf_row *x) noexcept nogil:
         """x written out; `clear` gives the scratch back."""
