@@ -42,7 +42,7 @@ def readings(layout, learner):
             continue
         if name in learner.get_params():
             found[name] = partial(getattr, learner, name)
-        elif not callable(getattr(kind, name)):
+        elif not callable(getattr(kind, name, None)):
             found[name] = partial(asked, learner, name)
         elif name not in SINGLE or (kind not in DRAWING
                                     and "explore" not in learner.get_params()):

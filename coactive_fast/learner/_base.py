@@ -32,7 +32,7 @@ class Missing:
 
     def __get__(self, learner, kind):
         if learner is None:
-            return self
+            raise AttributeError(f"it is an attribute of objects of {kind.__name__}")
         raise RuntimeError(not_initialized(kind))
 
 
