@@ -127,7 +127,7 @@ def met_problems(Z, make, count):
         g = (d - 1) / learner.delta * loss * (x - y) / learner.delta
         assert (learner.center - shares < 1e-12).any()
         if t % (WEEKS // count) == 0 and t:
-            A = cf.metric.Full.from_state(learner._engine.state()["metric"]).matrix()
+            A = cf.metric.Full.from_state(learner._engine._state()["metric"]).matrix()
             z = y - np.linalg.solve(A, g) / learner.beta
             to_plain = (z - shares) / (1.0 - learner.gamma)
             found.append((to_plain, A / np.abs(A).max(), (learner.center - shares)

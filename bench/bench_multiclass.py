@@ -134,7 +134,7 @@ def calls_faster(factor, name):
 def pruning_case(d, k):
     x, y = problem(d, k, n=2000)
     pruned, plain = (cf.Confidit(k, covariance="full") for _ in range(2))
-    plain._engine.pruning = False
+    plain._engine._pruning = False
     epochs = 1 if threads.quick() else 5
     assert pruned.run(x, y, epochs=epochs) == plain.run(x, y, epochs=epochs)
     few = x[:256], y[:256]

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 PACKAGE = __name__.split(".")[0]
 
 
-def not_initialized(thing: object) -> str:
-    """What is wrong with it, as the text of an error."""
-    return (f"{type(thing).__name__} is not initialized: __init__ was not called "
+def not_initialized(kind: type) -> str:
+    """What is wrong with such an object of this class, as the text of an error."""
+    return (f"{kind.__name__} is not initialized: __init__ was not called "
             "(a subclass calls super().__init__)")
 
 
@@ -28,7 +28,7 @@ class Initialized:
 
     def _missing(self, name: str) -> Any:
         if name in _annotated(type(self)):
-            raise RuntimeError(not_initialized(self))
+            raise RuntimeError(not_initialized(type(self)))
         return object.__getattribute__(self, name)  # Python's own error
 
     if not TYPE_CHECKING:  # which would take any name for an attribute

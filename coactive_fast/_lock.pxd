@@ -21,10 +21,12 @@ cdef extern from "coactive_fast/cf_lock.h" nogil:
 
 cdef class Lock:
     cdef cf_lock core
-    cdef str closed            # why the object cannot be used, or None
+    # Why the object cannot be used: a text, or its class where __init__ was not called; or None.
+    cdef object closed
 
-    cdef int close(self, str reason) except -1
+    cdef int close(self, object reason) except -1
     cdef int open(self) except -1
+    cdef int refuse(self) except -1
     cdef int wait(self, bint shared) except -1
     cdef void release_slow(self) noexcept
     cdef int acquire_shared(self) except -1
@@ -32,9 +34,7 @@ cdef class Lock:
 
     cdef inline int check_open(self) except -1:
         """Refuses an object that was not initialized or has been closed."""
-        if self.closed is not None:
-            raise RuntimeError(self.closed)
-        return 0
+        return 0 if self.closed is None else self.refuse()
 
     cdef inline int acquire(self) except -1:
         """The object for this thread alone."""

@@ -6,6 +6,8 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free
 
+from coactive_fast._initialized import not_initialized
+
 cdef extern from * nogil:
     """
     #define CF_LOCK_IMPLEMENTATION
@@ -56,7 +58,7 @@ cdef class Lock:
     def __dealloc__(self):
         cf_lock_unregister(&self.core)
 
-    cdef int close(self, str reason) except -1:
+    cdef int close(self, object reason) except -1:
         """Refuses every call from now on; for objects that no thread is using."""
         self.closed = reason
         cf_lock_close(&self.core, True)
@@ -67,6 +69,13 @@ cdef class Lock:
         cf_lock_close(&self.core, False)
         return 0
 
+    cdef int refuse(self) except -1:
+        if isinstance(self.closed, type):
+            raise RuntimeError(not_initialized(self.closed))
+        raise RuntimeError(self.closed or
+                           "the object was being changed by another thread when the process "
+                           "forked: what the child has of it is no whole state")
+
     cdef int wait(self, bint shared) except -1:
         """Acquires the lock of an object that is in use."""
         cdef cf_waiter *node
@@ -74,9 +83,7 @@ cdef class Lock:
         if answer == CF_LOCK_ENTERED:
             return 0
         if answer == CF_LOCK_CLOSED:
-            raise RuntimeError(self.closed or
-                               "the object was being changed by another thread when the process "
-                               "forked: what the child has of it is no whole state")
+            return self.refuse()
         if answer == CF_LOCK_IN_CHANGE:
             raise RuntimeError("a method was called from within one that changes the same object")
         if answer == CF_LOCK_IN_READ:

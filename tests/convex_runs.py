@@ -60,7 +60,7 @@ def by_calls(learner, losses, rounds):
 
 
 def state_of(learner):
-    return pickle.dumps(learner._engine.state())
+    return pickle.dumps(learner._engine._state())
 
 
 def same_learner(a, b):

@@ -30,7 +30,7 @@ def one_round(layout, rows):
         while not stop.is_set():
             take()
 
-    takes = (learner._engine.state, lambda: pickle.dumps(copy.deepcopy(learner)))
+    takes = (learner._engine._state, lambda: pickle.dumps(copy.deepcopy(learner)))
     threads = [threading.Thread(target=taking, args=(take,)) for take in takes]
     for thread in threads:
         thread.start()

@@ -159,7 +159,7 @@ def is_metric(layout):
 
 
 def state_of(learner, layout):
-    return learner.state() if is_metric(layout) else learner._engine.state()
+    return learner.state() if is_metric(layout) else learner._engine._state()
 
 
 def restored(layout, state, way, folder):
@@ -173,11 +173,11 @@ def restored(layout, state, way, folder):
         return type(layout.make()).from_state(state)
     learner = layout.make()
     if way == "engine":
-        before = pickle.dumps(learner._engine.state())
+        before = pickle.dumps(learner._engine._state())
         try:
-            learner._engine.restore(state)
+            learner._engine._restore(state)
         except (ValueError, TypeError):
-            assert pickle.dumps(learner._engine.state()) == before, "refused, and yet changed"
+            assert pickle.dumps(learner._engine._state()) == before, "refused, and yet changed"
             raise
         return learner
     path = os.path.join(folder, "learner.cf")
@@ -210,7 +210,7 @@ def exercised(layout, learner):
             calls += [learner.add_class, lambda: layout.play(learner, 3)]
         if hasattr(learner, "ask_pair"):
             calls += [learner.ask_pair, lambda: learner.tell_pair(0.5, 0.25)]
-        calls += [lambda: learner._engine.restore(learner._engine.state()), learner.reset,
+        calls += [lambda: learner._engine._restore(learner._engine._state()), learner.reset,
                   lambda: layout.play(learner, 0)]
     for call in calls:
         with contextlib.suppress(*CALLED):

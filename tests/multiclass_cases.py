@@ -87,7 +87,7 @@ def unchanged(learner, X, y):
 
 
 def state(learner):
-    return learner._engine.state()
+    return learner._engine._state()
 
 
 def same_state(a, b):

@@ -40,7 +40,9 @@ def readings(layout, learner):
     for name in dir(kind):
         if name.startswith("_") or name in CHANGES | {"save"}:
             continue
-        if not callable(getattr(kind, name)):
+        if name in learner.get_params():
+            found[name] = partial(getattr, learner, name)
+        elif not callable(getattr(kind, name)):
             found[name] = partial(asked, learner, name)
         elif name not in SINGLE or (kind not in DRAWING
                                     and "explore" not in learner.get_params()):
@@ -66,4 +68,4 @@ def disturbers(layout, learner, folder):
     saving = [] if layout.own else [lambda: learner.save(os.path.join(folder, "learner.cf"))]
     copying = [lambda: copy.deepcopy(learner), lambda: pickle.dumps(learner),
                lambda: copy.copy(learner)]
-    return [[*saving, learner._engine.state], copying, list(readings(layout, learner).values())]
+    return [[*saving, learner._engine._state], copying, list(readings(layout, learner).values())]

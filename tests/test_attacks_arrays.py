@@ -156,14 +156,14 @@ def test_every_learner_takes_a_row_in_the_same_forms(name, make, learn):
     for form in forms:
         learner = make()
         learn(learner, form)
-        np.testing.assert_equal(learner._engine.state(), expected._engine.state())
-    before = expected._engine.state()
+        np.testing.assert_equal(learner._engine._state(), expected._engine._state())
+    before = expected._engine._state()
     for bad in (row[:, None], np.tile(row, (2, 1)), row[None, None], row[:2], row[None, :2],
                 sparse.csr_matrix(np.tile(row, (2, 1))), sparse.csr_matrix((1, 7)),
                 sparse.csr_matrix(([1.0], ([0], [0])), shape=(1, 2**40)),
                 np.array([[np.nan, 0.0, 0.0]]), np.zeros((1, 0)), []):
         with pytest.raises(ValueError, match=name):
             learn(expected, bad)
-        now = expected._engine.state()
+        now = expected._engine._state()
         now.pop("pending", None)
         np.testing.assert_equal(now, {k: v for k, v in before.items() if k != "pending"})

@@ -35,7 +35,7 @@ def calls_in_the_child(layout, learner):
     yield from readings(layout, learner).items()
     yield "deepcopy", lambda: copy.deepcopy(learner)
     yield "pickle", lambda: pickle.dumps(learner)
-    yield "state", learner._engine.state
+    yield "state", learner._engine._state
     yield "play", lambda: layout.play(learner, 0)
     yield "run", lambda: layout.run(learner, 3)
     yield "reset", learner.reset

@@ -28,11 +28,11 @@ def plain(state):
         return {name: plain(part) for name, part in state.items()}
     if isinstance(state, list):
         return [plain(part) for part in state]
-    return plain(state._engine.state()) if hasattr(state, "_engine") else state
+    return plain(state._engine._state()) if hasattr(state, "_engine") else state
 
 
 def same(a, b):
-    np.testing.assert_equal(plain(a._engine.state()), plain(b._engine.state()))
+    np.testing.assert_equal(plain(a._engine._state()), plain(b._engine._state()))
 
 
 def interrupted_after(seconds, call):
@@ -77,7 +77,7 @@ def interrupted_runs(name):
         if rounds:
             layout.run(straight, rounds)
             assert straight.last_history == learner.last_history
-            if learner._engine.state().get("pending") == 1:  # it asked for the point of the next
+            if learner._engine._state().get("pending") == 1:  # it asked for the point of the next
                 straight.ask()
             same(learner, straight)
             found += 1

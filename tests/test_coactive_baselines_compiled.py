@@ -243,7 +243,7 @@ def test_parameters(rng):
 def test_damaged_states_are_refused(rng, contents):
     for learner, contexts in bandits(rng):
         learner.present(contexts[0])
-        before, whole = contents(learner), learner._engine.state()
+        before, whole = contents(learner), learner._engine._state()
         pending = whole["pending"]
         damaged = [
             {key: value for key, value in whole.items() if key != "rng"},
@@ -263,7 +263,7 @@ def test_damaged_states_are_refused(rng, contents):
             ]
         for state in damaged:
             with pytest.raises((TypeError, ValueError)):
-                learner._engine.restore(state)
+                learner._engine._restore(state)
             assert contents(learner) == before
 
 
@@ -418,7 +418,7 @@ def test_svm_damaged_states_are_refused(mean_fit, rng, contents):
     learner = cf.RankingSVM(cf.Ranking())
     for delta in stream(rng, 30):
         learner.update(delta)
-    before, whole = contents(learner), learner._engine.state()
+    before, whole = contents(learner), learner._engine._state()
     pairs = whole["pairs"]
     for damage in (
         {"pairs": pairs[1:]},
@@ -431,7 +431,7 @@ def test_svm_damaged_states_are_refused(mean_fit, rng, contents):
         {"n": 5},
     ):
         with pytest.raises(ValueError):
-            learner._engine.restore(whole | damage)
+            learner._engine._restore(whole | damage)
         assert contents(learner) == before
 
 
@@ -457,7 +457,7 @@ def test_svm_threads_lose_no_pair(monkeypatch, rng):
     for thread in threads:
         thread.join()
     assert learner.rounds == 41
-    np.testing.assert_array_equal(learner._engine.state()["pairs"], np.tile([1.0, 0.0], (41, 1)))
+    np.testing.assert_array_equal(learner._engine._state()["pairs"], np.tile([1.0, 0.0], (41, 1)))
 
 
 def read(learner, folder):
@@ -482,12 +482,12 @@ def svm_refuses(scale, folder):
                 assert read(learner, folder) == before
                 refused += 1
         assert refused >= 1
-        before = learner._engine.state()
+        before = learner._engine._state()
         if before["n"]:
             bad = before | {"pairs": np.full((1, before["n"]), scale),
                             "memory": {"pairs": 1, "fitted": 1}}
             with pytest.raises(ValueError, match=what):
-                learner._engine.restore(bad)
+                learner._engine._restore(bad)
 
 
 def svm_solves(scale):
@@ -569,7 +569,7 @@ def svm_after_a_fork():
     if child == 0:
         signal.alarm(5)  # ends the child where a call waits
         calls = [lambda: learner.update([1.0, 0.0]), lambda: learner.weights, learner.reset,
-                 lambda: learner.learn(np.eye(2), [0, 1], [1, 0]), learner._engine.state,
+                 lambda: learner.learn(np.eye(2), [0, 1], [1, 0]), learner._engine._state,
                  lambda: learner.present(np.eye(2)), lambda: copy.deepcopy(learner)]
         for call in calls:
             try:

@@ -49,7 +49,7 @@ def by_single_calls(learner, data, user, order):
 
 def same(one, other):
     """Bit for bit: the whole state, chance and what is pending included."""
-    mine, others = one._engine.state(), other._engine.state()
+    mine, others = one._engine._state(), other._engine._state()
     return str(mine) == str(others) and one.weights.tobytes() == other.weights.tobytes()
 
 

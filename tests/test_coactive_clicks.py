@@ -27,7 +27,7 @@ def pend(learner, **parts):
         first = parts["scores"] if "scores" in parts else parts["start"]
         learner._pending = first, parts["presented"]
     else:
-        learner._engine.restore(learner._engine.state() | {"pending": parts})
+        learner._engine._restore(learner._engine._state() | {"pending": parts})
 
 
 def with_weights(learner, weights):
@@ -262,7 +262,7 @@ def test_a_presentation_that_lies_is_refused(name):
     learner = LEARNERS[name](cf, 2, 0)
     learner.update([1.0, 2.0])
     learner.present(x)
-    state = learner._engine.state()
+    state = learner._engine._state()
     scores = learner.scores(x)
     wrong = {"presented": [np.zeros(5, int), np.arange(1, 6), None, np.zeros(0, int)],
              "scores": [scores[:4], np.full(5, np.nan), -scores, None], "start": [2, -1, 0.5]}
@@ -272,7 +272,7 @@ def test_a_presentation_that_lies_is_refused(name):
         for value in values:
             lying = state | {"pending": state["pending"] | {part: value}}
             with pytest.raises((ValueError, TypeError)):
-                learner._engine.restore(lying)
+                learner._engine._restore(lying)
 
 
 def test_pair_swaps_draw_the_same_whatever_is_shown():

@@ -316,7 +316,7 @@ def test_states_that_lie(make, task):
         y = learner.present(context)
         learner.learn(context, y, better if np.ndim(y) == 0 or len(y) > 2 else y[1])
     learner.present(context)
-    whole = learner._engine.state()
+    whole = learner._engine._state()
     for path, lie in states(whole):
         state = copy.deepcopy(whole)
         part = state
@@ -325,7 +325,7 @@ def test_states_that_lie(make, task):
         part[path[-1]] = lie
         other = make(task)
         try:
-            other._engine.restore(state)
+            other._engine._restore(state)
         except (ValueError, TypeError, MemoryError, OverflowError, KeyError):
             assert other.rounds == 0
             continue
@@ -342,7 +342,7 @@ def test_states_that_lie(make, task):
 def test_pending_comparisons_that_lie():
     learner = cf.DuelingBandit(cf.Ranking(k=3), seed=2)
     learner.present(X)
-    whole = learner._engine.state()
+    whole = learner._engine._state()
     pending = whole["pending"]
     teams = pending["brought"].copy()
     teams[pending["presented"][:2]] = 1  # both of the first pair from one side
@@ -350,10 +350,10 @@ def test_pending_comparisons_that_lie():
                 {"presented": Y[:0], "brought": np.zeros(0, dtype=np.uint8)},
                 {"brought": teams}, {"brought": None}):
         with pytest.raises((ValueError, TypeError), match="pending"):
-            learner._engine.restore({**whole, "pending": {**pending, **lie}})
+            learner._engine._restore({**whole, "pending": {**pending, **lie}})
     items = cf.DuelingBandit(cf.Items(X), seed=2)
     with pytest.raises((ValueError, TypeError), match="presented"):
-        items._engine.restore({**items._engine.state(), "pending": pending})
+        items._engine._restore({**items._engine._state(), "pending": pending})
 
 
 # --- while a simulation runs ----------------------------------------------------------------------

@@ -247,4 +247,4 @@ def test_a_round_of_the_dueling_bandit_that_fails_draws_nothing(pending):
         if good:
             np.testing.assert_array_equal(learner.weights, loop.weights)
         assert learner.weights.any() == loop.weights.any()
-        assert (learner._engine.state()["pending"] is None) == (not pending or good > 0)
+        assert (learner._engine._state()["pending"] is None) == (not pending or good > 0)

@@ -76,7 +76,7 @@ def test_projections_along_a_run_satisfy_kkt(name, n):
         check_nearest(name, learner.center, z, A, c, learner.gamma)
         moved += not np.allclose(learner.center, z, rtol=0, atol=1e-9)
     assert moved > 10, "the projection was hardly ever at work"
-    assert learner._engine.state()["metric"]["repairs"] == 0
+    assert learner._engine._state()["metric"]["repairs"] == 0
 
 
 REAL = os.environ.get("COACTIVE_DATA", "")
@@ -112,13 +112,13 @@ def test_projections_over_real_data_satisfy_kkt(name, beta):
         y, x = learner.center, learner.ask()
         loss = rows.value(t, x)
         learner.tell(loss)
-        A = cf.metric.Full.from_state(learner._engine.state()["metric"]).matrix()
+        A = cf.metric.Full.from_state(learner._engine._state()["metric"]).matrix()
         g = d / learner.delta * loss * (x - y) / learner.delta
         z = y - np.linalg.solve(A, g) / learner.beta
         check_nearest(kind, learner.center, z, A, c, learner.gamma)
         moved += not np.allclose(learner.center, z, rtol=0, atol=1e-12)
     assert moved > 20, "the projection was hardly ever at work"
-    assert learner._engine.state()["metric"]["repairs"] == 0
+    assert learner._engine._state()["metric"]["repairs"] == 0
 
 
 def test_a_point_that_is_pending_is_the_first_of_a_run():
@@ -361,7 +361,7 @@ def test_a_long_run_stays_right():
     n, rows = 4, losses(cf, "squared", 4)
     learner = cf.ONSEG(n, cf.Ball(1.0), beta=0.5, delta=0.2, gamma=0.3, seed=4, loss_bound=1e3)
     learner.run(rows, 20_000)
-    metric = cf.metric.Full.from_state(learner._engine.state()["metric"])
+    metric = cf.metric.Full.from_state(learner._engine._state()["metric"])
     health = metric.health()
     assert health["residual"] < 1e-8 and health["repairs"] == 0 and metric.updates == 20_000
     np.testing.assert_allclose(metric.inverse() @ metric.matrix(), np.eye(n), atol=1e-8)
@@ -463,7 +463,7 @@ def test_reading_during_a_run(kind):
 
     def read():
         while not stop.is_set():
-            seen.append((np.linalg.norm(learner.center), learner.rounds, learner._engine.state()))
+            seen.append((np.linalg.norm(learner.center), learner.rounds, learner._engine._state()))
 
     threads = [threading.Thread(target=read) for _ in range(2)]
     for thread in threads:

@@ -91,7 +91,7 @@ def with_lie(state, path, lie):
 @pytest.mark.parametrize("name", ["ball", "simplex", "far"])
 def test_a_state_that_lies_is_refused_or_does_no_harm(kind, name):
     source = made(kind, name)
-    state = source._engine.state()
+    state = source._engine._state()
     target = made(kind, name, asked=False, rounds=20)
     refused = tried = 0
     for path in places(state):
@@ -101,14 +101,14 @@ def test_a_state_that_lies_is_refused_or_does_no_harm(kind, name):
         for lie in (KeyError, *lies(given)):
             before, tried = state_of(target), tried + 1
             try:
-                target._engine.restore(with_lie(state, path, lie))
+                target._engine._restore(with_lie(state, path, lie))
             except (ValueError, TypeError, OverflowError, MemoryError) as error:
                 refused += 1
                 assert str(error)
                 assert state_of(target) == before
             else:
                 use(target)
-                target._engine.restore(state)
+                target._engine._restore(state)
                 same_learner(target, source)
     assert refused > 0.8 * tried
 
@@ -134,7 +134,7 @@ def test_the_parts_of_a_state_must_go_together():
         learner = made(kind)
         before = state_of(learner)
         with pytest.raises((ValueError, TypeError), match=part):
-            learner._engine.restore({**learner._engine.state(), **change})
+            learner._engine._restore({**learner._engine._state(), **change})
         assert state_of(learner) == before
 
 
@@ -236,7 +236,7 @@ CALLS = {
     "reset": lambda learner: learner.reset(),
     "copy": copy.copy,
     "set_params": lambda learner: learner.set_params(loss_bound=2.0),
-    "restore": lambda learner: learner._engine.restore(learner.told),
+    "restore": lambda learner: learner._engine._restore(learner.told),
     "run": lambda learner: learner.run(losses(cf, "squared", 3), 2),
 }
 
@@ -251,7 +251,7 @@ def test_a_set_that_calls_its_learner_is_refused(kind, call):
     for one in (learner, other):
         one.ask()
         one.tell(0.5)
-    told = learner._engine.state()
+    told = learner._engine._state()
     object.__setattr__(learner, "told", told)
     own.do = lambda: CALLS[call](learner)
     for act in (learner.ask, lambda: learner.tell(0.5)):
@@ -275,7 +275,7 @@ def test_a_set_that_fails_while_the_learner_is_saved_and_read_by_others():
     own = Caller()
     learner = cf.OGDEG(3, own, delta=0.1, gamma=0.3, seed=1)
     learner.ask()
-    before, seen = learner._engine.state(), []
+    before, seen = learner._engine._state(), []
 
     def wait():
         inside.set()
@@ -285,7 +285,7 @@ def test_a_set_that_fails_while_the_learner_is_saved_and_read_by_others():
     thread = threading.Thread(target=learner.tell, args=(0.5,))
     thread.start()
     inside.wait(5.0)
-    reader = threading.Thread(target=lambda: seen.append(learner._engine.state()))
+    reader = threading.Thread(target=lambda: seen.append(learner._engine._state()))
     reader.start()
     time.sleep(0.02)
     assert not seen
@@ -493,7 +493,7 @@ learner.ask(); learner.tell(np.full(n, 0.01))
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + 20_000_000, resource.RLIM_INFINITY))
 out = 0
-for act in (lambda: cf.ONS(n, cf.Ball(1.0), 0.5), learner._engine.state, learner.reset,
+for act in (lambda: cf.ONS(n, cf.Ball(1.0), 0.5), learner._engine._state, learner.reset,
             lambda: cf.OGD(10**7, cf.Ball(1.0), 1.0),
             lambda: learner.run(cf.losses.PortfolioReturn(np.ones((1, n))), 10**7)):
     try:

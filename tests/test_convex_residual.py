@@ -131,7 +131,7 @@ def test_files_go_on_bit_for_bit(kind, tmp_path):
     first.run(stream, 14)  # twice the rows
     first.save(tmp_path / "model.cf")
     second = cf.load(tmp_path / "model.cf")
-    assert second._engine.state()["previous"] == first._engine.state()["previous"]
+    assert second._engine._state()["previous"] == first._engine._state()["previous"]
     second.run(stream, 7)
     same_learner(second, whole)
 
@@ -140,14 +140,14 @@ def test_switched_on_later_it_begins_with_the_next_loss():
     learner = build(cf, "OGDEG", feedback="value")
     learner.ask()
     learner.tell(2.0)
-    assert "previous" not in learner._engine.state()
+    assert "previous" not in learner._engine._state()
     learner.set_params(feedback="residual")
-    assert "previous" not in learner._engine.state()
+    assert "previous" not in learner._engine._state()
     before = learner.center
     learner.ask()
     learner.tell(3.0)
     np.testing.assert_array_equal(learner.center, before)
-    assert learner._engine.state()["previous"] == 3.0
-    told = learner._engine.state()
+    assert learner._engine._state()["previous"] == 3.0
+    told = learner._engine._state()
     with pytest.raises(ValueError, match="previous"):
-        learner._engine.restore({**told, "previous": np.nan})
+        learner._engine._restore({**told, "previous": np.nan})

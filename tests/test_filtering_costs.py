@@ -277,7 +277,7 @@ def test_reading_the_fit_in_between_changes_nothing(rng):
         if t % 7 == 0:
             asked.probability(X[0])
     assert [asked.probability(x) for x in X] == [plain.probability(x) for x in X]
-    assert str(asked._engine.state()) == str(plain._engine.state())
+    assert str(asked._engine._state()) == str(plain._engine._state())
 
 
 def test_a_fit_puts_right_what_the_margin_exaggerates(module, rng):
@@ -405,14 +405,14 @@ def test_files_keep_the_fit(kind, rng, tmp_path):
 ])
 def test_states_of_a_fit_that_lie_are_refused(key, value, rng):
     learner = learn_all(cf.RidgeFilter(calibrate=True), *problem(rng, T=30))
-    state = learner._engine.state()
+    state = learner._engine._state()
     with pytest.raises((ValueError, TypeError), match=key):
-        learner._engine.restore({**state, "fit": {**state["fit"], key: value}})
+        learner._engine._restore({**state, "fit": {**state["fit"], key: value}})
     with pytest.raises((ValueError, TypeError), match="known"):
-        learner._engine.restore({**state, "known": -1.0})
+        learner._engine._restore({**state, "known": -1.0})
     with pytest.raises((ValueError, TypeError), match="relevant"):
-        learner._engine.restore({**state, "relevant": 31})
-    assert str(learner._engine.state()) == str(state)
+        learner._engine._restore({**state, "relevant": 31})
+    assert str(learner._engine._state()) == str(state)
 
 
 class Counting:

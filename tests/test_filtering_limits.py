@@ -62,7 +62,7 @@ def test_strong_forgetting_goes_on_alike_from_a_copy_or_a_run(rng):
             single.learn(x, bool(relevant))
         if t == 150:
             single = pickle.loads(pickle.dumps(single))
-    np.testing.assert_equal(single._engine.state(), whole._engine.state())
+    np.testing.assert_equal(single._engine._state(), whole._engine._state())
 
 
 def test_forgetting_may_become_strong(rng):
@@ -100,10 +100,10 @@ def test_a_row_that_is_refused_makes_the_past_no_older(kind, arguments, rng):
     X, y = problem(rng, T=30)
     learner = learn_all(getattr(cf, kind)(**arguments), X, y)
     for _ in range(8):  # every place in a block of the regulariser
-        before = learner._engine.state()
+        before = learner._engine._state()
         with pytest.raises(ValueError, match=r"\bx\b"):
             learner.learn(np.full(5, 1e300), True)
-        np.testing.assert_equal(learner._engine.state(), before)
+        np.testing.assert_equal(learner._engine._state(), before)
         learner.learn(X[0], True)
 
 

@@ -30,11 +30,11 @@ def test_a_state_without_rows_is_told_again():
     """Sparse rows are meant, and none is there."""
     learner = cf.RidgeFilter(covariance="kernel")
     learner.learn(np.eye(1, 100)[0], True)
-    state = learner._engine.state()
+    state = learner._engine._state()
     state["model"]["gram"] = {"kept": {"d": 100, "n": 0, "form": 2}, "factor": np.empty(0)}
     state["model"].update(y=np.empty(0), c=np.empty(0), born=np.empty(0, np.int64))
-    learner._engine.restore(state)
-    again = learner._engine.state()
+    learner._engine._restore(state)
+    again = learner._engine._state()
     np.testing.assert_equal(again, state)
     learner.learn(np.eye(1, 100)[0], True)
     assert learner.margin(np.eye(1, 100)[0]) == pytest.approx(1 / 3)

@@ -174,12 +174,12 @@ def test_a_refused_row_leaves_the_past_where_it_was(a, size, refuses, rng):
         learner = probabilistic(cf, a=a, forget=0.5)
         for t in range(40):
             x = rng.standard_normal(5) * (size if t % 7 == 6 else 1.0)
-            before = pickle.dumps(learner._engine.state())
+            before = pickle.dumps(learner._engine._state())
             try:
                 learner.learn(x, bool(t % 2))
             except ValueError:
                 refused += 1
-                assert pickle.dumps(learner._engine.state()) == before
+                assert pickle.dumps(learner._engine._state()) == before
     assert (refused > 0) == refuses
 
 
@@ -187,11 +187,11 @@ def test_a_refused_row_leaves_the_past_where_it_was(a, size, refuses, rng):
 def test_a_refused_row_leaves_the_window_where_it_was(covariance, rng):
     X, y = problem(rng, T=20)
     learner = learn_all(probabilistic(cf, a=1e-3, window=6, covariance=covariance), X, y)
-    before = str(learner._engine.state())
+    before = str(learner._engine._state())
     for x in (np.full(5, 1e200), np.full(5, 1e154)):
         with pytest.raises(ValueError, match=r"\bx\b"):
             learner.learn(x, True)
-        assert str(learner._engine.state()) == before
+        assert str(learner._engine._state()) == before
     twin = learn_all(probabilistic(cf, a=1e-3, window=6, covariance=covariance), X, y)
     for one in (learner, twin):
         one.run(X, y)

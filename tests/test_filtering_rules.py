@@ -176,8 +176,8 @@ def test_a_refused_row_changes_nothing(rule, rng):
     learner = cf.RidgeFilter(floor=0.5, calibrate=True, **RULES[rule])
     learner.run(X, y & False)
     with unchanged(learner, X, y):
-        state = str(learner._engine.state())
+        state = str(learner._engine._state())
         for bad in (np.full(5, 1e200), np.full(5, np.nan), np.zeros(4)):
             with pytest.raises(ValueError, match=r"\bx\b"):
                 learner.learn(bad, True)
-        assert str(learner._engine.state()) == state
+        assert str(learner._engine._state()) == state

@@ -60,9 +60,9 @@ def by_calls(learner, X, y):
 
 
 def whole_state(learner):
-    state = learner._engine.state()
+    state = learner._engine._state()
     inner = state.pop("classifier", None)
-    return state if inner is None else state | {"inner": inner._engine.state()}
+    return state if inner is None else state | {"inner": inner._engine._state()}
 
 
 def same_state(a, b):
@@ -272,7 +272,7 @@ def test_a_classifier_of_ones_own_that_is_interrupted(method, at, rng):
         assert straight.run(X[:rounds], y[:rounds]) == learner.last_history
     assert learner.learned == straight.learned
     assert learner.run(X[rounds:], y[rounds:]) == straight.run(X[rounds:], y[rounds:])
-    np.testing.assert_equal(learner._engine.state()["chance"], straight._engine.state()["chance"])
+    np.testing.assert_equal(learner._engine._state()["chance"], straight._engine._state()["chance"])
 
 
 def test_a_row_that_is_not_learned_tosses_no_coin(rng):
@@ -287,7 +287,7 @@ def test_a_row_that_is_not_learned_tosses_no_coin(rng):
     assert 40 <= rounds == learner.rounds < 60
     straight.run(X[:rounds], y[:rounds])
     assert learner.learned == straight.learned
-    np.testing.assert_equal(learner._engine.state()["chance"], straight._engine.state()["chance"])
+    np.testing.assert_equal(learner._engine._state()["chance"], straight._engine._state()["chance"])
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signals here")

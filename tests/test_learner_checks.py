@@ -21,7 +21,7 @@ def learned(case, rounds, first=0, learner=None):
 
 
 def same_state(a, b):
-    np.testing.assert_equal(a._engine.state(), b._engine.state())
+    np.testing.assert_equal(a._engine._state(), b._engine._state())
 
 
 @every
@@ -74,12 +74,12 @@ def test_shaping_parameters_wait_for_reset(case):
 @every
 def test_a_refused_parameter_changes_nothing(case):
     learner = learned(case, 3)
-    before, state = learner.get_params(), learner._engine.state()
+    before, state = learner.get_params(), learner._engine._state()
     name = next(iter(case.change))
     with pytest.raises((TypeError, ValueError), match=name):
         learner.set_params(**{name: "nonsense"})
     assert learner.get_params() == before
-    np.testing.assert_equal(learner._engine.state(), state)
+    np.testing.assert_equal(learner._engine._state(), state)
 
 
 @every
@@ -126,7 +126,7 @@ def test_sklearn_clone(case):
 def test_refused_input_changes_nothing(case):
     for rounds in (0, 4):
         learner = learned(case, rounds)
-        state = pickle.dumps(learner._engine.state())
+        state = pickle.dumps(learner._engine._state())
         for bad in case.bad:
             with np.errstate(all="ignore"), pytest.raises((TypeError, ValueError)) as caught:
                 bad(learner)
@@ -134,7 +134,7 @@ def test_refused_input_changes_nothing(case):
                     learner.reset()
                     raise ValueError("nothing was wrong yet")
             assert str(caught.value)
-            assert pickle.dumps(learner._engine.state()) == state
+            assert pickle.dumps(learner._engine._state()) == state
 
 
 @every
@@ -165,21 +165,21 @@ def test_reading_while_learning(case):
 @every
 def test_damaged_states_are_refused(case):
     learner = learned(case, 5)
-    state = learner._engine.state()
+    state = learner._engine._state()
     before = pickle.dumps(state)
     for name in state:
         for damage in (None, "text", np.full(3, np.nan)):
             if name == "pending" and damage is None:  # nothing is: a state like others
                 continue
             with pytest.raises((TypeError, ValueError, OverflowError)):
-                learner._engine.restore({**state, name: damage})
-            assert pickle.dumps(learner._engine.state()) == before
+                learner._engine._restore({**state, name: damage})
+            assert pickle.dumps(learner._engine._state()) == before
         with pytest.raises((TypeError, ValueError)):
-            learner._engine.restore({k: v for k, v in state.items() if k != name})
+            learner._engine._restore({k: v for k, v in state.items() if k != name})
     for wrong in (None, [], {}):
         with pytest.raises((TypeError, ValueError)):
-            learner._engine.restore(wrong)
-    assert pickle.dumps(learner._engine.state()) == before
+            learner._engine._restore(wrong)
+    assert pickle.dumps(learner._engine._state()) == before
 
 
 def test_files_say_what_is_wrong(tmp_path):

@@ -43,9 +43,9 @@ def test_a_file_of_an_older_version_is_refused_by_the_version_that_wrote_it(name
 
 
 def test_a_state_of_a_later_version_is_refused():
-    state = layouts.LEARNERS[0].make()._engine.state()
+    state = layouts.LEARNERS[0].make()._engine._state()
     with pytest.raises(ValueError, match="version 4, written by a later coactive_fast"):
-        layouts.LEARNERS[0].make()._engine.restore(state | {"version": 4})
+        layouts.LEARNERS[0].make()._engine._restore(state | {"version": 4})
 
 
 def bits(found):

@@ -72,7 +72,7 @@ def undisturbed(layout):
 def plain(value):
     """A state without objects that compare by identity."""
     if hasattr(value, "_engine"):
-        return plain(value._engine.state())
+        return plain(value._engine._state())
     if isinstance(value, np.random.Generator):
         return value.bit_generator.state
     return {k: plain(v) for k, v in value.items()} if isinstance(value, dict) else value

@@ -68,7 +68,7 @@ def single_calls(learner, log, p_min=None, seed=None):
 
 
 def same_state(one, other):
-    np.testing.assert_equal(one._engine.state(), other._engine.state())
+    np.testing.assert_equal(one._engine._state(), other._engine._state())
 
 
 # --- against what is known ------------------------------------------------------------------
@@ -320,11 +320,11 @@ def test_reading_while_a_replay_learns(rng):
 def refused(named, learner, log, **words):
     """Nothing has changed in any of the learners."""
     learners = learner if isinstance(learner, list) else [learner]
-    before = [copy.deepcopy(one._engine.state()) for one in learners]
+    before = [copy.deepcopy(one._engine._state()) for one in learners]
     with pytest.raises((ValueError, TypeError), match=rf"\b({named})\b"):
         replay(learner, log, **words)
     for one, state in zip(learners, before, strict=True):
-        np.testing.assert_equal(one._engine.state(), state)
+        np.testing.assert_equal(one._engine._state(), state)
 
 
 def test_bad_words(rng):

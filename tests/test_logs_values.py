@@ -225,9 +225,9 @@ def test_the_policy_stays_as_it_is(rng):
     for kind, name, samples in (("linear", "thompson", 5), ("arms", "thompson floor", 5),
                                 ("linear", "squarecb floor", None), ("arms", "ucb", None)):
         log, bandit = log_for(rng, kind, name), trained(cf, kind, name)
-        before = copy.deepcopy(bandit._engine.state())
+        before = copy.deepcopy(bandit._engine._state())
         evaluate(bandit, log, force=True, samples=samples, estimator="dr")
-        np.testing.assert_equal(bandit._engine.state(), before)
+        np.testing.assert_equal(bandit._engine._state(), before)
         assert bandit.last_history is None
 
 
@@ -387,7 +387,7 @@ def test_ctrl_c(rng):
     """A loop of seconds is left within a moment, by a signal that nobody else looks for."""
     log = log_of(arrays(rng, 3000, d=D))
     bandit = trained(cf, "linear", "thompson")
-    before = copy.deepcopy(bandit._engine.state())
+    before = copy.deepcopy(bandit._engine._state())
     begun = threading.Event()
 
     def once_it_runs(done, total):
@@ -402,7 +402,7 @@ def test_ctrl_c(rng):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, old)
-    np.testing.assert_equal(bandit._engine.state(), before)
+    np.testing.assert_equal(bandit._engine._state(), before)
 
 
 def test_the_policy_of_a_moment(rng):
@@ -455,10 +455,10 @@ def test_bandits_that_do_not_fit(rng):
             (trained(cf, "linear", "ucb"), "features"), (trained(cf, "arms", "ucb"), "context"),
             (cf.LinearBandit(context_features=3), "context"), (cf.ArmBandit(2), "log"),
             (trained(cf, "linear", "context"), "features")):
-        before = copy.deepcopy(bandit._engine.state())
+        before = copy.deepcopy(bandit._engine._state())
         with pytest.raises(ValueError, match=named):
             evaluate(bandit, log)
-        np.testing.assert_equal(bandit._engine.state(), before)
+        np.testing.assert_equal(bandit._engine._state(), before)
     bare = log_of(arrays(rng, d=3))
     for bandit in (cf.ArmBandit(9), cf.LinearBandit(context_features=2)):
         with pytest.raises(ValueError, match="context"):

@@ -320,7 +320,7 @@ def form_of(learner):
 
 
 def state_of(learner):
-    return pickle.dumps(learner._engine.state())
+    return pickle.dumps(learner._engine._state())
 
 
 @with_precision
@@ -342,7 +342,7 @@ def test_auto_converts_before_the_row_that_would_lose_digits(kind, tmp_path):
     for one in (learner, *others):
         assert form_of(one) == "robust" and one.precision == "auto"
         teach(one, X)
-        np.testing.assert_equal(one._engine.state(), learner._engine.state())
+        np.testing.assert_equal(one._engine._state(), learner._engine._state())
     learner.reset()
     assert form_of(learner) == "fast"
 

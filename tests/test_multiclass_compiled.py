@@ -291,8 +291,8 @@ def test_pruning_is_exact(confidence, eta, d, n_classes, rng):
     arguments = {"covariance": "full", "confidence": confidence, "eta": eta, "alpha": 0.5,
                  "norm_bound": 0.1, "seed": 1}
     pruned, plain = (cf.Confidit(n_classes, **arguments) for _ in range(2))
-    plain._engine.pruning = False
-    assert pruned._engine.pruning and not plain._engine.pruning
+    plain._engine._pruning = False
+    assert pruned._engine._pruning and not plain._engine._pruning
     assert pruned.run(X, y, epochs=2) == plain.run(X, y, epochs=2)
     same_state(pruned, plain)
     for x in X[:50]:
@@ -308,7 +308,7 @@ def test_pruning_is_exact_where_inverses_drift(rng):
     X *= np.logspace(0, -5, 40)
     pruned, plain = (cf.Confidit(12, covariance="full", alpha=-0.99, seed=2, eta=1e-3)
                      for _ in range(2))
-    plain._engine.pruning = False
+    plain._engine._pruning = False
     assert pruned.run(X, y, epochs=5) == plain.run(X, y, epochs=5)
     same_state(pruned, plain)
 
@@ -435,9 +435,9 @@ def test_damaged_states_are_refused(kind, rng):
     for key in whole:
         for damage in (None, "text", np.full(3, np.nan), -1):
             with pytest.raises((TypeError, ValueError)):
-                learner._engine.restore({**whole, key: damage})
+                learner._engine._restore({**whole, key: damage})
         with pytest.raises(ValueError, match=key):
-            learner._engine.restore({k: v for k, v in whole.items() if k != key})
+            learner._engine._restore({k: v for k, v in whole.items() if k != key})
     np.testing.assert_equal(state(learner), whole)
 
 
@@ -469,16 +469,16 @@ def test_damage_is_repaired_and_told(d, how, rng):
         one.run(X, y)
     damaged = state(learner)
     damaged["classes"][1]["memory"][8] = 100.0  # element (1, 0) of the inverse of class 1
-    learner._engine.restore(damaged)
+    learner._engine._restore(damaged)
     assert x @ learner.inverse(1) @ x < 0.0
     for one in (learner, sound):
         if how == "choose":
-            one._engine.pruning = False
+            one._engine._pruning = False
             one.choose(x)
         elif how == "learn":
             one.learn(x, 1, True)
         else:
-            one._engine.pruning = False
+            one._engine._pruning = False
             one.run([x], [1])
     np.testing.assert_allclose(learner.inverse(1), sound.inverse(1), atol=1e-12)
     np.testing.assert_allclose(learner.weights, sound.weights, atol=1e-12)
@@ -494,7 +494,7 @@ def test_damage_beyond_repair_is_an_error(rng):
     damaged = state(learner)
     memory = damaged["classes"][1]["memory"]
     memory[8] = memory[64 + 8] = 1e6  # of both
-    learner._engine.restore(damaged)
+    learner._engine._restore(damaged)
     before = state(learner)
     x = np.eye(5)[0] - np.eye(5)[1]
     for do in (lambda: learner.choose(x), lambda: learner.learn(x, 1, True),

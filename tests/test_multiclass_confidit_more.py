@@ -180,8 +180,8 @@ def test_what_a_callable_said_stays_in_a_copy(rng):
     other = copy.deepcopy(learner)
     for one in (learner, other):
         one.set_params(approximation_error=lambda t: 0.0)
-    np.testing.assert_equal(learner._engine.state(), other._engine.state())
-    assert learner._engine.state()["erred"] == 5e6
+    np.testing.assert_equal(learner._engine._state(), other._engine._state())
+    assert learner._engine._state()["erred"] == 5e6
 
 
 # --- rows of length one ---------------------------------------------------------------------------
@@ -318,5 +318,5 @@ def test_a_projected_kernel_learner_goes_on_from_its_state(kernel, tmp_path, rng
     first.save(tmp_path / "model.cf")
     second = cf.load(tmp_path / "model.cf")
     second.run(X[33:], y[33:])
-    np.testing.assert_equal(second._engine.state(), whole._engine.state())
-    assert "rows" not in whole._engine.state()["classes"][0]
+    np.testing.assert_equal(second._engine._state(), whole._engine._state())
+    assert "rows" not in whole._engine._state()["classes"][0]

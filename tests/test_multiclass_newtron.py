@@ -201,7 +201,7 @@ def test_states_that_lie_are_refused(name, value, rng):
     if value is not None:
         told[name] = value
     with pytest.raises((ValueError, TypeError), match=name if value is None else None):
-        cf.Newtron(3, covariance="full", norm_bound=0.5, seed=1)._engine.restore(told)
+        cf.Newtron(3, covariance="full", norm_bound=0.5, seed=1)._engine._restore(told)
 
 
 def test_the_loss_it_is_about_falls(rng):
@@ -236,7 +236,7 @@ def test_a_state_with_classes_to_come_goes_on(rng):
     for _ in range(3):
         learner.add_class()
     other = cf.Newtron(3, covariance="full", seed=1)
-    other._engine.restore(state(learner))
+    other._engine._restore(state(learner))
     assert other.n_classes == 6
     for one in (learner, other):
         one.run(X, y + 3)

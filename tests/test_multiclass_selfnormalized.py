@@ -130,7 +130,7 @@ def test_states_that_lie_are_refused(logdets, rng):
     if logdets is not None:
         told["logdets"] = logdets
     with pytest.raises(ValueError, match="logdets"):
-        cf.Confidit(3, **OWN)._engine.restore(told)
+        cf.Confidit(3, **OWN)._engine._restore(told)
 
 
 def test_extremes(module):

@@ -369,7 +369,7 @@ def _sizes(forms, learner, user, truth):
 
 def _waiting(learner):
     """Rounds of the batch that is not finished."""
-    return learner._engine.state()["waiting"] if learner.rounds else 0
+    return learner._engine._state()["waiting"] if learner.rounds else 0
 
 
 def _runs(order):

@@ -155,7 +155,7 @@ class CoactiveLearner(Learner):
     @property
     def rounds(self) -> int:
         """How many rounds were learned."""
-        return self._engine.rounds
+        return self._engine._rounds
 
 
 class PreferencePerceptron(CoactiveLearner):

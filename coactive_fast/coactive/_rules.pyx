@@ -804,15 +804,15 @@ cdef class CoactiveEngine(Engine):
         else:
             self.kind = OWN
             self.rule.start(dimension_of(task))
+        self.lock.open()
 
     # --- what every engine has --------------------------------------------------------------------
 
-    @property
-    def fresh(self):
+    cdef bint is_fresh(self) except -1:
         return self.rule.rounds == 0
 
     @property
-    def rounds(self):
+    def _rounds(self):
         return self.rule.rounds
 
     def fresh_rule(self):
@@ -845,8 +845,8 @@ cdef class CoactiveEngine(Engine):
         self.rule = self.fresh_rule_of(0 if self.kind == RANKING else self.rule.n)
         return 0
 
-    cdef int set_options(self, Engine other, changed) except -1:
-        make = (<CoactiveEngine?>other).make
+    cdef int set_options(self, dict parts, list changed) except -1:
+        make = (<CoactiveEngine?>parts["engine"]).make
         cdef Rule rule = make()
         rule.restore(opened(self.rule.told()))
         self.make, self.rule = make, rule
@@ -1215,8 +1215,8 @@ cdef class KernelEngine(CoactiveEngine):
         self.rule = rule
         return 0
 
-    cdef int set_options(self, Engine other, changed) except -1:
-        self.budget = (<KernelEngine?>other).budget
+    cdef int set_options(self, dict parts, list changed) except -1:
+        self.budget = (<KernelEngine?>parts["engine"]).budget
         return 0
 
     # --- reading ----------------------------------------------------------------------------------
@@ -2399,8 +2399,7 @@ cdef class PendingEngine(CoactiveEngine):
 
     # --- what every engine has --------------------------------------------------------------------
 
-    @property
-    def fresh(self):
+    cdef bint is_fresh(self) except -1:
         return self.rule.rounds == 0 and self.presented is None
 
     @property
@@ -2433,10 +2432,10 @@ cdef class PendingEngine(CoactiveEngine):
         self.chance = chance
         return self.hold(None)
 
-    cdef int set_options(self, Engine other, changed) except -1:
-        CoactiveEngine.set_options(self, other, changed)
+    cdef int set_options(self, dict parts, list changed) except -1:
+        CoactiveEngine.set_options(self, parts, changed)
         if "seed" in changed:
-            self.chance = other.chance
+            self.chance = (<Engine>parts["engine"]).chance
         return 0
 
     # What a learner says itself. `order` draws what is shown of all documents, and gives what is
@@ -2696,9 +2695,9 @@ cdef class DuelingEngine(PendingEngine):
             pending.refuse("brought", "one of every two documents")
         return presented, direction, brought.astype(numpy.uint8)
 
-    cdef int set_options(self, Engine other, changed) except -1:
-        cdef DuelingEngine given = <DuelingEngine?>other
-        PendingEngine.set_options(self, other, changed)
+    cdef int set_options(self, dict parts, list changed) except -1:
+        cdef DuelingEngine given = <DuelingEngine?>parts["engine"]
+        PendingEngine.set_options(self, parts, changed)
         self.explore, self.move = given.explore, given.move
         return 0
 
@@ -2986,9 +2985,9 @@ cdef class PairwiseEngine(PendingEngine):
     cdef tuple checked(self, State pending, State state):
         return ordering_of(pending), pending.count("start", 0, 1)
 
-    cdef int set_options(self, Engine other, changed) except -1:
-        PendingEngine.set_options(self, other, changed)
-        self.swap = (<PairwiseEngine?>other).swap
+    cdef int set_options(self, dict parts, list changed) except -1:
+        PendingEngine.set_options(self, parts, changed)
+        self.swap = (<PairwiseEngine?>parts["engine"]).swap
         return 0
 
     cdef tuple order(self, const Matrix *x, ptrdiff_t *shown):
@@ -3100,9 +3099,9 @@ cdef class PDGDEngine(PendingEngine):
             pending.refuse("presented", f"by score behind the first {self.k} places")
         return presented, scores
 
-    cdef int set_options(self, Engine other, changed) except -1:
-        PendingEngine.set_options(self, other, changed)
-        self.rate = (<PDGDEngine?>other).rate
+    cdef int set_options(self, dict parts, list changed) except -1:
+        PendingEngine.set_options(self, parts, changed)
+        self.rate = (<PDGDEngine?>parts["engine"]).rate
         return 0
 
     cdef int make_room(self, Py_ssize_t n) except -1:

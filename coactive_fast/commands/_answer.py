@@ -24,9 +24,9 @@ def loaded(path, family=None):
 
 def width(learner):
     """How many columns a learner has; None before its first row."""
-    for owner in (learner, learner._engine):
-        if hasattr(owner, "dimension"):
-            return owner.dimension or None
+    for owner, name in ((learner, "dimension"), (learner._engine, "_dimension")):
+        if hasattr(owner, name):
+            return getattr(owner, name) or None
     return learner.weights.shape[-1] or None
 
 

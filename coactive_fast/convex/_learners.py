@@ -51,7 +51,7 @@ class ConvexLearner(Learner):
     @property
     def rounds(self) -> int:
         """How many rounds were told."""
-        return self._engine.rounds
+        return self._engine._rounds
 
     def ask(self) -> Vector:
         """The point to play; asked again before `tell`, the same point.

@@ -724,18 +724,18 @@ cdef class ConvexEngine(Engine):
         self.v, self.x = self.memory + 2 * padded, self.memory + 3 * padded
         memcpy(self.y, data_of(origin), <size_t>self.n * sizeof(double))
         self.rule = make()
+        self.lock.open()
 
     def __dealloc__(self):
         L.free(self.memory)
 
     # --- what every engine has ----------------------------------------------------------------
 
-    @property
-    def fresh(self):
+    cdef bint is_fresh(self) except -1:
         return self.t == 0 and self.pending == NOTHING
 
     @property
-    def rounds(self):
+    def _rounds(self):
         return self.t
 
     @property
@@ -776,8 +776,8 @@ cdef class ConvexEngine(Engine):
         memcpy(self.y, data_of(self.origin), <size_t>self.n * sizeof(double))
         return 0
 
-    cdef int set_options(self, Engine given, changed) except -1:
-        cdef ConvexEngine other = <ConvexEngine?>given
+    cdef int set_options(self, dict parts, list changed) except -1:
+        cdef ConvexEngine other = <ConvexEngine?>parts["engine"]
         cdef Rule rule = other.make()
         self.refuse_change(other.rule, ", ".join(changed))
         rule.restore(opened(self.rule.told()), self.t, self.y)
@@ -945,9 +945,9 @@ cdef class BanditEngine(ConvexEngine):
         self.mean, self.bound_named, self.previous = 0.0, False, NAN
         return 0
 
-    cdef int set_options(self, Engine other, changed) except -1:
-        cdef BanditEngine given = <BanditEngine?>other
-        ConvexEngine.set_options(self, other, changed)
+    cdef int set_options(self, dict parts, list changed) except -1:
+        cdef BanditEngine given = <BanditEngine?>parts["engine"]
+        ConvexEngine.set_options(self, parts, changed)
         if given.bound != self.bound:
             self.bound, self.bound_named = given.bound, False
         if given.subtracted != self.subtracted:

@@ -46,7 +46,7 @@ from ._rules import (
 FEEDBACK = ("forwarded", "full")
 
 
-class Filter(Learner):
+class Filter(Learner, FilterEngine):
     """What all filters have in common.
 
     A round is ``forward(x)``, which says whether x is forwarded and counts the round; where its
@@ -55,87 +55,20 @@ class Filter(Learner):
 
     last_history: FilteringHistory | None
 
-    def forward(self, x: RowsLike) -> bool:
-        """Whether x is forwarded; counts the round.
-
-        Parameters
-        ----------
-        x : array_like of shape (d,) or scipy.sparse row
-            The first row fixes d.
-
-        Returns
-        -------
-        bool
-            Whether x is forwarded; only then may its label be learned.
-
-        Examples
-        --------
-        >>> import coactive_fast as cf
-        >>> learner = cf.RidgeFilter()
-        >>> learner.forward([1.0, 0.0]), learner.rounds  # nothing is known yet
-        (True, 1)
-        """
-        return self._engine.forward(x)
-
-    def learn(self, x: RowsLike, relevant: bool | np.bool_) -> None:
-        """Takes in the label of x, whether x was forwarded before or not.
-
-        What `forward` computed for the same x just before is used again, with the same result.
-
-        Parameters
-        ----------
-        x : array_like of shape (d,) or scipy.sparse row
-            One row.
-        relevant : bool
-            Its label.
-
-        Examples
-        --------
-        >>> import coactive_fast as cf
-        >>> learner = cf.RidgeFilter()
-        >>> learner.learn([1.0, 0.0], True)
-        >>> learner.learned, learner.rounds
-        (1, 0)
-        """
-        self._engine.learn(x, relevant)
-
-    def margin(self, x: RowsLike) -> float:
-        """What is compared with the threshold; changes nothing.
-
-        Parameters
-        ----------
-        x : array_like of shape (d,) or scipy.sparse row
-            One row.
-
-        Returns
-        -------
-        float
-            Positive where x looks relevant; 0 before anything was learned.
-
-        Examples
-        --------
-        >>> import coactive_fast as cf
-        >>> learner = cf.PerceptronFilter()
-        >>> learner.learn([1.0, 0.0], False)
-        >>> learner.margin([2.0, 5.0])
-        -2.0
-        """
-        return self._engine.margin(x)
-
     @property
     def threshold(self) -> float:
         """The threshold of the round to come; minus infinity where all is forwarded."""
-        return self._engine.threshold
+        return self._threshold
 
     @property
     def rounds(self) -> int:
         """How often `forward` was called."""
-        return self._engine.rounds
+        return self._rounds
 
     @property
     def learned(self) -> int:
         """N, how often `learn` was called."""
-        return self._engine.learned
+        return self._learned
 
     def run(self, X: RowsLike, y: ArrayLike, *, u: ArrayLike | None = None,
             progress: Progress = None) -> FilteringHistory:
@@ -174,7 +107,7 @@ class Filter(Learner):
         relevant = flags_of(y, "y", len(stream))
         projection = None if u is None else stream.products(u)
         run = FilterRun(stream, relevant, self._full_feedback, projection)
-        run.admit(self._engine)
+        run.admit(self)
         return run.play(self, progress)
 
     @property
@@ -210,7 +143,7 @@ class SimpleFilter(Filter):
         self._begin()
 
     def _build(self, parameters):
-        return FilterEngine(Share, Rule("falling", scale=4.0))
+        return {"make": Share, "rule": Rule("falling", scale=4.0)}
 
 
 class PerceptronFilter(Filter):
@@ -245,7 +178,7 @@ class PerceptronFilter(Filter):
 
     def _build(self, given):
         choice("feedback", given["feedback"], FEEDBACK)
-        return FilterEngine(Perceptron, Rule("sign"))
+        return {"make": Perceptron, "rule": Rule("sign")}
 
 
 # --- ridge regression -----------------------------------------------------------------------------
@@ -283,7 +216,7 @@ class _RidgeFilter(Filter):
         >>> learner.margins([[1.0, 0.0], [0.0, 1.0]]).round(3)
         array([0.333, 0.   ])
         """
-        return self._engine.margins(X)
+        return self._margins(X)
 
     def select(self, X: RowsLike, k: SupportsIndex) -> NDArray[np.intp]:
         """The k rows of largest margin, best first, ties to the lower index.
@@ -331,7 +264,7 @@ class _RidgeFilter(Filter):
         >>> learner.health()["precision"]
         'robust'
         """
-        return self._engine.tell("health")
+        return self._tell("health")
 
     def probability(self, x: RowsLike) -> float:
         """How probable it is that x is relevant.
@@ -358,7 +291,7 @@ class _RidgeFilter(Filter):
         >>> round(learner.probability([1.0, 0.0]), 3)
         0.667
         """
-        return self._engine.probability(x)
+        return self._probability(x)
 
 
 class RidgeFilter(_RidgeFilter):
@@ -519,7 +452,7 @@ class RidgeFilter(_RidgeFilter):
 
         The sum of the squared distances of the rows, each as it came, from the span of those kept.
         """
-        return self._engine.approximation_error
+        return self._left_out
 
     def _build(self, given):
         full = choice("feedback", given["feedback"], FEEDBACK) == "full"
@@ -538,8 +471,8 @@ class RidgeFilter(_RidgeFilter):
             "floor": number("floor", given["floor"], least=0.0, most=1.0)}
         if settings["delta"] >= 1.0:
             raise ValueError(f"delta must be in (0, 1), got {settings['delta']}")
-        return FilterEngine(_ridge_model(given), Rule(kind, **settings), None,
-                            switch("calibrate", given["calibrate"]))
+        return {"make": _ridge_model(given), "rule": Rule(kind, **settings),
+                "calibrate": switch("calibrate", given["calibrate"])}
 
 
 def cost_threshold(cost_ratio):
@@ -566,8 +499,8 @@ def _ridge_model(given):
     if covariance == "diagonal":
         return partial(DiagonalRidge, 1.0, forget, False)
     if window:
-        return partial(WindowRidge, 1.0, window, given["precision"])
-    return partial(FullRidge, 1.0, forget, given["precision"])
+        return partial(WindowRidge, 1.0, 1.0, window, given["precision"])
+    return partial(FullRidge, 1.0, forget, False, given["precision"])
 
 
 def _form(given):
@@ -645,13 +578,12 @@ class ProbabilisticRidgeFilter(_RidgeFilter):
     The paper's bound on the regret (Theorem 3) is for ``||x|| = ||u|| = 1`` and the p of a known
     horizon.
 
-    Full: 14 d^2 bytes (24 d^2 with forgetting, 28 d^2 with a window), a step one pass over 4 d^2
-    bytes, some more where the projection is active. Diagonal: 40 d bytes, a step O(d). Kernel:
-    4 N^2 bytes and 32 for each entry kept, 2 kB for each example, a step O(N^2); where the
-    projection is active some 5 to 30 times as much, by Lanczos on the factor, and more the smaller
-    a is. A window of W examples costs, once it is full, all their steps at each example: O(W d^2),
-    kernel O(W^3), because what a projection has taken away cannot be told from what the oldest
-    example brought.
+    Full: 14 d^2 bytes (24 d^2 with forgetting), a step one pass over 4 d^2 bytes, some more where
+    the projection is active. Diagonal: 40 d bytes, a step O(d). Kernel: 4 N^2 bytes and 32 for each
+    entry kept, 2 kB for each example, a step O(N^2); where the projection is active some 5 to 30
+    times as much, by Lanczos on the factor, and more the smaller a is. A window of W examples
+    costs, once it is full, all their steps at each example: O(W d^2), kernel O(W^3), because what
+    a projection has taken away cannot be told from what the oldest example brought.
 
     References
     ----------
@@ -689,12 +621,12 @@ class ProbabilisticRidgeFilter(_RidgeFilter):
             kernel, params = given["kernel"], given["kernel_params"]
             make = _checked(partial(DualBall, kernel, params, a, window))
         elif covariance == "diagonal":
-            make = partial(DiagonalRidge, a, forget, True)
+            make = partial(DiagonalRidge, a, forget, False, True)
         else:
             make = partial(BallRidge, a, forget, window, given["precision"])
         rule = Rule("coin", explore=_coin(given), tau=cost_threshold(given["cost_ratio"]))
-        return FilterEngine(make, rule, Chance(make_generator(given["seed"])),
-                            switch("calibrate", given["calibrate"]))
+        return {"make": make, "rule": rule, "chance": Chance(make_generator(given["seed"])),
+                "calibrate": switch("calibrate", given["calibrate"])}
 
 
 def _coin(given):
@@ -716,11 +648,11 @@ def _coin(given):
 
 def _is_plain(kind):
     """Whether margin and learn are those of this package."""
-    return (issubclass(kind, Filter) and kind.margin is Filter.margin
-            and kind.learn is Filter.learn)
+    return (issubclass(kind, Filter) and kind.margin is FilterEngine.margin
+            and kind.learn is FilterEngine.learn)
 
 
-class AppleTasting(Filter):
+class AppleTasting(Filter, TastingEngine):
     """Makes a filter of a learner that wants every label, by chance alone.
 
     Forwards where the classifier's margin is at least 0, else all the same with probability
@@ -770,13 +702,14 @@ class AppleTasting(Filter):
     def _build(self, given):
         classifier = answering("classifier", given["classifier"], ("margin", "learn"))
         explore = number("explore", given["explore"], least=0.0, most=1.0)
-        return TastingEngine(copy.deepcopy(classifier), Rule("coin", explore=explore),
-                             Chance(make_generator(given["seed"])), _is_plain(type(classifier)))
+        return {"given": copy.deepcopy(classifier), "rule": Rule("coin", explore=explore),
+                "chance": Chance(make_generator(given["seed"])),
+                "compiled": _is_plain(type(classifier))}
 
     @property
     def classifier(self) -> Any:
         """The copy of the classifier that learns."""
-        return self._engine.classifier
+        return self._classifier
 
 
 # --- many topics over one stream ------------------------------------------------------------------

@@ -329,35 +329,32 @@ cdef enum:
 
 
 cdef class FilterEngine(RowEngine):
-    """A filter. All calls hold the lock from their first look at the model to their last.
+    """The engine of the filters, and their base class.
 
-    Parameters
-    ----------
-    make : callable
-        Gives a fresh model of one answer.
-    rule : Rule
-    chance : Chance or None
-        For the coin.
-    calibrate : bool
-        Whether the margins of what is learned are kept, with the labels.
+    Besides those of every engine it starts from: rule, a `Rule`, for whose coin the generator is;
+    calibrate, whether the margins of what is learned are kept, with the labels.
     """
 
-    cdef readonly Rule rule
+    cdef Rule rule
     cdef Tally tally
     cdef Fit fit               # of what was learned on its margins, or None
 
-    def __init__(self, make, Rule rule, Chance chance=None, bint calibrate=False):
-        RowEngine.__init__(self, make, chance)
-        self.rule, self.fit = rule, Fit() if calibrate else None
+    cdef int start(self, dict parts) except -1:
+        self.rule, self.fit = parts["rule"], Fit() if parts.get("calibrate") else None
+        return RowEngine.start(self, parts)
 
     # --- what every engine has ----------------------------------------------------------------
 
     @property
-    def fresh(self):
+    def _rule(self):
+        return self.rule
+
+    cdef bint is_fresh(self) except -1:
         return self.tally.rounds == 0 and self.model.learned == 0
 
     @property
-    def rounds(self):
+    def _rounds(self):
+        self.lock.check_open()
         return self.tally.rounds
 
     cdef dict told(self):
@@ -394,9 +391,9 @@ cdef class FilterEngine(RowEngine):
         if self.fit is not None:
             self.fit.clear()
 
-    cdef int set_options(self, Engine other, changed) except -1:
-        RowEngine.set_options(self, other, changed)
-        self.rule = (<FilterEngine?>other).rule
+    cdef int set_options(self, dict parts, list changed) except -1:
+        RowEngine.set_options(self, parts, changed)
+        self.rule = parts["rule"]
         return 0
 
     # --- the calls ----------------------------------------------------------------------------
@@ -418,7 +415,29 @@ cdef class FilterEngine(RowEngine):
         return s.m[0] / (1.0 + s.q[0])
 
     def margin(self, x):
-        """m / (1 + q): what the threshold is compared with. Changes nothing."""
+        """What is compared with the threshold; changes nothing.
+
+        Parameters
+        ----------
+        x : array_like of shape (d,) or scipy.sparse row
+            One row.
+
+        Returns
+        -------
+        float
+            Positive where x looks relevant; 0 before anything was learned.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.PerceptronFilter()
+        >>> learner.learn([1.0, 0.0], False)
+        >>> learner.margin([2.0, 5.0])
+        -2.0
+        """
+        return self.margin_of(x)
+
+    cdef double margin_of(self, object x) except? -1.0:
         cdef Scratch s = self.borrow()
         try:
             self.take_row(x, s)
@@ -430,12 +449,13 @@ cdef class FilterEngine(RowEngine):
         finally:
             self.give_back(s)
 
-    def probability(self, x):
+    def _probability(self, x):
         """How probable it is that x is relevant. The fit is brought up to date first, for which
         the object is locked."""
         cdef Scratch s
+        self.lock.check_open()
         if self.fit is None:
-            return min(max((1.0 + self.margin(x)) / 2.0, 0.0), 1.0)
+            return min(max((1.0 + self.margin_of(x)) / 2.0, 0.0), 1.0)
         s = self.borrow()
         try:
             self.take_row(x, s)
@@ -448,7 +468,7 @@ cdef class FilterEngine(RowEngine):
         finally:
             self.give_back(s)
 
-    def margins(self, X):
+    def _margins(self, X):
         """The margins of all rows of X, of one state of the filter; signals are looked at."""
         cdef Rows rows = rows_of(X, "X")
         cdef Scratch s = Scratch()
@@ -475,11 +495,47 @@ cdef class FilterEngine(RowEngine):
         return out
 
     def forward(self, x):
-        """Whether x is forwarded; counts the round."""
+        """Whether x is forwarded; counts the round.
+
+        Parameters
+        ----------
+        x : array_like of shape (d,) or scipy.sparse row
+            The first row fixes d.
+
+        Returns
+        -------
+        bool
+            Whether x is forwarded; only then may its label be learned.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.RidgeFilter()
+        >>> learner.forward([1.0, 0.0]), learner.rounds  # nothing is known yet
+        (True, 1)
+        """
         return self.changed(x, 0.0)
 
     def learn(self, x, relevant):
-        """Takes in the label of x."""
+        """Takes in the label of x, whether x was forwarded before or not.
+
+        What `forward` computed for the same x just before is used again, with the same result.
+
+        Parameters
+        ----------
+        x : array_like of shape (d,) or scipy.sparse row
+            One row.
+        relevant : bool
+            Its label.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.RidgeFilter()
+        >>> learner.learn([1.0, 0.0], True)
+        >>> learner.learned, learner.rounds
+        (1, 0)
+        """
         self.changed(x, 1.0 if as_flag(relevant, "relevant") else -1.0)
 
     cdef bint changed(self, object x, double y) except -1:
@@ -571,7 +627,7 @@ cdef class FilterEngine(RowEngine):
         return status
 
     @property
-    def threshold(self):
+    def _threshold(self):
         self.lock.acquire_shared()
         try:
             return self.rule.limit(self.model, &self.tally)
@@ -579,7 +635,7 @@ cdef class FilterEngine(RowEngine):
             self.lock.release_shared()
 
     @property
-    def approximation_error(self):
+    def _left_out(self):
         self.lock.acquire_shared()
         try:
             return (<Single?>self.model).missed
@@ -588,27 +644,28 @@ cdef class FilterEngine(RowEngine):
 
 
 cdef class TastingEngine(FilterEngine):
-    """Chance and counts around a classifier of one's own.
+    """A generator and counts around a classifier; its model only counts what was learned.
 
-    Parameters
-    ----------
-    given : object
-        Has ``margin(x)`` and ``learn(x, relevant)``; a copy of it learns.
-    rule : Rule
-    chance : Chance
-    compiled : bool
-        Whether both are those of this package's filters.
+    Besides those of a filter it starts from: given, which has ``margin(x)`` and ``learn(x,
+    relevant)``, and a copy of which learns; compiled, whether both are those of this package.
     """
 
-    # A coin over a classifier of the user's; the model of this engine does nothing but count what
-    # was learned. `compiled`: margin and learn of the classifier are those of this package.
-    cdef object given
-    cdef readonly object classifier
+    cdef object given, classifier
     cdef bint compiled
 
-    def __init__(self, given, Rule rule, Chance chance, bint compiled):
-        FilterEngine.__init__(self, Model, rule, chance)
-        self.given, self.classifier, self.compiled = given, copy.deepcopy(given), compiled
+    cdef int start(self, dict parts) except -1:
+        FilterEngine.start(self, {**parts, "make": Model})
+        self.given, self.compiled = parts["given"], parts["compiled"]
+        self.classifier = copy.deepcopy(self.given)
+        return 0
+
+    cdef int set_options(self, dict parts, list changed) except -1:
+        return FilterEngine.set_options(self, {**parts, "make": Model}, changed)
+
+    @property
+    def _classifier(self):
+        self.lock.check_open()
+        return self.classifier
 
     cdef dict told(self):
         return {"rounds": self.tally.rounds, "learned": self.model.learned,
@@ -635,8 +692,9 @@ cdef class TastingEngine(FilterEngine):
 
     cdef FilterEngine inner(self):
         """The classifier's engine, where a stream can run through it without Python."""
-        engine = getattr(self.classifier, "_engine", None)
-        return <FilterEngine>engine if self.compiled and type(engine) is FilterEngine else None
+        if self.compiled and not isinstance(self.classifier, TastingEngine):
+            return <FilterEngine>self.classifier
+        return None
 
     # --- parts of a round, with the lock held ---------------------------------------------------
 
@@ -653,8 +711,7 @@ cdef class TastingEngine(FilterEngine):
 
     # --- the calls ----------------------------------------------------------------------------
 
-    def margin(self, x):
-        """The classifier's margin of x."""
+    cdef double margin_of(self, object x) except? -1.0:
         self.lock.acquire_shared()
         try:
             return self.ask(x)
@@ -928,7 +985,9 @@ cdef class TopicsRun(RowRun):
 
     def alone(self, report):
         """All rounds; the model is this run's own."""
-        self.run(RowEngine(lambda: self.topics), report)
+        engine = RowEngine()
+        engine._start({"make": lambda: self.topics})
+        self.run(engine, report)
 
     cdef int round(self, Engine engine) noexcept nogil:
         return self.one(self.topics, self.scratch)

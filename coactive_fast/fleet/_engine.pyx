@@ -31,7 +31,7 @@ from coactive_fast._table cimport (
 )
 from coactive_fast.coactive._rules cimport Perceptron
 from coactive_fast.filtering._rules cimport TEACHER, Rule as FilterRule, Tally
-from coactive_fast.learner._engine cimport Calls, Model, RowEngine
+from coactive_fast.learner._engine cimport Model, RowEngine
 from coactive_fast.learner._run cimport MORE
 from coactive_fast.learner._state cimport vector_of
 from coactive_fast.metric._forms cimport Crossed, Single
@@ -40,6 +40,7 @@ from coactive_fast.rewards._rules cimport (
 )
 from coactive_fast.rows._rows cimport RowBuffer, Rows, Scratch, place_of, row_of, rows_of
 
+from coactive_fast._initialized import not_initialized
 from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast.filtering._history import history_of
 from coactive_fast.fleet._chance import first_state, state_from, words_of
@@ -1628,7 +1629,7 @@ cdef class RewardFleet(FleetEngine):
             self.give_back(seat)
 
     cdef object ask(self, Seat seat, object x, object allowed, object k, object context):
-        if type(seat.engine) is not RewardEngine:
+        if isinstance(seat.engine, BanditEngine):
             return (<BanditEngine>seat.engine).ask(x, allowed, context, PICK, k, None)
         refuse_words(("allowed", "k", "context"), (allowed, k, context), "a regression")
         return seat.learner.predict(x)
@@ -1712,7 +1713,7 @@ cdef class RewardFleet(FleetEngine):
             arm = as_label(answers[0], "arm", False)
             if arm >= engine.model.k:
                 engine.refuse_answer(arm, "arm")
-        name = "y" if type(engine) is RewardEngine else "reward"
+        name = "reward" if isinstance(engine, BanditEngine) else "y"
         return arm, engine.target_of(answers[<int>self.arms], name)
 
     # --- streams --------------------------------------------------------------------------------
@@ -1734,7 +1735,7 @@ cdef class RewardFleet(FleetEngine):
         if self.arms:
             s.arm = labels_of(answers[0], "arm", n, engine.model.k, False)
         s.context = context_of(context, self.contexts, n)
-        s.m = new_vector(n) if type(engine) is RewardEngine else None
+        s.m = None if isinstance(engine, BanditEngine) else new_vector(n)
         return s
 
     cdef object told(self, Stream s):
@@ -1784,7 +1785,7 @@ cdef class FilterFleet(FleetEngine):
 
     def __init__(self, Records records, **words):
         self.full = records.kind.parameters["feedback"] == "full"
-        self.rule = records.kind.template.clone()._engine.rule
+        self.rule = records.kind.template.clone()._rule
         FleetEngine.__init__(self, records, **words)
 
     cdef int step(self, Worker w, PackedForm form, Perceptron rule, uint64_t *record,
@@ -1992,7 +1993,23 @@ cdef class VectorFleet(FleetEngine):
 # --- the calls of one key ---------------------------------------------------------------------
 
 
-cdef class FleetCalls(Calls):
+cdef class FleetCalls:
+    # The engine, None where __init__ was not called.
+    cdef FleetEngine engine
+
+    @property
+    def _engine(self):
+        return self.at_work()
+
+    @_engine.setter
+    def _engine(self, FleetEngine engine):
+        self.engine = engine
+
+    cdef FleetEngine at_work(self):
+        if self.engine is None:
+            raise RuntimeError(not_initialized(type(self)))
+        return self.engine
+
     """`choose` and `learn` of one key, inherited by the thin class: a method of Python's on the way
     would cost a part of what they do."""
 

@@ -186,7 +186,7 @@ class Regressions(Kind):
                           self.parameters.get("link") == "logistic")
 
     def dimension(self, learner):
-        return learner._engine.dimension
+        return learner._engine._dimension
 
     def numbers(self, d):
         return 2 * d + d * (d - 1) // 2 + self.forgets
@@ -226,7 +226,7 @@ class Rewards(Regressions):
             self.extra = 5
 
     def content(self, learner, weight):
-        state = learner._engine.state()
+        state = learner._engine._state()
         found = {"rounds": state["learned"],
                  "regressions": self.weighed([regression_of(one) for one in state["forms"]],
                                              weight)}
@@ -242,11 +242,11 @@ class Rewards(Regressions):
         return {"generator": _chance.state_from(words)} if words.any() else {}
 
     def give(self, learner, content):
-        state = learner._engine.state()
+        state = learner._engine._state()
         precision = self.parameters["precision"]
         forms = [one.as_state(self.ridge, precision) for one in content["regressions"]]
         state.update(k=len(forms), d=forms[0]["d"], learned=content["rounds"], forms=forms)
-        learner._engine.restore(state)
+        learner._engine._restore(state)
         if "generator" in content:
             bits_of(learner._engine).state = content["generator"]
         return learner
@@ -269,7 +269,7 @@ class Filters(Regressions):
             self.extra = 2
 
     def content(self, learner, weight):
-        state = learner._engine.state()
+        state = learner._engine._state()
         return {"rounds": state["rounds"], "relevant": state["relevant"],
                 "known": state["known"],
                 "regressions": self.weighed([regression_of(state["model"])], weight)}
@@ -284,12 +284,12 @@ class Filters(Regressions):
         return {"relevant": int(words[0]), "known": float(words[1:].view(np.float64)[0])}
 
     def give(self, learner, content):
-        state = learner._engine.state()
+        state = learner._engine._state()
         regression, = content["regressions"]
         state.update(rounds=content["rounds"], model=regression.as_state(
             self.ridge, self.parameters["precision"]))
         state.update({name: content[name] for name in ("relevant", "known") if name in content})
-        learner._engine.restore(state)
+        learner._engine._restore(state)
         return learner
 
     @staticmethod
@@ -314,7 +314,7 @@ class Perceptrons(Kind):
         return len(learner.weights)
 
     def content(self, learner, weight):
-        state = learner._engine.state()
+        state = learner._engine._state()
         return {**state, **{name: weight * state[name] for name in ("w", "mean", "sum")}}
 
     def written(self, layout, content):
@@ -336,7 +336,7 @@ class Perceptrons(Kind):
                 "mean": numbers[d:2 * d].copy(), "waiting": int(block[LEARNED]), "sum": total}
 
     def give(self, learner, content):
-        learner._engine.restore({**learner._engine.state(), **content})
+        learner._engine._restore({**learner._engine._state(), **content})
         return learner
 
     @staticmethod
@@ -357,7 +357,7 @@ def kind_of(template):
     if name not in KINDS or _store.learners().get(name) is not type(template):
         raise TypeError(f"template must be one of {', '.join(KINDS)}, got {name}")
     KINDS[name].refuse(template._parameters)
-    if not template._engine.fresh:
+    if not template._engine._fresh:
         raise ValueError("template must not have learned anything: give it as prior")
     return KINDS[name]
 

@@ -1,13 +1,14 @@
-"""The shell that every learner wears: parameters, copies, and the way to a file and back.
+"""What all learners have: parameters, copies, and files.
 
-A learner is a thin class over an engine. The class names its parameters and knows how to build a
-fresh engine from them (`_build`); the engine owns the state and offers
+A learner's class names its parameters and checks them (`_build`). Its engine, which is its base
+class (`_build` then gives the parts that it starts from) or (coactive, convex) an object that
+`_build` gives, owns the state and offers
 
-    fresh            True until something was learned
-    state()          everything that learning has changed, as plain arrays and numbers
-    restore(state)   the reverse, checked before anything is changed
-    reset()          back to the beginning
-    adopt(other)     takes the settings (not the state) of another engine of its kind
+    _fresh            True until something was learned
+    _state()          everything that learning has changed, as plain arrays and numbers
+    _restore(state)   the reverse, checked before anything is changed
+    _reset()          back to the beginning
+    _change(...)      other parameters, where what was learned allows them
 """
 
 from __future__ import annotations
@@ -17,15 +18,25 @@ import inspect
 import os
 from typing import TYPE_CHECKING, Any
 
-from .._initialized import Initialized
+from .._initialized import PACKAGE, not_initialized
 from . import _store
+from ._engine import Engine
 from ._history import History
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Learner(Initialized):
+class Missing:
+    """What a class has in place of an attribute that `__init__` sets."""
+
+    def __get__(self, learner, kind):
+        if learner is None:
+            return self
+        raise RuntimeError(not_initialized(kind))
+
+
+class Learner:
     """Base of all learners: parameters, copies, files.
 
     `load` answers one, of whatever class the file holds; `isinstance` tells which.
@@ -43,8 +54,8 @@ class Learner(Initialized):
     """
 
     last_history: History | None = None  # of the last run, whatever ended it
-    _parameters: dict[str, Any]
-    _engine: Any
+    _parameters: dict[str, Any] = Missing()  # type: ignore[assignment]
+    _engine: Any = Missing()
     _defaults: dict[str, Any] = {}  # of the parameters, by the constructor
     _shaping: tuple[str, ...] = ()  # parameters that shape the state: they wait for reset()
 
@@ -52,15 +63,30 @@ class Learner(Initialized):
         super().__init_subclass__(**kwargs)
         parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
         cls._defaults = {p.name: p.default for p in parameters}
+        if issubclass(cls, Engine):
+            cls._engine = Engine._engine
+        own = cls._defaults if "__init__" in vars(cls) else ()
+        if cls.__module__.partition(".")[0] == PACKAGE:
+            for name in {*inspect.get_annotations(cls), *own}:
+                if not hasattr(cls, name):
+                    setattr(cls, name, Missing())
         _store.register(cls)
 
     def _begin(self, **parameters):
         """Called once by `__init__` with all its parameters, as they were given."""
-        self._parameters = parameters
-        self._engine = self._build(parameters)
+        built = self._build(parameters)
+        self._keep(parameters)
+        if isinstance(built, dict):
+            self._engine._start(built)
+        else:
+            self._engine = built
+
+    def _keep(self, parameters):
+        """The parameters, which also read like attributes; properties of the class come first."""
+        self.__dict__.update(parameters, _parameters=parameters)
 
     def _build(self, parameters):
-        """A fresh engine from checked parameters."""
+        """Checks the parameters; the parts that the engine starts from, or a fresh engine."""
         raise NotImplementedError
 
     # --- parameters -------------------------------------------------------------------------
@@ -115,37 +141,30 @@ class Learner(Initialized):
                 raise ValueError(f"{name}: {outer} is no learner among the parameters")
             own[outer] = copy.deepcopy(learner).set_params(**{rest: value})
         if own:
-            self._change(own)
+            self._set(own)
         return self
 
-    def _change(self, parameters):
+    def _set(self, parameters):
         changed = [name for name in parameters
                    if not _same(parameters[name], self._parameters[name])]
         merged = {**self._parameters, **parameters}
-        engine = self._build(merged)
-        if self._engine.fresh:
-            self._engine = engine
-        else:
-            for name in changed:
-                if name in self._shaping:
-                    raise ValueError(f"{name} shapes what was learned in {self._engine.rounds} "
-                                     f"rounds: call reset() before changing it")
-            self._engine.adopt(engine, changed)
-        self._parameters = merged
+        built = self._build(merged)
+        if not isinstance(built, dict):
+            if self._engine._fresh:
+                self._engine = built
+            built = {"engine": built}
+        if self._engine is not built.get("engine"):
+            shaping = [name for name in changed if name in self._shaping]
+            self._engine._change(built, changed, shaping)
+        self._keep(merged)
 
-    def __getattr__(self, name: str) -> Any:
-        # parameters read like attributes; they are changed by set_params, which checks them
-        if not name.startswith("_") and name in self._parameters:
-            return self._parameters[name]
-        return self._missing(name)
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any: ...  # parameters
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.__dict__.get("_parameters", ()):
             raise AttributeError(f"{name} is a parameter: use set_params({name}=...)")
         super().__setattr__(name, value)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self._parameters})
 
     def __repr__(self) -> str:
         shown = [f"{name}={value!r}" for name, value in self._parameters.items()
@@ -175,18 +194,18 @@ class Learner(Initialized):
         self
             The learner itself, so that calls can follow one another.
         """
-        self._engine.reset()
+        self._engine._reset()
         return self
 
     def __copy__(self) -> Self:
-        return _restored(type(self), dict(self._parameters), self._engine.state())
+        return _restored(type(self), dict(self._parameters), self._engine._state())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         parameters = copy.deepcopy(self._parameters, memo)
-        return _restored(type(self), parameters, copy.deepcopy(self._engine.state(), memo))
+        return _restored(type(self), parameters, copy.deepcopy(self._engine._state(), memo))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), self._parameters, self._engine.state())
+        return _restored, (type(self), self._parameters, self._engine._state())
 
     # --- files ------------------------------------------------------------------------------
 
@@ -214,9 +233,8 @@ def _restored(cls, parameters, state):
     parameters = {name: parameters[name] if name in parameters else default
                   for name, default in cls._defaults.items()}
     learner = cls.__new__(cls)
-    object.__setattr__(learner, "_parameters", parameters)
-    object.__setattr__(learner, "_engine", learner._build(parameters))
-    learner._engine.restore(state)
+    learner._begin(**parameters)
+    learner._engine._restore(state)
     return learner
 
 

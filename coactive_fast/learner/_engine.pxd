@@ -16,29 +16,22 @@ cdef enum:
 
 
 cdef class Engine:
-    # Typed state of one learner. `state()` is taken and given by its thin class only.
+    # Typed state of one learner: the base of its class, or (rewards, coactive, convex) an object
+    # that its class has. The lock is closed until `start` is over.
     cdef Lock lock
     cdef Chance chance         # None where none is at work
 
     # Everything that learning has changed, the engine being read.
     cdef dict told(self)
-    # What follows is called with the lock held. The reverse of `told`: all is checked before
-    # anything changes.
+    # What follows is called with the lock held. `start`: the beginning, from checked parameters by
+    # name; `set_options`: what was learned stays, with the same parts, or (for an object that its
+    # class has) with "engine", another one. `take_state`, the reverse of `told`: all is checked
+    # before anything changes.
+    cdef int start(self, dict parts) except -1
+    cdef bint is_fresh(self) except -1
     cdef int take_state(self, State state) except -1
     cdef int begin_again(self) except -1                     # `reset`
-    cdef int set_options(self, Engine other, changed) except -1
-
-
-cdef class Calls:
-    # A thin class that inherits compiled calls: its engine, None where __init__ was not called.
-    cdef object engine
-
-    cdef inline object at_work(self):
-        if self.engine is None:
-            self.refuse_call()
-        return self.engine
-
-    cdef int refuse_call(self) except -1
+    cdef int set_options(self, dict parts, list changed) except -1
 
 
 # A round of a learner of rows is a reading, which leaves what it found in a Scratch, and a change,
@@ -135,6 +128,7 @@ cdef class RowEngine(Engine):
     cdef inline int take_row(self, object x, Scratch s) except -1:
         """Converts and checks x. That may run code of its own, which may change the model: the
         width is checked again with the lock held."""
+        self.lock.check_open()
         s.given_null = row_of(x, "x", s.buffer, &s.given, self.model.d,
                               self.model.most > 0) == CF_ROW_NULL
         s.row, s.null = s.given, s.given_null

@@ -14,7 +14,6 @@ from coactive_fast._table cimport (
 )
 from coactive_fast.learner._state cimport VERSION, versioned
 
-from coactive_fast._initialized import not_initialized
 
 np.import_array()
 
@@ -24,6 +23,7 @@ cdef const cf_table *K = cf_get_table()
 cdef class Engine:
     def __cinit__(self):
         self.lock = Lock()
+        self.lock.close(type(self))
 
     cdef dict told(self):
         raise NotImplementedError
@@ -31,13 +31,54 @@ cdef class Engine:
     cdef int take_state(self, State state) except -1:
         raise NotImplementedError
 
+    cdef int start(self, dict parts) except -1:
+        raise NotImplementedError
+
+    cdef bint is_fresh(self) except -1:
+        raise NotImplementedError
+
     cdef int begin_again(self) except -1:
         raise NotImplementedError
 
-    cdef int set_options(self, Engine other, changed) except -1:
+    cdef int set_options(self, dict parts, list changed) except -1:
         raise NotImplementedError
 
-    def state(self):
+    @property
+    def _engine(self):
+        """Of a learner that has this as its base class."""
+        return self
+
+    @property
+    def _fresh(self):
+        """Whether nothing was learned, and no answer added."""
+        self.lock.check_open()
+        return self.is_fresh()
+
+    def _start(self, dict parts):
+        """From checked parameters; once more for an object whose `__init__` is called again."""
+        if self.lock.closed is not None:
+            self.start(parts)
+            self.lock.open()
+        else:
+            self._change(parts, [], [], True)
+
+    def _change(self, dict parts, list changed, list shaping, bint anew=False):
+        """Other parameters. What was learned stays, and does not allow those that shape it."""
+        if shaping and "make" in parts:
+            parts["make"]()  # refuses what is wrong with them, whatever was learned
+        self.lock.acquire()
+        try:
+            if anew or (self.is_fresh() and "engine" not in parts):
+                self.start(parts)
+            elif shaping:
+                raise ValueError(f"{shaping[0]} shapes what was learned in {self._rounds} "
+                                 f"rounds: call reset() before changing it")
+            else:
+                self.set_options(parts, changed)
+        finally:
+            self.lock.release()
+
+    def _state(self):
         """Everything that learning has changed, as plain arrays and numbers."""
         self.lock.acquire_shared()
         try:
@@ -45,8 +86,8 @@ cdef class Engine:
         finally:
             self.lock.release_shared()
 
-    def restore(self, state):
-        """The reverse of `state`; checked before anything is changed."""
+    def _restore(self, state):
+        """The reverse of `_state`; checked before anything is changed."""
         cdef State given = versioned(state)
         self.lock.acquire()
         try:
@@ -54,7 +95,7 @@ cdef class Engine:
         finally:
             self.lock.release()
 
-    def reset(self):
+    def _reset(self):
         """Back to the beginning."""
         self.lock.acquire()
         try:
@@ -62,26 +103,6 @@ cdef class Engine:
         finally:
             self.lock.release()
 
-    def adopt(self, Engine other, changed):
-        """The settings of another engine of this kind; the state stays."""
-        self.lock.acquire()
-        try:
-            self.set_options(other, changed)
-        finally:
-            self.lock.release()
-
-
-cdef class Calls:
-    @property
-    def _engine(self):
-        return self.at_work()
-
-    @_engine.setter
-    def _engine(self, engine):
-        self.engine = engine
-
-    cdef int refuse_call(self) except -1:
-        raise RuntimeError(not_initialized(self))
 
 
 # --- learners of rows -------------------------------------------------------------------------
@@ -171,25 +192,26 @@ cdef class Model:
 
 
 cdef class RowEngine(Engine):
-    """One model, its chance, and the parts of a round.
+    """One model, its generator, and the parts of a round.
 
-    Parameters
-    ----------
-    make : callable
-        A fresh model.
-    chance : Chance or None
-        Owned from now on.
-    most : int
-        max_features, or 0.
-    draws : bool
-        A choice takes draws.
+    The parts that it starts from: make, a function that gives a fresh model; chance, owned from
+    then on, or None; most, max_features or 0; draws, whether a choice draws.
     """
 
-    def __init__(self, make, Chance chance=None, *, Py_ssize_t most=0, bint draws=False):
-        self.make, self.chance, self.most, self.draws = make, chance, most, draws
-        self.model = self.new_model()
-        self.built = self.model.k
+    def __cinit__(self):
         self.scratch = Scratch()
+
+    cdef int start(self, dict parts) except -1:
+        cdef Model model
+        self.make, self.most = parts["make"], parts.get("most", 0)
+        self.draws = parts.get("draws", False)
+        model = self.new_model()
+        self.built = model.k
+        self.begin(model, parts.get("chance"))
+        return 0
+
+    cdef bint is_fresh(self) except -1:
+        return self.model.learned == 0 and self.model.k == self.built
 
     cdef Model new_model(self):
         cdef Model model = self.make()
@@ -199,28 +221,27 @@ cdef class RowEngine(Engine):
     # --- what every engine has ----------------------------------------------------------------
 
     @property
-    def fresh(self):
-        """Whether nothing was learned, and no answer added."""
-        return self.model.learned == 0 and self.model.k == self.built
-
-    @property
-    def rounds(self):
+    def _rounds(self):
         """How many rounds there were: where not said otherwise, examples."""
+        self.lock.check_open()
         return self.model.learned
 
     @property
-    def answers(self):
+    def _answers(self):
         """How many answers a reading has: classes, arms."""
+        self.lock.check_open()
         return self.model.k
 
     @property
-    def learned(self):
-        """How many examples were taken."""
+    def _learned(self):
+        """How many examples were learned."""
+        self.lock.check_open()
         return self.model.learned
 
     @property
-    def dimension(self):
+    def _dimension(self):
         """How many features the rows have; 0 while that is not known."""
+        self.lock.check_open()
         return self.model.d
 
     cdef dict told(self):
@@ -244,16 +265,17 @@ cdef class RowEngine(Engine):
         self.model, self.chance = model, chance
         self.stamp += 1
 
-    cdef int set_options(self, Engine given, changed) except -1:
-        cdef RowEngine other = <RowEngine?>given
-        self.model.adopt(other.model)
-        self.make = other.make
+    cdef int set_options(self, dict parts, list changed) except -1:
+        cdef Model model = parts["make"]()
+        model.most = parts.get("most", 0)
+        self.model.adopt(model)
+        self.make = parts["make"]
         if "seed" in changed:
-            self.chance = other.chance
+            self.chance = parts.get("chance")
         self.stamp += 1
         return 0
 
-    def widen(self):
+    def _widen(self):
         """One answer more; its number."""
         self.lock.acquire()
         try:
@@ -263,7 +285,7 @@ cdef class RowEngine(Engine):
         finally:
             self.lock.release()
 
-    def tell(self, str what, i=None, str name="i"):
+    def _tell(self, str what, i=None, str name="i"):
         """weights, inverse (of answer i), information or health of the model."""
         cdef Model model
         cdef Py_ssize_t answer = as_count(i, name) if what == "inverse" else 0
@@ -282,8 +304,9 @@ cdef class RowEngine(Engine):
         finally:
             self.lock.release_shared()
 
-    def fits(self, Py_ssize_t n, str name):
+    def _fits(self, Py_ssize_t n, str name):
         """Refuses what has n features, where that is another number than those known."""
+        self.lock.check_open()
         self.width(n, name)
 
     # --- parts of a round ---------------------------------------------------------------------

@@ -190,7 +190,12 @@ def _temporary(path, target, mode):
 
 
 def _created(name, mode):
-    return open(name, "x+b", opener=functools.partial(os.open, mode=mode))
+    return open(name, "xb", opener=functools.partial(_opened, mode=mode))
+
+
+def _opened(name, flags, mode):
+    """For writing and, since a fleet maps its file, reading."""
+    return os.open(name, flags & ~os.O_WRONLY | os.O_RDWR, mode)
 
 
 def _locked(name, mode):

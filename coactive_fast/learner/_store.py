@@ -82,11 +82,16 @@ def _array(value, arrays):
     return {"@array": name}
 
 
+PLAIN = {type(None), bool, int, str}
+
+
 def encode(value: Any, arrays: dict[str, Any], where: str) -> Any:
     """JSON for `value`; arrays go into `arrays`. `where` names it in an error."""
+    if type(value) in PLAIN:
+        return value
     if isinstance(value, (np.bool_, np.integer, np.floating)):
         value = value.item()
-    if value is None or isinstance(value, (bool, int, str)):
+    if isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {"@float": repr(value)}
@@ -132,7 +137,7 @@ def _learner_parts(learner, arrays, where):
                 raise
             parameters[name] = {"@missing": type(value).__name__}
     return {"parameters": parameters,
-            "state": encode(learner._engine.state(), arrays, f"{where}state")}
+            "state": encode(learner._engine._state(), arrays, f"{where}state")}
 
 
 # --- and back ---------------------------------------------------------------------------------

@@ -119,8 +119,7 @@ cdef class Names:
     def columns(self, Py_ssize_t begin, int bits, bint chain):
         """Columns of 2^bits by VW's hash, of the names from number `begin` on."""
         cdef np.ndarray found = numpy.empty(self.names.n - begin, numpy.int64)
-        L.log_columns(&self.names, begin, bits, chain,
-                                     <int64_t *>np.PyArray_DATA(found))
+        L.log_columns(&self.names, begin, bits, chain, <int64_t *>np.PyArray_DATA(found))
         return found
 
 
@@ -349,22 +348,17 @@ def total(np.ndarray x):
     return sum.high + sum.low
 
 
+@numpy.errstate(all="ignore")
 def effective_size(np.ndarray w):
     """``(sum w)^2 / sum w^2``; 0 where all are 0. Scaled by the largest: no square overflows."""
-    cdef Sum once, twice
-    cdef Py_ssize_t t, n = np.PyArray_DIM(w, 0)
-    cdef double most = 0.0, x
-    once.high = once.low = twice.high = twice.low = 0.0
-    with nogil:
-        for t in range(n):
-            most = max(most, data_of(w)[t])
-        for t in range(n if most > 0.0 else 0):
-            x = data_of(w)[t] / most
-            add(&once, x)
-            add(&twice, x * x)
-    return (once.high + once.low) ** 2 / (twice.high + twice.low) if most > 0.0 else 0.0
+    most = w.max(initial=0.0)
+    if not most > 0.0:
+        return 0.0
+    scaled = w / most
+    return total(scaled) ** 2 / total(scaled * scaled)
 
 
+@numpy.errstate(all="ignore")
 def error_of_mean(np.ndarray z, np.ndarray code, Py_ssize_t groups):
     """``sqrt(G / (G - 1) sum S^2) / n``, S the sums of z less its mean over G groups.
 
@@ -376,27 +370,13 @@ def error_of_mean(np.ndarray z, np.ndarray code, Py_ssize_t groups):
     groups : int
         G.
     """
-    cdef Sum squares
-    cdef Py_ssize_t t, n = np.PyArray_DIM(z, 0), count = n if code is None else groups
-    cdef double mean = total(z) / n
-    cdef np.ndarray sums = None if code is None else <np.ndarray>numpy.zeros(groups)
-    cdef double apart
+    cdef Py_ssize_t n = np.PyArray_DIM(z, 0), count = n if code is None else groups
     if count < 2:
         return NAN
-    squares.high = squares.low = 0.0
-    with nogil:
-        if code is None:
-            for t in range(n):
-                apart = data_of(z)[t] - mean
-                add(&squares, apart * apart)
-        else:
-            for t in range(n):
-                data_of(sums)[(<const Py_ssize_t *>np.PyArray_DATA(code))[t]] += (
-                    data_of(z)[t] - mean)
-            for t in range(count):
-                apart = data_of(sums)[t]
-                add(&squares, apart * apart)
-    return sqrt(<double>count / (count - 1) * (squares.high + squares.low)) / n
+    apart = z - total(z) / n
+    if code is not None:
+        apart = numpy.bincount(code, apart, groups)
+    return sqrt(<double>count / (count - 1) * <double>total(apart * apart)) / n
 
 
 def take_law(np.ndarray law, np.ndarray offsets, Py_ssize_t first, np.ndarray chosen,

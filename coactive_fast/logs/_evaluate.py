@@ -50,7 +50,7 @@ def law_of(policy, log, samples):
 def refuse_misfit(bandit, log):
     """A bandit whose rows are not those of the log, before anything is asked of it."""
     if isinstance(bandit, LinearBandit):
-        bandit._engine.fits(log.n_features, "features of log")
+        bandit._engine._fits(log.n_features, "features of log")
         if bandit.context_features and bandit.context_features != log.n_context:
             raise ValueError(f"context of log must have {bandit.context_features} features, those "
                              f"of this bandit, got {log.n_context}")
@@ -66,7 +66,7 @@ def refuse_no_context(learner, log):
     """A log without the rows by which learners of arms and labels go."""
     if log.context is None:
         raise ValueError(f"context of log must be given: a {type(learner).__name__} goes by it")
-    learner._engine.fits(log.n_context, "context of log")
+    learner._engine._fits(log.n_context, "context of log")
 
 
 def _by_name(probabilities, log):

@@ -16,6 +16,7 @@ from ..learner._progress import reporter
 from ..learner._random import make_generator
 from ..multiclass import Banditron, Confidit, Newtron
 from ..multiclass._learners import MulticlassLearner
+from ..multiclass._rules import BanditFeedback
 from ..rewards import ArmBandit, LinearBandit
 from ._compiled import Accepted, BanditReplay, LabelReplay
 from ._evaluate import refuse_misfit, refuse_no_context
@@ -165,7 +166,7 @@ def _run_of(learner, log, accepted):
     if not isinstance(learner, MulticlassLearner):
         raise TypeError("learner must be a LinearBandit, an ArmBandit or a multiclass learner told "
                         f"right or wrong, got {type(learner).__name__}")
-    if not learner._engine.bandit:
+    if not isinstance(learner, BanditFeedback):
         raise TypeError(f"learner must learn from the reward of what it chose, and a "
                         f"{type(learner).__name__} must be told the right label")
     refuse_no_context(learner, log)

@@ -1,5 +1,6 @@
 # See _forms.pyx: what other modules cimport.
 
+cimport cython
 cimport numpy as np
 from libc.stdint cimport int64_t, uint8_t
 
@@ -13,8 +14,8 @@ from coactive_fast.rows._rows cimport Rows, Scratch
 cdef class Ridges(Model):
     # k ridge regressions: A_i = ridge I + sum x x^T over what was taken for i, and w_i. A reading
     # leaves m_i = w_i.x and q_i = x^T A_i^-1 x in s.m and s.q, and sets s.null where the row is
-    # null in the form's space. `take` is the step w_i += A_i^-1 x (y - m_i) with the new A_i. What
-    # a form cannot do it refuses in words.
+    # null in the form's space. The step is w_i += A_i^-1 x (y - m_i) with the new A_i. What a form
+    # cannot do it refuses in words.
     cdef double ridge
     cdef bint bounded          # answers that cannot win are not looked at; tests switch it off
 
@@ -37,13 +38,11 @@ cdef class Lines(Ridges):
     cdef cf_lines core
     cdef Py_ssize_t room
     cdef double fresh
+    cdef bint inverted         # second values are those of A, not of its inverse
 
     cdef int begin(self, Py_ssize_t k, double fresh) except -1
     cdef int lay_out(self, Py_ssize_t room, Py_ssize_t k) except -1
-    cdef double first_inverse(self) noexcept
-    cdef void to_inverse(self, Py_ssize_t n, double *second) noexcept
-    cdef void column(self, Py_ssize_t i, bint second, double *out) noexcept
-    cdef np_table(self, bint second)
+    cdef np_values(self, bint second, Py_ssize_t i, Py_ssize_t count)
     cdef int load_table(self, State state, str name, bint second) except -1
 
 
@@ -63,8 +62,10 @@ cdef struct Past:
     double norm                # what no eigenvalue of A^-1 exceeds
 
 
-cdef class Single(Ridges):
-    # What has one answer; d = 0: no dimension yet and no memory.
+cdef class Single(Model):
+    # What has one answer: a reading as of `Ridges`, the step `take`. d = 0: no dimension yet and no
+    # memory.
+    cdef double ridge
     cdef double forget             # 1, or what the past is multiplied by at each example
     # Set before the look at an example: how often it counts (filters: once). logistic: y in [0, 1]
     # is to be met by sigma(m), not by m.
@@ -81,9 +82,10 @@ cdef class Single(Ridges):
     cdef Py_ssize_t read_many(self, Rows X, Py_ssize_t t, Scratch s, double *out,
                               int *status) noexcept nogil
     # How often the example counts in the step of ridge regression, and by how much m misses.
+    @cython.final
     cdef double aim(self, double m, double y, double *miss) noexcept nogil
     cdef double information(self) noexcept nogil   # log det A - log det(ridge I)
-    # What learners from rewards want, of `FullForm` and `DiagonalForm`. Readings, with a Scratch
+    # What learners from rewards want, of `FullRidge` and `DiagonalRidge`. Readings, with a Scratch
     # that was fitted (many rows: by fit_rows), of m and q; CF_ENOTPOSITIVE: the inverse is damaged.
     # q NULL: m alone.
     cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil
@@ -94,6 +96,7 @@ cdef class Single(Ridges):
     # z = m + width sqrt(q) of those that `left` names, or -inf where it cannot be the largest.
     cdef int read_upper(self, Rows X, Crossed by, Scratch s, double width, const char *left,
                         double *m, double *q, double *z) noexcept nogil
+    @cython.final
     cdef double reach(self) noexcept nogil                     # the largest |w_i|
     cdef int fit_drawn(self, Scratch s) except -1              # room for `drawn`
     # z <- w + width F z with F F^T = A^-1, for rows of n features.
@@ -107,8 +110,10 @@ cdef class Single(Ridges):
     cdef Py_ssize_t fit_matrix(self, Scratch s) except -1
     cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil
     cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil
-    cdef int decay(self, double f) except -1                   # the past weighs f times as much
-    cdef int merge(self, Single other) except -1               # what both have seen
+    # The past weighs f times as much; what both have seen: for a copy, since after an error it is
+    # not to be used.
+    cdef int decay(self, double f) except -1
+    cdef int merge(self, Single other) except -1
     cdef dict extra(self)                          # what a state tells besides d and learned
     cdef int take_extra(self, State state, Py_ssize_t d) except -1
 

@@ -1,7 +1,7 @@
 """Ridge regressions in every form, behind one protocol: k answers over d features.
 
 The k forms (`Ridges`) serve the classifiers, those of one answer (`Single`) filters and rewards;
-`FullForm` and `DiagonalForm` read many candidate rows at once and say what a `Catalogue` bounds.
+`FullRidge` and `DiagonalRidge` read many candidate rows at once and say what a `Catalogue` bounds.
 """
 
 import numpy
@@ -19,12 +19,12 @@ from coactive_fast._table cimport (
     cf_cholesky, cf_cholesky_at, cf_full, cf_full_factor, cf_get_library, cf_get_table, cf_library,
     cf_newton, cf_pad, cf_panels_size, cf_past, cf_table, cf_triangle, cf_triangle_row,
 )
-from coactive_fast.learner._state cimport opened, table_from, vector_of
+from coactive_fast.learner._state cimport table_from, vector_of
 from coactive_fast.metric._metrics cimport MOST_OWN, Errors, Gram, Kept, Stored, code_of, refuse_own
 from coactive_fast.rows._rows cimport DOUBLES, SPARSE, lay_row, place_of, write_out
 
 from coactive_fast._memory import refuse_beyond_limit
-from coactive_fast.metric._metrics import COUNTS, RESIDUALS, Full, Moving
+from coactive_fast.metric._metrics import Full, Moving
 
 np.import_array()
 
@@ -37,6 +37,19 @@ cdef double FAR = 1e150  # no single step moves a weight farther
 cdef bint in_range(double m, double q, double ridge) noexcept nogil:
     """Written so that NaN fails."""
     return q >= 0.0 and q <= DBL_MAX and abs(m) + 1.0 <= FAR * sqrt(ridge)
+
+
+# Whether q = x^T A^-1 x can be gone on with, where A began as ridge I: > 0 and finite, or what else
+# it means.
+cdef inline int check_quad(Py_ssize_t n, const double *x, double ridge, double q) noexcept nogil:
+    return CF_OK if 0.0 < q <= DBL_MAX else explain_quad(n, x, ridge, q)
+
+
+cdef int explain_quad(Py_ssize_t n, const double *x, double ridge, double q) noexcept nogil:
+    cdef double size = K.dot(n, x, x) / ridge
+    if not (size <= DBL_MAX and q - q == 0.0):
+        return CF_ENONFINITE
+    return CF_ENOTPOSITIVE if size >= DBL_MIN or q < 0.0 else CF_OK
 
 
 # Counts of a model as every state has them, and the way back: k, d and learned, checked.
@@ -81,14 +94,6 @@ cdef class Ridges(Model):
 
     cdef void step(self, Scratch s, Py_ssize_t i, double y, bint move) noexcept nogil:
         pass
-
-    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
-        cdef int status = CF_OK if s.null else self.allows(s, i, False)
-        if status == CF_OK:
-            if not s.null:
-                self.step(s, i, y, False)
-            self.count(s.row.n)
-        return status
 
 
 # --- one line a feature -----------------------------------------------------------------------
@@ -153,44 +158,25 @@ cdef class Lines(Ridges):
 
     # --- arrays and states --------------------------------------------------------------------
 
-    cdef void column(self, Py_ssize_t i, bint second, double *out) noexcept:
-        """What answer i has of each feature."""
-        cdef Py_ssize_t f
+    cdef np_values(self, bint second, Py_ssize_t i, Py_ssize_t count):
+        """What answers i ... i + count - 1 have of each feature, shape (count, d)."""
         cdef const double *at = self.core.data + i + (self.core.second if second else 0)
-        for f in range(self.d):
-            out[f] = at[f * self.core.stride]
-
-    cdef np_table(self, bint second):
-        cdef np.ndarray out = <np.ndarray>numpy.empty((self.k, self.d))
-        cdef Py_ssize_t i
-        for i in range(self.k):
-            self.column(i, second, data_of(out) + i * self.d)
-        return out
+        return numpy.ascontiguousarray(table_from(at, self.d, count, self.core.stride).T)
 
     cdef np_weights(self):
-        return self.np_table(False)
-
-    cdef double first_inverse(self) noexcept:
-        return self.fresh
-
-    cdef void to_inverse(self, Py_ssize_t n, double *second) noexcept:
-        """Second values to inverse variances, in place."""
-        pass
+        return self.np_values(False, 0, self.k)
 
     cdef np_inverse(self, Py_ssize_t i):
-        cdef np.ndarray out = new_vector(self.d)
-        self.column(i, True, data_of(out))
-        self.to_inverse(self.d, data_of(out))
-        return out
+        second = self.np_values(True, i, 1)[0]
+        return 1.0 / second if self.inverted else second
 
     cdef np_information(self):
         """-sum log(inverse / its first value)."""
+        cdef double first = 1.0 / self.fresh if self.inverted else self.fresh
         cdef np.ndarray out = <np.ndarray>numpy.zeros(self.k), one
-        cdef Py_ssize_t i, f
+        cdef Py_ssize_t i
         for i in range(self.k):
-            one = <np.ndarray>self.np_inverse(i)
-            for f in range(self.d):
-                data_of(one)[f] /= self.first_inverse()
+            one = <np.ndarray>(self.np_inverse(i) / first)
             K.log_many(self.d, data_of(one), data_of(one))
             data_of(out)[i] = 0.0 - float(one.sum())
         return out
@@ -198,7 +184,7 @@ cdef class Lines(Ridges):
     cdef dict told(self):
         cdef dict found = {**told_counts(self), "weights": self.np_weights()}
         if self.core.second:
-            found["second"] = self.np_table(True)
+            found["second"] = self.np_values(True, 0, self.k)
         return found
 
     cdef int restore(self, State state) except -1:
@@ -299,6 +285,13 @@ cdef enum:
 cdef double SAFE = 1.0 + 1e-3  # a bound must hold for what is computed, with rounding and drift
 
 
+# What is kept of one answer beside its inverse and its weights.
+cdef struct Answer:
+    cf_full *core
+    bint waiting               # one by one: the core's pending term has not gone into its inverse
+    double grown               # eight abreast: its log is not yet in the core's logdet
+
+
 @cython.final
 cdef class FullRidges(Ridges):
     """k ridge regressions with whole matrices.
@@ -311,9 +304,9 @@ cdef class FullRidges(Ridges):
         That of each matrix: each converts by itself.
     """
 
-    # Invariants. `held` features have memory, in the layout that `held` chose; core[i] is the core
-    # of fulls[i], which keeps A_i, its counts and its logdet in both layouts. All is owned here.
-    # One by one: the core has A_i^-1 too, its pending term is 0 but for that of a run's last
+    # Invariants. `held` features have memory, in the layout that `held` chose; at[i].core is the
+    # core of fulls[i], which keeps A_i, its counts and its logdet in both layouts. All is owned
+    # here. One by one: the core has A_i^-1 too, its pending term is 0 but for that of a run's last
     # round (`waiting`); the weights of class i are the cf_pad(held) doubles at w + i * w_step.
     # Eight abreast (cf_octet.h): group g of eight classes has its inverses at b + g * b_step and
     # its weights at w + g * w_step; the core's own inverse is scratch of its watch.
@@ -326,11 +319,9 @@ cdef class FullRidges(Ridges):
     # used.
     cdef bint converted
     cdef list fulls
-    cdef cf_full **core
-    cdef char *waiting
+    cdef Answer *at
     cdef double *w
-    cdef double *b
-    cdef double *grown         # eight abreast: log(grown[i]) is not yet in the core's logdet
+    cdef double *b             # behind w
     cdef Py_ssize_t w_step, b_step
     cdef double *scratch       # of fulls[0]
 
@@ -340,43 +331,30 @@ cdef class FullRidges(Ridges):
         self.fulls = []
 
     def __dealloc__(self):
-        self.give_back()
-
-    cdef void give_back(self) noexcept:
-        L.free(self.core)
-        L.free(self.waiting)
+        L.free(self.at)
         L.free(self.w)
-        L.free(self.b)
-        L.free(self.grown)
 
     cdef int allot(self, Py_ssize_t k, Py_ssize_t d, list fulls) except -1:
-        """Memory for k classes of d features, with nothing learned; the cores are given."""
-        cdef Py_ssize_t groups = cf_pad(k) // 8, pairs = d * (d + 1) // 2, i, g, l
+        """Memory for k classes of d features, with weights 0; the cores are given."""
+        cdef Py_ssize_t groups = cf_pad(k) // 8, i
         cdef bint abreast = d <= ABREAST
         cdef Py_ssize_t w_step = 8 * d if abreast else cf_pad(d)
-        core = <cf_full **>L.alloc_zero(<size_t>k, sizeof(cf_full *))
-        waiting = <char *>L.alloc_zero(<size_t>k, 1)
-        w = <double *>L.alloc_zero(<size_t>((groups if abreast else k) * w_step), sizeof(double))
-        b = <double *>L.alloc_zero(<size_t>(8 * groups * pairs if abreast else 0), sizeof(double))
-        grown = <double *>L.alloc(<size_t>k, sizeof(double))
-        if core == NULL or waiting == NULL or w == NULL or b == NULL or grown == NULL:
-            for block in (<size_t>core, <size_t>waiting, <size_t>w, <size_t>b, <size_t>grown):
-                L.free(<void *><size_t>block)
+        cdef Py_ssize_t b_step = 4 * d * (d + 1) if abreast else 0
+        cdef Py_ssize_t w_size = (groups if abreast else k) * w_step
+        cdef double *w = new_doubles(1, w_size + groups * b_step, f"{k} classes of {d} features")
+        at = <Answer *>L.alloc_zero(<size_t>k, sizeof(Answer))
+        if at == NULL:
+            L.free(w)
             raise MemoryError(f"{k} classes of {d} features")
-        for i in range(k):
-            core[i] = &(<Stored>fulls[i]).core
-            grown[i] = 1.0
-        for g in range(groups if abreast else 0):
-            for i in range(d):
-                for l in range(8):
-                    b[8 * (g * pairs + i * (i + 3) // 2) + l] = 1.0 / self.ridge
-        self.give_back()
-        self.core, self.waiting, self.w, self.b, self.grown = core, waiting, w, b, grown
-        self.w_step, self.b_step, self.abreast = w_step, 8 * pairs, abreast
+        L.free(self.at)
+        L.free(self.w)
+        self.at, self.w, self.b = at, w, w + w_size
+        self.w_step, self.b_step, self.abreast = w_step, b_step, abreast
         self.fulls, self.k, self.held = fulls, k, d
         self.converted = False
         for i in range(k):
-            self.converted |= core[i].robust != 0
+            at[i].core = &(<Stored>fulls[i]).core
+            self.renewed(i)
         self.scratch = (<Stored>fulls[0]).scratch
         return 0
 
@@ -405,20 +383,19 @@ cdef class FullRidges(Ridges):
         return 0
 
     cdef int put_back(self, np.ndarray table, np.ndarray grown) except -1:
-        """Weights of shape (k, d), and the inverses of the cores, where they belong."""
+        """Weights of shape (k, d), and what has grown, where they belong."""
         cdef Py_ssize_t i, f, d = np.PyArray_DIM(table, 1)
         for i in range(self.k):
             for f in range(d):
                 self.weight_at(i, f)[0] = data_of(table)[i * d + f]
-            self.copy_lane(i, False)
-            self.grown[i] = data_of(grown)[i]
+            self.at[i].grown = data_of(grown)[i]
         return 0
 
     cdef np_grown(self):
         cdef Py_ssize_t i
         out = numpy.ones(self.k)
         for i in range(self.k if self.held else 0):
-            out[i] = self.grown[i]
+            out[i] = self.at[i].grown
         return out
 
     cdef double *weight_at(self, Py_ssize_t i, Py_ssize_t f) noexcept nogil:
@@ -431,11 +408,11 @@ cdef class FullRidges(Ridges):
         cdef double *at
         cdef double *row
         cdef Py_ssize_t r, c
-        if not self.abreast or self.core[i].robust:
+        if not self.abreast or self.at[i].core.robust:
             return
         at = self.b + i // 8 * self.b_step + i % 8
         for r in range(self.held):
-            row = cf_triangle_row(&self.core[i].b, r)
+            row = cf_triangle_row(&self.at[i].core.b, r)
             for c in range(r + 1):
                 if load:
                     row[c] = at[0]
@@ -468,7 +445,7 @@ cdef class FullRidges(Ridges):
                      s.v + g * self.w_step, s.m + 8 * g, s.q + 8 * g)
         if self.converted:
             for i in range(8 * g, min(8 * g + 8, self.k)):
-                if self.core[i].robust:
+                if self.at[i].core.robust:
                     self.look_at_robust(s, i)
 
     cdef void look_at_robust(self, Scratch s, Py_ssize_t i) noexcept nogil:
@@ -480,31 +457,29 @@ cdef class FullRidges(Ridges):
         if self.abreast:
             v = s.v + cf_pad(self.k) * self.held
             rest = v + cf_pad(self.held)
-        L.full_look(self.core[i], K, s.row.value, rest, v, s.q + i)
+        L.full_look(self.at[i].core, K, s.row.value, rest, v, s.q + i)
         for f in range(self.held if self.abreast else 0):
             row[8 * f + i % 8] = v[f]
 
     cdef void product(self, Scratch s, Py_ssize_t i) noexcept nogil:
-        """v_i and q_i; a term that waits goes in on the way."""
-        cdef cf_full *core = self.core[i]
+        """v_i and q_i, of which c_i then tells; a term that waits goes in on the way."""
+        cdef cf_full *core = self.at[i].core
         cdef double *v = self.row_of(s, i)
+        s.c[i] = 1.0
         if core.robust:
             self.look_at_robust(s, i)
             return
-        if self.waiting[i]:
+        if self.at[i].waiting:
             K.rank_one_symv(&core.b, core.w, s.row.value, v)
             memset(core.w, 0, <size_t>self.w_step * sizeof(double))
-            self.waiting[i] = 0
+            self.at[i].waiting = False
         else:
             K.symv(&core.b, s.row.value, v)
         s.q[i] = K.dot(self.held, s.row.value, v)
 
-    cdef int verdict(self, Scratch s, double q) noexcept nogil:
-        """What a q that is not > 0 means."""
-        cdef double size = K.dot(self.held, s.row.value, s.row.value)
-        if not size / self.ridge <= DBL_MAX:
-            return CF_ENONFINITE
-        return CF_ENOTPOSITIVE if size / self.ridge >= DBL_MIN or q < 0.0 else CF_OK
+    cdef int check_product(self, Scratch s, Py_ssize_t i) noexcept nogil:
+        return CF_OK if s.q[i] > 0.0 else explain_quad(self.held, s.row.value, self.ridge,
+                                                       s.q[i])
 
     cdef int read_scores(self, Scratch s) noexcept nogil:
         cdef cf_lines lines
@@ -534,12 +509,10 @@ cdef class FullRidges(Ridges):
                 self.look_at_group(s, i)
             else:
                 self.product(s, i)
-                s.c[i] = 1.0
         for i in range(self.k):
-            if not s.q[i] > 0.0:
-                status = self.verdict(s, s.q[i])
-                if status != CF_OK:
-                    return status
+            status = self.check_product(s, i)
+            if status != CF_OK:
+                return status
         return CF_OK
 
     cdef int choose(self, Scratch s, double factor) noexcept nogil:
@@ -565,11 +538,10 @@ cdef class FullRidges(Ridges):
             if s.z[i] < best or s.z[i] == -DBL_MAX:
                 return CF_OK
             self.product(s, i)
-            s.z[i], s.c[i] = -DBL_MAX, 1.0
-            if not s.q[i] > 0.0:
-                status = self.verdict(s, s.q[i])
-                if status != CF_OK:
-                    return status
+            s.z[i] = -DBL_MAX
+            status = self.check_product(s, i)
+            if status != CF_OK:
+                return status
             score = s.m[i] + sqrt(factor * s.q[i])
             if not score <= DBL_MAX:
                 return CF_ENONFINITE
@@ -579,7 +551,7 @@ cdef class FullRidges(Ridges):
     cdef int look_at(self, Scratch s, Py_ssize_t i) noexcept nogil:
         if self.abreast:
             self.look_at_group(s, i // 8)
-            return CF_OK if s.q[i] > 0.0 else self.verdict(s, s.q[i])
+            return self.check_product(s, i)
         s.m[i] = K.dot(self.held, s.row.value, self.w + i * self.w_step)
         s.c[i] = 0.0
         return CF_OK  # `allows` makes the product
@@ -591,15 +563,15 @@ cdef class FullRidges(Ridges):
         for i in range(self.k):
             if not s.q[i] > 0.0 and (self.abreast or s.c[i] != 0.0):
                 self.copy_lane(i, True)
-                if L.full_repair(self.core[i], K, self.scratch):
+                if L.full_repair(self.at[i].core, K, self.scratch):
                     self.renewed(i)
                     status = CF_OK
         return status
 
     cdef void renewed(self, Py_ssize_t i) noexcept nogil:
         """After a core has made its inverse anew."""
-        self.waiting[i], self.grown[i] = 0, 1.0
-        self.converted |= self.core[i].robust != 0
+        self.at[i].waiting, self.at[i].grown = False, 1.0
+        self.converted |= self.at[i].core.robust != 0
         self.copy_lane(i, False)
 
     # --- changing -----------------------------------------------------------------------------
@@ -608,17 +580,14 @@ cdef class FullRidges(Ridges):
         cdef int status
         if not (self.abreast or looked or s.c[i] != 0.0):
             self.product(s, i)
-            s.c[i] = 1.0
-            if not s.q[i] > 0.0:
-                status = self.verdict(s, s.q[i])
-                if status == CF_ENOTPOSITIVE and L.full_repair(self.core[i], K, self.scratch):
-                    self.renewed(i)
-                    self.product(s, i)
-                    status = CF_OK if s.q[i] > 0.0 else CF_ENOTPOSITIVE
-                if status != CF_OK:
-                    return status
+            status = self.check_product(s, i)
+            if status == CF_ENOTPOSITIVE and self.repair(s) == CF_OK:
+                self.product(s, i)
+                status = self.check_product(s, i)
+            if status != CF_OK:
+                return status
         self.size = K.dot(self.held, s.row.value, s.row.value)
-        self.kind = L.full_judge(self.core[i], s.row.value, 1.0, self.size)
+        self.kind = L.full_judge(self.at[i].core, s.row.value, 1.0, self.size)
         return CF_OK if self.kind >= 0 and in_range(s.m[i], s.q[i], self.ridge) else CF_ENONFINITE
 
     cdef void step(self, Scratch s, Py_ssize_t i, double y, bint move) noexcept nogil:
@@ -648,7 +617,7 @@ cdef class FullRidges(Ridges):
 
     cdef void update(self, Scratch s, Py_ssize_t i, double q) noexcept nogil:
         """A_i += x x^T."""
-        cdef cf_full *core = self.core[i]
+        cdef cf_full *core = self.at[i].core
         cdef Py_ssize_t g = i // 8
         cdef bint due
         cdef long long renewals
@@ -656,18 +625,18 @@ cdef class FullRidges(Ridges):
             self.renewed(i)
         if core.robust or not self.abreast:
             L.full_accept(core, K, s.row.value, 1.0, self.row_of(s, i), q, self.scratch)
-            self.waiting[i] = not core.robust
+            self.at[i].waiting = not core.robust
             self.converted |= core.robust != 0
             return
         K.octet_update(self.held, self.row_of(s, i), <int>(i % 8), sqrt(1.0 / (1.0 + q)),
                        self.b + g * self.b_step, s.v + cf_pad(self.k) * self.held)
         due = core.health.updates + 1 >= core.next_look
         renewals = core.health.renewals
-        if q > 1e100 or self.grown[i] > 1e100:  # else a product: a logarithm takes 13 ns
-            core.logdet += K.log_one(self.grown[i]) + K.log1p_one(q)
-            self.grown[i] = 1.0
+        if q > 1e100 or self.at[i].grown > 1e100:  # else a product: a logarithm takes 13 ns
+            core.logdet += K.log_one(self.at[i].grown) + K.log1p_one(q)
+            self.at[i].grown = 1.0
         else:
-            self.grown[i] *= 1.0 + q
+            self.at[i].grown *= 1.0 + q
         if due:
             self.copy_lane(i, True)
         L.full_gather(core, K, s.row.value, 1.0, self.scratch)
@@ -679,10 +648,10 @@ cdef class FullRidges(Ridges):
         if self.abreast:
             return
         for i in range(self.k if self.held else 0):
-            if self.waiting[i] and not self.core[i].robust:
-                K.rank_one(&self.core[i].b, self.core[i].w, self.core[i].w)
-                memset(self.core[i].w, 0, <size_t>self.w_step * sizeof(double))
-                self.waiting[i] = 0
+            if self.at[i].waiting and not self.at[i].core.robust:
+                K.rank_one(&self.at[i].core.b, self.at[i].core.w, self.at[i].core.w)
+                memset(self.at[i].core.w, 0, <size_t>self.w_step * sizeof(double))
+                self.at[i].waiting = False
 
     # --- arrays and states --------------------------------------------------------------------
 
@@ -704,23 +673,15 @@ cdef class FullRidges(Ridges):
         cdef Py_ssize_t i
         out = numpy.zeros(self.k)
         for i in range(self.k if self.d else 0):
-            out[i] = self.core[i].logdet - self.held * K.log_one(self.ridge)
-            out[i] += K.log_one(self.grown[i])
+            out[i] = self.at[i].core.logdet - self.held * K.log_one(self.ridge)
+            out[i] += K.log_one(self.at[i].grown)
         return out
 
     cdef dict health(self):
-        cdef Py_ssize_t i
-        found = {"precision": numpy.full(self.k, "robust" if self.precision == "robust" else "fast",
-                                         dtype="U6")}
-        for i in range(self.k if self.d else 0):
-            found["precision"][i] = (<Stored>self.fulls[i])._form()
-        found.update({name: numpy.zeros(self.k, dtype=numpy.int64) for name in COUNTS})
-        found.update({name: numpy.zeros(self.k) for name in RESIDUALS})
-        for i in range(self.k if self.d else 0):
-            one = dict(self.core[i].health)
-            for name in one:
-                found[name][i] = one[name]
-        return found
+        fulls = self.fulls if self.d else self.k * self.fresh(1, 1)
+        rows = [{"precision": (<Stored>full)._form(), **(<Stored>full).core.health}
+                for full in fulls]
+        return {name: numpy.array([row[name] for row in rows]) for name in rows[0]}
 
     cdef dict told(self):
         cdef Py_ssize_t i
@@ -879,7 +840,6 @@ cdef class DualRidges(Ridges):
         """u, from the kernel values of `all_values` where there are places."""
         cdef Py_ssize_t e
         if places == NULL:
-            gram.kept.gather(&s.row, s.forms)
             return gram.solve(&s.row, s.forms, u, &s.own)
         for e in range(gram.factor.n):
             u[e] = s.view.value[places[e]]
@@ -891,7 +851,6 @@ cdef class DualRidges(Ridges):
         cdef int status
         s.view.fit(self.all.n)
         self.all.fit(&s.row, s.forms)
-        self.all.gather(&s.row, s.forms)
         status = self.all.own(&s.row, &s.own)
         if status == CF_OK:
             status = self.all.values(&s.row, s.forms, 0, s.view.value)
@@ -919,17 +878,14 @@ cdef class DualRidges(Ridges):
     cdef int read_scores(self, Scratch s) noexcept nogil:
         """Where the w are moved no system is solved."""
         cdef Py_ssize_t i
+        cdef int status
         if not self.moving:
             return self.read(s)
         with gil:
-            try:
-                self.all_values(s)
-            except BaseException as error:
-                self.errors.keep(error)
-                return CF_EVALUE
-            for i in range(self.k):
+            status = self.look_under_lock(s, 0, 0)
+            for i in range(self.k if status == CF_OK else 0):
                 s.m[i] = K.dot(self.all.n, s.view.value, self.spread_of(i))
-        return CF_OK
+        return status
 
     cdef int read(self, Scratch s) noexcept nogil:
         with gil:
@@ -975,7 +931,6 @@ cdef class DualRidges(Ridges):
                 (self.spread, numpy.zeros((self.k, total // 2 + 64))))
         gram.grow()
         self.all.fit(&s.row, s.forms)
-        self.all.gather(&s.row, s.forms)
         if not self.all.has_room(&s.row, s.forms):
             self.all.make_room(&s.row, s.forms)
         return 0
@@ -998,13 +953,11 @@ cdef class DualRidges(Ridges):
             for j in range(self.k):
                 if s.c[j] != 0.0:
                     self.spread_out(s, j, s.c[j])
-            self.all.gather(&s.row, s.forms)
             self.places_of(i)[n] = self.all.n
             self.all.append(&s.row, s.forms)
             K.cholesky_append(&gram.factor, u, pivot)
         else:
             data_of(<np.ndarray>self.coefficients[i])[n] = miss / pivot
-            gram.kept.gather(&s.row, s.forms)
             gram.append(&s.row, s.forms, u, pivot)
         self.sums[i] = <double>self.sums[i] + K.log1p_one(q)
 
@@ -1116,7 +1069,7 @@ cdef double half_tanh(double m) noexcept nogil:
     return (1.0 - e) / ((1.0 + e) * 2.0 * fabs(m))
 
 
-cdef class Single(Ridges):
+cdef class Single(Model):
     def __cinit__(self):
         self.k, self.forget, self.weight = 1, 1.0, 1.0
 
@@ -1238,6 +1191,76 @@ cdef class Single(Ridges):
         return self.take_extra(state, d) if d else 0
 
 
+cdef enum:
+    BLOCK = 8        # rows that share one reading of the matrix
+    FEW = 16         # actions up to which all widths are worked out
+
+cdef double MOST = 1e290   # of |m|, where nothing else tells that a row is beyond the range
+cdef double UNIT = 2.0 ** -53
+cdef double TINY = 1e-300      # so much of x.x may be lost to underflow
+
+
+cdef Py_ssize_t contraction(Crossed by, Py_ssize_t n) noexcept nogil:
+    """Doubles that `contract` takes."""
+    if by.p == 0:
+        return 0
+    return cf_panels_size(n) + (n + 2) * cf_pad(n) + cf_pad((by.p + 1) * n)
+
+
+cdef int read_means(Rows X, const double *w, Scratch s, double *m) noexcept nogil:
+    cdef bint whole = X.kind == DOUBLES and X.row_step % 8 == 0
+    cdef Py_ssize_t t
+    if whole:
+        K.scores(X.n, X.d, <const double *>X.value, X.row_step // 8, w, m)
+    for t in range(X.n):
+        if not (whole or X.at(t, s.buffer, &s.row)):
+            return CF_ENOMEM
+        if not whole:
+            m[t] = K.ridge_dot(&s.row, w)
+        if not fabs(m[t]) <= MOST:
+            return CF_ENONFINITE
+    return CF_OK
+
+
+cdef int read_squares(Rows X, Scratch s, double *square) noexcept nogil:
+    cdef Py_ssize_t t
+    cdef const double *x
+    for t in range(X.n):
+        if X.kind == DOUBLES:
+            x = <const double *>(X.value + t * X.row_step)
+            square[t] = K.dot(X.d, x, x)
+        elif X.at(t, s.buffer, &s.row):
+            square[t] = K.ridge_square(&s.row)
+        else:
+            return CF_ENOMEM
+    return CF_OK
+
+
+cdef void lay_out(Rows X, Py_ssize_t t, Scratch s, double *to) noexcept nogil:
+    """Row t, written out; it was read before."""
+    X.at(t, s.buffer, &s.row)
+    lay_row(&s.row, to)
+
+
+cdef double frobenius(const cf_triangle *b) noexcept nogil:
+    """A bound on the largest eigenvalue of B, and of B - u u^T."""
+    cdef double sum = 0.0
+    cdef const double *row
+    cdef Py_ssize_t i
+    for i in range(b.n):
+        row = cf_triangle_row(b, i)
+        sum += 2.0 * K.dot(i, row, row) + row[i] * row[i]
+    return sqrt(sum)
+
+
+cdef void add_to(Py_ssize_t n, double width, const double *w, Py_ssize_t known,
+                 double *z) noexcept nogil:
+    """z <- w + width z, w = 0 beyond what is known."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        z[i] = (w[i] if i < known else 0.0) + width * z[i]
+
+
 # --- all of A ---------------------------------------------------------------------------------
 
 
@@ -1256,11 +1279,16 @@ cdef dict settled(Stored metric):
 cdef class FullRidge(Single):
     """Ridge regression by the inverse of A, which begins as ridge I.
 
+    Many candidate rows cost n d^2 / 2, one reading of the triangle for eight of them; a context is
+    contracted out of A^-1 first, (p + 1)^2 d^2 / 2, and each row costs its own square.
+
     Parameters
     ----------
     ridge : float
     forget : float
         f of the block form (cf_past.h): at each example ``M <- f M`` and ``b <- f b``.
+    logistic : bool
+        The link.
     precision : {"auto", "fast", "robust"}
         That of the metric.
     """
@@ -1273,6 +1301,8 @@ cdef class FullRidge(Single):
     # ridge alone, unless the metric itself changes: it is then copied to `saved` first, w behind it
     # (NULL until an example is to be forgotten: nobody else needs that memory). `period`: of the
     # renewals under the present f; 0: not known.
+    # `kept`: the factor that draws go by, a cache outside the state in memory of its own. Without
+    # forgetting it is kept up with what is learned; what else changes A drops it.
     cdef cf_past past
     cdef str precision
     cdef Stored metric
@@ -1284,23 +1314,26 @@ cdef class FullRidge(Single):
     cdef double quad           # x^T (A / scale)^-1 x of the last look
     cdef double *saved
     cdef int64_t period
+    cdef cf_full_factor kept
+    cdef double *factor
 
-    def __init__(self, double ridge, double forget, str precision):
+    def __init__(self, double ridge, double forget, bint logistic, str precision):
         self.ridge, self.forget, self.precision = ridge, forget, precision
+        self.logistic = logistic
+        self.kept.updates = -1
         L.past_init(&self.past, ridge)
-
-    cdef Stored new_metric(self, Py_ssize_t n):
-        return Moving(n, ridge=self.ridge, precision=self.precision)
 
     def __dealloc__(self):
         L.free(self.memory)
         L.free(self.saved)
+        L.free(self.factor)
 
     cdef int start(self, Py_ssize_t n) except -1:
         cdef Py_ssize_t padded
         refuse_beyond_limit(14.0 * n * n, f"a full matrix of {n} features",
                             'covariance="diagonal" or "kernel" takes less')
-        metric = self.new_metric(n)  # refuses an n of which a square overflows
+        # refuses an n of which a square overflows
+        metric = Moving(n, ridge=self.ridge, precision=self.precision)
         padded = cf_pad(n)
         block = new_doubles(1, 4 * padded + max(L.full_scratch(n), L.newton_scratch(n)),
                             f"a ridge regression of {n} features")
@@ -1381,7 +1414,6 @@ cdef class FullRidge(Single):
                 memcpy(self.saved + L.full_size(self.d), self.w,
                        <size_t>self.d * sizeof(double))
             status = self.fade(x, &m)
-        memcpy(self.w_next, self.w, <size_t>self.d * sizeof(double))
         if status == CF_OK:
             status = self.learn(x, y, m)
         s.forms.clear(&s.row)
@@ -1434,8 +1466,9 @@ cdef class FullRidge(Single):
         self.past.share = 1.0
 
     cdef int learn(self, const double *x, double y, double m) noexcept nogil:
-        """w_next, which is w, and A by the example x, y, which was looked at."""
+        """w_next and A by the example x, y, which was looked at."""
         cdef double miss, weight = self.aim(m, y, &miss)
+        memcpy(self.w_next, self.w, <size_t>self.d * sizeof(double))
         return self.accept(x, weight / self.past.scale, miss, self.w_next)
 
     cdef int accept(self, const double *x, double weight, double miss, double *w) noexcept nogil:
@@ -1447,20 +1480,384 @@ cdef class FullRidge(Single):
         L.full_accept(&self.metric.core, K, x, weight, self.v, self.quad, self.work)
         return CF_OK
 
+    cdef int learn_next(self, const double *x, double y, double m) noexcept nogil:
+        """An example that nobody has looked at, and w.x = m; nothing is forgotten before it."""
+        cdef int status = self.propose(x)
+        if status == CF_OK:
+            status = self.learn(x, y, m)
+        if status == CF_OK:
+            self.w, self.w_next = self.w_next, self.w
+        return status
+
     cdef double information(self) noexcept nogil:
         if self.d == 0:
             return 0.0
         return (L.past_logdet(&self.past, &self.metric.core, K)
                 - self.d * K.log_one(self.ridge))
 
+    # --- candidate rows -------------------------------------------------------------------------
+
+    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
+        """Half the work of `read`, which also leaves A^-1 x."""
+        cdef const double *x = s.forms.whole(&s.row)
+        cdef int status
+        m[0] = K.dot(self.d, self.w, x)
+        if q == NULL:
+            s.forms.clear(&s.row)
+            return CF_OK if fabs(m[0]) <= MOST else CF_ENONFINITE
+        q[0] = L.full_quad(&self.metric.core, K, x, s.v) / self.past.scale
+        status = check_quad(self.d, x, self.ridge, q[0])
+        s.forms.clear(&s.row)
+        return status if m[0] - m[0] == 0.0 else CF_ENONFINITE
+
+    cdef double widest(self, double square) noexcept nogil:
+        return SAFE * sqrt((square + TINY) / self.metric.core.ridge / self.past.scale)
+
+    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
+        cdef Py_ssize_t n = X.d, padded = cf_pad(n)
+        s.buffer.fit(X.most)
+        return s.fit(1, contraction(by, n) + 3 * BLOCK * padded + 2 * cf_pad((by.p + 1) * n))
+
+    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
+        cdef cf_full core = self.metric.core
+        cdef double *edges = s.v + contraction(by, X.d)
+        cdef double *block
+        cdef Py_ssize_t n = X.d, t = 0, count, l
+        cdef int status
+        if by.p and core.robust:
+            return self.read_crossed(X, by, s, m, q)
+        status = read_means(X, self.contract(by, n, s.v, &core), s, m)
+        if status != CF_OK or q == NULL:
+            return status
+        block = edges + BLOCK * cf_pad(n)
+        K.quad_edges(&core.b, edges)
+        while t < X.n and status == CF_OK:
+            count = min(<Py_ssize_t>BLOCK, X.n - t)
+            if X.kind == DOUBLES and X.row_step % 8 == 0:
+                status = self.read_block(&core, edges, <const double *>(X.value + t * X.row_step),
+                                         X.row_step // 8, count, block, q + t)
+            else:
+                for l in range(count):
+                    lay_out(X, t + l, s, block + l * cf_pad(n))
+                status = self.read_block(&core, edges, block, cf_pad(n), count,
+                                         block + BLOCK * cf_pad(n), q + t)
+            t += count
+        return status
+
+    cdef int read_crossed(self, Rows X, Crossed by, Scratch s, double *m,
+                          double *q) noexcept nogil:
+        """The rows crossed with a context, one by one: the blocks of the robust form cannot be
+        contracted without a loss of digits."""
+        cdef double *x = s.v
+        cdef double *z = x + cf_pad(X.d)
+        cdef double *rest = z + cf_pad((by.p + 1) * X.d)
+        cdef Py_ssize_t t, i, j
+        cdef int status
+        for t in range(X.n):
+            lay_out(X, t, s, x)
+            for j in range(by.p + 1):
+                for i in range(X.d):
+                    z[j * X.d + i] = x[i] if j == 0 else by.c[j - 1] * x[i]
+            m[t] = K.dot(self.d, self.w, z)
+            if not fabs(m[t]) <= MOST:
+                return CF_ENONFINITE
+            if q != NULL:
+                q[t] = L.full_quad(&self.metric.core, K, z, rest) / self.past.scale
+                status = check_quad(self.d, z, self.ridge, q[t])
+                if status != CF_OK:
+                    return status
+        return CF_OK
+
+    cdef int read_block(self, const cf_full *core, const double *edges, const double *x,
+                        Py_ssize_t stride, Py_ssize_t count, double *rest,
+                        double *q) noexcept nogil:
+        """q of up to BLOCK rows, each with the bits that it gets alone."""
+        cdef Py_ssize_t l
+        cdef int status
+        if core.robust:
+            K.ud_quad_rows(&core.b, core.w, count, x, stride, rest, q)
+        else:
+            K.quad_rows(&core.b, edges, core.w, count, x, stride, q, rest)
+        for l in range(count):
+            q[l] /= self.past.scale
+            status = check_quad(core.n, x + l * stride, self.ridge, q[l])
+            if status != CF_OK:
+                return status
+        return CF_OK
+
+    cdef int read_upper(self, Rows X, Crossed by, Scratch s, double width, const char *left,
+                        double *m, double *q, double *z) noexcept nogil:
+        """The widths only of rows that can still win: q <= x.x ||A^-1|| bounds the score. Those of
+        the eight highest bounds are looked at first, then, in order, all others whose bound
+        reaches the best so far. q holds the bounds, and z is -inf where no width was needed."""
+        cdef cf_full core = self.metric.core
+        cdef double *edges = s.v + contraction(by, X.d)
+        cdef Py_ssize_t i = 0, t, count = BLOCK
+        cdef ptrdiff_t some[BLOCK]
+        cdef double norm, best = -INFINITY
+        cdef int status
+        if X.n <= FEW or (by.p and core.robust):
+            return Single.read_upper(self, X, by, s, width, left, m, q, z)
+        norm = INFINITY if by.p else 1.0 / core.ridge
+        status = read_means(X, self.contract(by, X.d, s.v, &core), s, m)
+        if status == CF_OK:
+            status = read_squares(X, s, q)
+        if status != CF_OK:
+            return status
+        if not core.robust:
+            norm = min(norm, frobenius(&core.b))
+        norm = SAFE * width * sqrt(norm / self.past.scale)
+        for t in range(X.n):
+            q[t] = m[t] + norm * sqrt(q[t] + TINY) if left[t] else -INFINITY
+            z[t] = -INFINITY
+            if not q[t] < INFINITY:
+                return Single.read_upper(self, X, by, s, width, left, m, q, z)
+        K.quad_edges(&core.b, edges)
+        K.top_k(X.n, q, count, some, NULL)
+        while count and status == CF_OK:
+            status = self.read_some(&core, edges, X, some, count, s, width, m, q, z)
+            for t in range(count):
+                if left[some[t]]:
+                    best = max(best, z[some[t]])
+            count = 0
+            while i < X.n and count < BLOCK:
+                if q[i] >= best and z[i] == -INFINITY:
+                    some[count] = i
+                    count += 1
+                i += 1
+        return status
+
+    cdef int read_some(self, const cf_full *core, const double *edges, Rows X,
+                       const ptrdiff_t *some, Py_ssize_t count, Scratch s, double width,
+                       const double *m, const double *bound, double *z) noexcept nogil:
+        """The scores of some rows."""
+        cdef double *block = s.v + (edges - s.v) + BLOCK * cf_pad(core.n)
+        cdef double q[BLOCK]
+        cdef Py_ssize_t l
+        cdef int status
+        for l in range(count):
+            lay_out(X, some[l], s, block + l * cf_pad(core.n))
+        status = self.read_block(core, edges, block, cf_pad(core.n), count,
+                                 block + BLOCK * cf_pad(core.n), q)
+        for l in range(count):
+            z[some[l]] = m[some[l]] + width * sqrt(q[l])
+        return status
+
+    cdef const double *contract(self, Crossed by, Py_ssize_t n, double *room,
+                                cf_full *out) noexcept nogil:
+        """The metric of rows of n features under this context, in the room; the weights. Without a
+        context they are those that there are.
+
+        Of A^-1, with its pending term applied row by row, the blocks on the diagonal go into the
+        triangle of `out`, the others, which are there once, into a square whose two halves are then
+        added to it; w is contracted likewise, and `out` has no pending term.
+        """
+        cdef Py_ssize_t padded = cf_pad(n), i, j, row, at
+        cdef double *u = room + cf_panels_size(n)
+        cdef double *w = u + padded
+        cdef double *square = w + padded
+        cdef double *line = square + n * padded
+        cdef const double *term = self.metric.core.w
+        cdef double *to
+        cdef double ci, cj
+        if by.p == 0:
+            return self.w
+        out.n, out.b.n, out.b.ld, out.b.data, out.w, out.robust = n, n, 0, room, u, 0
+        memset(room, 0, <size_t>contraction(by, n) * sizeof(double))
+        for i in range(by.p + 1):
+            ci = 1.0 if i == 0 else by.c[i - 1]
+            K.axpy(n, ci, self.w + i * n, w)
+            for row in range(n):
+                at = i * n + row
+                memcpy(line, cf_triangle_row(&self.metric.core.b, at),
+                       <size_t>(at + 1) * sizeof(double))
+                K.axpy(at + 1, -term[at], term, line)
+                K.axpy(row + 1, ci * ci, line + i * n, cf_triangle_row(&out.b, row))
+                for j in range(i):
+                    cj = 1.0 if j == 0 else by.c[j - 1]
+                    K.axpy(n, ci * cj, line + j * n, square + row * padded)
+        for row in range(n):
+            to = cf_triangle_row(&out.b, row)
+            for j in range(row + 1):
+                to[j] += square[row * padded + j] + square[j * padded + row]
+        return w
+
+    # --- bounds that outlive a round -----------------------------------------------------------
+
+    cdef double drift(self, Scratch s) noexcept nogil:
+        """What comes is that of A^1/2 B A^1/2: B is rounded once, and the term w w^T comes from a
+        product. Measured: ||A B - I||_F, no eigenvalue of A B - I is larger; and what its own sums
+        may lose."""
+        cdef double n = self.d, trace = 0.0, sum = 0.0, to_come
+        cdef const double *x
+        cdef double *v
+        cdef double *square
+        cdef Py_ssize_t i, p
+        for i in range(self.d):
+            trace += cf_triangle_row(&self.metric.core.a, i)[i]
+        for p in range(self.metric.core.pending):
+            x = self.metric.core.block + p * cf_pad(self.d)
+            trace += self.metric.core.weight[p] * K.dot(self.d, x, x)
+        to_come = 3.0 * (n + 16.0) * sqrt(n) * UNIT * trace / self.metric.core.ridge
+        if s is None:
+            return to_come
+        v, square = s.v, s.v + cf_pad(self.d)
+        L.full_matrix(&self.metric.core, K, v, square)
+        for i in range(self.d):
+            K.symv_less(&self.metric.core.b, self.metric.core.w, square + i * self.d, v)
+            v[i] -= 1.0
+            sum += K.dot(self.d, v, v)
+        return sqrt(sum) + to_come
+
+    cdef void tell_past(self, Past *out) noexcept nogil:
+        cdef const cf_full *core = &self.metric.core
+        out.updates, out.renewals = core.health.updates, core.health.renewals
+        out.failures = core.health.repairs + core.health.failed
+        out.term, out.scale = NULL if core.robust else core.w, self.past.scale
+        out.steady = self.forget == 1.0 and not core.robust
+        out.norm = 1.0 / (core.ridge * self.past.scale)
+
+    cdef Py_ssize_t fit_matrix(self, Scratch s) except -1:
+        s.fit(1, self.d * self.d + cf_panels_size(self.d) + 2 * cf_pad(self.d))
+        return cf_panels_size(self.d) + 8
+
+    cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil:
+        """The triangle, with the examples that are not in it yet; behind it what its sums and
+        products may have lost of u^T A u, for |u| = 1: a share of the trace."""
+        cdef const cf_full *core = &self.metric.core
+        cdef cf_triangle a = core.a
+        cdef Py_ssize_t size = cf_panels_size(self.d), i
+        cdef double trace = 0.0
+        a.data = to
+        memcpy(to, core.a.data, <size_t>size * sizeof(double))
+        if core.pending:
+            memset(s.v, 0, <size_t>size * sizeof(float))
+            K.rank_block(&a, <float *>s.v, core.pending, core.block, cf_pad(self.d), core.weight)
+        for i in range(self.d):
+            trace += cf_triangle_row(&a, i)[i]
+        to[size] = 1e-14 * self.d * trace
+
+    cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil:
+        cdef cf_triangle a = self.metric.core.a
+        cdef double *nothing = s.v
+        cdef double out
+        a.data = <double *>matrix
+        memset(nothing, 0, <size_t>cf_pad(self.d) * sizeof(double))
+        out = K.quad_row(&a, nothing, u, s.v + cf_pad(self.d))
+        out += matrix[cf_panels_size(self.d)] * K.dot(self.d, u, u)
+        return (1.0 + 1e-9) * self.past.scale * out
+
+    cdef int fit_drawn(self, Scratch s) except -1:
+        cdef Py_ssize_t size = cf_panels_size(self.d)
+        if self.forget < 1.0:
+            return s.fit(1, L.full_sample_scratch(self.d))
+        if self.factor == NULL:
+            self.factor = new_doubles(1, size + cf_pad(self.d), f"a factor of {self.d} features")
+            self.kept.l.data, self.kept.l.inv = self.factor, self.factor + size
+        return s.fit(1, 3 * cf_pad(self.d))
+
+    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
+        cdef double scale = self.past.scale
+        cdef int status
+        if self.forget < 1.0 or self.metric.core.robust:
+            status = L.full_sample(&self.metric.core, K, scale, 1, z, s.v)
+        else:
+            status = L.full_draw(&self.metric.core, K, &self.kept, scale, z, s.v)
+        add_to(n, width, self.w, n, z)
+        return status
+
+    cdef int repair(self, Scratch s) noexcept nogil:
+        if L.full_repair(&self.metric.core, K, self.work):
+            return CF_OK
+        return CF_ENOTPOSITIVE
+
+    # --- the past -----------------------------------------------------------------------------
+
+    cdef int decay(self, double f) except -1:
+        cdef double added
+        cdef int status
+        self.kept.updates = -1
+        status = L.past_decay(&self.past, &self.metric.core, K, f, self.work, &added)
+        if status != CF_OK:
+            refuse(status, "A after the decay")
+        L.past_weights(&self.past, &self.metric.core, K, added, self.w, self.work)
+        return 0
+
+    cdef int merge(self, Single other) except -1:
+        """A_1 + A_2 - ridge I, and w from A_1 w_1 + A_2 w_2; O(d^3)."""
+        cdef FullRidge o = <FullRidge?>other
+        cdef int status
+        self.kept.updates = -1
+        if self.metric.core.robust or o.metric.core.robust:
+            status = self.merge_rows(o)
+        else:
+            status = self.merge_matrix(o)
+        if status != CF_OK:
+            refuse(status, "the sum of both A")
+        if not K.all_finite(self.d, self.w):
+            raise ValueError("other is too far off: the weights of both together are not finite")
+        self.learned += o.learned
+        return 0
+
+    cdef int merge_matrix(self, FullRidge o) except? -1000:
+        cdef cf_full *core = &self.metric.core
+        cdef np.ndarray A = <np.ndarray>(self.metric.matrix() * self.past.scale)
+        cdef np.ndarray theirs = <np.ndarray>(o.metric.matrix() * o.past.scale)
+        cdef Py_ssize_t i
+        cdef int status
+        for i in range(self.d):
+            self.w_next[i] = (K.dot(self.d, data_of(A) + i * self.d, self.w)
+                              + K.dot(self.d, data_of(theirs) + i * self.d, o.w))
+        A = A + theirs
+        (<object>A)[numpy.diag_indices(self.d)] -= self.ridge
+        L.full_init(core, self.d, self.ridge, core.precision, K, self.metric.memory)
+        status = L.past_place(&self.past, core, K, data_of(A), self.d, self.ridge, self.work)
+        core.ridge, self.past.lowered = self.ridge, 0
+        if status == CF_OK:
+            L.full_solve(core, K, self.w_next, self.work, self.w)
+        return status
+
+    cdef int merge_rows(self, FullRidge o) except? -1000:
+        """The same where one is robust, and their sum would not hold the digits of A: the rows of a
+        square root of A_2 are learned towards ``w_2.x``, and then one regulariser is unlearned,
+        ``x = e_i`` towards 0 with the weight ``-ridge``. O(d^3)."""
+        cdef np.ndarray rows = <np.ndarray>(o.metric._rows() * sqrt(o.past.scale))
+        cdef double scale = self.past.scale, c = -self.ridge / self.past.scale, q
+        cdef double *x
+        cdef Py_ssize_t i
+        cdef int status = CF_OK
+        if not self.metric.core.robust:
+            L.full_convert(&self.metric.core, K, self.work)
+        for i in range(self.d):
+            x = data_of(rows) + i * self.d
+            if status == CF_OK:
+                status = self.propose(x)
+            if status == CF_OK:
+                status = self.accept(x, 1.0 / scale,
+                                     K.dot(self.d, x, o.w) - K.dot(self.d, x, self.w), self.w)
+        for i in range(self.d):
+            if status == CF_OK:
+                self.unit[i] = 1.0
+                L.full_look(&self.metric.core, K, self.unit, self.work, self.v, &q)
+                K.axpy(self.d, -c / (1.0 + c * q) * self.w[i], self.v, self.w)
+                status = L.full_update(&self.metric.core, K, self.unit, c, self.work, &q)
+                self.unit[i] = 0.0
+        return status
+
     # --- settings and state ---------------------------------------------------------------------
 
     cdef int adopt(self, Model other) except -1:
         self.forget, self.period = (<FullRidge?>other).forget, 0
+        self.kept.updates = -1  # what was forgotten is not in it
         return 0
 
+    cdef np_inverse(self, Py_ssize_t i):
+        return self.metric.inverse() / self.past.scale
+
     cdef dict health(self):
-        cdef Stored metric = self.metric if self.d else self.new_metric(1)
+        cdef Stored metric = self.metric
+        if self.d == 0:
+            metric = Moving(1, ridge=self.ridge, precision=self.precision)
         return {"precision": metric._form(), **metric.core.health}
 
     cdef dict extra(self):
@@ -1482,9 +1879,7 @@ cdef class FullRidge(Single):
         return 0
 
 
-# --- the other forms ---------------------------------------------------------------------------
-
-# --- one regression with a window, and on a ball ----------------------------------------------
+# --- a window over the examples, and a ball ---------------------------------------------------
 
 
 cdef class WindowRidge(FullRidge):
@@ -1493,6 +1888,13 @@ cdef class WindowRidge(FullRidge):
     The oldest leaves by a downdate; every so many losses, and where one would cost digits, A, b
     and w are summed up anew from the rows in the window: O(window d^2), amortised O(d^2). In the
     robust form, from which nothing is taken away, that is at each example.
+
+    Parameters
+    ----------
+    ridge, forget, precision
+        As for `FullRidge`.
+    window : int
+        0, for a subclass: none. Else forget is 1.
     """
 
     # The last `window` examples stand in a ring; b = sum of y x over them. Every `period` losses,
@@ -1503,24 +1905,25 @@ cdef class WindowRidge(FullRidge):
     cdef Py_ssize_t oldest, held
     cdef Py_ssize_t losses     # since all was made anew
 
-    def __init__(self, double ridge, Py_ssize_t window, str precision):
-        FullRidge.__init__(self, ridge, 1.0, precision)
+    def __init__(self, double ridge, double forget, Py_ssize_t window, str precision):
+        FullRidge.__init__(self, ridge, forget, False, precision)
         self.window = window
 
     def __dealloc__(self):
         L.free(self.ring)
 
     cdef int start(self, Py_ssize_t n) except -1:
-        cdef double *ring = new_doubles(self.window, (n | 7) + 2,
-                                        f"a window of {self.window} rows of {n} features")
-        L.free(self.ring)
-        self.ring, self.label = ring, ring + self.window * cf_pad(n)
+        cdef double *ring
+        if self.window:
+            ring = new_doubles(self.window, (n | 7) + 2,
+                               f"a window of {self.window} rows of {n} features")
+            L.free(self.ring)
+            self.ring, self.label = ring, ring + self.window * cf_pad(n)
         return FullRidge.start(self, n)
 
     cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
         cdef const double *x = s.forms.whole(&s.row)
         cdef double size = K.dot(self.d, x, x)
-        cdef bint full
         cdef int status
         s.forms.clear(&s.row)
         if not size < LARGE:
@@ -1528,19 +1931,21 @@ cdef class WindowRidge(FullRidge):
         status = FullRidge.take(self, s, i, y)
         if status != CF_OK:
             return status
-        full = self.held == self.window
-        if full and self.metric.core.robust:
-            self.drop_oldest()
-        elif full:
+        if self.held == self.window:
             self.lose_oldest()
-        x = s.forms.whole(&s.row)
-        self.keep(x, y)
+        self.keep(s.forms.whole(&s.row), y)
         s.forms.clear(&s.row)
-        if full and self.metric.core.robust:
-            self.learn_again()
-        elif self.losses >= max(PERIOD, max(self.d, self.window)):
+        if self.losses >= max(PERIOD, max(self.d, self.window)):
             self.rebuild()
         return CF_OK
+
+    # --- the ring -----------------------------------------------------------------------------
+
+    cdef const double *example(self, Py_ssize_t i, double *label) noexcept nogil:
+        """Row i of the ring, the oldest being 0, and its label."""
+        cdef Py_ssize_t at = (self.oldest + i) % self.window
+        label[0] = self.label[at]
+        return self.ring + at * cf_pad(self.d)
 
     cdef void keep(self, const double *x, double y) noexcept nogil:
         cdef Py_ssize_t at = (self.oldest + self.held) % self.window
@@ -1549,11 +1954,12 @@ cdef class WindowRidge(FullRidge):
         self.held += 1
 
     cdef void lose_oldest(self) noexcept nogil:
-        """w and A without the oldest example."""
-        cdef const double *x = self.ring + self.oldest * cf_pad(self.d)
-        cdef double y = self.label[self.oldest]
+        """w and A without the oldest example; the robust form loses none by a downdate."""
+        cdef double y
+        cdef const double *x = self.example(0, &y)
         self.drop_oldest()
-        if self.propose(x) != CF_OK or not 1.0 - self.quad > COSTLY:
+        if (self.metric.core.robust or self.propose(x) != CF_OK
+                or not 1.0 - self.quad > COSTLY):
             self.losses = PERIOD + self.d + self.window  # made anew when the new row is there
             return
         K.axpy(self.d, (K.dot(self.d, self.w, x) - y) / (1.0 - self.quad), self.v, self.w)
@@ -1566,15 +1972,18 @@ cdef class WindowRidge(FullRidge):
 
     cdef void rebuild(self) noexcept nogil:
         """All from the rows in the ring, the oldest first."""
-        cdef Py_ssize_t padded = cf_pad(self.d), i, at
-        cdef double one = 1.0
+        cdef Py_ssize_t i
+        cdef double one = 1.0, y
+        cdef const double *x
+        if self.metric.core.robust:
+            self.learn_again()
+            return
         self.restart()
         memset(self.w_next, 0, <size_t>self.d * sizeof(double))
         for i in range(self.held):
-            at = (self.oldest + i) % self.window
-            K.rank_block(&self.metric.core.a, self.metric.core.low, 1, self.ring + at * padded,
-                         padded, &one)
-            K.axpy(self.d, self.label[at], self.ring + at * padded, self.w_next)
+            x = self.example(i, &y)
+            K.rank_block(&self.metric.core.a, self.metric.core.low, 1, x, cf_pad(self.d), &one)
+            K.axpy(self.d, y, x, self.w_next)
         if L.full_renew(&self.metric.core, K, self.work):
             L.full_solve(&self.metric.core, K, self.w_next, self.work, self.w)
         else:
@@ -1591,37 +2000,41 @@ cdef class WindowRidge(FullRidge):
         core.health, core.next_look = before.health, before.next_look
         core.next_probe, core.next_renewal = before.next_probe, before.next_renewal
 
-    cdef void learn_again(self) noexcept nogil:
-        """The rows in the ring as if they came now."""
+    cdef int learn_again(self) noexcept nogil:
+        """The rows in the ring as if they came now, but for those that are refused; a status."""
+        cdef double y
         cdef const double *x
-        cdef Py_ssize_t i, at
+        cdef Py_ssize_t i
+        cdef int status = CF_OK
         self.restart()
         memset(self.w, 0, <size_t>self.d * sizeof(double))
         for i in range(self.held):
-            at = (self.oldest + i) % self.window
-            x = self.ring + at * cf_pad(self.d)
-            if self.propose(x) == CF_OK:
-                self.accept(x, 1.0, self.label[at] - K.dot(self.d, self.w, x), self.w)
+            x = self.example(i, &y)
+            status = min(status, self.learn_next(x, y, K.dot(self.d, self.w, x)))
         self.losses = 0
+        return status
 
     cdef dict extra(self):
+        if not self.window:
+            return FullRidge.extra(self)
         rows = <object>table_from(self.ring, self.held, self.d, cf_pad(self.d))
         labels = <object>vector_of(self.label, self.held)
         return {**FullRidge.extra(self), "rows": numpy.roll(rows, -self.oldest, axis=0),
                 "labels": numpy.roll(labels, -self.oldest), "losses": self.losses}
 
     cdef int take_extra(self, State state, Py_ssize_t d) except -1:
-        cdef Py_ssize_t n = min(self.learned, self.window), i
-        cdef np.ndarray rows = state.table("rows", n, d)
-        cdef Py_ssize_t losses = state.count("losses")
+        cdef Py_ssize_t n = min(self.learned, self.window), i, losses
+        cdef np.ndarray rows, labels
+        if not self.window:
+            return FullRidge.take_extra(self, state, d)
+        rows, labels = state.table("rows", n, d), state.vector("labels", n)
+        losses = state.count("losses")
         state.number("scale", 1.0, 1.0)
-        state.vector("labels", n)
         FullRidge.take_extra(self, state, d)
-        state.load("labels", n, self.label)
+        self.oldest = self.held = 0
         for i in range(n):
-            memcpy(self.ring + i * cf_pad(d), <const double *>np.PyArray_DATA(rows) + i * d,
-                   <size_t>d * sizeof(double))
-        self.oldest, self.held, self.losses = 0, n, losses
+            self.keep(data_of(rows) + i * d, data_of(labels)[i])
+        self.losses = losses
         return 0
 
 
@@ -1630,40 +2043,20 @@ cdef class BallRidge(WindowRidge):
 
     With a window each example costs O(window d^2) once it is full: what a projection has taken
     away cannot be told from what the oldest example brought, so the steps of those left are made
-    again, in a second metric of as much memory.
+    again.
 
     Parameters
     ----------
-    ridge, forget
+    ridge, forget, precision
         As for `FullRidge`.
     window : int
         0: none.
     """
 
-    # w is projected onto the unit ball in the norm of A after each step. With a window (0: none) all
-    # is made anew from the ring once that is full, as if no other example had come: the metric
-    # changes places with `spare`, and again where the example is refused; w is copied to `w_spare`.
+    # w is projected onto the unit ball in the norm of A after each step. With a window all is made
+    # anew from the ring once that is full, as if no other example had come. So a refusal is undone
+    # by the same steps with the oldest row back in its place.
     cdef double lam            # the last multiplier: where the next search begins
-    cdef Stored spare
-    cdef double *w_spare
-
-    def __init__(self, double ridge, double forget, Py_ssize_t window, str precision):
-        FullRidge.__init__(self, ridge, forget, precision)
-        self.window = window
-
-    def __dealloc__(self):
-        L.free(self.w_spare)
-
-    cdef int start(self, Py_ssize_t n) except -1:
-        if not self.window:
-            return FullRidge.start(self, n)
-        refuse_beyond_limit(28.0 * n * n, f"a full matrix of {n} features, and a second one",
-                            'covariance="diagonal" or "kernel" takes less')
-        spare = self.new_metric(n)
-        w = new_doubles(1, cf_pad(n), f"the weights of {n} features")
-        L.free(self.w_spare)
-        self.spare, self.w_spare = spare, w
-        return WindowRidge.start(self, n)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return FullRidge.cost(self, nnz) * (1.0 + <double>self.held)
@@ -1674,6 +2067,10 @@ cdef class BallRidge(WindowRidge):
 
     cdef int look(self, Scratch s) noexcept nogil:
         return self.read(s)
+
+    cdef int propose(self, const double *x) noexcept nogil:
+        """The step with its projection makes the product itself."""
+        return CF_OK
 
     cdef int learn(self, const double *x, double y, double m) noexcept nogil:
         cdef cf_newton move
@@ -1686,7 +2083,10 @@ cdef class BallRidge(WindowRidge):
         self.lam = lam if status == CF_OK else self.lam
         return status
 
-    # --- a window -----------------------------------------------------------------------------
+    cdef void restart(self) noexcept nogil:
+        L.full_init(&self.metric.core, self.d, self.ridge, self.metric.core.precision, K,
+                    self.metric.memory)
+        self.lam = 0.0
 
     cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
         cdef const double *x
@@ -1696,97 +2096,82 @@ cdef class BallRidge(WindowRidge):
             x = s.forms.whole(&s.row)
         else:
             x = s.forms.whole(&s.row)
-            status = self.replay(x, y)
-            if status == CF_OK:
-                self.oldest = (self.oldest + 1) % self.window
-                self.held -= 1
-                self.learned += 1
+            status = self.replace_oldest(x, y)
         if status == CF_OK and self.window:
             self.keep(x, y)
         s.forms.clear(&s.row)
         return status
 
-    cdef int replay(self, const double *x, double y) noexcept nogil:
+    cdef int replace_oldest(self, const double *x, double y) noexcept nogil:
         """The steps of all examples in the ring but the oldest, then that of x."""
-        cdef double lam = self.lam
-        cdef Py_ssize_t i, at
-        cdef int status = CF_OK
-        memcpy(self.w_spare, self.w, <size_t>self.d * sizeof(double))
-        self.change_places()
-        L.full_init(&self.metric.core, self.d, self.ridge, self.metric.core.precision, K,
-                    self.metric.memory)
-        memset(self.w, 0, <size_t>self.d * sizeof(double))
-        self.lam = 0.0
-        for i in range(1, self.held):
-            at = (self.oldest + i) % self.window
-            if status == CF_OK:
-                status = self.again(self.ring + at * cf_pad(self.d), self.label[at])
+        cdef int status
+        self.drop_oldest()
+        status = self.learn_again()
         if status == CF_OK:
-            status = self.again(x, y)
-        if status != CF_OK:
-            self.change_places()
-            memcpy(self.w, self.w_spare, <size_t>self.d * sizeof(double))
-            self.lam = lam
-        return status
-
-    cdef int again(self, const double *x, double y) noexcept nogil:
-        cdef int status = self.learn(x, y, K.dot(self.d, self.w, x))
+            status = self.learn_next(x, y, K.dot(self.d, self.w, x))
         if status == CF_OK:
-            self.w, self.w_next = self.w_next, self.w
+            self.learned += 1
+            return status
+        self.oldest = (self.oldest + self.window - 1) % self.window
+        self.held += 1
+        self.learn_again()
         return status
-
-    cdef void change_places(self) noexcept nogil:
-        cdef cf_full core = self.metric.core
-        cdef double *memory = self.metric.memory
-        self.metric.core, self.metric.memory = self.spare.core, self.spare.memory
-        self.spare.core, self.spare.memory = core, memory
 
     cdef dict extra(self):
-        told = WindowRidge.extra(self) if self.window else FullRidge.extra(self)
-        return {**told, "lam": self.lam}
+        return {**WindowRidge.extra(self), "lam": self.lam}
 
     cdef int take_extra(self, State state, Py_ssize_t d) except -1:
         self.lam = state.number("lam", 0.0)
-        if self.window:
-            return WindowRidge.take_extra(self, state, d)
-        return FullRidge.take_extra(self, state, d)
+        return WindowRidge.take_extra(self, state, d)
 
 
 # --- one regression with the diagonal of A ----------------------------------------------------
 
 
+@cython.final
 cdef class DiagonalRidge(Single):
-    """Ridge regression on the diagonal of A: O(entries) a round, O(d) where it is projected.
+    """Ridge regression on the diagonal of A: O(entries) a round, O(d) where it is projected; a
+    candidate row costs O(entries), times p + 1 with a context. Rows may become wider.
 
     Parameters
     ----------
     ridge : float
     forget : float
         f: ``a <- f a + (1 - f) ridge`` in all coordinates at each example, w as it is.
+    logistic : bool
+        The link.
     projected : bool
         P2 on the unit ball after each step.
     """
 
     # Not lazy: a is the diagonal of A, sums = sum ln(a / ridge). Lazy, from the first time that it
     # forgets: A = ridge I + scale diag(a), so that an example changes `scale` for all features and
-    # a for its own ones alone.
+    # a for its own ones alone. The features d ... held are as all were at the start; there is
+    # memory for them.
     cdef bint projected, lazy
     cdef double scale, sums
-    cdef double *a             # d, owned; those that follow are in the same block
+    cdef Py_ssize_t held
+    cdef double *a             # `held`, owned; those that follow are in the same block
     cdef double *a_next
     cdef double *w_next
     cdef double *room
 
-    def __init__(self, double ridge, double forget, bint projected):
-        self.ridge, self.forget, self.projected = ridge, forget, projected
-        self.scale = 1.0
+    def __init__(self, double ridge, double forget, bint logistic, bint projected=False):
+        self.ridge, self.forget, self.logistic = ridge, forget, logistic
+        self.projected, self.scale = projected, 1.0
 
     def __dealloc__(self):
         L.free(self.a)
 
-    cdef int start(self, Py_ssize_t n) except -1:
-        self.lazy = self.forget < 1.0
-        return self.lay_out(n)
+    cdef int know(self, Py_ssize_t n) except -1:
+        if n <= self.d:
+            return 0
+        if self.d == 0:
+            self.lazy = self.forget < 1.0
+        if n > self.held:
+            self.lay_out(max(n, min(self.most, self.held + self.held // 2)))
+        self.d = n
+        return 0
 
     cdef int lay_out(self, Py_ssize_t n) except -1:
         """New memory for n features with what is there already."""
@@ -1799,7 +2184,7 @@ cdef class DiagonalRidge(Single):
             memcpy(a + n, self.w, <size_t>self.d * sizeof(double))
         L.free(self.a)
         self.a, self.w, self.a_next, self.w_next = a, a + n, a + 2 * n, a + 3 * n
-        self.room = a + 4 * n
+        self.room, self.held = a + 4 * n, n
         return 0
 
     cdef int fit(self, Scratch s) except -1:
@@ -1807,6 +2192,10 @@ cdef class DiagonalRidge(Single):
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return self.d if self.projected else nnz
+
+    cdef double entry(self, Py_ssize_t i) noexcept nogil:
+        """a_i."""
+        return self.ridge + self.scale * self.a[i] if self.lazy else self.a[i]
 
     cdef const double *now(self, const cf_row *x, double scale, double *room) noexcept nogil:
         """The diagonal at the features of x, where it stands or in a room of d doubles."""
@@ -1824,9 +2213,35 @@ cdef class DiagonalRidge(Single):
             return CF_OK
         if self.projected:
             return linear(&s.row, self.w, s.m)
-        s.m[0] = K.ridge_dot(&s.row, self.w)
-        s.q[0] = K.ridge_quad(&s.row, self.now(&s.row, self.scale, s.v))
-        return CF_OK if s.m[0] - s.m[0] == 0.0 and s.q[0] - s.q[0] == 0.0 else CF_ENONFINITE
+        return self.read_row(&s.row, s.v, s.m, s.q)
+
+    cdef int read_row(self, const cf_row *x, double *room, double *m, double *q) noexcept nogil:
+        if x.n > self.d:
+            return self.read_wide(x, room, m, q)
+        m[0] = K.ridge_dot(x, self.w)
+        if q == NULL:
+            return CF_OK if fabs(m[0]) <= MOST else CF_ENONFINITE
+        q[0] = K.ridge_quad(x, self.now(x, self.scale, room))
+        return CF_OK if m[0] - m[0] == 0.0 and q[0] - q[0] == 0.0 else CF_ENONFINITE
+
+    cdef int read_wide(self, const cf_row *x, double *room, double *m, double *q) noexcept nogil:
+        """Features beyond those known are as all were at the start: weight 0, a = ridge."""
+        cdef cf_row known = x[0]
+        cdef Py_ssize_t e
+        cdef double beyond = 0.0
+        cdef int status
+        while known.nnz and place_of(x, known.nnz - 1) >= self.d:
+            known.nnz -= 1
+        known.n = self.d
+        status = self.read_row(&known, room, m, q)
+        if q == NULL:
+            return status
+        for e in range(known.nnz, x.nnz):
+            beyond += x.value[e] * x.value[e] / self.ridge
+        q[0] += beyond
+        return status if q[0] - q[0] == 0.0 else CF_ENONFINITE
+
+    # --- learning -----------------------------------------------------------------------------
 
     cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
         """w += (x / a) c (y - m) / (1 + c q), a += c x^2, by the a that has forgotten; then the
@@ -1916,16 +2331,117 @@ cdef class DiagonalRidge(Single):
                 product = 1.0
         return sum + K.log_one(product)
 
+    cdef int decay(self, double f) except -1:
+        cdef Py_ssize_t i
+        if self.lazy:
+            self.fade(f * self.scale)
+            return 0
+        for i in range(self.d):
+            self.a[i] = f * self.a[i] + (1.0 - f) * self.ridge
+        return 0
+
+    # --- candidate rows -------------------------------------------------------------------------
+
+    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
+        return self.read_row(&s.row, s.v, m, q)
+
+    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
+        cdef Py_ssize_t size = cf_pad(self.d) if self.lazy else 0
+        s.buffer.fit(X.most)
+        return s.fit(1, size + (2 * cf_pad(X.d) if by.p and X.kind != SPARSE else 0))
+
+    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
+        cdef double *a = s.v + (cf_pad(self.d) if self.lazy else 0)
+        cdef double *w = a + cf_pad(X.d)
+        cdef bint dense = X.kind != SPARSE
+        cdef Py_ssize_t t
+        cdef int status = CF_OK
+        if by.p and dense:
+            self.contract(by, X.d, a, w)
+        for t in range(X.n):
+            if not X.at(t, s.buffer, &s.row):
+                return CF_ENOMEM
+            if by.p == 0:
+                status = self.read_row(&s.row, s.v, m + t, NULL if q == NULL else q + t)
+            elif dense:
+                m[t] = K.ridge_dot(&s.row, w)
+                if q != NULL:
+                    q[t] = K.ridge_quad(&s.row, a)
+            else:
+                self.read_crossed(&s.row, by, m + t, NULL if q == NULL else q + t)
+            if not (status == CF_OK and m[t] - m[t] == 0.0
+                    and (q == NULL or q[t] - q[t] == 0.0)):
+                return CF_ENONFINITE
+        return CF_OK
+
+    cdef void contract(self, Crossed by, Py_ssize_t n, double *a, double *w) noexcept nogil:
+        """The diagonal and the weights of rows of n features under this context."""
+        cdef Py_ssize_t i, j
+        cdef double sum, c
+        memset(w, 0, <size_t>n * sizeof(double))
+        for i in range(by.p + 1):
+            K.axpy(n, 1.0 if i == 0 else by.c[i - 1], self.w + i * n, w)
+        for j in range(n):
+            sum = 1.0 / self.entry(j)
+            for i in range(by.p):
+                c = by.c[i]
+                sum += c * c / self.entry((i + 1) * n + j)
+            a[j] = 1.0 / sum
+
+    cdef void read_crossed(self, const cf_row *x, Crossed by, double *m,
+                           double *q) noexcept nogil:
+        cdef Py_ssize_t e, i, place
+        cdef double v, mean = 0.0, square = 0.0
+        for i in range(by.p + 1):
+            for e in range(x.nnz):
+                place = i * x.n + place_of(x, e)
+                v = x.value[e] if i == 0 else x.value[e] * by.c[i - 1]
+                mean += v * self.w[place]
+                square += v * v / self.entry(place)
+        m[0] = mean
+        if q != NULL:
+            q[0] = square
+
+    cdef void tell_past(self, Past *out) noexcept nogil:
+        Single.tell_past(self, out)
+        out.steady = self.forget == 1.0
+
+    cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(self.d):
+            to[i] = self.entry(i)
+
+    cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil:
+        cdef double out = 0.0
+        cdef Py_ssize_t i
+        for i in range(self.d):
+            out += matrix[i] * u[i] * u[i]
+        return (1.0 + 1e-9) * out
+
+    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(n):
+            z[i] /= sqrt(self.entry(i) if i < self.d else self.ridge)
+        add_to(n, width, self.w, self.d, z)
+        return CF_OK
+
     # --- settings and state ---------------------------------------------------------------------
 
     cdef int adopt(self, Model other) except -1:
         cdef Py_ssize_t i
         self.forget = (<DiagonalRidge?>other).forget
         if self.forget < 1.0 and not self.lazy and self.d:
-            for i in range(self.d):
+            for i in range(self.held):
                 self.a[i] -= self.ridge
             self.lazy = True
         return 0
+
+    cdef np_inverse(self, Py_ssize_t i):
+        cdef np.ndarray out = vector_of(self.a, self.d)
+        cdef Py_ssize_t f
+        for f in range(self.d):
+            data_of(out)[f] = 1.0 / self.entry(f)
+        return out
 
     cdef dict extra(self):
         return {"excess" if self.lazy else "a": vector_of(self.a, self.d),
@@ -2003,21 +2519,17 @@ cdef class DualRidge(Single):
     cdef int make_place(self, Py_ssize_t room) except -1:
         """Memory for so many examples, beside the factor's own: one block, of which y is the
         beginning."""
-        cdef Py_ssize_t n = min(self.gram.factor.n, self.room), each = room + 16  # what to keep
+        cdef Py_ssize_t each = room + 16, before = self.room + 16, i
+        cdef size_t kept = <size_t>min(each, before) * sizeof(double)
         cdef double *y = new_doubles(7, each, f"coefficients of {room} learned examples")
-        cdef double *c = y + each
-        cdef double *u = y + 2 * each
-        cdef int64_t *born = <int64_t *>(y + 3 * each)
-        if n:
-            memcpy(y, self.y, <size_t>n * sizeof(double))
-            memcpy(c, self.c, <size_t>n * sizeof(double))
-            memcpy(born, self.born, <size_t>n * sizeof(int64_t))
-        if self.own_u != NULL:
-            memcpy(u, self.u, <size_t>min(self.gram.length(), self.room + 16) * sizeof(double))
+        for i in range(3 if self.y != NULL else 0):  # y, c and born
+            memcpy(y + i * each, self.y + i * before, kept)
+        if self.u != NULL:
+            memcpy(y + 3 * each, self.u, min(kept, <size_t>self.gram.length() * sizeof(double)))
         L.free(self.y)
-        self.y, self.c, self.own_u, self.born, self.drop = y, c, u, born, y + 4 * each
-        self.u = u
-        self.room = room
+        self.y, self.c, self.born = y, y + each, <int64_t *>(y + 2 * each)
+        self.u = self.own_u = y + 3 * each
+        self.drop, self.room = y + 4 * each, room
         return 0
 
     cdef int fit(self, Scratch s) except -1:
@@ -2050,9 +2562,7 @@ cdef class DualRidge(Single):
 
     @cython.final
     cdef int solve(self, Scratch s, double *u, double *own) noexcept nogil:
-        cdef int status
-        self.gram.kept.gather(&s.row, s.forms)
-        status = self.gram.solve(&s.row, s.forms, u, own)
+        cdef int status = self.gram.solve(&s.row, s.forms, u, own)
         return self.answer(s, u, own[0]) if status == CF_OK else status
 
     # --- many rows ----------------------------------------------------------------------------
@@ -2087,7 +2597,6 @@ cdef class DualRidge(Single):
         for i in range(count):
             status[0] = CF_OK if X.at(t + i, s.buffer, &x) else CF_ENOMEM
             if status[0] == CF_OK:
-                self.gram.kept.gather(&x, s.forms)
                 status[0] = self.gram.kept.own(&x, own + i)
             if status[0] == CF_OK:
                 status[0] = self.gram.kept.values(&x, s.forms, 0, u + i * stride)
@@ -2133,7 +2642,6 @@ cdef class DualRidge(Single):
             return self.look(s)
         self.u = self.block + i * self.stride
         self.own = self.owns[i]
-        self.gram.kept.gather(&s.row, s.forms)
         if self.gram.factor.n > self.block_n:
             status = self.gram.kept.values(&s.row, s.forms, self.block_n,
                                            self.u + self.block_n)
@@ -2245,63 +2753,49 @@ cdef class BudgetRidge(DualRidge):
     """
 
     # At most `budget` examples are kept, as a dictionary; the others count through what the
-    # dictionary can say of them. `gram` has ridge 0; `inner` is A and `w` the weights, both in the
-    # coordinates of the dictionary, unused ones still at ridge and 0.
+    # dictionary can say of them. `gram` has ridge 0; `inner` is the regression in the coordinates
+    # of the dictionary, in which unused ones are still at ridge and 0.
     cdef Py_ssize_t budget
     cdef double tolerance
-    cdef Stored inner
-    cdef double *memory        # owned; those that follow point into it
-    cdef double *w_next        # w, of cf_pad(budget) doubles, and w_next change places
-    cdef double *v
-    cdef double *z             # u, zero beyond
-    cdef double *work
+    cdef FullRidge inner
 
     def __init__(self, kernel, kernel_params, double ridge, Py_ssize_t budget, double tolerance):
         DualRidge.__init__(self, kernel, kernel_params, ridge, 0)
         self.gram = Gram(kernel, kernel_params, 0.0)
         self.budget, self.tolerance = budget, tolerance
-
-    def __dealloc__(self):
-        L.free(self.memory)
+        self.inner = FullRidge(ridge, 1.0, False, "auto")
 
     cdef int start(self, Py_ssize_t n) except -1:
-        cdef Py_ssize_t padded
-        cdef double *block
         refuse_beyond_limit(18.0 * self.budget * self.budget, f"a budget of {self.budget} examples",
                             "a smaller one takes less")
-        inner = Full(self.budget, ridge=self.ridge)  # refuses one of which a square overflows
-        padded = cf_pad(self.budget)
-        block = new_doubles(1, 4 * padded + L.full_scratch(self.budget), "a budget")
-        L.free(self.memory)
-        self.memory = block
-        self.w, self.w_next, self.v = block, block + padded, block + 2 * padded
-        self.z, self.work = block + 3 * padded, block + 4 * padded
-        self.inner = inner
+        self.inner.know(self.budget)  # refuses one of which a square overflows
         return DualRidge.start(self, n)
 
     cdef int fit(self, Scratch s) except -1:
-        cdef Py_ssize_t inner = 4 * cf_pad(self.budget) if self.d else 0
-        if self.gram.length() + inner > s.v_room:
-            s.fit(1, 2 * self.gram.length() + inner)
+        """As much as a full dictionary takes."""
+        s.fit(1, 5 * cf_pad(self.budget) + 8 if self.d else 0)
         return self.gram.kept.fit(&s.row, s.forms)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return DualRidge.cost(self, nnz) + <double>self.budget * self.budget
 
+    cdef double *coordinates(self, Scratch s, const double *u) noexcept nogil:
+        """u, zero beyond: in the scratch, behind a u that stands there."""
+        cdef double *z = s.v + self.gram.length()
+        memset(z, 0, <size_t>cf_pad(self.budget) * sizeof(double))
+        memcpy(z, u, <size_t>self.gram.factor.n * sizeof(double))
+        return z
+
     cdef int answer(self, Scratch s, const double *u, double own) noexcept nogil:
-        """By what is kept; then q inside the dictionary's span, with A^-1 z in v for `take`."""
+        """By what is kept; then q inside the dictionary's span."""
         cdef Py_ssize_t n = self.gram.factor.n, padded = cf_pad(self.budget)
-        cdef bint reads = u != self.u
-        cdef double *z = s.v + self.gram.length() if reads else self.z
+        cdef double *z = self.coordinates(s, u)
         cdef double quad
-        s.m[0] = K.dot(n, u, self.w)
+        s.m[0] = K.dot(n, u, self.inner.w)
         s.q[0] = max(own - K.dot(n, u, u), 0.0) / self.ridge
         if not (s.m[0] - s.m[0] == 0.0 and s.q[0] - s.q[0] == 0.0):
             return CF_ENONFINITE
-        memset(z, 0, <size_t>padded * sizeof(double))
-        memcpy(z, u, <size_t>n * sizeof(double))
-        L.full_look(&self.inner.core, K, z, z + 2 * padded if reads else self.work,
-                    z + padded if reads else self.v, &quad)
+        L.full_look(&self.inner.metric.core, K, z, z + 2 * padded, z + padded, &quad)
         s.q[0] += quad
         return CF_OK
 
@@ -2314,35 +2808,28 @@ cdef class BudgetRidge(DualRidge):
 
     cdef int store(self, Scratch s, double y) noexcept nogil:
         cdef Py_ssize_t n = self.gram.factor.n
-        cdef double rest = max(self.own - K.dot(n, self.u, self.u), 0.0), quad
+        cdef double rest = max(self.own - K.dot(n, self.u, self.u), 0.0)
+        cdef double *z = self.coordinates(s, self.u)
         cdef bint joins = rest > self.tolerance * self.own and n < self.budget
         cdef int status
         if joins:  # one coordinate more: that of the new one
-            self.z[n] = sqrt(rest)
-        status = L.full_propose(&self.inner.core, K, self.z, 1.0, self.work, self.v, &quad)
+            z[n] = sqrt(rest)
+        status = self.inner.learn_next(z, y, s.m[0])
         if status != CF_OK:
             return status
-        memcpy(self.w_next, self.w, <size_t>self.budget * sizeof(double))
-        K.axpy(self.budget, (y - s.m[0]) / (1.0 + quad), self.v, self.w_next)
-        if not K.all_finite(self.budget, self.w_next):
-            return CF_ENONFINITE
-        L.full_accept(&self.inner.core, K, self.z, 1.0, self.v, quad, self.work)
-        self.w, self.w_next = self.w_next, self.w
         if joins:
-            self.gram.append(&s.row, s.forms, self.u, self.z[n])
+            self.gram.append(&s.row, s.forms, self.u, z[n])
             self.y[n], self.c[n], self.born[n] = y, 0.0, self.learned
         else:
             self.missed += rest
         return CF_OK
 
     cdef double information(self) noexcept nogil:
-        if self.d == 0:
-            return 0.0
-        return self.inner.core.logdet - self.budget * K.log_one(self.ridge)
+        return self.inner.information()
 
     cdef dict extra(self):
-        return {**DualRidge.extra(self), "w": vector_of(self.w, self.budget),
-                "inner": settled(self.inner), "missed": self.missed}
+        return {**DualRidge.extra(self), "w": vector_of(self.inner.w, self.budget),
+                "inner": settled(self.inner.metric), "missed": self.missed}
 
     cdef int take_extra(self, State state, Py_ssize_t d) except -1:
         cdef double missed = state.number("missed", 0.0)
@@ -2354,8 +2841,8 @@ cdef class BudgetRidge(DualRidge):
         DualRidge.take_extra(self, state, d)
         if self.gram.factor.n > self.budget:
             state.refuse("gram", f"at most {self.budget} rows", self.gram.factor.n)
-        state.load("w", self.budget, self.w)
-        self.inner, self.missed = inner, missed
+        state.load("w", self.budget, self.inner.w)
+        self.inner.metric, self.missed = inner, missed
         return 0
 
 
@@ -2667,643 +3154,3 @@ cdef bint secular(Py_ssize_t k, const double *a, const double *b, double norm, d
             return True
         lam[0] = max(lam[0] + step, 0.0)
     return True
-
-cdef enum:
-    BLOCK = 8        # rows that share one reading of the matrix
-    FEW = 16         # actions up to which all widths are worked out
-
-cdef double MOST = 1e290   # of |m|, where nothing else tells that a row is beyond the range
-cdef double UNIT = 2.0 ** -53
-cdef double TINY = 1e-300      # so much of x.x may be lost to underflow
-
-
-cdef Py_ssize_t contraction(Crossed by, Py_ssize_t n) noexcept nogil:
-    """Doubles that `contract` takes."""
-    if by.p == 0:
-        return 0
-    return cf_panels_size(n) + (n + 2) * cf_pad(n) + cf_pad((by.p + 1) * n)
-
-
-cdef int read_means(Rows X, const double *w, Scratch s, double *m) noexcept nogil:
-    cdef bint whole = X.kind == DOUBLES and X.row_step % 8 == 0
-    cdef Py_ssize_t t
-    if whole:
-        K.scores(X.n, X.d, <const double *>X.value, X.row_step // 8, w, m)
-    for t in range(X.n):
-        if not (whole or X.at(t, s.buffer, &s.row)):
-            return CF_ENOMEM
-        if not whole:
-            m[t] = K.ridge_dot(&s.row, w)
-        if not fabs(m[t]) <= MOST:
-            return CF_ENONFINITE
-    return CF_OK
-
-
-cdef int read_squares(Rows X, Scratch s, double *square) noexcept nogil:
-    cdef Py_ssize_t t
-    cdef const double *x
-    for t in range(X.n):
-        if X.kind == DOUBLES:
-            x = <const double *>(X.value + t * X.row_step)
-            square[t] = K.dot(X.d, x, x)
-        elif X.at(t, s.buffer, &s.row):
-            square[t] = K.ridge_square(&s.row)
-        else:
-            return CF_ENOMEM
-    return CF_OK
-
-
-cdef void lay_out(Rows X, Py_ssize_t t, Scratch s, double *to) noexcept nogil:
-    """Row t, written out; it was read before."""
-    X.at(t, s.buffer, &s.row)
-    lay_row(&s.row, to)
-
-
-cdef double frobenius(const cf_triangle *b) noexcept nogil:
-    """A bound on the largest eigenvalue of B, and of B - u u^T."""
-    cdef double sum = 0.0
-    cdef const double *row
-    cdef Py_ssize_t i
-    for i in range(b.n):
-        row = cf_triangle_row(b, i)
-        sum += 2.0 * K.dot(i, row, row) + row[i] * row[i]
-    return sqrt(sum)
-
-
-cdef void add_to(Py_ssize_t n, double width, const double *w, Py_ssize_t known,
-                 double *z) noexcept nogil:
-    """z <- w + width z, w = 0 beyond what is known."""
-    cdef Py_ssize_t i
-    for i in range(n):
-        z[i] = (w[i] if i < known else 0.0) + width * z[i]
-
-
-# --- all of A ---------------------------------------------------------------------------------
-
-
-cdef class FullForm(FullRidge):
-    """With all of A. Many rows cost n d^2 / 2, one reading of the triangle for eight of them; a
-    context is contracted out of A^-1 first, (p + 1)^2 d^2 / 2, and each row costs its own square.
-
-    Parameters
-    ----------
-    ridge, forget, precision
-        As for `FullRidge`.
-    logistic : bool
-        The link.
-    """
-
-    # `kept`: the factor that draws go by, a cache outside the state in memory of its own. Without
-    # forgetting it is kept up with what is learned; what else changes A drops it.
-    cdef cf_full_factor kept
-    cdef double *factor
-
-    def __init__(self, double ridge, double forget, bint logistic, str precision):
-        FullRidge.__init__(self, ridge, forget, precision)
-        self.logistic = logistic
-        self.kept.updates = -1
-
-    def __dealloc__(self):
-        L.free(self.factor)
-
-    cdef int adopt(self, Model other) except -1:
-        self.kept.updates = -1  # what was forgotten is not in it
-        return FullRidge.adopt(self, other)
-
-    # --- reading ------------------------------------------------------------------------------
-
-    cdef int verdict(self, Py_ssize_t n, const double *x, double q) noexcept nogil:
-        """What a q that is not > 0 and finite means."""
-        cdef double size = K.dot(n, x, x) / self.ridge
-        if not (size <= DBL_MAX and q - q == 0.0):
-            return CF_ENONFINITE
-        return CF_ENOTPOSITIVE if size >= DBL_MIN or q < 0.0 else CF_OK
-
-    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
-        """Half the work of `read`, which also leaves A^-1 x."""
-        cdef const double *x = s.forms.whole(&s.row)
-        cdef int status = CF_OK
-        m[0] = K.dot(self.d, self.w, x)
-        if q == NULL:
-            s.forms.clear(&s.row)
-            return CF_OK if fabs(m[0]) <= MOST else CF_ENONFINITE
-        q[0] = L.full_quad(&self.metric.core, K, x, s.v) / self.past.scale
-        if not (q[0] > 0.0 and q[0] <= DBL_MAX):
-            status = self.verdict(self.d, x, q[0])
-        s.forms.clear(&s.row)
-        return status if m[0] - m[0] == 0.0 else CF_ENONFINITE
-
-    cdef double widest(self, double square) noexcept nogil:
-        return SAFE * sqrt((square + TINY) / self.metric.core.ridge / self.past.scale)
-
-    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
-        cdef Py_ssize_t n = X.d, padded = cf_pad(n)
-        s.buffer.fit(X.most)
-        return s.fit(1, contraction(by, n) + 3 * BLOCK * padded + 2 * cf_pad((by.p + 1) * n))
-
-    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
-        cdef cf_full core = self.metric.core
-        cdef double *edges = s.v + contraction(by, X.d)
-        cdef double *block
-        cdef Py_ssize_t n = X.d, t = 0, count, l
-        cdef int status
-        if by.p and core.robust:
-            return self.read_crossed(X, by, s, m, q)
-        status = read_means(X, self.contract(by, n, s.v, &core), s, m)
-        if status != CF_OK or q == NULL:
-            return status
-        block = edges + BLOCK * cf_pad(n)
-        K.quad_edges(&core.b, edges)
-        while t < X.n and status == CF_OK:
-            count = min(<Py_ssize_t>BLOCK, X.n - t)
-            if X.kind == DOUBLES and X.row_step % 8 == 0:
-                status = self.read_block(&core, edges, <const double *>(X.value + t * X.row_step),
-                                         X.row_step // 8, count, block, q + t)
-            else:
-                for l in range(count):
-                    lay_out(X, t + l, s, block + l * cf_pad(n))
-                status = self.read_block(&core, edges, block, cf_pad(n), count,
-                                         block + BLOCK * cf_pad(n), q + t)
-            t += count
-        return status
-
-    cdef int read_crossed(self, Rows X, Crossed by, Scratch s, double *m,
-                          double *q) noexcept nogil:
-        """The rows crossed with a context, one by one: the blocks of the robust form cannot be
-        contracted without a loss of digits."""
-        cdef double *x = s.v
-        cdef double *z = x + cf_pad(X.d)
-        cdef double *rest = z + cf_pad((by.p + 1) * X.d)
-        cdef Py_ssize_t t, i, j
-        cdef int status
-        for t in range(X.n):
-            lay_out(X, t, s, x)
-            for j in range(by.p + 1):
-                for i in range(X.d):
-                    z[j * X.d + i] = x[i] if j == 0 else by.c[j - 1] * x[i]
-            m[t] = K.dot(self.d, self.w, z)
-            if not fabs(m[t]) <= MOST:
-                return CF_ENONFINITE
-            if q != NULL:
-                q[t] = L.full_quad(&self.metric.core, K, z, rest) / self.past.scale
-                status = CF_OK if 0.0 < q[t] <= DBL_MAX else self.verdict(self.d, z, q[t])
-                if status != CF_OK:
-                    return status
-        return CF_OK
-
-    cdef int read_block(self, const cf_full *core, const double *edges, const double *x,
-                        Py_ssize_t stride, Py_ssize_t count, double *rest,
-                        double *q) noexcept nogil:
-        """q of up to BLOCK rows, each with the bits that it gets alone."""
-        cdef Py_ssize_t l
-        cdef int status
-        if core.robust:
-            K.ud_quad_rows(&core.b, core.w, count, x, stride, rest, q)
-        else:
-            K.quad_rows(&core.b, edges, core.w, count, x, stride, q, rest)
-        for l in range(count):
-            q[l] /= self.past.scale
-            if not (q[l] > 0.0 and q[l] <= DBL_MAX):
-                status = self.verdict(core.n, x + l * stride, q[l])
-                if status != CF_OK:
-                    return status
-        return CF_OK
-
-    cdef int read_upper(self, Rows X, Crossed by, Scratch s, double width, const char *left,
-                        double *m, double *q, double *z) noexcept nogil:
-        """The widths only of rows that can still win: q <= x.x ||A^-1|| bounds the score. Those of
-        the eight highest bounds are looked at first, then, in order, all others whose bound
-        reaches the best so far. q holds the bounds, and z is -inf where no width was needed."""
-        cdef cf_full core = self.metric.core
-        cdef double *edges = s.v + contraction(by, X.d)
-        cdef Py_ssize_t i = 0, t, count = BLOCK
-        cdef ptrdiff_t some[BLOCK]
-        cdef double norm, best = -INFINITY
-        cdef int status
-        if X.n <= FEW or (by.p and core.robust):
-            return Single.read_upper(self, X, by, s, width, left, m, q, z)
-        norm = INFINITY if by.p else 1.0 / core.ridge
-        status = read_means(X, self.contract(by, X.d, s.v, &core), s, m)
-        if status == CF_OK:
-            status = read_squares(X, s, q)
-        if status != CF_OK:
-            return status
-        if not core.robust:
-            norm = min(norm, frobenius(&core.b))
-        norm = SAFE * width * sqrt(norm / self.past.scale)
-        for t in range(X.n):
-            q[t] = m[t] + norm * sqrt(q[t] + TINY) if left[t] else -INFINITY
-            z[t] = -INFINITY
-            if not q[t] < INFINITY:
-                return Single.read_upper(self, X, by, s, width, left, m, q, z)
-        K.quad_edges(&core.b, edges)
-        K.top_k(X.n, q, count, some, NULL)
-        while count and status == CF_OK:
-            status = self.read_some(&core, edges, X, some, count, s, width, m, q, z)
-            for t in range(count):
-                if left[some[t]]:
-                    best = max(best, z[some[t]])
-            count = 0
-            while i < X.n and count < BLOCK:
-                if q[i] >= best and z[i] == -INFINITY:
-                    some[count] = i
-                    count += 1
-                i += 1
-        return status
-
-    cdef int read_some(self, const cf_full *core, const double *edges, Rows X,
-                       const ptrdiff_t *some, Py_ssize_t count, Scratch s, double width,
-                       const double *m, const double *bound, double *z) noexcept nogil:
-        """The scores of some rows."""
-        cdef double *block = s.v + (edges - s.v) + BLOCK * cf_pad(core.n)
-        cdef double q[BLOCK]
-        cdef Py_ssize_t l
-        cdef int status
-        for l in range(count):
-            lay_out(X, some[l], s, block + l * cf_pad(core.n))
-        status = self.read_block(core, edges, block, cf_pad(core.n), count,
-                                 block + BLOCK * cf_pad(core.n), q)
-        for l in range(count):
-            z[some[l]] = m[some[l]] + width * sqrt(q[l])
-        return status
-
-    cdef const double *contract(self, Crossed by, Py_ssize_t n, double *room,
-                                cf_full *out) noexcept nogil:
-        """The metric of rows of n features under this context, in the room; the weights. Without a
-        context they are those that there are.
-
-        Of A^-1, with its pending term applied row by row, the blocks on the diagonal go into the
-        triangle of `out`, the others, which are there once, into a square whose two halves are then
-        added to it; w is contracted likewise, and `out` has no pending term.
-        """
-        cdef Py_ssize_t padded = cf_pad(n), i, j, row, at
-        cdef double *u = room + cf_panels_size(n)
-        cdef double *w = u + padded
-        cdef double *square = w + padded
-        cdef double *line = square + n * padded
-        cdef const double *term = self.metric.core.w
-        cdef double *to
-        cdef double ci, cj
-        if by.p == 0:
-            return self.w
-        out.n, out.b.n, out.b.ld, out.b.data, out.w, out.robust = n, n, 0, room, u, 0
-        memset(room, 0, <size_t>contraction(by, n) * sizeof(double))
-        for i in range(by.p + 1):
-            ci = 1.0 if i == 0 else by.c[i - 1]
-            K.axpy(n, ci, self.w + i * n, w)
-            for row in range(n):
-                at = i * n + row
-                memcpy(line, cf_triangle_row(&self.metric.core.b, at),
-                       <size_t>(at + 1) * sizeof(double))
-                K.axpy(at + 1, -term[at], term, line)
-                K.axpy(row + 1, ci * ci, line + i * n, cf_triangle_row(&out.b, row))
-                for j in range(i):
-                    cj = 1.0 if j == 0 else by.c[j - 1]
-                    K.axpy(n, ci * cj, line + j * n, square + row * padded)
-        for row in range(n):
-            to = cf_triangle_row(&out.b, row)
-            for j in range(row + 1):
-                to[j] += square[row * padded + j] + square[j * padded + row]
-        return w
-
-    # --- bounds that outlive a round -----------------------------------------------------------
-
-    cdef double drift(self, Scratch s) noexcept nogil:
-        """What comes is that of A^1/2 B A^1/2: B is rounded once, and the term w w^T comes from a
-        product. Measured: ||A B - I||_F, no eigenvalue of A B - I is larger; and what its own sums
-        may lose."""
-        cdef double n = self.d, trace = 0.0, sum = 0.0, to_come
-        cdef const double *x
-        cdef double *v
-        cdef double *square
-        cdef Py_ssize_t i, p
-        for i in range(self.d):
-            trace += cf_triangle_row(&self.metric.core.a, i)[i]
-        for p in range(self.metric.core.pending):
-            x = self.metric.core.block + p * cf_pad(self.d)
-            trace += self.metric.core.weight[p] * K.dot(self.d, x, x)
-        to_come = 3.0 * (n + 16.0) * sqrt(n) * UNIT * trace / self.metric.core.ridge
-        if s is None:
-            return to_come
-        v, square = s.v, s.v + cf_pad(self.d)
-        L.full_matrix(&self.metric.core, K, v, square)
-        for i in range(self.d):
-            K.symv_less(&self.metric.core.b, self.metric.core.w, square + i * self.d, v)
-            v[i] -= 1.0
-            sum += K.dot(self.d, v, v)
-        return sqrt(sum) + to_come
-
-    cdef void tell_past(self, Past *out) noexcept nogil:
-        cdef const cf_full *core = &self.metric.core
-        out.updates, out.renewals = core.health.updates, core.health.renewals
-        out.failures = core.health.repairs + core.health.failed
-        out.term, out.scale = NULL if core.robust else core.w, self.past.scale
-        out.steady = self.forget == 1.0 and not core.robust
-        out.norm = 1.0 / (core.ridge * self.past.scale)
-
-    cdef Py_ssize_t fit_matrix(self, Scratch s) except -1:
-        s.fit(1, self.d * self.d + cf_panels_size(self.d) + 2 * cf_pad(self.d))
-        return cf_panels_size(self.d) + 8
-
-    cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil:
-        """The triangle, with the examples that are not in it yet; behind it what its sums and
-        products may have lost of u^T A u, for |u| = 1: a share of the trace."""
-        cdef const cf_full *core = &self.metric.core
-        cdef cf_triangle a = core.a
-        cdef Py_ssize_t size = cf_panels_size(self.d), i
-        cdef double trace = 0.0
-        a.data = to
-        memcpy(to, core.a.data, <size_t>size * sizeof(double))
-        if core.pending:
-            memset(s.v, 0, <size_t>size * sizeof(float))
-            K.rank_block(&a, <float *>s.v, core.pending, core.block, cf_pad(self.d), core.weight)
-        for i in range(self.d):
-            trace += cf_triangle_row(&a, i)[i]
-        to[size] = 1e-14 * self.d * trace
-
-    cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil:
-        cdef cf_triangle a = self.metric.core.a
-        cdef double *nothing = s.v
-        cdef double out
-        a.data = <double *>matrix
-        memset(nothing, 0, <size_t>cf_pad(self.d) * sizeof(double))
-        out = K.quad_row(&a, nothing, u, s.v + cf_pad(self.d))
-        out += matrix[cf_panels_size(self.d)] * K.dot(self.d, u, u)
-        return (1.0 + 1e-9) * self.past.scale * out
-
-    cdef int fit_drawn(self, Scratch s) except -1:
-        cdef Py_ssize_t size = cf_panels_size(self.d)
-        if self.forget < 1.0:
-            return s.fit(1, L.full_sample_scratch(self.d))
-        if self.factor == NULL:
-            self.factor = new_doubles(1, size + cf_pad(self.d), f"a factor of {self.d} features")
-            self.kept.l.data, self.kept.l.inv = self.factor, self.factor + size
-        return s.fit(1, 3 * cf_pad(self.d))
-
-    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
-        cdef double scale = self.past.scale
-        cdef int status
-        if self.forget < 1.0 or self.metric.core.robust:
-            status = L.full_sample(&self.metric.core, K, scale, 1, z, s.v)
-        else:
-            status = L.full_draw(&self.metric.core, K, &self.kept, scale, z, s.v)
-        add_to(n, width, self.w, n, z)
-        return status
-
-    cdef int repair(self, Scratch s) noexcept nogil:
-        if L.full_repair(&self.metric.core, K, self.work):
-            return CF_OK
-        return CF_ENOTPOSITIVE
-
-    # --- the past -----------------------------------------------------------------------------
-
-    cdef int decay(self, double f) except -1:
-        cdef double added
-        cdef int status
-        self.kept.updates = -1
-        status = L.past_decay(&self.past, &self.metric.core, K, f, self.work, &added)
-        if status != CF_OK:
-            refuse(status, "A after the decay")
-        L.past_weights(&self.past, &self.metric.core, K, added, self.w, self.work)
-        return 0
-
-    cdef int merge(self, Single other) except -1:
-        """A_1 + A_2 - ridge I, and w from A_1 w_1 + A_2 w_2; O(d^3)."""
-        cdef FullForm o = <FullForm?>other
-        cdef np.ndarray A = <np.ndarray>(self.metric.matrix() * self.past.scale)
-        cdef np.ndarray theirs = <np.ndarray>(o.metric.matrix() * o.past.scale)
-        cdef np.ndarray target = <np.ndarray>numpy.zeros(self.d)
-        cdef Py_ssize_t i
-        cdef int status
-        cdef FullForm sum = FullForm(self.ridge, self.forget, self.logistic, self.precision)
-        if self.metric.core.robust or o.metric.core.robust:
-            return self.merge_rows(o)
-        for i in range(self.d):
-            data_of(target)[i] = (K.dot(self.d, data_of(A) + i * self.d, self.w)
-                                  + K.dot(self.d, data_of(theirs) + i * self.d, o.w))
-        A = A + theirs
-        (<object>A)[numpy.diag_indices(self.d)] -= self.ridge
-        sum.know(self.d)
-        status = L.past_place(&sum.past, &sum.metric.core, K, data_of(A), self.d, self.ridge,
-                              sum.work)
-        if status != CF_OK:
-            refuse(status, "the sum of both A")
-        sum.metric.core.ridge, sum.past.lowered = self.ridge, 0
-        memcpy(sum.w_next, data_of(target), <size_t>self.d * sizeof(double))
-        L.full_solve(&sum.metric.core, K, sum.w_next, sum.work, sum.w)
-        return self.become(sum, o)
-
-    cdef int merge_rows(self, FullForm o) except -1:
-        """The same where one is robust, and their sum would not hold the digits of A: the rows of a
-        square root of A_2 are learned towards ``w_2.x``, and then one regulariser is unlearned,
-        ``x = e_i`` towards 0 with the weight ``-ridge``. O(d^3)."""
-        cdef FullForm sum = FullForm(self.ridge, self.forget, self.logistic, self.precision)
-        cdef np.ndarray rows = <np.ndarray>(o.metric._rows() * sqrt(o.past.scale))
-        cdef double scale = self.past.scale, c = -self.ridge / self.past.scale, q
-        cdef double *x
-        cdef Py_ssize_t i
-        cdef int status = CF_OK
-        sum.take_extra(opened(self.extra()), self.d)
-        sum.d = self.d
-        if not sum.metric.core.robust:
-            L.full_convert(&sum.metric.core, K, sum.work)
-        for i in range(self.d):
-            x = data_of(rows) + i * self.d
-            if status == CF_OK:
-                status = sum.propose(x)
-            if status == CF_OK:
-                status = sum.accept(x, 1.0 / scale, K.dot(self.d, x, o.w) - K.dot(self.d, x, sum.w),
-                                    sum.w)
-        for i in range(self.d):
-            if status != CF_OK:
-                break
-            sum.unit[i] = 1.0
-            L.full_look(&sum.metric.core, K, sum.unit, sum.work, sum.v, &q)
-            K.axpy(self.d, -c / (1.0 + c * q) * sum.w[i], sum.v, sum.w)
-            status = L.full_update(&sum.metric.core, K, sum.unit, c, sum.work, &q)
-            sum.unit[i] = 0.0
-        if status != CF_OK:
-            refuse(status, "the sum of both A")
-        return self.become(sum, o)
-
-    cdef int become(self, FullForm sum, FullForm o) except -1:
-        """The sum of this and o."""
-        if not K.all_finite(self.d, sum.w):
-            raise ValueError("other is too far off: the weights of both together are not finite")
-        self.memory, sum.memory = sum.memory, self.memory
-        self.w, self.w_next, self.v, self.unit, self.work = (
-            sum.w, sum.w_next, sum.v, sum.unit, sum.work)
-        self.metric, self.past, self.kept.updates = sum.metric, sum.past, -1
-        self.learned += o.learned
-        return 0
-
-    # --- what users may see -------------------------------------------------------------------
-
-    cdef np_inverse(self, Py_ssize_t i):
-        return self.metric.inverse() / self.past.scale
-
-
-# --- many candidate rows: the diagonal of A ---------------------------------------------------
-
-
-cdef class DiagonalForm(DiagonalRidge):
-    """With the diagonal of A: O(entries) a row, times p + 1 with a context. Rows may become wider.
-
-    Parameters
-    ----------
-    ridge, forget
-        As for `DiagonalRidge`.
-    logistic : bool
-        The link.
-    """
-
-    # Invariant: the features d ... held are as all were at the start; there is memory for them.
-    cdef Py_ssize_t held
-
-    def __init__(self, double ridge, double forget, bint logistic):
-        DiagonalRidge.__init__(self, ridge, forget, False)
-        self.logistic = logistic
-        self.lazy = forget < 1.0
-
-    cdef int know(self, Py_ssize_t n) except -1:
-        cdef Py_ssize_t room = n
-        if n > self.held:
-            if self.d and self.most:
-                room = max(n, min(self.most, self.held + self.held // 2))
-            self.lay_out(room)
-            self.held = room
-        self.d = max(self.d, n)
-        return 0
-
-    cdef int adopt(self, Model other) except -1:
-        cdef Py_ssize_t i
-        DiagonalRidge.adopt(self, other)
-        for i in range(self.d, self.held):  # what is fresh depends on how it is kept
-            self.a[i] = 0.0 if self.lazy else self.ridge
-        return 0
-
-    # --- reading ------------------------------------------------------------------------------
-
-    cdef int read_row(self, const cf_row *x, double *room, double *m, double *q) noexcept nogil:
-        """Features beyond those known are as all were at the start: weight 0, a = ridge."""
-        cdef cf_row known = x[0]
-        cdef Py_ssize_t e
-        cdef double beyond = 0.0
-        if x.n > self.d:
-            while known.nnz and place_of(x, known.nnz - 1) >= self.d:
-                known.nnz -= 1
-            known.n = self.d
-            for e in range(known.nnz, x.nnz):
-                beyond += x.value[e] * x.value[e] / self.ridge
-        m[0] = K.ridge_dot(&known, self.w)
-        if q == NULL:
-            return CF_OK if fabs(m[0]) <= MOST else CF_ENONFINITE
-        q[0] = K.ridge_quad(&known, self.now(&known, self.scale, room)) + beyond
-        return CF_OK if m[0] - m[0] == 0.0 and q[0] - q[0] == 0.0 else CF_ENONFINITE
-
-    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
-        return self.read_row(&s.row, s.v, m, q)
-
-    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
-        cdef Py_ssize_t size = cf_pad(self.d) if self.lazy else 0
-        s.buffer.fit(X.most)
-        return s.fit(1, size + (2 * cf_pad(X.d) if by.p and X.kind != SPARSE else 0))
-
-    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
-        cdef double *a = s.v + (cf_pad(self.d) if self.lazy else 0)
-        cdef double *w = a + cf_pad(X.d)
-        cdef bint dense = X.kind != SPARSE
-        cdef Py_ssize_t t
-        cdef int status = CF_OK
-        if by.p and dense:
-            self.contract(by, X.d, a, w)
-        for t in range(X.n):
-            if not X.at(t, s.buffer, &s.row):
-                return CF_ENOMEM
-            if by.p == 0:
-                status = self.read_row(&s.row, s.v, m + t, NULL if q == NULL else q + t)
-            elif dense:
-                m[t] = K.ridge_dot(&s.row, w)
-                if q != NULL:
-                    q[t] = K.ridge_quad(&s.row, a)
-            else:
-                self.read_crossed(&s.row, by, m + t, NULL if q == NULL else q + t)
-            if not (status == CF_OK and m[t] - m[t] == 0.0
-                    and (q == NULL or q[t] - q[t] == 0.0)):
-                return CF_ENONFINITE
-        return CF_OK
-
-    cdef void contract(self, Crossed by, Py_ssize_t n, double *a, double *w) noexcept nogil:
-        """The diagonal and the weights of rows of n features under this context."""
-        cdef Py_ssize_t i, j
-        cdef double sum, c
-        memset(w, 0, <size_t>n * sizeof(double))
-        for i in range(by.p + 1):
-            K.axpy(n, 1.0 if i == 0 else by.c[i - 1], self.w + i * n, w)
-        for j in range(n):
-            sum = 1.0 / self.entry(j)
-            for i in range(by.p):
-                c = by.c[i]
-                sum += c * c / self.entry((i + 1) * n + j)
-            a[j] = 1.0 / sum
-
-    cdef double entry(self, Py_ssize_t i) noexcept nogil:
-        """a_i."""
-        return self.ridge + self.scale * self.a[i] if self.lazy else self.a[i]
-
-    cdef void read_crossed(self, const cf_row *x, Crossed by, double *m,
-                           double *q) noexcept nogil:
-        cdef Py_ssize_t e, i, place
-        cdef double v, mean = 0.0, square = 0.0
-        for i in range(by.p + 1):
-            for e in range(x.nnz):
-                place = i * x.n + place_of(x, e)
-                v = x.value[e] if i == 0 else x.value[e] * by.c[i - 1]
-                mean += v * self.w[place]
-                square += v * v / self.entry(place)
-        m[0] = mean
-        if q != NULL:
-            q[0] = square
-
-    cdef void tell_past(self, Past *out) noexcept nogil:
-        Single.tell_past(self, out)
-        out.steady = self.forget == 1.0
-
-    cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil:
-        cdef Py_ssize_t i
-        for i in range(self.d):
-            to[i] = self.entry(i)
-
-    cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil:
-        cdef double out = 0.0
-        cdef Py_ssize_t i
-        for i in range(self.d):
-            out += matrix[i] * u[i] * u[i]
-        return (1.0 + 1e-9) * out
-
-    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
-        cdef Py_ssize_t i
-        for i in range(n):
-            z[i] /= sqrt(self.entry(i) if i < self.d else self.ridge)
-        add_to(n, width, self.w, self.d, z)
-        return CF_OK
-
-    # --- the past -----------------------------------------------------------------------------
-
-    cdef int decay(self, double f) except -1:
-        cdef Py_ssize_t i
-        if self.lazy:
-            self.fade(f * self.scale)
-            return 0
-        for i in range(self.d):
-            self.a[i] = f * self.a[i] + (1.0 - f) * self.ridge
-        return 0
-
-    # --- what users may see -------------------------------------------------------------------
-
-    cdef np_inverse(self, Py_ssize_t i):
-        cdef np.ndarray out = vector_of(self.a, self.d)
-        cdef Py_ssize_t f
-        for f in range(self.d):
-            data_of(out)[f] = 1.0 / self.entry(f)
-        return out

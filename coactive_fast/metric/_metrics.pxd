@@ -97,9 +97,8 @@ cdef class Kept:
     cdef object coming         # the one that `append` will put there
     cdef Errors errors         # of a callable kernel
 
-    # x in the forms that the rows kept ask for; before the others. Needs the GIL only to grow.
+    # Memory for x in the form that the rows kept ask for; before the others.
     cdef int fit(self, const cf_row *x, Forms forms) except -1
-    cdef void gather(self, const cf_row *x, Forms forms) noexcept nogil
     cdef int own(self, const cf_row *x, double *out) noexcept nogil
     cdef int values(self, const cf_row *x, Forms forms, Py_ssize_t first,
                     double *out) noexcept nogil

@@ -30,7 +30,6 @@ from coactive_fast.rows._rows cimport (
 )
 
 from coactive_fast import _memory
-from coactive_fast._initialized import not_initialized
 from coactive_fast._memory import refuse_beyond_limit
 
 np.import_array()
@@ -47,7 +46,7 @@ cdef class Metric:
 
     def __cinit__(self):
         self.lock = Lock()
-        self.lock.close(not_initialized(self))
+        self.lock.close(type(self))
 
     cdef int unmade(self) except -1:
         """At the start of __init__, which runs once: other threads may be at work already."""
@@ -499,19 +498,13 @@ cdef class Full(Stored):
         L.past_init(&self.past, r)
         return 0
 
-    cdef double *_block(self, Py_ssize_t doubles=0) except NULL:
-        """Scratch of a reading method: its own, since many may read at once; 0: five vectors."""
-        cdef double *block
-        self.lock.check_open()  # an object that was not initialized has no order
-        block = <double *>L.alloc(<size_t>(doubles or 5 * cf_pad(self.core.n)), sizeof(double))
-        if block == NULL:
-            raise MemoryError(f"scratch for order {self.core.n}")
-        return block
-
     cdef Workspace _borrow(self, Py_ssize_t doubles=0):
-        """The same, given back at the end of the call."""
+        """Scratch of a reading method: its own, since many may read at once; 0: five vectors."""
         cdef Workspace own = Workspace()
-        own.at = self._block(doubles)
+        self.lock.check_open()  # an object that was not initialized has no order
+        own.at = <double *>L.alloc(<size_t>(doubles or 5 * cf_pad(self.core.n)), sizeof(double))
+        if own.at == NULL:
+            raise MemoryError(f"scratch for order {self.core.n}")
         return own
 
     # --- what it is ----------------------------------------------------------------------------
@@ -1026,15 +1019,10 @@ cdef class Full(Stored):
 
     cdef int _quad(self, np.ndarray v, double *q) except -1:
         cdef Workspace scratch
-        cdef double *block
-        if self.core.n < BUSY:
-            block = self._block()
-            try:
-                self.lock.acquire()
-                q[0] = L.full_quad(&self.core, K, data_of(v), block) / self.past.scale
-                self.lock.release()
-            finally:
-                L.free(block)
+        if self.core.n < BUSY:  # the lock of a changing method goes with its scratch
+            self.lock.acquire()
+            q[0] = L.full_quad(&self.core, K, data_of(v), self.scratch) / self.past.scale
+            self.lock.release()
         else:
             scratch = self._borrow()
             self.lock.acquire_shared()
@@ -1401,8 +1389,8 @@ cdef class Diagonal(Entries):
                     memcpy(self.core.mark, data_of(mark), <size_t>np.PyArray_NBYTES(mark))
             self.lock.release()
         if status != CF_OK:
-            refuse_diagonal_update(status, f"row {t} of X: " if status == CF_EVALUE else f"X, row {t}, ",
-                          data_of(out)[t])
+            where = f"row {t} of X: " if status == CF_EVALUE else f"X, row {t}, "
+            refuse_diagonal_update(status, where, data_of(out)[t])
         return out
 
     def forget(self, f):
@@ -1845,10 +1833,6 @@ cdef class Kept:
             forms.widen(x)
         return forms.fit(x.nnz)
 
-    cdef void gather(self, const cf_row *x, Forms forms) noexcept nogil:
-        if self.form == KEPT_SPARSE:
-            forms.gather(x)
-
     # --- values -----------------------------------------------------------------------------
 
     cdef double scale(self, const cf_row *x) noexcept nogil:
@@ -1866,7 +1850,7 @@ cdef class Kept:
 
     cdef int values(self, const cf_row *x, Forms forms, Py_ssize_t first,
                     double *out) noexcept nogil:
-        """k(row, x) of the rows `first` ... n - 1; x is `fit` and, for sparse ones, gathered."""
+        """k(row, x) of the rows `first` ... n - 1, for which x is `fit`."""
         cdef Py_ssize_t n = self.n - first, d = self.d
         cdef const double *rows
         cdef const double *v
@@ -1886,6 +1870,7 @@ cdef class Kept:
                 K.gram_poly(n, d, rows, d, v, self.scale(x), self.coef0, self.degree, out)
             forms.clear(x)
         else:
+            forms.gather(x)
             K.postings_dots(&self.lists, self.lists.oldest + first, forms.nnz, forms.place,
                             forms.value, out)
             if self.kind == RBF:
@@ -1926,13 +1911,14 @@ cdef class Kept:
         return KEPT_DENSE if x.n <= WIDE and 4 * forms.nnz >= x.n else KEPT_SPARSE
 
     cdef bint has_room(self, const cf_row *x, Forms forms) noexcept nogil:
-        """Whether `append` can do without `make_room`; sparse rows are gathered."""
+        """Whether `append` can do without `make_room`."""
         if self.kind == CALLABLE:
             return self.coming is not None
         if self.form == UNDECIDED or self.lead + self.n >= self.room or x.n != self.d:
             return False
         if self.form == KEPT_DENSE:
             return True
+        forms.gather(x)
         if self.begin[self.lead + self.n] + forms.nnz > self.entries:
             return False
         if forms.nnz and forms.place[forms.nnz - 1] >= self.lists.features:
@@ -2039,6 +2025,7 @@ cdef class Kept:
                    <size_t>self.d * sizeof(double))
             forms.clear(x)
         else:
+            forms.gather(x)
             end = self.begin[at] + forms.nnz
             memcpy(self.index + self.begin[at], forms.place,
                    <size_t>forms.nnz * sizeof(int64_t))
@@ -2158,7 +2145,6 @@ cdef class Gram:
     # --- rows come and go ---------------------------------------------------------------------
 
     cdef bint has_room(self, const cf_row *x, Forms forms) noexcept nogil:
-        self.kept.gather(x, forms)
         return self.factor.n < self.room and self.kept.has_room(x, forms)
 
     cdef int make_room(self, const cf_row *x, Forms forms) except -1:
@@ -2258,9 +2244,20 @@ cdef double MOST_LOST = 1e9  # of k(x, x) / ridge over what the rows stored leav
 
 cdef int refuse_own(double own, double ridge) except -1:
     if not own / ridge < MOST_OWN:
-        raise ValueError(f"x is too large: k(x, x) must be below {<int>MOST_OWN} times the ridge, got "
-                         f"{own / ridge:g} times it; scale the columns, or use the full covariance")
+        raise ValueError(f"x is too large: k(x, x) must be below {<int>MOST_OWN} times the ridge, "
+                         f"got {own / ridge:g} times it; scale the columns, or use the full covariance")
     return 0
+
+
+@cython.final
+cdef class Reading:
+    # The row of one call: as it lies, k(x, x), and u = L^-1 k (k: its values with the rows stored,
+    # times their roots) with zeros behind it.
+    cdef RowBuffer buffer
+    cdef Forms forms
+    cdef cf_row row
+    cdef double own
+    cdef np.ndarray u
 
 
 cdef class Dual(Metric):
@@ -2358,31 +2355,28 @@ tolerance=0.01)\n--\n
 
     # --- parts of a reading -------------------------------------------------------------------
 
-    cdef object _row(self, object x, cf_row *row):
-        """x as a row; what is returned owns its memory. The first one fixes the dimension."""
-        cdef RowBuffer buffer = RowBuffer()
-        row_in(x, "x", self.gram.kept.d if self.gram.kept.n else ANY, buffer, row)
-        return buffer
-
-    cdef np.ndarray _solved(self, const cf_row *x, Forms forms, double *own):
-        """u = L^-1 (values of x with the rows, times their roots), zeros behind it; k(x, x)."""
-        cdef np.ndarray u = new_vector(self.gram.length())
+    cdef Reading _read(self, object x):
+        """With the lock held. The first row fixes the dimension."""
+        cdef Reading at = Reading()
+        cdef Gram gram = self.gram
         cdef int status
-        self.gram.kept.fit(x, forms)
-        self.gram.kept.gather(x, forms)
-        if self.gram.factor.n < LARGE_SOLVE or self.gram.kept.callable:
-            status = self.gram.solve(x, forms, data_of(u), own)
+        at.buffer, at.forms = RowBuffer(), Forms()
+        row_in(x, "x", gram.kept.d if gram.kept.n else ANY, at.buffer, &at.row)
+        at.u = new_vector(gram.length())
+        gram.kept.fit(&at.row, at.forms)
+        if gram.factor.n < LARGE_SOLVE or gram.kept.callable:
+            status = gram.solve(&at.row, at.forms, data_of(at.u), &at.own)
         else:
             with nogil:
-                status = self.gram.solve(x, forms, data_of(u), own)
+                status = gram.solve(&at.row, at.forms, data_of(at.u), &at.own)
         if status != CF_OK:
-            self.gram.kept.errors.raise_own()
+            gram.kept.errors.raise_own()
             refuse(status, "the kernel of x")
-        return u
+        return at
 
-    cdef double _rest(self, double own, np.ndarray u) noexcept:
+    cdef double _rest(self, Reading at) noexcept:
         """k(x, x) - u.u, >= 0: what rounding takes below is put back."""
-        return max(own - K.dot(self.gram.factor.n, data_of(u), data_of(u)), 0.0)
+        return max(at.own - K.dot(self.gram.factor.n, data_of(at.u), data_of(at.u)), 0.0)
 
     cdef np.ndarray _coordinates(self, np.ndarray u):
         """u, which has zeros behind it, in as many coordinates as the budget allows."""
@@ -2408,39 +2402,35 @@ tolerance=0.01)\n--\n
         float
             The value before the update; 0 where k(x, x) = 0, which changes nothing.
         """
-        cdef double weight = as_positive(c, "c"), own, q
-        cdef Forms forms = Forms()
-        cdef np.ndarray u
-        cdef cf_row row
+        cdef double weight = as_positive(c, "c"), q
+        cdef Reading at
         self.lock.acquire()
         try:
-            keep = self._row(x, &row)
-            u = self._solved(&row, forms, &own)
-            if own == 0.0:
+            at = self._read(x)
+            if at.own == 0.0:
                 return 0.0
-            refuse_own(weight * own, self.ridge)
+            refuse_own(weight * at.own, self.ridge)
             if self.budget is None:
-                q = self._update_exact(&row, forms, weight, own, u)
+                q = self._update_exact(at, weight)
             else:
-                q = self._update_within(&row, forms, weight, own, u)
+                q = self._update_within(at, weight)
             self.count += 1
             return q
         finally:
             self.lock.release()
 
-    cdef double _update_exact(self, const cf_row *x, Forms forms, double c, double own,
-                              np.ndarray u) except? -1.0:
-        cdef double q = self._rest(own, u) / self.ridge, root = sqrt(c)
+    cdef double _update_exact(self, Reading at, double c) except? -1.0:
+        cdef double q = self._rest(at) / self.ridge, root = sqrt(c)
         cdef Py_ssize_t n = self.gram.factor.n, s
         cdef np.ndarray scratch = None
         if self.window is not None and n == <Py_ssize_t>self.window:  # taken before any change
             scratch = new_vector(3 * self.gram.length() + 48)
-        if not self.gram.has_room(x, forms):
-            self.gram.make_room(x, forms)
+        if not self.gram.has_room(&at.row, at.forms):
+            self.gram.make_room(&at.row, at.forms)
         for s in range(n):
-            data_of(u)[s] *= root
+            data_of(at.u)[s] *= root
         data_of(self.gram.roots)[n] = root
-        self.gram.append(x, forms, data_of(u), sqrt(self.ridge * (1.0 + c * q)))
+        self.gram.append(&at.row, at.forms, data_of(at.u), sqrt(self.ridge * (1.0 + c * q)))
         self._logdet += K.log1p_one(c * q)
         if scratch is not None:
             self.gram.drop_first(data_of(scratch))
@@ -2449,21 +2439,20 @@ tolerance=0.01)\n--\n
             self._logdet = self.gram.logdet()
         return q
 
-    cdef double _update_within(self, const cf_row *x, Forms forms, double c, double own,
-                               np.ndarray u) except? -1.0:
+    cdef double _update_within(self, Reading at, double c) except? -1.0:
         cdef Py_ssize_t n = self.gram.factor.n
-        cdef double delta = self._rest(own, u), inside, unused
-        cdef np.ndarray w = self._coordinates(u)
-        cdef bint joins = delta > self.tolerance * own and n < self.inner.core.n
+        cdef double delta = self._rest(at), inside, unused
+        cdef np.ndarray w = self._coordinates(at.u)
+        cdef bint joins = delta > self.tolerance * at.own and n < self.inner.core.n
         self.inner._quad(w, &inside)
         if joins:  # one coordinate more: that of the new atom
-            if not self.gram.has_room(x, forms):  # what may fail comes before what is kept
-                self.gram.make_room(x, forms)
+            if not self.gram.has_room(&at.row, at.forms):  # what may fail comes before what is kept
+                self.gram.make_room(&at.row, at.forms)
             data_of(w)[n] = sqrt(delta)
         self.inner._update(w, c, &unused)
         if joins:
             data_of(self.gram.roots)[n] = 1.0
-            self.gram.append(x, forms, data_of(u), sqrt(delta))
+            self.gram.append(&at.row, at.forms, data_of(at.u), sqrt(delta))
         else:
             self.missed += c * delta
         return inside + delta / self.ridge
@@ -2483,18 +2472,15 @@ tolerance=0.01)\n--\n
         float
             The squared length of phi(x) in the norm of ``A^-1``.
         """
-        cdef Forms forms = Forms()
-        cdef np.ndarray u
-        cdef cf_row row
-        cdef double own, q
+        cdef Reading at
+        cdef double q
         self.lock.acquire_shared()
         try:
-            keep = self._row(x, &row)
-            u = self._solved(&row, forms, &own)
-            q = self._rest(own, u) / self.ridge
+            at = self._read(x)
+            q = self._rest(at) / self.ridge
             if self.budget is not None:
-                q = self.inner.quad(self._coordinates(u)) + q
-            if own / self.ridge > MOST_LOST * q:
+                q = self.inner.quad(self._coordinates(at.u)) + q
+            if at.own / self.ridge > MOST_LOST * q:
                 raise ValueError("x has lost its digits: phi(x)^T A^-1 phi(x) is below 1e-9 of "
                                  "k(x, x) / ridge; scale the columns, or use Full")
             if not q - q == 0.0:
@@ -2520,14 +2506,10 @@ tolerance=0.01)\n--\n
         ndarray of float64, shape (len(self),)
             A coefficient for each stored row, the oldest first.
         """
-        cdef Forms forms = Forms()
         cdef np.ndarray u
-        cdef cf_row row
-        cdef double own
         self.lock.acquire_shared()
         try:
-            keep = self._row(x, &row)
-            u = self._solved(&row, forms, &own)
+            u = self._read(x).u
             if self.budget is not None:
                 return self.inner.solve(self._coordinates(u))[:self.gram.factor.n]
             if self.gram.factor.n:

@@ -17,15 +17,7 @@ from ..learner._check import choice, count, number, precision_of, switch
 from ..learner._random import make_generator
 from ..metric._forms import DiagonalRidges, DualRidges, FullRidges
 from ._history import MulticlassHistory
-from ._rules import (
-    Arow,
-    Counted,
-    MulticlassEngine,
-    MulticlassRun,
-    Perceptron,
-    ToldRightOrWrong,
-    ToldTheLabel,
-)
+from ._rules import Arow, BanditFeedback, Counted, LabelFeedback, MulticlassRun, Perceptron
 from ._rules import Banditron as BanditronModel
 from ._rules import Confidit as ConfiditModel
 from ._rules import Newtron as NewtronModel
@@ -38,7 +30,6 @@ class MulticlassLearner(Learner):
 
     last_history: MulticlassHistory | None
     _shaping: tuple[str, ...] = ("n_classes", "max_features")
-    _bandit = False
     _draws = False
 
     def _build(self, parameters):
@@ -49,7 +40,7 @@ class MulticlassLearner(Learner):
         first = make_generator(given.pop("seed")) if "seed" in given else None
         model = self._model(n_classes, **given)
         chance = Chance(first) if self._has_chance(parameters) else None
-        return MulticlassEngine(model, chance, most=most, bandit=self._bandit, draws=self._draws)
+        return {"make": model, "chance": chance, "most": most, "draws": self._draws}
 
     def _has_chance(self, parameters):
         """Whether anything is ever drawn: the generator is then part of the state."""
@@ -83,7 +74,7 @@ class MulticlassLearner(Learner):
         array([[-1.,  1.],
                [-2.,  2.]])
         """
-        return self._engine.decision_function(X)
+        return self._scores(X)
 
     def predict(self, X: RowsLike) -> NDArray[np.intp]:
         """The labels of pure exploitation: the best score of each row, ties to the lower label.
@@ -106,7 +97,7 @@ class MulticlassLearner(Learner):
         >>> learner.predict([[1.0, 0.0], [-1.0, 0.0]])
         array([1, 0])
         """
-        return self._engine.predict(X)
+        return self._best(X)
 
     def run(self, X: RowsLike, y: ArrayLike, *, epochs: SupportsIndex = 1, label_noise: Real = 0.0,
             noise_seed: Any = None, chances: ArrayLike | None = None,
@@ -175,22 +166,22 @@ class MulticlassLearner(Learner):
         >>> learner.add_class(), learner.n_classes
         (2, 3)
         """
-        return self._engine.widen()
+        return self._widen()
 
     @property
     def n_classes(self) -> int:
         """How many classes there are now."""
-        return self._engine.answers
+        return self._answers
 
     @property
     def rounds(self) -> int:
         """How many rounds were learned."""
-        return self._engine.rounds
+        return self._rounds
 
     @property
     def weights(self) -> Vector:
         """The weights, a copy of shape (K, d); (K, 0) before the first round."""
-        return self._engine.tell("weights")
+        return self._tell("weights")
 
 
 def _noisy(labels, noise, rng, n_classes):
@@ -200,7 +191,7 @@ def _noisy(labels, noise, rng, n_classes):
     return np.where(replaced, rng.integers(n_classes, size=len(labels)), labels).astype(np.intp)
 
 
-class Banditron(MulticlassLearner, ToldRightOrWrong):
+class Banditron(MulticlassLearner, BanditFeedback):
     """The Perceptron that is only told right or wrong, and explores by chance.
 
     Parameters
@@ -242,7 +233,6 @@ class Banditron(MulticlassLearner, ToldRightOrWrong):
            [12.]])
     """
 
-    _bandit = True
     _draws = True
 
     def __init__(self, n_classes: SupportsIndex, *, gamma: Real = 0.05,
@@ -254,7 +244,7 @@ class Banditron(MulticlassLearner, ToldRightOrWrong):
         return lambda: BanditronModel(n_classes, gamma)
 
 
-class Newtron(MulticlassLearner, ToldRightOrWrong):
+class Newtron(MulticlassLearner, BanditFeedback):
     """Newton steps on the logistic loss, told right or wrong only; it explores by chance.
 
     Parameters
@@ -320,7 +310,6 @@ class Newtron(MulticlassLearner, ToldRightOrWrong):
            [ 4.938]])
     """
 
-    _bandit = True
     _draws = True
     _shaping = (*MulticlassLearner._shaping, "covariance", "norm_bound")
 
@@ -347,7 +336,7 @@ class Newtron(MulticlassLearner, ToldRightOrWrong):
         return lambda: NewtronModel(n_classes, **given)
 
 
-class MulticlassPerceptron(MulticlassLearner, ToldTheLabel):
+class MulticlassPerceptron(MulticlassLearner, LabelFeedback):
     """The multiclass Perceptron; it is told the right label.
 
     It chooses ``argmax_i w_i.x``. Where that is another label than y, ``w_y += x`` and
@@ -412,7 +401,7 @@ class _Spread:
         >>> learner.inverse(0)
         array([0.5, 0.2])
         """
-        return self._engine.tell("inverse", i)
+        return self._tell("inverse", i)
 
     def information(self) -> Vector:
         """``log det A_i`` minus its value at the start: how much each class knows.
@@ -433,10 +422,10 @@ class _Spread:
         >>> learner.information().round(3)
         array([0.   , 0.693])
         """
-        return self._engine.tell("information")
+        return self._tell("information")
 
 
-class MulticlassSecondOrderPerceptron(_Spread, MulticlassLearner, ToldTheLabel):
+class MulticlassSecondOrderPerceptron(_Spread, MulticlassLearner, LabelFeedback):
     """The second-order Perceptron with diagonal matrices; it is told the right label.
 
     The score of class i is ``b_i . (a + S_i + x^2)^-1 x``: the x that is asked about counts in
@@ -484,7 +473,7 @@ class MulticlassSecondOrderPerceptron(_Spread, MulticlassLearner, ToldTheLabel):
         return lambda: Counted(n_classes, a)
 
 
-class MulticlassAROW(_Spread, MulticlassLearner, ToldTheLabel):
+class MulticlassAROW(_Spread, MulticlassLearner, LabelFeedback):
     """AROW, multiclass and with diagonal covariances; it is told the right label.
 
     j is the best of the wrong classes, ``M = w_y.x - w_j.x`` and
@@ -538,7 +527,7 @@ COVARIANCES = ("diagonal", "full", "kernel")
 CONFIDENCES = ("constant", "theory", "selfnormalized")
 
 
-class Confidit(_Spread, MulticlassLearner, ToldRightOrWrong):
+class Confidit(_Spread, MulticlassLearner, BanditFeedback):
     """Multiclass learning from right or wrong: a ridge regression a class, and optimism.
 
     The label with the best optimistic score is tried.
@@ -654,7 +643,6 @@ class Confidit(_Spread, MulticlassLearner, ToldRightOrWrong):
            [ 0. ,  0. ]])
     """
 
-    _bandit = True
     _shaping = (*MulticlassLearner._shaping, "covariance", "alpha", "kernel", "kernel_params",
                 "precision")
 
@@ -725,14 +713,14 @@ class Confidit(_Spread, MulticlassLearner, ToldRightOrWrong):
         >>> learner.health()["updates"]
         array([0, 1])
         """
-        return self._engine.tell("health")
+        return self._tell("health")
 
     @property
     def weights(self) -> Vector:
         """The weights, a copy of shape (K, d); (K, 0) before the first round. Not with a kernel."""
         if self.covariance == "kernel":
             raise AttributeError('there are no weights with covariance="kernel"')
-        return self._engine.tell("weights")
+        return self._tell("weights")
 
 
 def _checked(confidence, eta, alpha, projection, norm_bound, delta, approximation_error,

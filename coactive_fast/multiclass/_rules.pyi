@@ -5,11 +5,11 @@ from numpy.typing import ArrayLike
 
 _Row: TypeAlias = ArrayLike | Any  # or a scipy.sparse row
 
-class Choosing:
+class MulticlassEngine:
     def choose(self, x: _Row) -> int: ...
 
-class ToldRightOrWrong(Choosing):
+class BanditFeedback(MulticlassEngine):
     def learn(self, x: _Row, label: SupportsIndex, correct: bool | np.bool_) -> None: ...
 
-class ToldTheLabel(Choosing):
+class LabelFeedback(MulticlassEngine):
     def learn(self, x: _Row, y: SupportsIndex) -> None: ...

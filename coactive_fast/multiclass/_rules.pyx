@@ -16,7 +16,7 @@ from coactive_fast._table cimport (
     cf_get_table, cf_library, cf_newton, cf_pad, cf_table,
 )
 from coactive_fast.learner._chance cimport Chance
-from coactive_fast.learner._engine cimport Calls, Engine, Model, RowEngine, look
+from coactive_fast.learner._engine cimport Engine, Model, RowEngine, look
 from coactive_fast.learner._run cimport RowRun
 from coactive_fast.learner._state cimport State, vector_of
 from coactive_fast.metric._forms cimport Lines, Ridges, settled
@@ -114,18 +114,11 @@ cdef class Counted(Perceptron):
     # The second-order Perceptron; the second value is a + S.
 
     def __init__(self, Py_ssize_t k, double a):
+        self.inverted = True
         self.begin(k, a)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return 4.0 * nnz * self.k
-
-    cdef double first_inverse(self) noexcept:
-        return 1.0 / self.fresh
-
-    cdef void to_inverse(self, Py_ssize_t n, double *second) noexcept:
-        cdef Py_ssize_t f
-        for f in range(n):
-            second[f] = 1.0 / second[f]
 
     cdef int read_scores(self, Scratch s) noexcept nogil:
         K.lines_counted(&self.core, &s.row, s.next, s.m)
@@ -692,43 +685,41 @@ cdef class Newtron(Lines):
 # --- the engine -------------------------------------------------------------------------------
 
 
-@cython.final
 cdef class MulticlassEngine(RowEngine):
-    """One model and its chance.
-
-    Parameters
-    ----------
-    make : callable
-        A fresh model.
-    chance : Chance or None
-    most : int
-        max_features, or 0.
-    bandit : bool
-        `learn` is told whether a label was right, not which one is.
-    draws : bool
-        `choose` draws.
-    """
-
-    cdef readonly bint bandit
-
-    def __init__(self, make, Chance chance, *, Py_ssize_t most, bint bandit, bint draws):
-        self.bandit = bandit
-        RowEngine.__init__(self, make, chance, most=most, draws=draws)
+    """The engine of the multiclass learners, and their base class."""
 
     @property
-    def pruning(self):
+    def _pruning(self):
         """Whether full matrices of classes that cannot win are left alone: the choices are the
         same either way."""
         return isinstance(self.model, Confidit) and (<Confidit>self.model).ridges.bounded
 
-    @pruning.setter
-    def pruning(self, bint value):
+    @_pruning.setter
+    def _pruning(self, bint value):
         (<Confidit?>self.model).ridges.bounded = value
 
     # --- one round ----------------------------------------------------------------------------
 
-    cdef Py_ssize_t pick(self, object x) except -1:
-        """`choose`."""
+    def choose(self, x):
+        """The label for x.
+
+        Parameters
+        ----------
+        x : array_like of shape (d,) or scipy.sparse row
+            Also a table of one row; float32 and any strides are read without a copy of more
+            than the row.
+
+        Returns
+        -------
+        int
+            0 ... K-1, ties to the lower one.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> cf.Confidit(3).choose([1.0, 0.0])
+        0
+        """
         cdef Scratch s = self.borrow()
         try:
             self.take_row(x, s)
@@ -737,18 +728,17 @@ cdef class MulticlassEngine(RowEngine):
         finally:
             self.give_back(s)
 
-    cdef int learn(self, object x, object label, str name, object correct) except -1:
-        """`learn`; all arguments become C values before the model is looked at."""
-        cdef Py_ssize_t i = as_label(label, name, self.model.k == 2)
-        return self.learn_row(x, i, 1.0 if as_flag(correct, "correct") else -1.0, name)
+    cdef inline Py_ssize_t label_of(self, object label, str name) except -1:
+        self.lock.check_open()
+        return as_label(label, name, self.model.k == 2)
 
     # --- many rows ----------------------------------------------------------------------------
 
-    def decision_function(self, X):
+    def _scores(self, X):
         """The score of every class for every row."""
         return self.scores(rows_of(X, "X"))
 
-    def predict(self, X):
+    def _best(self, X):
         """The first of the best scores of each row."""
         cdef np.ndarray scores = self.scores(rows_of(X, "X")), out
         cdef Py_ssize_t n = np.PyArray_DIM(scores, 0), k = np.PyArray_DIM(scores, 1), t
@@ -765,6 +755,54 @@ cdef Py_ssize_t first_best(Py_ssize_t k, const double *m) noexcept nogil:
         if m[i] > m[best]:
             best = i
     return best
+
+
+cdef class BanditFeedback(MulticlassEngine):
+    def learn(self, x, label, correct):
+        """One round: `label` was right or wrong for x.
+
+        Parameters
+        ----------
+        x : array_like of shape (d,) or scipy.sparse row
+            One row.
+        label : int
+            It need not be that of `choose`.
+        correct : bool
+            Whether that label was right; 1 and 0 or 1 and -1 stand for it as well.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.Confidit(3)
+        >>> learner.learn([1.0, 0.0], 2, True)
+        >>> learner.predict([[1.0, 0.0]])
+        array([2])
+        """
+        cdef Py_ssize_t i = self.label_of(label, "label")
+        self.learn_row(x, i, 1.0 if as_flag(correct, "correct") else -1.0, "label")
+
+
+cdef class LabelFeedback(MulticlassEngine):
+    def learn(self, x, y):
+        """One round: y is the right label of x.
+
+        Parameters
+        ----------
+        x : array_like of shape (d,) or scipy.sparse row
+            One row.
+        y : int
+            From 0 to K - 1.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.MulticlassAROW(3)
+        >>> learner.learn([1.0, 0.0], 2)
+        >>> learner.choose([1.0, 0.0])
+        2
+        """
+        cdef Py_ssize_t i = self.label_of(y, "y")
+        self.learn_row(x, i, 1.0, "y")
 
 
 # --- whole streams ----------------------------------------------------------------------------
@@ -825,7 +863,7 @@ cdef class MulticlassRun(RowRun):
         if self.top >= engine.model.k:
             raise ValueError(f"y must hold labels in 0 ... {engine.model.k - 1}, got {self.top}: "
                              "the learner has lost classes during the run")
-        self.bandit, self.draws = engine.bandit, engine.draws
+        self.bandit, self.draws = isinstance(engine, BanditFeedback), engine.draws
         return RowRun.begin(self, engine)
 
     cdef int several(self, Engine engine, Py_ssize_t until) noexcept nogil:
@@ -856,82 +894,3 @@ cdef class MulticlassRun(RowRun):
             (<char *>np.PyArray_DATA(self.mistakes))[self.done] = label != right
             (<char *>np.PyArray_DATA(self.explored))[self.done] = label != s.exploit
         return status
-
-
-# --- the calls of a single round --------------------------------------------------------------
-
-# A Python method that hands on to the engine costs about as much as a small round itself, so the
-# thin classes inherit these instead. `_engine` is the learner's engine, set by the shell.
-
-
-cdef class Choosing(Calls):
-    def choose(self, x):
-        """The label for x.
-
-        Parameters
-        ----------
-        x : array_like of shape (d,) or scipy.sparse row
-            Also a table of one row; float32 and any strides are read without a copy of more
-            than the row.
-
-        Returns
-        -------
-        int
-            0 ... K-1, ties to the lower one.
-
-        Examples
-        --------
-        >>> import coactive_fast as cf
-        >>> cf.Confidit(3).choose([1.0, 0.0])
-        0
-        """
-        cdef MulticlassEngine engine = self.at_work()  # which x may have another put in place of
-        return engine.pick(x)
-
-
-cdef class ToldRightOrWrong(Choosing):
-    def learn(self, x, label, correct):
-        """One round: `label` was right or wrong for x.
-
-        Parameters
-        ----------
-        x : array_like of shape (d,) or scipy.sparse row
-            One row.
-        label : int
-            It need not be that of `choose`.
-        correct : bool
-            Whether that label was right; 1 and 0 or 1 and -1 stand for it as well.
-
-        Examples
-        --------
-        >>> import coactive_fast as cf
-        >>> learner = cf.Confidit(3)
-        >>> learner.learn([1.0, 0.0], 2, True)
-        >>> learner.predict([[1.0, 0.0]])
-        array([2])
-        """
-        cdef MulticlassEngine engine = self.at_work()
-        engine.learn(x, label, "label", correct)
-
-
-cdef class ToldTheLabel(Choosing):
-    def learn(self, x, y):
-        """One round: y is the right label of x.
-
-        Parameters
-        ----------
-        x : array_like of shape (d,) or scipy.sparse row
-            One row.
-        y : int
-            From 0 to K - 1.
-
-        Examples
-        --------
-        >>> import coactive_fast as cf
-        >>> learner = cf.MulticlassAROW(3)
-        >>> learner.learn([1.0, 0.0], 2)
-        >>> learner.choose([1.0, 0.0])
-        2
-        """
-        cdef MulticlassEngine engine = self.at_work()
-        engine.learn(x, y, "y", True)

@@ -12,16 +12,14 @@ from ..learner._base import Learner
 from ..learner._chance import Chance
 from ..learner._check import choice, count, number, precision_of, switch
 from ..learner._random import make_generator
-from ..metric._forms import DiagonalForm, FullForm
+from ..metric._forms import DiagonalRidge, FullRidge
 from ._history import BanditHistory, Decision, RegressionHistory
 from ._rules import (
-    ArmCalls,
-    BanditEngine,
+    ArmEngine,
     Catalogue,
-    LinearCalls,
-    RegressionCalls,
+    LinearEngine,
+    RegressionEngine,
     Regressions,
-    RewardEngine,
     RidgeRun,
     Rule,
 )
@@ -36,7 +34,7 @@ LINKS = ("identity", "logistic")
 def regression(link, covariance, ridge, forget, max_features, precision):
     """``(k -> fresh regressions, words of their engine)`` from checked parameters."""
     logistic = choice("link", link, LINKS) == "logistic"
-    form = {"full": FullForm, "diagonal": DiagonalForm}[
+    form = {"full": FullRidge, "diagonal": DiagonalRidge}[
         choice("covariance", covariance, ("full", "diagonal"))]
     precision = precision_of(precision, covariance)
     ridge = number("ridge", ridge, above=0.0)
@@ -46,11 +44,11 @@ def regression(link, covariance, ridge, forget, max_features, precision):
     most = 0
     if max_features is not None:
         most = count("max_features", max_features, least=1, most=MOST)
-        if form is FullForm:
+        if form is FullRidge:
             raise ValueError('max_features goes with covariance="diagonal" only')
     words = {"most": most, "logistic": logistic}
     given: tuple[object, ...] = (ridge, forget, logistic)
-    if form is FullForm:
+    if form is FullRidge:
         given = (*given, precision)
     return lambda k: lambda: Regressions(k, ridge, lambda: form(*given)), words
 
@@ -88,7 +86,7 @@ class RewardLearner(Learner):
         >>> learner.inverse()
         array([[0.66666667]])
         """
-        self._engine.decay(f)
+        self._decay(f)
 
     def merge(self, other: Self) -> None:
         """Makes this the learner that saw both streams; the other one stays as it is.
@@ -123,12 +121,12 @@ class RewardLearner(Learner):
             if name not in self._alike and other._parameters[name] != value:
                 raise ValueError(f"other must have {name}={value!r} as this learner has, got "
                                  f"{other._parameters[name]!r}")
-        self._engine.merge(other._engine)
+        self._merge(other)
 
     @property
     def rounds(self) -> int:
         """How many rows were learned."""
-        return self._engine.rounds
+        return self._rounds
 
     def health(self) -> dict[str, Any]:
         """What the watch over rounding errors has seen, for ``covariance="full"``.
@@ -138,10 +136,10 @@ class RewardLearner(Learner):
         dict
             See `Confidit.health`; of several arms the first.
         """
-        return self._engine.tell("health")
+        return self._tell("health")
 
 
-class OnlineRidge(RewardLearner, RegressionCalls):
+class OnlineRidge(RewardLearner, RegressionEngine):
     """Linear or logistic ridge regression, one row at a time.
 
     Parameters
@@ -205,7 +203,7 @@ class OnlineRidge(RewardLearner, RegressionCalls):
         given = dict(parameters)
         number("noise", given.pop("noise"), least=0.0)
         fresh, words = regression(**given)
-        return RewardEngine(fresh(1), None, **words)
+        return {"make": fresh(1), **words}
 
     @overload
     def predict(self, X: RowsLike, *, return_std: Literal[False] = False) -> Vector: ...
@@ -235,10 +233,10 @@ class OnlineRidge(RewardLearner, RegressionCalls):
         (array([4.5]), array([0.5]))
         """
         if not switch("return_std", return_std):
-            return self._engine.predict(X, False)
+            return self._predict(X, False)
         if self.link == "logistic":
             raise ValueError('return_std has no meaning with link="logistic"')
-        means, widths = self._engine.predict(X, True)
+        means, widths = self._predict(X, True)
         return means, self.noise * widths
 
     def run(self, X: RowsLike, y: ArrayLike, *, weight: ArrayLike | None = None,
@@ -268,7 +266,7 @@ class OnlineRidge(RewardLearner, RegressionCalls):
         >>> history.predictions, history.loss
         (array([0., 2.]), array([16.,  4.]))
         """
-        history: RegressionHistory = RidgeRun(self._engine, X, y, weight).play(self, progress)
+        history: RegressionHistory = RidgeRun(self, X, y, weight).play(self, progress)
         return history
 
     def inverse(self) -> Vector:
@@ -290,12 +288,12 @@ class OnlineRidge(RewardLearner, RegressionCalls):
     @property
     def weights(self) -> Vector:
         """The weights w, a copy; empty before the first row."""
-        return self._engine.tell("weights")[0]
+        return self._tell("weights")[0]
 
 
 def inverse_of(learner: Learner, i: SupportsIndex) -> Vector:
     """That of regression i, empty where there is nothing yet."""
-    found = learner._engine.tell("inverse", i, "arm")
+    found = learner._tell("inverse", i, "arm")
     if found is None:
         return np.zeros((0, 0) if learner.covariance == "full" else 0)
     return found
@@ -336,8 +334,8 @@ class Bandit(RewardLearner):
         words |= {"modest": given["width"] == "theory", "max_pending": pending}
         if contexts and named["max_features"] is not None:
             raise ValueError("max_features and context_features exclude each other")
-        return BanditEngine(fresh(arms), chance, rule, arms="n_arms" in parameters,
-                            context_features=contexts, **words)
+        return {"make": fresh(arms), "chance": chance, "rule": rule, "arms": "n_arms" in parameters,
+                "context_features": contexts, **words}
 
     # --- decisions --------------------------------------------------------------------------
 
@@ -362,7 +360,7 @@ class Bandit(RewardLearner):
         >>> bandit.weights, bandit.pending
         (array([2.]), 0)
         """
-        self._engine.reward(id, r, weight)
+        self._reward(id, r, weight)
 
     def drop(self, id: SupportsIndex) -> None:
         """Forgets a pending decision.
@@ -380,17 +378,17 @@ class Bandit(RewardLearner):
         >>> bandit.pending
         0
         """
-        self._engine.drop(id)
+        self._drop(id)
 
     @property
     def pending(self) -> int:
         """How many decisions wait for their reward."""
-        return self._engine.pending
+        return self._pending
 
     @property
     def expired(self) -> int:
         """How many decisions were dropped because more than `max_pending` waited."""
-        return self._engine.expired
+        return self._expired
 
 
 def _rule(explore, width, link, covariance, ridge, forget, floor, scale, power, noise, norm_bound,
@@ -413,7 +411,7 @@ def _rule(explore, width, link, covariance, ridge, forget, floor, scale, power, 
                 scale=number("scale", scale, least=0.0), power=number("power", power, least=0.0))
 
 
-class LinearBandit(Bandit, LinearCalls):
+class LinearBandit(Bandit, LinearEngine):
     """Chooses among actions that are rows of features; one regression serves them all.
 
     Parameters
@@ -510,7 +508,7 @@ class LinearBandit(Bandit, LinearCalls):
         >>> cf.LinearBandit().scores([[1.0], [3.0]])
         (array([0., 0.]), array([1., 3.]))
         """
-        return self._engine.scores(X, context)
+        return self._scores(X, context)
 
     def probabilities(self, X: RowsLike | Catalogue, *, allowed: ArrayLike | None = None,
                       context: ArrayLike | None = None,
@@ -536,7 +534,7 @@ class LinearBandit(Bandit, LinearCalls):
         >>> cf.LinearBandit(floor=0.5).probabilities([[1.0], [3.0]])
         array([0.25, 0.75])
         """
-        return self._engine.probabilities(X, allowed, context, samples)
+        return self._probabilities(X, allowed, context, samples)
 
     def decide(self, X: RowsLike | Catalogue, *, allowed: ArrayLike | None = None,
                context: ArrayLike | None = None,
@@ -560,7 +558,7 @@ class LinearBandit(Bandit, LinearCalls):
         >>> bandit.decide([[1.0], [3.0]]), bandit.pending
         (Decision(id=0, action=1, probability=1.0), 1)
         """
-        return self._engine.decide(X, allowed, context, samples)
+        return self._decide(X, allowed, context, samples)
 
     def choose_pair(self, X: RowsLike) -> tuple[int, int]:
         """Two rows to be compared: that of the largest m, and the one that may best beat it.
@@ -584,7 +582,7 @@ class LinearBandit(Bandit, LinearCalls):
         >>> cf.LinearBandit(link="logistic").choose_pair([[1.0], [0.0], [4.0]])
         (0, 2)
         """
-        return self._engine.choose_pair(X)
+        return self._choose_pair(X)
 
     def learn_pair(self, x_first: RowsLike, x_second: RowsLike, first_won: bool) -> None:
         """The logistic step on ``x_first - x_second`` towards 1 or 0.
@@ -604,7 +602,7 @@ class LinearBandit(Bandit, LinearCalls):
         >>> bandit.weights
         array([0.5])
         """
-        self._engine.learn_pair(x_first, x_second, first_won)
+        self._learn_pair(x_first, x_second, first_won)
 
     def inverse(self) -> Vector:
         """``A^-1``, a copy.
@@ -625,10 +623,10 @@ class LinearBandit(Bandit, LinearCalls):
     @property
     def weights(self) -> Vector:
         """The weights w, a copy; empty before the first round."""
-        return self._engine.tell("weights")[0]
+        return self._tell("weights")[0]
 
 
-class ArmBandit(Bandit, ArmCalls):
+class ArmBandit(Bandit, ArmEngine):
     """Chooses among arms that know nothing of each other: a regression each, one row a round.
 
     Parameters
@@ -694,7 +692,7 @@ delta, max_pending, max_features, precision, seed
         >>> cf.ArmBandit(2).scores([3.0])
         (array([0., 0.]), array([3., 3.]))
         """
-        return self._engine.scores(x, None)
+        return self._scores(x, None)
 
     def probabilities(self, x: RowsLike, *, allowed: ArrayLike | None = None,
                       samples: SupportsIndex | None = None) -> Vector:
@@ -718,7 +716,7 @@ delta, max_pending, max_features, precision, seed
         >>> cf.ArmBandit(2, explore="squarecb").probabilities([3.0])
         array([0.5, 0.5])
         """
-        return self._engine.probabilities(x, allowed, None, samples)
+        return self._probabilities(x, allowed, None, samples)
 
     def decide(self, x: RowsLike, *, allowed: ArrayLike | None = None,
                samples: SupportsIndex | None = None) -> Decision:
@@ -740,7 +738,7 @@ delta, max_pending, max_features, precision, seed
         >>> cf.ArmBandit(2).decide([1.0], allowed=[False, True])
         Decision(id=0, action=1, probability=1.0)
         """
-        return self._engine.decide(x, allowed, None, samples)
+        return self._decide(x, allowed, None, samples)
 
     def add_arm(self) -> int:
         """One arm more, as fresh as all were at the start; `reset` takes it away again.
@@ -757,7 +755,7 @@ delta, max_pending, max_features, precision, seed
         >>> bandit.add_arm(), bandit.n_arms
         (2, 3)
         """
-        return self._engine.widen()
+        return self._widen()
 
     def inverse(self, arm: SupportsIndex) -> Vector:
         """``A^-1`` of an arm, a copy: see `LinearBandit.inverse`.
@@ -783,9 +781,9 @@ delta, max_pending, max_features, precision, seed
     @property
     def n_arms(self) -> int:
         """How many arms there are now."""
-        return self._engine.answers
+        return self._answers
 
     @property
     def weights(self) -> Vector:
         """Weights w of each arm, a copy (n_arms, d); (n_arms, 0) before the first round."""
-        return self._engine.tell("weights")
+        return self._tell("weights")

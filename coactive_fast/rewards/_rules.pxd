@@ -146,10 +146,9 @@ cdef class RewardEngine(RowEngine):
     cdef int mend(self, Scratch s) except -1
 
 
-@cython.final
 cdef class BanditEngine(RewardEngine):
     # What waits for its reward: id -> (arm, row as learn takes it), the oldest first.
-    cdef readonly bint arms
+    cdef bint arms
     cdef Py_ssize_t contexts   # features of a context
     cdef Rule rule
     cdef dict waiting

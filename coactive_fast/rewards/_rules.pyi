@@ -14,10 +14,10 @@ class Catalogue:
     def add(self, rows: ArrayLike) -> NDArray[np.intp]: ...
     def remove(self, indices: SupportsIndex | ArrayLike) -> None: ...
 
-class RegressionCalls:
+class RegressionEngine:
     def learn(self, x: RowsLike, y: Real, *, weight: Real = 1.0) -> None: ...
 
-class LinearCalls:
+class LinearEngine:
     @overload
     def choose(self, X: RowsLike | Catalogue, *, allowed: ArrayLike | None = None, k: None = None,
                context: ArrayLike | None = None) -> int: ...
@@ -27,7 +27,7 @@ class LinearCalls:
     def learn(self, x: RowsLike, reward: Real, *, weight: Real = 1.0,
               context: ArrayLike | None = None) -> None: ...
 
-class ArmCalls:
+class ArmEngine:
     @overload
     def choose(self, x: RowsLike, *, allowed: ArrayLike | None = None,
                k: None = None) -> int: ...

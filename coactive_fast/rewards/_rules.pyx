@@ -23,7 +23,7 @@ from coactive_fast._table cimport (
     CF_CATALOGUE_SLOTS, CF_CATALOGUE_TERMS, CF_ENOMEM, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_OK,
     CF_ROW_NULL, CF_STALE, cf_get_library, cf_get_table, cf_library, cf_look, cf_pad, cf_row, cf_table,
 )
-from coactive_fast.learner._engine cimport BUSY, Calls, Engine
+from coactive_fast.learner._engine cimport BUSY, Engine
 from coactive_fast.learner._run cimport MORE, RowRun
 from coactive_fast.learner._state cimport opened, vector_of
 from coactive_fast.metric._forms cimport Past, read_means, read_squares, sigmoid
@@ -31,7 +31,6 @@ from coactive_fast.rows._rows cimport (
     DOUBLES, GATHERED, RowBuffer, dense_table, dense_vector, fill_rows, place_of, row_of, rows_of,
 )
 
-from coactive_fast._initialized import not_initialized
 from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast.rewards._history import BanditHistory, Decision, RegressionHistory
 
@@ -634,32 +633,22 @@ cdef int64_t eras = 0  # how many there were; with the GIL
 
 
 cdef class RewardEngine(RowEngine):
-    """Regressions that are told numbers.
+    """The engine of the learners from numbers, and their base class; its model is `Regressions`.
 
-    Parameters
-    ----------
-    make : callable
-        Fresh `Regressions`.
-    chance : Chance or None
-    most : int
-        max_features, or 0.
-    logistic : bool
-    modest : bool
-        No weight may be above 1.
+    Besides those of every engine it starts from: logistic, the link; modest, whether no weight may
+    be above 1.
     """
 
-    def __init__(self, make, Chance chance, *, Py_ssize_t most, bint logistic, bint modest=False):
-        self.logistic, self.modest = logistic, modest
-        RowEngine.__init__(self, make, chance, most=most)
-        self.new_era()
+    cdef int start(self, dict parts) except -1:
+        self.logistic, self.modest = parts["logistic"], parts.get("modest", False)
+        return RowEngine.start(self, parts)
 
-    @property
-    def fresh(self):
-        return self.model.d == 0 and self.model.learned == 0 and self.model.k == self.built
+    cdef bint is_fresh(self) except -1:
+        return self.model.d == 0 and RowEngine.is_fresh(self)
 
-    cdef int set_options(self, Engine other, changed) except -1:
-        RowEngine.set_options(self, other, changed)
-        self.modest = (<RewardEngine?>other).modest
+    cdef int set_options(self, dict parts, list changed) except -1:
+        RowEngine.set_options(self, parts, changed)
+        self.modest = parts.get("modest", False)
         if "forget" in changed:
             self.new_era()
         return 0
@@ -677,6 +666,7 @@ cdef class RewardEngine(RowEngine):
 
     cdef double target_of(self, object value, str name) except? -1.0:
         """What is learned towards."""
+        self.lock.check_open()
         cdef double y = as_number(value, name)
         if self.logistic and not 0.0 <= y <= 1.0:
             raise ValueError(f'{name} must be in [0, 1] with link="logistic", got {y}')
@@ -719,7 +709,7 @@ cdef class RewardEngine(RowEngine):
         model.restore(opened(self.model.told()))
         return model
 
-    def decay(self, f):
+    def _decay(self, f):
         """The whole past counts f times as much."""
         cdef double share = as_share(f, "f")
         cdef Regressions model
@@ -736,7 +726,7 @@ cdef class RewardEngine(RowEngine):
         finally:
             self.lock.release()
 
-    def merge(self, RewardEngine other):
+    def _merge(self, RewardEngine other):
         """What both have learned; the other one stays as it is."""
         cdef Regressions theirs, model
         other.lock.acquire_shared()
@@ -756,7 +746,7 @@ cdef class RewardEngine(RowEngine):
 
     # --- the regression -----------------------------------------------------------------------
 
-    def predict(self, X, bint spread):
+    def _predict(self, X, bint spread):
         """m of each row, or sigma(m); `spread`: also sqrt(q)."""
         cdef Rows rows = rows_of(X, "X")
         cdef Scratch s = Scratch()
@@ -868,40 +858,34 @@ cdef class RidgeRun(RowRun):
 cdef class BanditEngine(RewardEngine):
     """A bandit: one regression for all actions with features, or a regression an arm.
 
-    Parameters
-    ----------
-    make, chance, most, logistic, modest
-        As for `RewardEngine`.
-    rule : Rule
-    arms : bool
-    context_features : int
-        0 for arms.
-    max_pending : int
+    It starts from rule, a `Rule`; arms, whether each has a regression; context_features, 0 for
+    arms; max_pending.
     """
 
-    def __init__(self, make, Chance chance, Rule rule, *, bint arms, Py_ssize_t context_features,
-                 Py_ssize_t max_pending, **words):
-        self.arms, self.contexts = arms, context_features
-        self.rule, self.max_pending, self.waiting = rule, max_pending, {}
-        self.choice = Choice()
-        RewardEngine.__init__(self, make, chance, **words)
+    def __cinit__(self):
+        self.choice, self.waiting = Choice(), {}
+
+    cdef int start(self, dict parts) except -1:
+        self.arms, self.contexts = parts["arms"], parts["context_features"]
+        self.rule, self.max_pending = parts["rule"], parts["max_pending"]
+        return RewardEngine.start(self, parts)
+
+    cdef bint is_fresh(self) except -1:
+        return self.decided == 0 and RewardEngine.is_fresh(self)
 
     @property
-    def fresh(self):
-        return self.decided == 0 and RewardEngine.fresh.__get__(self)
-
-    @property
-    def pending(self):
+    def _pending(self):
+        self.lock.check_open()
         return len(self.waiting)
 
     @property
-    def expired(self):
+    def _expired(self):
+        self.lock.check_open()
         return self.expired
 
-    cdef int set_options(self, Engine other, changed) except -1:
-        cdef BanditEngine o = <BanditEngine?>other
-        RewardEngine.set_options(self, other, changed)
-        self.rule, self.max_pending = o.rule, o.max_pending
+    cdef int set_options(self, dict parts, list changed) except -1:
+        RewardEngine.set_options(self, parts, changed)
+        self.rule, self.max_pending = parts["rule"], parts["max_pending"]
         return self.forget_oldest()
 
     cdef void begin(self, Model model, Chance chance) noexcept:
@@ -975,11 +959,13 @@ cdef class BanditEngine(RewardEngine):
             product_of(n, self.contexts + 1, f"{name} with its context")
         return 0
 
-    def fits(self, Py_ssize_t n, str name):
+    def _fits(self, Py_ssize_t n, str name):
+        self.lock.check_open()
         self.refuse_actions(n, name)
 
     cdef object ask(self, object X, object allowed, object context, int what, object k,
                     object samples):
+        self.lock.check_open()
         cdef Scratch s = self.borrow()
         cdef Choice at = Choice() if isinstance(X, Catalogue) else self.borrow_choice(s)
         try:
@@ -1074,13 +1060,13 @@ cdef class BanditEngine(RewardEngine):
 
     # --- the calls ----------------------------------------------------------------------------
 
-    def scores(self, X, context):
+    def _scores(self, X, context):
         return self.ask(X, None, context, SCORES, None, None)
 
-    def probabilities(self, X, allowed, context, samples):
+    def _probabilities(self, X, allowed, context, samples):
         return self.ask(X, allowed, context, LAW, None, samples)
 
-    def decide(self, X, allowed, context, samples):
+    def _decide(self, X, allowed, context, samples):
         return self.ask(X, allowed, context, DECISION, None, samples)
 
     # --- decisions ----------------------------------------------------------------------------
@@ -1146,7 +1132,7 @@ cdef class BanditEngine(RewardEngine):
             raise ValueError(f"id must be that of a pending decision, got {id}")
         return 0
 
-    def reward(self, id, r, weight):
+    def _reward(self, id, r, weight):
         """Learns what came back for a decision, and forgets the decision."""
         cdef Py_ssize_t found = as_count(id, "id")
         cdef double y = self.target_of(r, "r"), c = self.weight_of(weight)
@@ -1166,7 +1152,7 @@ cdef class BanditEngine(RewardEngine):
         finally:
             self.give_back(s)
 
-    def drop(self, id):
+    def _drop(self, id):
         cdef Py_ssize_t found = as_count(id, "id")
         self.lock.acquire()
         try:
@@ -1197,13 +1183,14 @@ cdef class BanditEngine(RewardEngine):
     # --- pairs --------------------------------------------------------------------------------
 
     cdef int refuse_pairs(self) except -1:
+        self.lock.check_open()
         if not self.logistic:
             raise ValueError('pairs need link="logistic"')
         if self.contexts:
             raise ValueError("pairs have no meaning with context_features")
         return 0
 
-    def choose_pair(self, X):
+    def _choose_pair(self, X):
         """The row of largest m, and the other one that may best beat it."""
         cdef Scratch s = self.borrow()
         cdef Choice at = self.borrow_choice(s), apart = Choice()
@@ -1234,7 +1221,7 @@ cdef class BanditEngine(RewardEngine):
             at.rows.held = None
             self.give_back(s)
 
-    def learn_pair(self, x_first, x_second, first_won):
+    def _learn_pair(self, x_first, x_second, first_won):
         """The logistic step on the difference of two rows."""
         cdef bint won = as_flag(first_won, "first_won")
         self.refuse_pairs()
@@ -1574,7 +1561,7 @@ cdef class Catalogue:
 
     def __cinit__(self, *args, **kwargs):
         self.lock, self.arrays, self.some = Lock(), [], Rows()
-        self.lock.close(not_initialized(self))
+        self.lock.close(type(self))
 
     def __init__(self, X, *, n_jobs=1):
         cdef np.ndarray rows
@@ -2965,12 +2952,7 @@ cdef class BanditRun(BanditRounds):
 
 # --- single calls -----------------------------------------------------------------------------
 
-# A Python method that hands on to the engine costs a part of what a small round itself does, so the
-# thin classes inherit these instead. `_engine` is the learner's engine, set by the shell; an
-# argument's own code may have another put in its place.
-
-
-cdef class RegressionCalls(Calls):
+cdef class RegressionEngine(RewardEngine):
     def learn(self, x, y, *, weight=1.0):
         """Takes in one row and its target.
 
@@ -2991,12 +2973,11 @@ cdef class RegressionCalls(Calls):
         >>> learner.weights
         array([0.75])
         """
-        cdef RewardEngine engine = self.at_work()
-        cdef double target = engine.target_of(y, "y"), c = engine.weight_of(weight)
-        engine.learn_weighted(x, 0, target, c, "x")
+        cdef double target = self.target_of(y, "y"), c = self.weight_of(weight)
+        self.learn_weighted(x, 0, target, c, "x")
 
 
-cdef class LinearCalls(Calls):
+cdef class LinearEngine(BanditEngine):
     def choose(self, X, *, allowed=None, k=None, context=None):
         """The index of one of the rows of X, or of the k best.
 
@@ -3025,8 +3006,7 @@ cdef class LinearCalls(Calls):
         >>> bandit.choose(X), bandit.choose(X, k=2), bandit.choose(X, allowed=[True, False, True])
         (1, array([1, 2]), 2)
         """
-        cdef BanditEngine engine = self.at_work()
-        return engine.ask(X, allowed, context, PICK, k, None)
+        return self.ask(X, allowed, context, PICK, k, None)
 
     def learn(self, x, reward, *, weight=1.0, context=None):
         """Takes in the reward of a row, in whatever order rewards come.
@@ -3050,15 +3030,14 @@ cdef class LinearCalls(Calls):
         >>> bandit.weights
         array([1., 1.])
         """
-        cdef BanditEngine engine = self.at_work()
-        cdef double y = engine.target_of(reward, "reward"), c = engine.weight_of(weight)
-        if engine.contexts == 0 and context is None:
-            engine.learn_weighted(x, 0, y, c, "x")
+        cdef double y = self.target_of(reward, "reward"), c = self.weight_of(weight)
+        if self.contexts == 0 and context is None:
+            self.learn_weighted(x, 0, y, c, "x")
         else:
-            engine.learn_crossed(x, y, c, context)
+            self.learn_crossed(x, y, c, context)
 
 
-cdef class ArmCalls(Calls):
+cdef class ArmEngine(BanditEngine):
     def choose(self, x, *, allowed=None, k=None):
         """The arm for x, or the k best.
 
@@ -3083,8 +3062,7 @@ cdef class ArmCalls(Calls):
         >>> bandit.choose([1.0]), bandit.choose([1.0], k=2, allowed=[False, True, True])
         (0, array([1, 2]))
         """
-        cdef BanditEngine engine = self.at_work()
-        return engine.ask(x, allowed, None, PICK, k, None)
+        return self.ask(x, allowed, None, PICK, k, None)
 
     def learn(self, x, arm, reward, *, weight=1.0):
         """Takes in the reward of an arm, in whatever order rewards come.
@@ -3109,7 +3087,6 @@ cdef class ArmCalls(Calls):
         array([[0.],
                [2.]])
         """
-        cdef BanditEngine engine = self.at_work()
         cdef Py_ssize_t i = as_label(arm, "arm", False)
-        cdef double y = engine.target_of(reward, "reward"), c = engine.weight_of(weight)
-        engine.learn_weighted(x, i, y, c, "arm")
+        cdef double y = self.target_of(reward, "reward"), c = self.weight_of(weight)
+        self.learn_weighted(x, i, y, c, "arm")

@@ -139,50 +139,43 @@ static void whole_peaks(ptrdiff_t n, const int32_t *y, int32_t *peak)
     }
 }
 
-/* The next 32 of y one by one, for both that follow. */
-#define CF_LIST_CHUNK                                                                            \
-    for (const ptrdiff_t end = n - i < 32 ? n : i + 32; i < end; i++)                            \
-        if (y[i] >= least) {                                                                     \
-            if (found < room)                                                                    \
-                out[found] = i;                                                                  \
-            found++;                                                                             \
-        }
-
-static ptrdiff_t whole_at_least(ptrdiff_t n, const int32_t *y, int32_t least, ptrdiff_t room,
-                                ptrdiff_t *out)
+/* Whether one of 32 is at least `least`. */
+CF_INLINE int any_whole(const int32_t *y, int32_t least)
 {
-    ptrdiff_t found = 0, i = 0;
-    while (i < n) {
-        for (; i + 32 <= n; i += 32) { /* chunks without one are passed */
-            int any = 0;
-            for (ptrdiff_t e = i; e < i + 32; e++)
-                any |= y[e] >= least;
-            if (any)
-                break;
-        }
-        CF_LIST_CHUNK
-    }
-    return found;
+    int any = 0;
+    for (int i = 0; i < 32; i++)
+        any |= y[i] >= least;
+    return any;
 }
 
-static ptrdiff_t at_least(ptrdiff_t n, const double *y, double least, ptrdiff_t room,
-                          ptrdiff_t *out)
+CF_INLINE int any_number(const double *y, double least)
 {
     const vd bound = v_set1(least);
-    ptrdiff_t found = 0, i = 0;
-    while (i < n) {
-        for (; i + 32 <= n; i += 32) { /* chunks without one are passed four at a time */
-            vm any = v_ge(v_load(y + i), bound);
-            for (int c = 8; c < 32; c += 8)
-                any = vm_or(any, v_ge(v_load(y + i + c), bound));
-            if (vm_bits(any))
-                break;
-        }
-        CF_LIST_CHUNK
-    }
-    return found;
+    vm any = v_ge(v_load(y), bound);
+    for (int i = 8; i < 32; i += 8)
+        any = vm_or(any, v_ge(v_load(y + i), bound));
+    return vm_bits(any) != 0;
 }
-#undef CF_LIST_CHUNK
+
+#define CF_AT_LEAST(name, type, any)                                                             \
+    static ptrdiff_t name(ptrdiff_t n, const type *y, type least, ptrdiff_t room, ptrdiff_t *out) \
+    {                                                                                            \
+        ptrdiff_t found = 0, i = 0;                                                              \
+        while (i < n) {                                                                          \
+            while (i + 32 <= n && !any(y + i, least))                                            \
+                i += 32;                                                                         \
+            for (const ptrdiff_t end = n - i < 32 ? n : i + 32; i < end; i++)                    \
+                if (y[i] >= least) {                                                             \
+                    if (found < room)                                                            \
+                        out[found] = i;                                                          \
+                    found++;                                                                     \
+                }                                                                                \
+        }                                                                                        \
+        return found;                                                                            \
+    }
+CF_AT_LEAST(whole_at_least, int32_t, any_whole)
+CF_AT_LEAST(at_least, double, any_number)
+#undef CF_AT_LEAST
 
 /* m lanes (a constant but for the last chunk) of a step; what is not finite turns check NaN */
 CF_INLINE vd step_lanes(ptrdiff_t m, vd a, vd delta, const double *w, vd rate, const double *mean,

@@ -154,26 +154,22 @@ CF_INLINE void triangle_pass(const cf_triangle *b, const pass *p, int product, i
 
 static void symv(const cf_triangle *b, const double *x, double *v)
 {
-    const pass p = {x, v, NULL, NULL};
-    triangle_pass(b, &p, 1, 0);
+    triangle_pass(b, &(pass){x, v, NULL, NULL}, 1, 0);
 }
 
 static void symv_less(const cf_triangle *b, const double *w, const double *x, double *v)
 {
-    const pass p = {x, v, w, w};
-    triangle_pass(b, &p, 1, SEEN);
+    triangle_pass(b, &(pass){x, v, w, w}, 1, SEEN);
 }
 
 static void rank_one_symv(const cf_triangle *b, const double *w, const double *x, double *v)
 {
-    const pass p = {x, v, w, w};
-    triangle_pass(b, &p, 1, KEPT);
+    triangle_pass(b, &(pass){x, v, w, w}, 1, KEPT);
 }
 
 static void rank_one(const cf_triangle *b, const double *w, const double *u)
 {
-    const pass p = {NULL, NULL, w, u};
-    triangle_pass(b, &p, 0, KEPT);
+    triangle_pass(b, &(pass){NULL, NULL, w, u}, 0, KEPT);
 }
 
 /* a + b = sum + lost exactly (Knuth): what a sum in float64 loses is kept in float32, where that
@@ -339,12 +335,6 @@ CF_INLINE void square_product(const cf_triangle *b, const double *x, double *v, 
         v_store(v + 8 * c, v_add(even[c], odd[c]));
 }
 
-/* Up to CF_INVERSE_SMALL both triangles are read where both are kept: faster than one. */
-static void product_small(const cf_triangle *b, const double *x, double *v)
-{
-    CF_BY_GROUPS(b->n, square_product(b, x, v, groups));
-}
-
 /* Whether the last column is the mirror of the last row, at 8 places of it at the most: enough to
  * tell a matrix of which only the lower triangle was filled, or that rounding left lopsided. */
 static int looks_symmetric(const cf_triangle *b)
@@ -369,8 +359,8 @@ static int inverse_update(const cf_triangle *b, const double *x, double c, int b
 {
     const ptrdiff_t n = b->n;
     const int lopsided = both && n > 1 && !looks_symmetric(b);
-    if (both && n <= CF_INVERSE_SMALL && !lopsided)
-        product_small(b, x, scratch);
+    if (both && n <= CF_INVERSE_SMALL && !lopsided) /* both triangles: faster than one */
+        CF_BY_GROUPS(n, square_product(b, x, scratch, groups));
     else
         symv(b, x, scratch);
     *q = dot(n, x, scratch);

@@ -29,6 +29,21 @@
 #define CF_JOIN(a, b) CF_JOIN2(a, b)
 #define CF_INLINE static inline __attribute__((always_inline, unused))
 
+#if defined(CF_LANES_V4) || defined(CF_LANES_V3) || defined(__FP_FAST_FMA) ||                     \
+    defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define CF_HAS_FMA 1
+#else
+#define CF_HAS_FMA 0
+#endif
+
+/* one rounding where the CPU has FMA, two where it has not: the scalar form of v_fma */
+CF_INLINE double s_fma(double a, double b, double c)
+{
+    return CF_HAS_FMA ? __builtin_fma(a, b, c) : a * b + c;
+}
+
+CF_INLINE double s_fnma(double a, double b, double c) { return s_fma(-a, b, c); }
+
 #if defined(CF_LANES_V4)
 #include "lanes_v4.h"
 #elif defined(CF_LANES_V3)
@@ -36,6 +51,8 @@
 #else
 #include "lanes_plain.h"
 #endif
+
+CF_INLINE vd v_zero(void) { return v_set1(0.0); }
 
 CF_INLINE vd v_loadn(const double *p, ptrdiff_t n) { return v_loadm(p, vm_first(n)); }
 CF_INLINE void v_storen(double *p, vd v, ptrdiff_t n) { v_storem(p, v, vm_first(n)); }
@@ -82,18 +99,6 @@ CF_INLINE vd v_compress(vm m, vd v)
     return v_load(out);
 }
 #endif
-
-/* one rounding where the CPU has FMA, two where it has not: the scalar form of v_fma */
-CF_INLINE double s_fma(double a, double b, double c)
-{
-#if CF_HAS_FMA
-    return __builtin_fma(a, b, c);
-#else
-    return a * b + c;
-#endif
-}
-
-CF_INLINE double s_fnma(double a, double b, double c) { return s_fma(-a, b, c); }
 
 /* A statement in which `groups` is the constant number of vectors that n <= 32 doubles fill. */
 #define CF_BY_GROUPS(n, statement)                                                               \

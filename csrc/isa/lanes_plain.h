@@ -2,16 +2,6 @@
  * ARM64 has FMA and gives the bits of the vector forms; x86 before AVX2 has not. */
 #include <string.h>
 
-#if defined(__FP_FAST_FMA) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-#define CF_HAS_FMA 1
-#define CF_LANE_FMA(a, b, c) __builtin_fma(a, b, c)
-#define CF_NARROW_FMA(a, b, c) __builtin_fmaf(a, b, c)
-#else
-#define CF_HAS_FMA 0
-#define CF_LANE_FMA(a, b, c) ((a) * (b) + (c))
-#define CF_NARROW_FMA(a, b, c) ((a) * (b) + (c))
-#endif
-
 typedef struct { double l[8]; } vd;
 typedef struct { unsigned bits; } vm;
 typedef struct { uint64_t l[8]; } vi;
@@ -36,7 +26,6 @@ CF_INLINE vm vm_and(vm x, vm y) { return (vm){x.bits & y.bits}; }
 CF_INLINE int vm_has(vm m, int i) { return m.bits >> i & 1u; }
 
 CF_LANES(vd, v_set1, (double s), s)
-CF_INLINE vd v_zero(void) { return v_set1(0.0); }
 CF_INLINE vd v_load(const double *p)
 {
     vd r;
@@ -72,7 +61,7 @@ CF_INLINE vn vn_of(vd a, vd b)
 CF_INLINE vn vn_fma(vn a, vn b, vn c)
 {
     for (int i = 0; i < 16; i++)
-        c.l[i] = CF_NARROW_FMA(a.l[i], b.l[i], c.l[i]);
+        c.l[i] = CF_HAS_FMA ? __builtin_fmaf(a.l[i], b.l[i], c.l[i]) : a.l[i] * b.l[i] + c.l[i];
     return c;
 }
 CF_LANES(vd, vn_wide, (vn v), (double)v.l[i] + (double)v.l[i + 8])
@@ -83,8 +72,8 @@ CF_LANES(vd, v_mul, (vd x, vd y), x.l[i] * y.l[i])
 CF_LANES(vd, v_div, (vd x, vd y), x.l[i] / y.l[i])
 CF_LANES(vd, v_max, (vd x, vd y), x.l[i] > y.l[i] ? x.l[i] : y.l[i])
 CF_LANES(vd, v_min, (vd x, vd y), x.l[i] < y.l[i] ? x.l[i] : y.l[i])
-CF_LANES(vd, v_fma, (vd x, vd y, vd z), CF_LANE_FMA(x.l[i], y.l[i], z.l[i]))
-CF_LANES(vd, v_fnma, (vd x, vd y, vd z), CF_LANE_FMA(-x.l[i], y.l[i], z.l[i]))
+CF_LANES(vd, v_fma, (vd x, vd y, vd z), s_fma(x.l[i], y.l[i], z.l[i]))
+CF_LANES(vd, v_fnma, (vd x, vd y, vd z), s_fnma(x.l[i], y.l[i], z.l[i]))
 CF_LANES(vd, v_sqrt, (vd x), __builtin_sqrt(x.l[i]))
 CF_LANES(vd, v_abs, (vd x), __builtin_fabs(x.l[i]))
 
@@ -124,18 +113,16 @@ CF_INLINE void v_transpose8(vd r[8])
 }
 
 /* integer lanes: only what exp and log need */
-CF_INLINE vi vi_of(vd x)
-{
-    vi r;
-    memcpy(&r, &x, sizeof r);
-    return r;
-}
-CF_INLINE vd vd_of(vi x)
-{
-    vd r;
-    memcpy(&r, &x, sizeof r);
-    return r;
-}
+#define CF_LANES_BITS(type, name, from)                                                          \
+    CF_INLINE type name(from x)                                                                  \
+    {                                                                                            \
+        type r;                                                                                  \
+        memcpy(&r, &x, sizeof r);                                                                \
+        return r;                                                                                \
+    }
+CF_LANES_BITS(vi, vi_of, vd)
+CF_LANES_BITS(vd, vd_of, vi)
+#undef CF_LANES_BITS
 CF_LANES(vi, vi_set1, (int64_t s), (uint64_t)s)
 CF_LANES(vi, vi_add, (vi x, vi y), x.l[i] + y.l[i])
 CF_LANES(vi, vi_sub, (vi x, vi y), x.l[i] - y.l[i])

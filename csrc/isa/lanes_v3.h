@@ -1,39 +1,45 @@
 /* The lanes on AVX2 with FMA: two registers, lanes 0-3 and 4-7. */
 #include <immintrin.h>
 
-#define CF_HAS_FMA 1
 typedef struct { __m256d a, b; } vd;
 typedef struct { __m256d a, b; } vm; /* all ones or all zero in a lane */
 typedef struct { __m256i a, b; } vi;
 
 #define CF_PAIR(type, x, y) ((type){(x), (y)})
 
+/* Functions of one, two or three operands, half by half. */
+#define CF_LANES_1(type, name, from, intrinsic)                                                  \
+    CF_INLINE type name(from x) { return CF_PAIR(type, intrinsic(x.a), intrinsic(x.b)); }
+#define CF_LANES_2(type, name, intrinsic)                                                        \
+    CF_INLINE type name(type x, type y)                                                          \
+    {                                                                                            \
+        return CF_PAIR(type, intrinsic(x.a, y.a), intrinsic(x.b, y.b));                          \
+    }
+#define CF_LANES_3(type, name, intrinsic)                                                        \
+    CF_INLINE type name(type x, type y, type z)                                                  \
+    {                                                                                            \
+        return CF_PAIR(type, intrinsic(x.a, y.a, z.a), intrinsic(x.b, y.b, z.b));                \
+    }
+
 /* a window into eight ones, zeros, ones: the mask of some lanes without a branch */
 static const int64_t cf_window[24] = {-1, -1, -1, -1, -1, -1, -1, -1, 0,  0,  0,  0,
                                       0,  0,  0,  0,  -1, -1, -1, -1, -1, -1, -1, -1};
 
 CF_INLINE __m256i vm_int(__m256d m) { return _mm256_castpd_si256(m); }
-CF_INLINE vm vm_first(ptrdiff_t n)
+CF_INLINE vm vm_of(const int64_t *window)
 {
-    const double *w = (const double *)(const void *)(cf_window + 8 - n);
+    const double *w = (const double *)(const void *)window;
     return CF_PAIR(vm, _mm256_loadu_pd(w), _mm256_loadu_pd(w + 4));
 }
-CF_INLINE vm vm_from(ptrdiff_t n)
-{
-    const double *w = (const double *)(const void *)(cf_window + 16 - n);
-    return CF_PAIR(vm, _mm256_loadu_pd(w), _mm256_loadu_pd(w + 4));
-}
+CF_INLINE vm vm_first(ptrdiff_t n) { return vm_of(cf_window + 8 - n); }
+CF_INLINE vm vm_from(ptrdiff_t n) { return vm_of(cf_window + 16 - n); }
 CF_INLINE unsigned vm_bits(vm m)
 {
     return (unsigned)_mm256_movemask_pd(m.a) | ((unsigned)_mm256_movemask_pd(m.b) << 4);
 }
-CF_INLINE vm vm_or(vm x, vm y) { return CF_PAIR(vm, _mm256_or_pd(x.a, y.a), _mm256_or_pd(x.b, y.b)); }
-CF_INLINE vm vm_and(vm x, vm y)
-{
-    return CF_PAIR(vm, _mm256_and_pd(x.a, y.a), _mm256_and_pd(x.b, y.b));
-}
+CF_LANES_2(vm, vm_or, _mm256_or_pd)
+CF_LANES_2(vm, vm_and, _mm256_and_pd)
 
-CF_INLINE vd v_zero(void) { return CF_PAIR(vd, _mm256_setzero_pd(), _mm256_setzero_pd()); }
 CF_INLINE vd v_set1(double s) { return CF_PAIR(vd, _mm256_set1_pd(s), _mm256_set1_pd(s)); }
 CF_INLINE vd v_load(const double *p) { return CF_PAIR(vd, _mm256_loadu_pd(p), _mm256_loadu_pd(p + 4)); }
 CF_INLINE void v_store(double *p, vd v)
@@ -71,10 +77,7 @@ CF_INLINE __m256 vn_half(vd v)
     return _mm256_set_m128(_mm256_cvtpd_ps(v.b), _mm256_cvtpd_ps(v.a));
 }
 CF_INLINE vn vn_of(vd a, vd b) { return CF_PAIR(vn, vn_half(a), vn_half(b)); }
-CF_INLINE vn vn_fma(vn a, vn b, vn c)
-{
-    return CF_PAIR(vn, _mm256_fmadd_ps(a.a, b.a, c.a), _mm256_fmadd_ps(a.b, b.b, c.b));
-}
+CF_LANES_3(vn, vn_fma, _mm256_fmadd_ps)
 CF_INLINE vd vn_wide(vn v)
 {
     return CF_PAIR(vd,
@@ -84,24 +87,15 @@ CF_INLINE vd vn_wide(vn v)
                                  _mm256_cvtps_pd(_mm256_extractf128_ps(v.b, 1))));
 }
 
-#define CF_LANES_OP(name, intrinsic)                                                             \
-    CF_INLINE vd name(vd x, vd y) { return CF_PAIR(vd, intrinsic(x.a, y.a), intrinsic(x.b, y.b)); }
-CF_LANES_OP(v_add, _mm256_add_pd)
-CF_LANES_OP(v_sub, _mm256_sub_pd)
-CF_LANES_OP(v_mul, _mm256_mul_pd)
-CF_LANES_OP(v_div, _mm256_div_pd)
-CF_LANES_OP(v_max, _mm256_max_pd)
-CF_LANES_OP(v_min, _mm256_min_pd)
-#undef CF_LANES_OP
-CF_INLINE vd v_fma(vd x, vd y, vd z)
-{
-    return CF_PAIR(vd, _mm256_fmadd_pd(x.a, y.a, z.a), _mm256_fmadd_pd(x.b, y.b, z.b));
-}
-CF_INLINE vd v_fnma(vd x, vd y, vd z)
-{
-    return CF_PAIR(vd, _mm256_fnmadd_pd(x.a, y.a, z.a), _mm256_fnmadd_pd(x.b, y.b, z.b));
-}
-CF_INLINE vd v_sqrt(vd x) { return CF_PAIR(vd, _mm256_sqrt_pd(x.a), _mm256_sqrt_pd(x.b)); }
+CF_LANES_2(vd, v_add, _mm256_add_pd)
+CF_LANES_2(vd, v_sub, _mm256_sub_pd)
+CF_LANES_2(vd, v_mul, _mm256_mul_pd)
+CF_LANES_2(vd, v_div, _mm256_div_pd)
+CF_LANES_2(vd, v_max, _mm256_max_pd)
+CF_LANES_2(vd, v_min, _mm256_min_pd)
+CF_LANES_3(vd, v_fma, _mm256_fmadd_pd)
+CF_LANES_3(vd, v_fnma, _mm256_fnmadd_pd)
+CF_LANES_1(vd, v_sqrt, vd, _mm256_sqrt_pd)
 CF_INLINE vd v_abs(vd x)
 {
     const __m256d sign = _mm256_set1_pd(-0.0);
@@ -184,15 +178,12 @@ CF_INLINE void v_transpose8(vd r[8])
 }
 
 /* integer lanes: only what exp and log need */
-CF_INLINE vi vi_of(vd x) { return CF_PAIR(vi, _mm256_castpd_si256(x.a), _mm256_castpd_si256(x.b)); }
-CF_INLINE vd vd_of(vi x) { return CF_PAIR(vd, _mm256_castsi256_pd(x.a), _mm256_castsi256_pd(x.b)); }
+CF_LANES_1(vi, vi_of, vd, _mm256_castpd_si256)
+CF_LANES_1(vd, vd_of, vi, _mm256_castsi256_pd)
 CF_INLINE vi vi_set1(int64_t s) { return CF_PAIR(vi, _mm256_set1_epi64x(s), _mm256_set1_epi64x(s)); }
-#define CF_LANES_INT(name, intrinsic)                                                            \
-    CF_INLINE vi name(vi x, vi y) { return CF_PAIR(vi, intrinsic(x.a, y.a), intrinsic(x.b, y.b)); }
-CF_LANES_INT(vi_add, _mm256_add_epi64)
-CF_LANES_INT(vi_sub, _mm256_sub_epi64)
-CF_LANES_INT(vi_and, _mm256_and_si256)
-CF_LANES_INT(vi_or, _mm256_or_si256)
-#undef CF_LANES_INT
+CF_LANES_2(vi, vi_add, _mm256_add_epi64)
+CF_LANES_2(vi, vi_sub, _mm256_sub_epi64)
+CF_LANES_2(vi, vi_and, _mm256_and_si256)
+CF_LANES_2(vi, vi_or, _mm256_or_si256)
 CF_INLINE vi vi_shl52(vi x) { return CF_PAIR(vi, _mm256_slli_epi64(x.a, 52), _mm256_slli_epi64(x.b, 52)); }
 CF_INLINE vi vi_shr52(vi x) { return CF_PAIR(vi, _mm256_srli_epi64(x.a, 52), _mm256_srli_epi64(x.b, 52)); }

@@ -1,7 +1,6 @@
 /* The lanes on AVX-512 (F, DQ, VL, BW): one register. */
 #include <immintrin.h>
 
-#define CF_HAS_FMA 1
 typedef __m512d vd;
 typedef __mmask8 vm;
 typedef __m512i vi;
@@ -12,7 +11,6 @@ CF_INLINE unsigned vm_bits(vm m) { return m; }
 CF_INLINE vm vm_or(vm a, vm b) { return a | b; }
 CF_INLINE vm vm_and(vm a, vm b) { return a & b; }
 
-CF_INLINE vd v_zero(void) { return _mm512_setzero_pd(); }
 CF_INLINE vd v_set1(double s) { return _mm512_set1_pd(s); }
 CF_INLINE vd v_load(const double *p) { return _mm512_loadu_pd(p); }
 CF_INLINE void v_store(double *p, vd v) { _mm512_storeu_pd(p, v); }

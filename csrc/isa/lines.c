@@ -180,16 +180,10 @@ static void lines_move(const cf_lines *t, const cf_row *x, const double *c, ptrd
     CF_BY_KIND(x, move_kind(t, x, c, i, s, mode, kind));
 }
 
-CF_INLINE void step_kind(const cf_lines *t, const cf_row *x, ptrdiff_t i, double s, int mode,
-                         int kind)
-{
-    for (ptrdiff_t e = 0; e < x->nnz; e += 8)
-        step_some(t, x, e, x->nnz - e < 8 ? x->nnz - e : 8, i, s, mode, kind);
-}
-
 static void lines_step(const cf_lines *t, const cf_row *x, ptrdiff_t i, double s, int mode)
 {
-    CF_BY_KIND(x, step_kind(t, x, i, s, mode, kind));
+    CF_BY_KIND(x, for (ptrdiff_t e = 0; e < x->nnz; e += 8)
+                      step_some(t, x, e, x->nnz - e < 8 ? x->nnz - e : 8, i, s, mode, kind));
 }
 
 enum { ADD, COUNT, SHRINK };
@@ -266,7 +260,7 @@ CF_INLINE vd v_top(vd v)
 }
 
 /* two passes: the largest, and where it stands first; one where a vector holds them all */
-CF_INLINE ptrdiff_t label_of(ptrdiff_t k, const double *m, const double *q, double factor)
+CF_INLINE ptrdiff_t bold_label(ptrdiff_t k, const double *m, const double *q, double factor)
 {
     const vd f = v_set1(factor);
     vd s = score_of(m, q, f, 0, k), most = s, check = v_mul(s, v_zero());
@@ -287,12 +281,7 @@ CF_INLINE ptrdiff_t label_of(ptrdiff_t k, const double *m, const double *q, doub
     }
 }
 
-static ptrdiff_t best_label(ptrdiff_t k, const double *m) { return label_of(k, m, NULL, 0.0); }
-
-static ptrdiff_t bold_label(ptrdiff_t k, const double *m, const double *q, double f)
-{
-    return label_of(k, m, q, f);
-}
+static ptrdiff_t best_label(ptrdiff_t k, const double *m) { return bold_label(k, m, NULL, 0.0); }
 
 /* Newton for few classes, in `groups` (a constant at every call) vectors that stay in registers:
  * the steps of project_scores, but none of its cures. 0 where one might be needed. */

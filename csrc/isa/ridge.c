@@ -20,40 +20,34 @@ CF_INLINE ptrdiff_t quad_lane(ptrdiff_t i, ptrdiff_t n)
     return (i < (n & ~(ptrdiff_t)7) ? 0 : 8) | (i & 7);
 }
 
-/* x . y or (own, a constant) x . x */
-CF_INLINE double sparse_dot(const cf_row *x, const double *y, int own, int kind)
+/* Sums of x times (a constant) y, itself, or itself over y. */
+enum { TIMES, SQUARED, SQUARED_OVER };
+
+CF_INLINE double sparse_sum(const cf_row *x, const double *y, int what, int kind)
 {
     double s[32] = {0.0};
     for (ptrdiff_t e = 0; e < x->nnz; e++) {
-        const ptrdiff_t i = feature_of(x, e, kind), lane = dot_lane(i, x->n);
-        s[lane] = s_fma(x->value[e], own ? x->value[e] : y[i], s[lane]);
+        const ptrdiff_t i = feature_of(x, e, kind);
+        const ptrdiff_t lane = what == SQUARED_OVER ? quad_lane(i, x->n) : dot_lane(i, x->n);
+        const double v = x->value[e], u = what == TIMES ? y[i] : what == SQUARED ? v : v / y[i];
+        s[lane] = s_fma(u, v, s[lane]);
     }
     return sum_lanes(s);
 }
 
 static double ridge_dot(const cf_row *x, const double *y)
 {
-    CF_BY_KIND(x, return kind ? sparse_dot(x, y, 0, kind) : dot(x->n, x->value, y));
+    CF_BY_KIND(x, return kind ? sparse_sum(x, y, TIMES, kind) : dot(x->n, x->value, y));
 }
 
 static double ridge_square(const cf_row *x)
 {
-    CF_BY_KIND(x, return kind ? sparse_dot(x, NULL, 1, kind) : dot(x->n, x->value, x->value));
-}
-
-CF_INLINE double sparse_quad_in_lanes(const cf_row *x, const double *a, int kind)
-{
-    double s[32] = {0.0};
-    for (ptrdiff_t e = 0; e < x->nnz; e++) {
-        const ptrdiff_t i = feature_of(x, e, kind), lane = quad_lane(i, x->n);
-        s[lane] = s_fma(x->value[e] / a[i], x->value[e], s[lane]);
-    }
-    return sum_lanes(s);
+    CF_BY_KIND(x, return kind ? sparse_sum(x, NULL, SQUARED, kind) : dot(x->n, x->value, x->value));
 }
 
 static double ridge_quad(const cf_row *x, const double *a)
 {
-    CF_BY_KIND(x, return kind ? sparse_quad_in_lanes(x, a, kind) : dense_quad(x->n, a, x->value));
+    CF_BY_KIND(x, return kind ? sparse_sum(x, a, SQUARED_OVER, kind) : dense_quad(x->n, a, x->value));
 }
 
 CF_INLINE int sparse_step(const cf_row *x, double gain, double c, const double *a,

@@ -12,8 +12,8 @@ CF_INLINE double ud_square(ptrdiff_t n, const double *d, const double *f)
 }
 
 /* f of m rows x, `stride` doubles apart, cf_pad(n) doubles each, and their q. */
-CF_INLINE void ud_quads(const cf_triangle *ut, const double *d, ptrdiff_t m, const double *x,
-                        ptrdiff_t stride, double *f, double *q)
+CF_INLINE void ud_quad_rows(const cf_triangle *ut, const double *d, ptrdiff_t m, const double *x,
+                            ptrdiff_t stride, double *f, double *q)
 {
     const ptrdiff_t n = ut->n, padded = cf_pad(n);
     for (ptrdiff_t j = 0; j < n; j++) {
@@ -30,13 +30,7 @@ CF_INLINE void ud_quads(const cf_triangle *ut, const double *d, ptrdiff_t m, con
 
 static void ud_quad(const cf_triangle *ut, const double *d, const double *x, double *f, double *q)
 {
-    ud_quads(ut, d, 1, x, 0, f, q);
-}
-
-static void ud_quad_rows(const cf_triangle *ut, const double *d, ptrdiff_t m, const double *x,
-                         ptrdiff_t stride, double *f, double *q)
-{
-    ud_quads(ut, d, m, x, stride, f, q);
+    ud_quad_rows(ut, d, 1, x, 0, f, q);
 }
 
 /* One panel of eight rows: multipliers g and l, chunks of columns left of the diagonal. */
@@ -89,7 +83,7 @@ static void ud_update(const cf_triangle *ut, double *d, double c, const double *
     }
 }
 
-/* v = U D f of m rows f, which ud_quads left; the results `apart` doubles apart. */
+/* v = U D f of m rows f, which ud_quad_rows left; the results `apart` doubles apart. */
 CF_INLINE void ud_products(const cf_triangle *ut, const double *d, ptrdiff_t m, const double *f,
                            double *v, ptrdiff_t apart)
 {

@@ -27,7 +27,7 @@ static void sum_rest(const cf_table *table, ptrdiff_t n, const double *score, pt
                      const ptrdiff_t *ranking, ptrdiff_t left_out, double *e, double *top,
                      double *sum)
 {
-    double most = -INFINITY, total = 0.0;
+    double most = -INFINITY;
     for (ptrdiff_t i = 0; i < n; i++)
         e[i] = score[i];
     for (ptrdiff_t p = 0; p < depth; p++)
@@ -44,8 +44,7 @@ static void sum_rest(const cf_table *table, ptrdiff_t n, const double *score, pt
         e[i] -= most;
     table->exp_many(n, e, e);
     for (ptrdiff_t i = 0; i < n; i++)
-        total += e[i];
-    *sum = total;
+        *sum += e[i];
 }
 
 /* log P(R*) - log P(R), but for what stands at place a itself: the sum over a < p <= to of

@@ -548,15 +548,6 @@ static int pivot(face *f, signed char *state, int one_by_one, ptrdiff_t turns)
     return CF_ENOCONVERGE;
 }
 
-/* Where pivoting cycles: the path, and from the face it ends on single pivots, for what ties of
- * its events left behind. */
-static int by_path(face *f, signed char *state)
-{
-    const int status = face_follow_path(f, state);
-    return status == CF_OK || status == CF_ENOCONVERGE ? pivot(f, state, 1, 10 * f->n + 100)
-                                                       : status;
-}
-
 /* Whatever rounding left outside of the set goes back: x becomes a point of it, or
  * CF_ENOCONVERGE where more than rounding is missing. */
 static int put_back(face *f, const signed char *state)
@@ -603,8 +594,11 @@ int cf_faces_project(const cf_table *k, const cf_triangle *b, const double *term
     face f;
     face_init(&f, k, b, term, set, z, scratch);
     int status = pivot(&f, state, 0, CF_TURNS);
-    if (status == CF_ENOCONVERGE)
-        status = by_path(&f, state);
+    if (status == CF_ENOCONVERGE) { /* it cycles: the path, and from the face that it ends on */
+        status = face_follow_path(&f, state); /* single pivots, for what ties left behind */
+        if (status == CF_OK || status == CF_ENOCONVERGE)
+            status = pivot(&f, state, 1, 10 * n + 100);
+    }
     CF_TRY(status);
     CF_TRY(put_back(&f, state));
     memcpy(w, f.x, (size_t)n * sizeof *w);

@@ -117,11 +117,6 @@ static inline int is_untouched(const uint64_t *r)
     return (r[CF_FLEET_SEQ] | r[CF_FLEET_SUM]) == 0;
 }
 
-static uint64_t *part_of(const cf_fleet *self, uint64_t *record, int64_t block)
-{
-    return record + self->head + block * self->block;
-}
-
 static uint64_t head_sum(const cf_fleet *self, const uint64_t *r)
 {
     return cf_fleet_sum(r + CF_FLEET_KEY, self->head - CF_FLEET_KEY);
@@ -132,9 +127,9 @@ static int head_is_whole(const cf_fleet *self, const uint64_t *r)
     return r[CF_FLEET_SUM] == head_sum(self, r);
 }
 
-static int block_is_whole(const cf_fleet *self, const uint64_t *part)
+static uint64_t block_sum(const cf_fleet *self, const uint64_t *part)
 {
-    return part[CF_FLEET_BLOCK_SUM] == cf_fleet_sum(part + 1, self->block - 1);
+    return cf_fleet_sum(part + 1, self->block - 1);
 }
 
 static int parts_are_whole(const cf_fleet *self, const uint64_t *r, int64_t block)
@@ -144,8 +139,9 @@ static int parts_are_whole(const cf_fleet *self, const uint64_t *r, int64_t bloc
     if (!head_is_whole(self, r))
         return 0;
     const int64_t from = block < 0 ? 0 : block, to = block == CF_FLEET_ALL ? self->k : block + 1;
-    for (int64_t i = from; i < to; i++)
-        if (!block_is_whole(self, r + self->head + i * self->block))
+    const uint64_t *part = r + self->head + from * self->block;
+    for (int64_t i = from; i < to; i++, part += self->block)
+        if (part[CF_FLEET_BLOCK_SUM] != block_sum(self, part))
             return 0;
     return 1;
 }
@@ -443,9 +439,7 @@ static int counts_now(const cf_fleet *self, uint64_t *out)
 int cf_fleet_counts(const cf_fleet *self, uint64_t *out)
 {
     for (int looks = 0; looks < PATIENCE; looks++) {
-        if (get(self->generation) != self->known)
-            return CF_FLEET_MOVED;
-        const int sound = counts_now(self, out);
+        const int sound = get(self->generation) == self->known && counts_now(self, out);
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
         if (get(self->generation) != self->known)
             return CF_FLEET_MOVED;
@@ -583,11 +577,10 @@ static void store(const cf_fleet *self, const uint64_t *area)
 
 static void seal(const cf_fleet *self, uint64_t *r, int64_t block)
 {
-    for (int64_t i = 0; i < self->k; i++)
-        if (block == i || block == CF_FLEET_ALL) {
-            uint64_t *part = part_of(self, r, i);
-            part[CF_FLEET_BLOCK_SUM] = cf_fleet_sum(part + 1, self->block - 1);
-        }
+    uint64_t *part = r + self->head;
+    for (int64_t i = 0; i < self->k; i++, part += self->block)
+        if (block == i || block == CF_FLEET_ALL)
+            part[CF_FLEET_BLOCK_SUM] = block_sum(self, part);
     r[CF_FLEET_SUM] = head_sum(self, r);
 }
 

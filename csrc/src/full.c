@@ -16,8 +16,7 @@ ptrdiff_t cf_full_size(ptrdiff_t n)
 
 ptrdiff_t cf_full_scratch(ptrdiff_t n)
 {
-    const ptrdiff_t padded = cf_pad(n);
-    return cf_panels_size(n) + 9 * padded + 5 * padded;
+    return cf_panels_size(n) + 14 * cf_pad(n);
 }
 
 void cf_full_attach(cf_full *self, double *memory)
@@ -175,13 +174,14 @@ static void empty_block(cf_full *self, const cf_table *k)
     self->pending = 0;
 }
 
-/* log det A of the robust form, whose factors are right at every moment. */
-static double robust_logdet(const cf_full *self, const cf_table *k)
+/* After U and D of the robust form were made anew. */
+static void note_factors(cf_full *self, const cf_table *k)
 {
-    double sum = 0.0;
+    self->logdet = 0.0;
     for (ptrdiff_t i = 0; i < self->n; i++)
-        sum -= k->log_one(self->w[i]);
-    return sum;
+        self->logdet -= k->log_one(self->w[i]);
+    self->last_renewal = self->health.updates;
+    self->health.renewals++;
 }
 
 /* U and D of the robust form from A = L L^T: D = 1 / diag(L)^2 and U^T = diag(L) L^-1. */
@@ -204,9 +204,7 @@ static int factor(cf_full *self, const cf_table *k, double *scratch)
         for (ptrdiff_t i = j + 1; i < n; i++)
             cf_triangle_row(&self->b, i)[j] = u[i] / l.inv[i];
     }
-    self->logdet = robust_logdet(self, k);
-    self->last_renewal = self->health.updates;
-    self->health.renewals++;
+    note_factors(self, k);
     return 1;
 }
 
@@ -233,7 +231,6 @@ static int correlated(const cf_full *self)
             return 1;
     return 0;
 }
-
 
 /* B anew from A. Where A is not positive definite in float64, B stays and 0 is returned. */
 static int renew(cf_full *self, const cf_table *k, double *scratch)
@@ -302,17 +299,15 @@ static int judge_q(double q)
 static int product(cf_full *self, const cf_table *k, const double *x, double *v, double *scratch,
                    double *q)
 {
-    if (self->robust) {
-        cf_full_look(self, k, x, scratch, v, q);
-        return judge_q(*q);
+    if (!self->robust) {
+        k->rank_one_symv(&self->b, self->w, x, v);
+        memset(self->w, 0, (size_t)cf_pad(self->n) * sizeof *self->w);
+        *q = k->dot(self->n, x, v);
+        if (*q > 0.0)
+            return judge_q(*q);
+        if (!cf_full_repair(self, k, scratch))
+            return CF_ENOTPOSITIVE;
     }
-    k->rank_one_symv(&self->b, self->w, x, v);
-    memset(self->w, 0, (size_t)cf_pad(self->n) * sizeof *self->w);
-    *q = k->dot(self->n, x, v);
-    if (*q > 0.0)
-        return judge_q(*q);
-    if (!cf_full_repair(self, k, scratch))
-        return CF_ENOTPOSITIVE;
     cf_full_look(self, k, x, scratch, v, q);
     return judge_q(*q);
 }
@@ -370,8 +365,8 @@ void cf_full_gather(cf_full *self, const cf_table *k, const double *x, double c,
         look_after(self, k, scratch);
 }
 
-void cf_full_note(cf_full *self, const cf_table *k, const double *x, double c, double q,
-                  double *scratch)
+static void note(cf_full *self, const cf_table *k, const double *x, double c, double q,
+                 double *scratch)
 {
     self->logdet += k->log1p_one(c * q); /* before a renewal, which knows better */
     cf_full_gather(self, k, x, c, scratch);
@@ -393,7 +388,7 @@ void cf_full_accept(cf_full *self, const cf_table *k, const double *x, double c,
     }
     for (ptrdiff_t i = 0; i < padded && !self->robust; i++)
         self->w[i] = root * v[i];
-    cf_full_note(self, k, x, c, q, scratch);
+    note(self, k, x, c, q, scratch);
 }
 
 /* B += what A loses by c x x^T, c < 0; v = B x, the pending term is in B. */
@@ -431,7 +426,7 @@ static int downdate(cf_full *self, const cf_table *k, const double *x, double c,
         memset(self->w, 0, (size_t)cf_pad(self->n) * sizeof *self->w);
         widen(self, k, c, v, *q, rest);
     }
-    cf_full_note(self, k, x, c, *q, rest);
+    note(self, k, x, c, *q, rest);
     if (left < CF_FULL_COSTLY && !self->robust)
         renew(self, k, rest);
     return CF_OK;
@@ -453,7 +448,7 @@ static int update(cf_full *self, const cf_table *k, const double *x, double c, d
             return CF_ENONFINITE;
         if (*q > 0.0 && 1.0 / c <= DBL_MAX) /* a c below 2^-1024 changes no digit */
             k->ud_update(&self->b, self->w, c, v, rest);
-        cf_full_note(self, k, x, c, *q, rest);
+        note(self, k, x, c, *q, rest);
         return CF_OK;
     }
     const int status = product(self, k, x, v, rest, q);
@@ -507,7 +502,7 @@ void cf_full_drop(cf_full *self, const cf_table *k, const double *x, const doubl
         return;
     widen(self, k, -1.0, v, q, scratch);
     cf_full_steepen(self);
-    cf_full_note(self, k, x, -1.0, q, scratch);
+    note(self, k, x, -1.0, q, scratch);
 }
 
 void cf_full_scale(cf_full *self, const cf_table *k, int half)
@@ -564,9 +559,7 @@ static void lift_robust(cf_full *self, const cf_table *k, double more, double *s
         k->ud_update(&self->b, self->w, more, f, rest);
         unit[i] = 0.0;
     }
-    self->logdet = robust_logdet(self, k);
-    self->last_renewal = self->health.updates;
-    self->health.renewals++;
+    note_factors(self, k);
 }
 
 int cf_full_lift(cf_full *self, const cf_table *k, double more, double *scratch)
@@ -615,23 +608,14 @@ ptrdiff_t cf_full_many_scratch(ptrdiff_t n) { return 4 * CF_ABREAST * cf_pad(n);
 static const double *rows_from(const cf_full_rows *x, ptrdiff_t n, ptrdiff_t t, ptrdiff_t m,
                                double *room, ptrdiff_t *stride)
 {
-    const float *narrow = x->narrow + (x->narrow ? t * x->stride : 0);
     *stride = x->stride;
     if (x->wide != NULL)
         return x->wide + t * x->stride;
     *stride = cf_pad(n);
     for (ptrdiff_t l = 0; l < m; l++)
         for (ptrdiff_t i = 0; i < n; i++)
-            room[l * *stride + i] = (double)narrow[l * x->stride + i];
+            room[l * *stride + i] = (double)x->narrow[(t + l) * x->stride + i];
     return room;
-}
-
-static ptrdiff_t first_bad(ptrdiff_t m, const double *q)
-{
-    ptrdiff_t t = 0;
-    while (t < m && isfinite(q[t]))
-        t++;
-    return t;
 }
 
 ptrdiff_t cf_full_quad_many(const cf_full *self, const cf_table *k, const cf_full_rows *x,
@@ -653,7 +637,10 @@ ptrdiff_t cf_full_quad_many(const cf_full *self, const cf_table *k, const cf_ful
     }
     for (ptrdiff_t t = 0; scale != 1.0 && t < x->count; t++)
         q[t] /= scale;
-    return first_bad(x->count, q);
+    ptrdiff_t bad = 0;
+    while (bad < x->count && isfinite(q[bad]))
+        bad++;
+    return bad;
 }
 
 ptrdiff_t cf_full_solve_many(const cf_full *self, const cf_table *k, const cf_full_rows *x,
@@ -720,12 +707,12 @@ int cf_full_sample(const cf_full *self, const cf_table *k, double scale, ptrdiff
     return CF_OK;
 }
 
-/* kept->l becomes the factor of A. */
-static int keep_up(const cf_full *self, const cf_table *k, cf_full_factor *kept, double *scratch)
+int cf_full_draw(const cf_full *self, const cf_table *k, cf_full_factor *kept, double scale,
+                 double *z, double *scratch)
 {
-    const ptrdiff_t padded = cf_pad(self->n);
+    const ptrdiff_t n = self->n, padded = cf_pad(n);
     const int64_t updates = self->health.updates - self->pending;
-    if (kept->updates != updates) {
+    if (kept->updates != updates) { /* kept->l becomes the factor of A */
         kept->updates = -1;
         if (k->cholesky_factor(&self->a, &kept->l) != CF_OK)
             return CF_ENOTPOSITIVE;
@@ -739,15 +726,7 @@ static int keep_up(const cf_full *self, const cf_table *k, cf_full_factor *kept,
             scratch[i] = root * x[i];
         k->cholesky_add(&kept->l, scratch, scratch + padded);
     }
-    return CF_OK;
-}
-
-int cf_full_draw(const cf_full *self, const cf_table *k, cf_full_factor *kept, double scale,
-                 double *z, double *scratch)
-{
-    const ptrdiff_t n = self->n;
-    CF_TRY(keep_up(self, k, kept, scratch));
-    for (ptrdiff_t j = 0; j < cf_pad(n); j++)
+    for (ptrdiff_t j = 0; j < padded; j++)
         scratch[j] = j < n ? z[j] / sqrt(scale) : 0.0;
     k->cholesky_backward(&kept->l, scratch, scratch);
     memcpy(z, scratch, (size_t)n * sizeof *z);

@@ -21,10 +21,8 @@ static uint64_t hash_bytes(uint64_t hash, word w)
     const char *p = w.begin;
     ptrdiff_t n = w.length;
     hash = mix(hash, (uint64_t)n);
-    for (; n > 8; n -= 8, p += 8)
+    for (; n >= 8; n -= 8, p += 8)
         hash = mix(hash, load(p, 8));
-    if (n == 8)
-        return mix(hash, load(p, 8));
     uint64_t rest = 0; /* a copy of fixed size is one instruction, one of n bytes a call */
     if (n & 4)
         rest = load(p, 4);
@@ -128,14 +126,14 @@ int cf_log_end_round(cf_log *self, const cf_log_rules *rules, log_mark mark,
                      const log_label *label, const char *const names[3])
 {
     const ptrdiff_t actions = self->n_rows - mark.rows;
-    const int has[] = {label->has_cost, label->has_probability, label->has_chosen};
-    if (rules->skip_unlabelled && !(has[0] || has[1])) {
+    const double parts[] = {label->cost, label->probability, label->chosen};
+    if (rules->skip_unlabelled && isnan(label->cost) && isnan(label->probability)) {
         self->n_unlabelled++;
         cf_log_go_back(self, mark);
         return CF_OK;
     }
     for (int i = 0; i < 3; i++)
-        if (!has[i])
+        if (isnan(parts[i]))
             return cf_log_refuse(self, CF_EABSENT, names[i], (ptrdiff_t)strlen(names[i]));
     self->got = label->probability;
     if (!(label->probability > 0.0 && label->probability <= 1.0))

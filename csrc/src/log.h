@@ -1,5 +1,6 @@
 /* What the readers of logs share: private to them. */
 #pragma once
+#include <math.h>
 #include <string.h>
 
 #include "coactive_fast/cf_log.h"
@@ -14,6 +15,15 @@ typedef struct word {
 static inline int is_word(word w, const char *text)
 {
     return w.length == (ptrdiff_t)strlen(text) && memcmp(w.begin, text, (size_t)w.length) == 0;
+}
+
+/* The same of a text of small letters, where their size does not count. */
+static inline int is_any_case(word w, const char *text)
+{
+    ptrdiff_t i = 0;
+    while (i < w.length && text[i] && (w.begin[i] == text[i] || (w.begin[i] | 32) == text[i]))
+        i++;
+    return i == w.length && text[i] == '\0';
 }
 
 static inline int is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -44,11 +54,12 @@ static inline void cf_log_go_back(cf_log *self, log_mark mark)
     self->n_rows = mark.rows;
 }
 
-/* The label of a round, as far as it was read. */
+/* The label of a round: NaN, which no number that was read is, where there is none. */
 typedef struct log_label {
-    double chosen, cost, probability; /* of them those that `has` counts */
-    int has_chosen, has_cost, has_probability;
+    double chosen, cost, probability;
 } log_label;
+
+static const log_label NO_LABEL = {NAN, NAN, NAN};
 
 /* Closes the round that began at `mark`: CF_OK, or a status with its field. Without a label it is
  * refused or, by the rules, left out. */

@@ -4,7 +4,6 @@
 #include "log.h"
 
 #include <float.h>
-#include <math.h>
 
 typedef struct reader {
     cf_log *out;
@@ -15,8 +14,9 @@ typedef struct reader {
     cf_log_pairs *to;
     /* of the present line */
     log_label label;
-    double action, first, first_probability, drop; /* _label_Action, a[0], p[0], pdrop */
-    int skip, has_context, has_actions, has_action, has_first, has_first_probability;
+    double action, first, first_probability; /* _label_Action, a[0], p[0]; NaN: none */
+    double drop;                             /* pdrop */
+    int skip, has_context;
     unsigned seen; /* the fields that may stand once */
 } reader;
 
@@ -73,22 +73,11 @@ static int hex(const char *p)
 
 static char *put_utf8(char *out, int code)
 {
-    if (code < 0x80) {
-        *out++ = (char)code;
-        return out;
-    }
-    if (code < 0x800) {
-        *out++ = (char)(0xC0 | code >> 6);
-    } else {
-        if (code < 0x10000) {
-            *out++ = (char)(0xE0 | code >> 12);
-        } else {
-            *out++ = (char)(0xF0 | code >> 18);
-            *out++ = (char)(0x80 | ((code >> 12) & 0x3F));
-        }
-        *out++ = (char)(0x80 | ((code >> 6) & 0x3F));
-    }
-    *out++ = (char)(0x80 | (code & 0x3F));
+    static const int first[] = {0, 0xC0, 0xE0, 0xF0};
+    int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3; /* bytes that follow */
+    *out++ = (char)(first[more] | code >> 6 * more);
+    while (more-- > 0)
+        *out++ = (char)(0x80 | (code >> 6 * more & 0x3F));
     return out;
 }
 
@@ -171,8 +160,10 @@ static void tame(reader *r, word *w)
 
 /* --- other values ---------------------------------------------------------------------------- */
 
-static int literal(reader *r, const char *text)
+/* true, false or null, whichever begins so. */
+static int literal(reader *r)
 {
+    const char *text = *r->p == 't' ? "true" : *r->p == 'f' ? "false" : "null";
     const size_t length = strlen(text);
     if (strncmp(r->p, text, length) != 0)
         return CF_EJSON;
@@ -229,17 +220,19 @@ static int label_number(reader *r, double *value)
     const char c = skip_blanks(r);
     if (begins_number(c))
         return number(r, value);
-    const char *nan = "nan";
-    if (c == '"' && (r->p[1] | 32) == nan[0] && (r->p[2] | 32) == nan[1] &&
-        (r->p[3] | 32) == nan[2] && r->p[4] == '"')
-        return refuse(r, CF_ENONFINITE);
-    return refuse(r, CF_EKIND);
+    const int is_nan = c == '"' && is_any_case((word){r->p + 1, 3}, "nan") && r->p[4] == '"';
+    return refuse(r, is_nan ? CF_ENONFINITE : CF_EKIND);
 }
 
-/* Behind a member or an element: 1 where another one follows, 0 at the end, or a status. */
-static int another(reader *r, char close)
+#define FIRST_ONE 2 /* `more` of an object or array that was just opened */
+
+/* Up to a member or an element, where `more` says what came before: 1 where there is one, 0 behind
+ * the end, or a status. */
+static int another(reader *r, char close, int more)
 {
     const char c = skip_blanks(r);
+    if (more == FIRST_ONE && c != close)
+        return 1;
     if (c != ',' && c != close)
         return CF_EJSON;
     r->p++;
@@ -260,14 +253,6 @@ static int key_of(reader *r, word *key)
     return CF_OK;
 }
 
-/* Whether an object or array that was just opened holds nothing; then it is read to its end. */
-static int is_empty(reader *r, char close)
-{
-    const int empty = skip_blanks(r) == close;
-    r->p += empty;
-    return empty;
-}
-
 /* Any value, which plays no part. */
 static int skip_value(reader *r, int depth)
 {
@@ -276,22 +261,19 @@ static int skip_value(reader *r, int depth)
     case '"':
         return string(r, &unused);
     case 't':
-        return literal(r, "true");
     case 'f':
-        return literal(r, "false");
     case 'n':
-        return literal(r, "null");
+        return literal(r);
     case '{':
     case '[': {
         const char close = *r->p++ == '{' ? '}' : ']';
         if (depth >= CF_LOG_DEPTH)
             return refuse(r, CF_EDEEP);
-        int more = !is_empty(r, close);
-        while (more > 0) {
+        int more = FIRST_ONE;
+        while ((more = another(r, close, more)) > 0) {
             if (close == '}')
                 CF_TRY(key_of(r, &unused));
             CF_TRY(skip_value(r, depth + 1));
-            more = another(r, close);
         }
         return more;
     }
@@ -336,22 +318,21 @@ static int array(reader *r, int32_t space, int depth)
     if (depth >= CF_LOG_DEPTH)
         return refuse(r, CF_EDEEP);
     const word key = r->key;
-    int more = !is_empty(r, ']');
-    while (more > 0) {
+    int more = FIRST_ONE;
+    while ((more = another(r, ']', more)) > 0) {
         const char c = skip_blanks(r);
         r->key = key;
         if (c == '{') {
             r->p++;
             CF_TRY(features(r, space, depth + 1, 0));
         } else if (c == 'n') {
-            CF_TRY(literal(r, "null"));
+            CF_TRY(literal(r));
         } else if (begins_number(c)) {
             CF_TRY(number(r, &value));
             cf_log_add_place(r->out, r->to, space, place++, value);
         } else {
             return c == '"' || c == '[' || c == 't' || c == 'f' ? refuse(r, CF_EKIND) : CF_EJSON;
         }
-        more = another(r, ']');
     }
     return more;
 }
@@ -367,13 +348,12 @@ static int feature(reader *r, int32_t space, word key, int depth)
         cf_log_add_word(r->out, r->to, space, key, value);
         return CF_OK;
     case 't':
-        CF_TRY(literal(r, "true"));
+        CF_TRY(literal(r));
         cf_log_add(r->out, r->to, space, key, 1.0);
         return CF_OK;
     case 'f':
-        return literal(r, "false");
     case 'n':
-        return literal(r, "null");
+        return literal(r);
     case '{':
         r->p++;
         return features(r, cf_log_space(r->out, key), depth + 1, 0);
@@ -413,16 +393,14 @@ static int actions(reader *r)
     const word key = r->key;
     const int32_t space = cf_log_space(r->out, DEFAULT);
     r->to = &r->out->actions;
-    r->has_actions = 1;
-    int more = !is_empty(r, ']');
-    while (more > 0) {
+    int more = FIRST_ONE;
+    while ((more = another(r, ']', more)) > 0) {
         r->key = key;
         if (skip_blanks(r) != '{')
             return refuse(r, CF_EKIND);
         r->p++;
         CF_TRY(features(r, space, 3, 0));
         cf_log_end_row(r->out);
-        more = another(r, ']');
     }
     r->to = &r->out->shared;
     return more;
@@ -446,32 +424,23 @@ static int features(reader *r, int32_t space, int depth, int shared)
 {
     if (depth >= CF_LOG_DEPTH)
         return refuse(r, CF_EDEEP);
-    int more = !is_empty(r, '}');
-    while (more > 0) {
+    int more = FIRST_ONE;
+    while ((more = another(r, '}', more)) > 0) {
         word key;
         CF_TRY(key_of(r, &key));
         const int is_special = key.length > 0 && key.begin[0] == '_';
         CF_TRY(is_special ? special(r, space, key, depth, shared) : feature(r, space, key, depth));
-        more = another(r, '}');
     }
     return more;
 }
 
 /* --- a line ---------------------------------------------------------------------------------- */
 
-static int is_null(reader *r, int *status)
-{
-    if (*r->p != 'n')
-        return 0;
-    *status = literal(r, "null");
-    return 1;
-}
-
 static int context(reader *r)
 {
-    int status = once(r, CONTEXT);
-    if (status != CF_OK || is_null(r, &status))
-        return status;
+    CF_TRY(once(r, CONTEXT));
+    if (*r->p == 'n')
+        return literal(r);
     if (*r->p != '{')
         return refuse(r, CF_EKIND);
     r->p++;
@@ -480,22 +449,18 @@ static int context(reader *r)
     return features(r, cf_log_space(r->out, DEFAULT), 1, 1);
 }
 
-/* A number of the label; null is none. */
-static int told(reader *r, int field, double *value, int *has)
+/* A number of the label; null is none, and *value stays. */
+static int any_number(reader *r, int field, double *value)
 {
-    int status = once(r, field);
-    if (status != CF_OK || is_null(r, &status))
-        return status;
-    CF_TRY(label_number(r, value));
-    *has = 1;
-    return CF_OK;
+    CF_TRY(once(r, field));
+    return *r->p == 'n' ? literal(r) : label_number(r, value);
 }
 
-static int whole(reader *r, int field, double *value, int *has)
+static int whole(reader *r, int field, double *value)
 {
     const char *begin = r->p;
-    const int status = told(r, field, value, has);
-    if (status == CF_OK && *has && *value != floor(*value)) {
+    const int status = any_number(r, field, value);
+    if (status == CF_OK && !isnan(*value) && *value != floor(*value)) {
         r->p = begin;
         return refuse(r, CF_EKIND);
     }
@@ -503,18 +468,18 @@ static int whole(reader *r, int field, double *value, int *has)
 }
 
 /* The first element of an array, or a number that stands alone. */
-static int first_of(reader *r, int field, double *value, int *has,
-                    int (*read)(reader *, int, double *, int *))
+static int first_of(reader *r, int field, double *value,
+                    int (*read)(reader *, int, double *))
 {
     const word key = r->key;
     if (*r->p != '[')
-        return read(r, field, value, has);
+        return read(r, field, value);
     r->p++;
-    if (is_empty(r, ']'))
+    int more = another(r, ']', FIRST_ONE);
+    if (more == 0)
         return once(r, field);
-    CF_TRY(read(r, field, value, has));
-    int more;
-    while ((more = another(r, ']')) > 0) {
+    CF_TRY(read(r, field, value));
+    while ((more = another(r, ']', more)) > 0) {
         r->key = key;
         CF_TRY(skip_value(r, 2));
     }
@@ -523,51 +488,41 @@ static int first_of(reader *r, int field, double *value, int *has,
 
 static int skips(reader *r)
 {
-    int status = once(r, SKIP);
-    if (status != CF_OK || is_null(r, &status))
-        return status;
+    CF_TRY(once(r, SKIP));
+    if (*r->p == 'n')
+        return literal(r);
     r->skip = *r->p == 't';
     if (*r->p != 't' && *r->p != 'f')
         return refuse(r, CF_EKIND);
-    return literal(r, r->skip ? "true" : "false");
+    return literal(r);
 }
 
-/* Whether the rest of a _label key is `text`, which is of small letters. */
-static int is_label(word key, const char *text)
+/* That of a key which begins with _label; `rest`: what follows. */
+static int label_member(reader *r, word rest)
 {
-    ptrdiff_t i = 6;
-    for (; i < key.length && *text != '\0'; i++, text++)
-        if (key.begin[i] != *text && (key.begin[i] | 32) != *text)
-            return 0;
-    return i == key.length && *text == '\0';
-}
-
-static int label_member(reader *r, word key)
-{
-    if (is_label(key, "_cost"))
-        return told(r, COST, &r->label.cost, &r->label.has_cost);
-    if (is_label(key, "_probability"))
-        return told(r, PROBABILITY, &r->label.probability, &r->label.has_probability);
-    if (is_label(key, "_action"))
-        return whole(r, ACTION, &r->action, &r->has_action);
-    if (is_label(key, "index"))
-        return whole(r, INDEX, &r->label.chosen, &r->label.has_chosen);
+    if (is_any_case(rest, "_cost"))
+        return any_number(r, COST, &r->label.cost);
+    if (is_any_case(rest, "_probability"))
+        return any_number(r, PROBABILITY, &r->label.probability);
+    if (is_any_case(rest, "_action"))
+        return whole(r, ACTION, &r->action);
+    if (is_any_case(rest, "index"))
+        return whole(r, INDEX, &r->label.chosen);
     return refuse(r, CF_EFORM);
 }
 
 static int member(reader *r, word key)
 {
-    int unused;
     if (is_word(key, "c"))
         return context(r);
     if (is_word(key, "a"))
-        return first_of(r, FIRST, &r->first, &r->has_first, whole);
+        return first_of(r, FIRST, &r->first, whole);
     if (is_word(key, "p") || is_word(key, "_p"))
-        return first_of(r, P, &r->first_probability, &r->has_first_probability, told);
+        return first_of(r, P, &r->first_probability, any_number);
     if (is_word(key, "pdrop"))
-        return told(r, DROP, &r->drop, &unused);
+        return any_number(r, DROP, &r->drop);
     if (begins(key, "_label"))
-        return label_member(r, key);
+        return label_member(r, (word){key.begin + 6, key.length - 6});
     if (is_word(key, "_skipLearn"))
         return skips(r);
     if (is_word(key, "_multi") || is_word(key, "_slots") || is_word(key, "_outcomes"))
@@ -581,12 +536,11 @@ static int members(reader *r)
     if (*r->p != '{')
         return CF_EJSON;
     r->p++;
-    int more = !is_empty(r, '}');
-    while (more > 0) {
+    int more = FIRST_ONE;
+    while ((more = another(r, '}', more)) > 0) {
         word key;
         CF_TRY(key_of(r, &key));
         CF_TRY(member(r, key));
-        more = another(r, '}');
     }
     if (more == CF_OK && skip_blanks(r) != '\n')
         return CF_EJSON;
@@ -605,20 +559,16 @@ static int round_of(reader *r, const char *line, log_mark mark)
         out->n_dangling += !r->skip;
         return CF_OK;
     }
-    if (!r->has_actions || out->n_rows == mark.rows)
+    if (!(r->seen & 1u << MULTI) || out->n_rows == mark.rows)
         return cf_log_refuse(out, CF_EABSENT, "_multi", 6);
     out->got = r->drop;
     if (!(r->drop >= 0.0 && r->drop < 1.0))
         return cf_log_refuse(out, CF_EVALUE, "pdrop", 5);
     log_label *label = &r->label;
-    if (!label->has_chosen && (r->has_action || r->has_first)) {
-        label->chosen = (r->has_action ? r->action : r->first) - 1.0;
-        label->has_chosen = 1;
-    }
-    if (!label->has_probability && label->has_cost && r->has_first_probability) {
+    if (isnan(label->chosen))
+        label->chosen = (isnan(r->action) ? r->first : r->action) - 1.0;
+    if (isnan(label->probability) && !isnan(label->cost))
         label->probability = r->first_probability;
-        label->has_probability = 1;
-    }
     const int64_t before = out->taken;
     const int status = cf_log_end_round(out, r->rules, mark, label, names);
     if (status != CF_OK || out->taken == before)
@@ -631,7 +581,9 @@ static int round_of(reader *r, const char *line, log_mark mark)
 int cf_log_read_json(cf_log *self, const cf_log_rules *rules, const char *text, ptrdiff_t length)
 {
     const char *end = text + length;
-    const reader fresh = {.out = self, .rules = rules, .end = end - 1, .scratch = self->scratch};
+    const reader fresh = {.out = self, .rules = rules, .end = end - 1, .scratch = self->scratch,
+                          .label = NO_LABEL, .action = NAN, .first = NAN,
+                          .first_probability = NAN};
     self->used = length;
     for (const char *line = text; line < end; line++) { /* r.p: the line feed of the line before */
         reader r = fresh;

@@ -1,7 +1,6 @@
 #include "log.h"
 
 #include <float.h>
-#include <math.h>
 
 /* Every line ends in a line feed, which is no part of a token. */
 
@@ -45,16 +44,9 @@ static int looks_like_number(const char *p)
 /* nan, inf, infinity with or without a sign, in letters of any size. */
 static int is_no_finite(const char *p, const char *end)
 {
-    static const char *const names[] = {"nan", "inf", "infinity"};
     p += *p == '-' || *p == '+';
-    for (size_t i = 0; i < 3; i++) {
-        size_t j = 0;
-        while (names[i][j] != '\0' && (p[j] | 32) == names[i][j])
-            j++;
-        if (names[i][j] == '\0' && p + j == end)
-            return 1;
-    }
-    return 0;
+    const word w = {p, end - p};
+    return is_any_case(w, "nan") || is_any_case(w, "inf") || is_any_case(w, "infinity");
 }
 
 /* A number that fills [p, end): CF_OK, CF_ENONFINITE, or CF_EFEATURE where it is none. */
@@ -162,7 +154,7 @@ static int read_label(reader *r, word w)
         return refuse_label(r, CF_EACTION);
     if (colons == 0)
         return CF_OK;
-    if (r->label.has_cost)
+    if (!isnan(r->label.cost))
         return refuse_label(r, CF_EREPEATED);
     if (colons == 1)
         return refuse_label(r, CF_EACTION);
@@ -171,7 +163,6 @@ static int read_label(reader *r, word w)
         status = number(r, colon[1] + 1, end, &r->label.probability);
     if (status != CF_OK)
         return refuse_label(r, status == CF_ENONFINITE ? status : CF_EACTION);
-    r->label.has_cost = r->label.has_probability = r->label.has_chosen = 1;
     r->label.chosen = (double)(r->out->n_rows - r->mark.rows);
     r->out->got = r->label.probability;
     if (!(r->label.probability > 0.0 && r->label.probability <= 1.0))
@@ -219,7 +210,7 @@ static int head(reader *r, int *shared)
 static void begin_round(reader *r)
 {
     r->mark = cf_log_mark(r->out);
-    r->label = (log_label){0};
+    r->label = NO_LABEL;
     r->open = 0;
 }
 

@@ -32,19 +32,6 @@ static int begin(cf_full *self, const cf_table *k, double c, double gain, const 
     return k->all_finite(n, w_new) ? CF_OK : CF_ENONFINITE;
 }
 
-/* The new inverse of the fast form is b - term term^T. */
-static void new_term(const cf_full *self, const newton_step *step, double *term)
-{
-    const ptrdiff_t padded = cf_pad(self->n);
-    if (step->q == 0.0) { /* nothing new, but the old one may still be pending */
-        memcpy(term, self->w, (size_t)padded * sizeof *term);
-        return;
-    }
-    const double root = sqrt(1.0 / (1.0 / step->c + step->q));
-    for (ptrdiff_t i = 0; i < padded; i++)
-        term[i] = root * step->v[i];
-}
-
 /* U D U^T in place of U^T and D: row i of the product is made of the rows from i on. */
 static void multiply_out(const cf_triangle *ut, const cf_table *k, const double *d)
 {
@@ -82,13 +69,15 @@ int cf_newton_inverse(cf_full *self, const cf_table *k, const double *x, double 
 static cf_triangle new_inverse(cf_full *self, const cf_table *k, const double *x,
                                const newton_step *step, double *term)
 {
-    const cf_triangle b = {step->work, self->n, 0};
-    if (step->q == 0.0 || !cf_newton_inverse(self, k, x, step->c, step->work)) {
-        new_term(self, step, term);
-        return self->b;
+    const ptrdiff_t padded = cf_pad(self->n);
+    if (step->q != 0.0 && cf_newton_inverse(self, k, x, step->c, step->work)) {
+        memset(term, 0, (size_t)padded * sizeof *term);
+        return (cf_triangle){step->work, self->n, 0};
     }
-    memset(term, 0, (size_t)cf_pad(self->n) * sizeof *term);
-    return b;
+    const double root = sqrt(1.0 / (1.0 / step->c + step->q));
+    for (ptrdiff_t i = 0; i < padded; i++) /* q = 0: nothing new, but an old term may be pending */
+        term[i] = step->q == 0.0 ? self->w[i] : root * step->v[i];
+    return self->b;
 }
 
 /* --- into a ball ------------------------------------------------------------------------------ */
@@ -200,14 +189,6 @@ ptrdiff_t cf_region_newton_scratch(ptrdiff_t n)
     return ball > faces ? ball : faces;
 }
 
-static cf_faces faces_of(const cf_region *set)
-{
-    const cf_faces_kind kind = set->kind == CF_REGION_SIMPLEX ? CF_SIMPLEX
-                               : set->kind == CF_REGION_BOX   ? CF_BOX
-                                                              : CF_L1;
-    return (cf_faces){kind, set->total, set->lower, set->upper};
-}
-
 /* The simplex in coordinates above its floor, where cf_faces.h has it. */
 static void shift(const cf_region *set, double by, double *w)
 {
@@ -218,7 +199,9 @@ static void shift(const cf_region *set, double by, double *w)
 static int into_faces(const cf_region *set, cf_full *self, const cf_table *k, const double *x,
                       const newton_step *step, double *w_new, signed char *face, double *scratch)
 {
-    const cf_faces faces = faces_of(set);
+    static const cf_faces_kind kinds[] = {
+        [CF_REGION_SIMPLEX] = CF_SIMPLEX, [CF_REGION_BOX] = CF_BOX, [CF_REGION_L1] = CF_L1};
+    const cf_faces faces = {kinds[set->kind], set->total, set->lower, set->upper};
     const cf_triangle b = new_inverse(self, k, x, step, scratch);
     shift(set, -set->floor, w_new);
     const int status = cf_faces_project(k, &b, scratch, &faces, w_new, w_new, face,

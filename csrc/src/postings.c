@@ -51,19 +51,13 @@ static ptrdiff_t take(cf_postings *self, int level)
 
 static void make_place(cf_postings *self, cf_posting_list *l)
 {
-    const int level = next_level(l);
-    if (l->count && level == l->level) {
-        memmove(self->pool + l->at, self->pool + l->at + l->first,
+    const int level = next_level(l), stays = l->count && level == l->level;
+    const ptrdiff_t at = stays ? l->at : take(self, level);
+    if (l->count)
+        memmove(self->pool + at, self->pool + l->at + l->first,
                 (size_t)l->count * sizeof *self->pool);
-        l->first = 0;
-        return;
-    }
-    const ptrdiff_t at = take(self, level);
-    if (l->count) {
-        memcpy(self->pool + at, self->pool + l->at + l->first,
-               (size_t)l->count * sizeof *self->pool);
+    if (l->count && !stays)
         give_back(self, l->at, l->level);
-    }
     l->at = at;
     l->first = 0;
     l->level = level;

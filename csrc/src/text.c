@@ -123,25 +123,17 @@ static int read_pairs(reading *r, int *sorted)
     const cf_text_rules *rules = r->rules;
     int64_t *index = out->index + out->n_pairs, before = -1;
     double *value = out->value + out->n_pairs;
-    const char *p = r->p;
-    int status = CF_OK;
-    for (p = skip_blanks(p); !ends_line(*p); p = skip_blanks(p)) {
+    for (const char *p = skip_blanks(r->p); !ends_line(*p); p = skip_blanks(p)) {
         r->p = p;
         int64_t i;
         const char *q = whole(p, r->end, &i);
-        if (q == NULL || *q != ':') {
-            status = CF_EPAIR;
-            break;
-        }
-        if (i < rules->first || i > rules->last) {
-            status = CF_EINDEX;
-            break;
-        }
+        if (q == NULL || *q != ':')
+            return CF_EPAIR;
+        if (i < rules->first || i > rules->last)
+            return CF_EINDEX;
         q = finite_number(q + 1, r->end, rules->largest, value);
-        if (q == NULL || !ends_token(*q)) {
-            status = CF_ENUMBER;
-            break;
-        }
+        if (q == NULL || !ends_token(*q))
+            return CF_ENUMBER;
         i -= rules->first;
         *sorted &= i > before;
         *index++ = before = i;
@@ -149,7 +141,7 @@ static int read_pairs(reading *r, int *sorted)
         p = q;
     }
     out->n_pairs = index - out->index;
-    return status;
+    return CF_OK;
 }
 
 static void swap_pairs(int64_t *index, double *value, ptrdiff_t i, ptrdiff_t j)
@@ -181,17 +173,6 @@ static void sort_pairs(int64_t *index, double *value, ptrdiff_t n)
     }
 }
 
-static int put_in_order(cf_text *out, ptrdiff_t begin)
-{
-    int64_t *index = out->index + begin;
-    const ptrdiff_t n = out->n_pairs - begin;
-    sort_pairs(index, out->value + begin, n);
-    for (ptrdiff_t i = 1; i < n; i++)
-        if (index[i] == index[i - 1])
-            return CF_ETWICE;
-    return CF_OK;
-}
-
 static int read_row(reading *r)
 {
     cf_text *out = r->out;
@@ -203,7 +184,10 @@ static int read_row(reading *r)
     CF_TRY(read_pairs(r, &sorted));
     if (!sorted) {
         r->p = line;
-        CF_TRY(put_in_order(out, begin));
+        sort_pairs(out->index + begin, out->value + begin, out->n_pairs - begin);
+        for (ptrdiff_t i = begin + 1; i < out->n_pairs; i++)
+            if (out->index[i] == out->index[i - 1])
+                return CF_ETWICE;
     }
     if (out->n_pairs > begin) {
         const int64_t least = out->index[begin], most = out->index[out->n_pairs - 1];
@@ -276,19 +260,15 @@ int cf_text_read_ratings(cf_text_ratings *self, const char *text, ptrdiff_t leng
 
 /* --- dense rows ------------------------------------------------------------------------------ */
 
-void cf_text_scatter(const cf_text *self, ptrdiff_t stride, double *rows)
-{
-    for (ptrdiff_t row = 0, i = 0; row < self->n_rows; row++, rows += stride)
-        for (; i < self->row_end[row]; i++)
-            rows[self->index[i]] = self->value[i];
-}
-
-void cf_text_scatter_f32(const cf_text *self, ptrdiff_t stride, float *rows)
-{
-    for (ptrdiff_t row = 0, i = 0; row < self->n_rows; row++, rows += stride)
-        for (; i < self->row_end[row]; i++)
-            rows[self->index[i]] = (float)self->value[i];
-}
+#define SCATTER(name, type)                                                                      \
+    void name(const cf_text *self, ptrdiff_t stride, type *rows)                                 \
+    {                                                                                            \
+        for (ptrdiff_t row = 0, i = 0; row < self->n_rows; row++, rows += stride)                \
+            for (; i < self->row_end[row]; i++)                                                  \
+                rows[self->index[i]] = (type)self->value[i];                                     \
+    }
+SCATTER(cf_text_scatter, double)
+SCATTER(cf_text_scatter_f32, float)
 
 void cf_text_restride(ptrdiff_t rows, ptrdiff_t from, ptrdiff_t to, ptrdiff_t skip, char *data)
 {

@@ -368,7 +368,7 @@ class CoactiveMachine(Machine):
             self.last = None
 
     def waits(self):
-        return bool(self.learner._engine.state().get("pending"))
+        return bool(self.learner._engine._state().get("pending"))
 
     def rule_round(self, r):
         x = self.context(r)
@@ -523,7 +523,7 @@ class CoactiveMachine(Machine):
         one, x = self.learner, self.context(r)
         calls = []
         if self.kind == "ranking":
-            fixed = "exactly" if one._engine.state().get("n") else None
+            fixed = "exactly" if one._engine._state().get("n") else None
             what, bad = bad_tables(r, WIDE, 2, fixed)
             order = list(range(len(x)))
             calls += [(f"present, {what}", lambda: one.present(bad)),

@@ -109,7 +109,7 @@ class ConvexMachine(Machine):
 
     @property
     def pending(self):
-        return self.learner._engine.state()["pending"]
+        return self.learner._engine._state()["pending"]
 
     # --- rules ----------------------------------------------------------------------------------
 

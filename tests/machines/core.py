@@ -62,7 +62,7 @@ def plain(value):
     if isinstance(value, (type(None), bool, int, str)):
         return value
     if hasattr(value, "_engine"):
-        return type(value).__name__, plain(value._engine.state())
+        return type(value).__name__, plain(value._engine._state())
     if isinstance(value, np.generic):
         return plain(value.item())
     if isinstance(value, np.random.Generator):
@@ -88,7 +88,7 @@ def settled(value):
     if isinstance(value, (list, tuple)):
         return tuple([settled(part) for part in value])
     if hasattr(value, "_engine"):
-        return type(value).__name__, settled(value._engine.state())
+        return type(value).__name__, settled(value._engine._state())
     return plain(value)
 
 
@@ -247,17 +247,17 @@ class Machine:
     # --- comparing ------------------------------------------------------------------------------
 
     def state_of(self, learner):
-        return plain(learner._engine.state())
+        return plain(learner._engine._state())
 
     def finger(self):
         """All that an error must leave as it is."""
-        parameters, state = self.learner._parameters, self.learner._engine.state()
+        parameters, state = self.learner._parameters, self.learner._engine._state()
         return plain(state), state, tuple(
             (name, id(value), *([plain(value._parameters)] if hasattr(value, "_engine") else ()))
             for name, value in parameters.items())
 
     def settled_of(self, learner):
-        return settled(learner._engine.state())
+        return settled(learner._engine._state())
 
     def apart(self):
         """Where the bits of the learner and its mirror differ, or nothing."""
@@ -466,7 +466,7 @@ class Machine:
         return learner.rounds
 
     def set_params(self, given):
-        before, fresh = self.finger(), self.learner._engine.fresh
+        before, fresh = self.finger(), self.learner._engine._fresh
         kept = self.kept_by_set_params(self.learner)
         try:
             self.learner.set_params(**given)
@@ -517,7 +517,7 @@ class Machine:
 
     def rule_shaping(self, r):
         """What shapes the state waits for a reset."""
-        if self.learner._engine.fresh:
+        if self.learner._engine._fresh:
             return
         shaping = self.shaping_changes()
         if not shaping:

@@ -127,7 +127,7 @@ class FilterMachine(Machine):
         self.last = None
 
     def pairs(self):
-        return bool(self.learner._engine.dimension) if self.name != "AppleTasting" else False
+        return bool(self.learner._engine._dimension) if self.name != "AppleTasting" else False
 
     def form(self, r, x):
         return form_of_row(r, x, self.pairs())
@@ -260,7 +260,7 @@ class FilterMachine(Machine):
 
     def rule_bad(self, r):
         one, good = self.learner, row(r)
-        fixed = "exactly" if self.name != "AppleTasting" and one._engine.dimension else None
+        fixed = "exactly" if self.name != "AppleTasting" and one._engine._dimension else None
         what, bad = bad_rows(r, WIDE, fixed)
         n = r.choice([1, 3])
         which, rows = bad_tables(r, WIDE, n, fixed)

@@ -75,7 +75,7 @@ class FleetMachine(Machine):
         return tuple(sorted((key, one._engine.words(key).tobytes()) for key in one))
 
     def settled_of(self, one):
-        return tuple(sorted((key, plain(one[key]._engine.state())) for key in one))
+        return tuple(sorted((key, plain(one[key]._engine._state())) for key in one))
 
     def finger(self):
         return self.state_of(self.learner)
@@ -194,7 +194,7 @@ class FleetMachine(Machine):
         self.unmoved("fleet[key]", before)
         if (key in self.learner) != (key in self.mirror) or len(self.learner) != len(self.mirror):
             self.fail("in, len")
-        self.alike("fleet[key]", found._engine.state(), self.mirror[key]._engine.state())
+        self.alike("fleet[key]", found._engine._state(), self.mirror[key]._engine._state())
         if sorted(self.learner) != sorted(key for key in self.names if key in self.learner):
             self.fail(f"keys: {list(self.learner)}")
         if key in self.learner:

@@ -139,7 +139,7 @@ class MulticlassMachine(Machine):
         return row(r, self.width(r))
 
     def form(self, r, x):
-        fixed = self.learner._engine.dimension  # pairs say no width
+        fixed = self.learner._engine._dimension  # pairs say no width
         return form_of_row(r, x, bool(fixed) and (self.most is None or x[-1] != 0.0))
 
     def answer(self, r, x, label):
@@ -225,7 +225,7 @@ class MulticlassMachine(Machine):
     rule_read.weight = 2
 
     def cut(self, expected):
-        d = self.learner._engine.dimension
+        d = self.learner._engine._dimension
         return expected if self.most is None else expected[..., :d]
 
     def rule_run(self, r):
@@ -278,7 +278,7 @@ class MulticlassMachine(Machine):
     def rule_bad(self, r):
         one, good = self.learner, row(r)
         fixed = None
-        if one._engine.dimension:
+        if one._engine._dimension:
             fixed = "wide" if self.most else "exactly"
         elif self.most:
             fixed = "wide"

@@ -52,7 +52,7 @@ class RewardMachine(Machine):
         return row(r, self.width(r))
 
     def form(self, r, x):
-        fixed = self.learner._engine.dimension
+        fixed = self.learner._engine._dimension
         return form_of_row(r, x, bool(fixed) and (self.most is None or x[-1] != 0.0))
 
     def rule_decay(self, r):
@@ -192,7 +192,7 @@ class RidgeMachine(RewardMachine):
 
     def rule_bad(self, r):
         one, good, n = self.learner, row(r), r.choice([1, 3])
-        fixed = "wide" if self.most else "exactly" if one._engine.dimension else None
+        fixed = "wide" if self.most else "exactly" if one._engine._dimension else None
         what, bad = bad_rows(r, self.most or WIDE, fixed)
         which, rows = bad_tables(r, self.most or WIDE, n, fixed)
         calls = [(f"learn, {what}", lambda: one.learn(bad, 0.5)),
@@ -383,7 +383,7 @@ class BanditMachine(RewardMachine):
     rule_reward.weight = 3
 
     def waits(self, number):
-        return number in self.learner._engine.state()["waiting"]["ids"].tolist()
+        return number in self.learner._engine._state()["waiting"]["ids"].tolist()
 
     def learn(self, r, x, form, arm, words):
         y, c = self.target(r), self.weight_of(r)
@@ -464,7 +464,7 @@ class BanditMachine(RewardMachine):
             self.catalogues = {"rows": rows, "items": cf.Catalogue(rows.astype(kind)),
                                "gone": set()}
         items, gone = self.catalogues["items"], self.catalogues["gone"]
-        d = self.learner._engine.dimension
+        d = self.learner._engine._dimension
         if d and d != WIDE * (1 + self.contexts):
             return
         if r.random() < 0.15:
@@ -544,7 +544,7 @@ class BanditMachine(RewardMachine):
     def rule_bad(self, r):
         one = self.learner
         form, rows, words, n = self.offer(r)
-        fixed = "wide" if self.most else "exactly" if one._engine.dimension else None
+        fixed = "wide" if self.most else "exactly" if one._engine._dimension else None
         if self.contexts and fixed:
             fixed = "exactly"
         d = self.most or WIDE

@@ -84,7 +84,7 @@ def first(done, work):
 def parts(value):
     """Bytes that are equal for equal values of a state, and different for different ones."""
     if hasattr(value, "_engine"):
-        value = value._engine.state()
+        value = value._engine._state()
     if isinstance(value, np.random.Generator):
         value = value.bit_generator.state
     if isinstance(value, np.ndarray):

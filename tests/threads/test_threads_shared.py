@@ -159,7 +159,7 @@ def learners_share_a_generator(case):
             layout.run(learner, 8)
 
         together(first(done, lambda a=a, b=b: together(partial(plays, a), partial(plays, b))),
-                 until(done, a._engine.state), until(done, b._engine.state))
+                 until(done, a._engine._state), until(done, b._engine._state))
         for learner in (a, b):
             assert learner.rounds == alone.rounds - before
 

@@ -96,11 +96,9 @@ void cf_full_accept(cf_full *self, const cf_table *k, const double *x, double c,
 /* What an update by c x x^T would be, size = x.x: CF_OK, CF_FULL_NOTHING (it is below the last
  * digit of A, and q below the smallest double), or CF_ENONFINITE: what passes stays finite. */
 int cf_full_judge(const cf_full *self, const double *x, double c, double size);
-/* All that goes with an update but the inverse, which is already new: A, logdet, the counts, and
- * what is due by them (a probe, a renewal: only when updates + 1 reaches next_look). */
-void cf_full_note(cf_full *self, const cf_table *k, const double *x, double c, double q,
-                  double *scratch);
-/* The same for who keeps log(1 + c q) himself until the next renewal, which makes logdet anew. */
+/* All that goes with an update but the inverse, which is already new, and log(1 + c q), which the
+ * caller keeps until the next renewal makes logdet anew: A, the counts, and what is due by them (a
+ * probe, a renewal: only when updates + 1 reaches next_look). */
 void cf_full_gather(cf_full *self, const cf_table *k, const double *x, double c, double *scratch);
 /* The inverse anew from A, counted as a repair. Returns 0 where A does not allow it (not positive
  * definite in float64) or the form is robust; the inverse is then as it was. */
