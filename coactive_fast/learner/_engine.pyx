@@ -104,7 +104,6 @@ cdef class Engine:
             self.lock.release()
 
 
-
 # --- learners of rows -------------------------------------------------------------------------
 
 
