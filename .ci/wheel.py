@@ -12,8 +12,9 @@ import zipfile
 from pathlib import Path
 
 MOST = 5_000_000  # bytes of a wheel
-# the C library and its mathematics, of glibc and of musl, which has both in one
-SYSTEM = re.compile(r"lib[cm]\.so(\.6)?|libc\.musl-\w+\.so\.1")
+# the C library, its mathematics and its loader, which finds thread-local data, of glibc; and musl,
+# which has them in one
+SYSTEM = re.compile(r"lib[cm]\.so(\.6)?|ld-linux[\w-]*\.so\.\d|libc\.musl-\w+\.so\.1")
 
 
 def modules(wheel):
