@@ -4,8 +4,6 @@ import importlib
 import importlib.util
 import inspect
 
-from coactive_fast.learner import _base
-
 ROOMS = ("", "coactive", "convex", "data", "filtering", "fleet", "kernels", "learner", "logs",
          "losses", "metric", "metrics", "multiclass", "reference", "rewards", "testing", "users")
 FRAMEWORKS = {"adapters.dask": "distributed", "adapters.mabwiser": "numpy",
@@ -48,8 +46,6 @@ def bound(cls, name, value):
 
 
 def described(value):
-    if isinstance(value, _base.Missing):  # a parameter
-        return False
     return inspect.isroutine(value) or inspect.isclass(value) or inspect.isdatadescriptor(value)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Set
-from typing import Any, Literal, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,7 +38,8 @@ class CoactiveLearner(Learner):
     """What all learners from an improved object have in common."""
 
     last_history: CoactiveHistory | None
-    task: Any
+    if TYPE_CHECKING:  # parameters
+        task: Any
     _shaping: tuple[str, ...] = ("task",)
 
     def _build(self, parameters):
@@ -98,8 +99,9 @@ class CoactiveLearner(Learner):
         clicked : sequence or set of int
             Documents, none if there was no click.
         """
-        if not isinstance(self.task, Ranking):
-            raise TypeError(f"learn_clicks is for rankings, and task is {self.task!r}")
+        task = self._parameters["task"]
+        if not isinstance(task, Ranking):
+            raise TypeError(f"learn_clicks is for rankings, and task is {task!r}")
         better = feedback_from_clicks(shown, clicked)
         self._warn_of_clicks()
         self.learn(x, shown, better)
@@ -513,8 +515,9 @@ class DrawingLearner(CoactiveLearner):
         clicked : sequence or set of int
             Documents of `shown`, none if there was no click; a repeated click counts once.
         """
-        if not isinstance(self.task, Ranking):
-            raise TypeError(f"learn_clicks is for rankings, and task is {self.task!r}")
+        task = self._parameters["task"]
+        if not isinstance(task, Ranking):
+            raise TypeError(f"learn_clicks is for rankings, and task is {task!r}")
         self._engine.learn_clicks(x, shown, in_order(clicked))
 
     def _warn_of_clicks(self):

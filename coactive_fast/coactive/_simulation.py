@@ -97,7 +97,7 @@ def simulate(learner: Any, data: Any, user: Any, *, order: ArrayLike | None = No
     order = np.arange(len(data)) if order is None else index_array(order, "order", len(data),
                                                                    "queries")
     weights = weights_of(weights, user, data)
-    user = at_work(user, getattr(learner.task, "k", None), seed)
+    user = at_work(user, getattr(learner._parameters["task"], "k", None), seed)
     look = None
     if held_out is not None:
         refuse_other_width(held_out, data)

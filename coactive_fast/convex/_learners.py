@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from .._arrays import finite_vector
 from .._memory import refuse_beyond_limit
@@ -27,7 +27,8 @@ class ConvexLearner(Learner):
     """What all learners of online convex optimisation have in common."""
 
     last_history: ConvexHistory | None
-    dimension: int
+    if TYPE_CHECKING:  # parameters
+        dimension: int
     _shaping: tuple[str, ...] = ("dimension", "feasible")
     _sees: tuple[str, ...] = ()  # methods that a run asks of its losses
 
@@ -104,10 +105,11 @@ class ConvexLearner(Learner):
         rounds = count("rounds", rounds, most=MOST_ROUNDS)
         classifies = bool(getattr(losses, "classifies", False))
         value = _value_of(losses, (*self._sees, "mistake") if classifies else self._sees)
-        length = getattr(losses, "dimension", self.dimension)
-        if length != self.dimension:
+        dimension = self._parameters["dimension"]
+        length = getattr(losses, "dimension", dimension)
+        if length != dimension:
             raise ValueError(f"losses have rows of length {length}, but the learner has dimension "
-                             f"{self.dimension}")
+                             f"{dimension}")
         rows = _rows_of(losses) if self._engine.compiled else None
         return ConvexRun(losses, value, rows, rounds, classifies).play(self, progress)
 
@@ -148,7 +150,8 @@ class Place:
 class GradientLearner(ConvexLearner):
     """Learners that see the gradient at the point they play, which is the centre itself."""
 
-    feasible: Feasible
+    if TYPE_CHECKING:  # parameters
+        feasible: Feasible
     _sees = ("value", "gradient")
 
     def tell(self, gradient: RowsLike) -> None:
@@ -177,8 +180,9 @@ class GradientLearner(ConvexLearner):
 class BanditLearner(ConvexLearner):
     """Learners that see loss values only."""
 
-    loss_bound: float
-    seed: Seed
+    if TYPE_CHECKING:  # parameters
+        loss_bound: float
+        seed: Seed
     _sees = ("value",)
 
     def ask_pair(self) -> tuple[Vector, Vector]:
@@ -262,8 +266,9 @@ class BanditLearner(ConvexLearner):
 class _Sphere(BanditLearner):
     """ONSEG and OGDEG: ``x = y + delta v`` with v uniform on the sphere, y in ``(1 - gamma) P``."""
 
-    feasible: Feasible
-    horizon: int | None
+    if TYPE_CHECKING:  # parameters
+        feasible: Feasible
+        horizon: int | None
     _shaping = ("dimension", "feasible", "gamma", "epsilon")
     _deciding = {"dimension", "feasible", "horizon", "lipschitz", "delta", "gamma"}
 
@@ -407,9 +412,10 @@ class ONSEG(_Sphere):
     (200, array([0.5, 0. ]))
     """
 
-    niceness: float
-    lipschitz: float | None
-    baseline: bool
+    if TYPE_CHECKING:  # parameters
+        niceness: float
+        lipschitz: float | None
+        baseline: bool
 
     @property
     def beta(self) -> float:
@@ -573,9 +579,10 @@ class DikinFTRL(BanditLearner):
     True
     """
 
-    horizon: int | None
-    delta: float
-    baseline: bool
+    if TYPE_CHECKING:  # parameters
+        horizon: int | None
+        delta: float
+        baseline: bool
     _shaping = ("dimension",)
 
     @property
@@ -646,7 +653,8 @@ class ONS(GradientLearner):
     array([0.5, 0. ])
     """
 
-    beta: float
+    if TYPE_CHECKING:  # parameters
+        beta: float
     _shaping = ("dimension", "feasible", "epsilon")
 
     @property
@@ -704,7 +712,8 @@ class OGD(GradientLearner):
     array([-0.5,  0. ])
     """
 
-    gradient_bound: float
+    if TYPE_CHECKING:  # parameters
+        gradient_bound: float
 
     def __init__(self, dimension: SupportsIndex, feasible: Feasible, gradient_bound: Real) -> None:
         self._begin(dimension=dimension, feasible=feasible, gradient_bound=gradient_bound)

@@ -18,7 +18,7 @@ import inspect
 import os
 from typing import TYPE_CHECKING, Any
 
-from .._initialized import PACKAGE, not_initialized
+from .._initialized import not_initialized
 from . import _store
 from ._engine import Engine
 from ._history import History
@@ -32,7 +32,7 @@ class Missing:
 
     def __get__(self, learner, kind):
         if learner is None:
-            raise AttributeError(f"it is an attribute of objects of {kind.__name__}")
+            return self
         raise RuntimeError(not_initialized(kind))
 
 
@@ -65,11 +65,6 @@ class Learner:
         cls._defaults = {p.name: p.default for p in parameters}
         if issubclass(cls, Engine):
             cls._engine = Engine._engine
-        own = cls._defaults if "__init__" in vars(cls) else ()
-        if cls.__module__.partition(".")[0] == PACKAGE:
-            for name in {*inspect.get_annotations(cls), *own}:
-                if not hasattr(cls, name):
-                    setattr(cls, name, Missing())
         _store.register(cls)
 
     def _begin(self, **parameters):

@@ -718,7 +718,7 @@ class Confidit(_Spread, MulticlassLearner, BanditFeedback):
     @property
     def weights(self) -> Vector:
         """The weights, a copy of shape (K, d); (K, 0) before the first round. Not with a kernel."""
-        if self.covariance == "kernel":
+        if self._parameters["covariance"] == "kernel":
             raise AttributeError('there are no weights with covariance="kernel"')
         return self._tell("weights")
 

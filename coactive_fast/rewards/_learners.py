@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, SupportsIndex, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -56,13 +56,14 @@ def regression(link, covariance, ridge, forget, max_features, precision):
 class RewardLearner(Learner):
     """What the regression and the bandits have in common."""
 
-    link: Link
-    covariance: Covariance
-    ridge: Real
-    noise: Real
-    forget: Real
-    max_features: SupportsIndex | None
-    precision: Precision
+    if TYPE_CHECKING:  # parameters
+        link: Link
+        covariance: Covariance
+        ridge: Real
+        noise: Real
+        forget: Real
+        max_features: SupportsIndex | None
+        precision: Precision
     _shaping: tuple[str, ...] = ("link", "covariance", "ridge", "max_features", "precision")
     _alike: tuple[str, ...] = ()  # parameters that may differ where two learners are merged
 
@@ -310,15 +311,16 @@ class Bandit(RewardLearner):
     """What both bandits have in common: the rules of choice, and decisions that wait."""
 
     last_history: BanditHistory | None
-    explore: Explore
-    width: Real | Literal["theory"]
-    floor: Real
-    scale: Real
-    power: Real
-    norm_bound: Real
-    delta: Real
-    max_pending: SupportsIndex
-    seed: Seed
+    if TYPE_CHECKING:  # parameters
+        explore: Explore
+        width: Real | Literal["theory"]
+        floor: Real
+        scale: Real
+        power: Real
+        norm_bound: Real
+        delta: Real
+        max_pending: SupportsIndex
+        seed: Seed
     _alike: tuple[str, ...] = ("seed",)
 
     def _build(self, parameters):
@@ -472,7 +474,8 @@ class LinearBandit(Bandit, LinearEngine):
     1
     """
 
-    context_features: SupportsIndex
+    if TYPE_CHECKING:  # parameters
+        context_features: SupportsIndex
     _shaping = (*Bandit._shaping, "context_features")
 
     def __init__(self, *, explore: Explore = "ucb", width: Real | Literal["theory"] = 1.0,

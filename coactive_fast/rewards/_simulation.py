@@ -94,9 +94,10 @@ class RewardTable(Initialized):
                              f"actions and a {type(bandit).__name__}, got {self.X.shape}")
         if arms and n != bandit.n_arms:
             raise ValueError(f"rewards must have {bandit.n_arms} columns, one an arm, got {n}")
-        if bandit.link == "logistic" and not ((self.rewards >= 0) & (self.rewards <= 1)).all():
+        inside = (self.rewards >= 0) & (self.rewards <= 1)
+        if bandit._parameters["link"] == "logistic" and not inside.all():
             raise ValueError('rewards must be in [0, 1] with link="logistic"')
-        p = 0 if arms else bandit.context_features
+        p = 0 if arms else bandit._parameters["context_features"]
         if p == 0 and self.context is not None:
             raise ValueError("context has no meaning for this bandit")
         if p and (self.context is None or self.context.shape != (T, p)):
@@ -158,7 +159,7 @@ class LinearRewards(Initialized):
 
     def _words(self, bandit, seed):
         """As of `RewardTable`."""
-        if bandit.link == "logistic":
+        if bandit._parameters["link"] == "logistic":
             raise ValueError('environment: linear rewards leave [0, 1], and link="logistic" learns '
                              "none beyond")
         arms, d = isinstance(bandit, ArmBandit), self.weights.shape[-1]
@@ -166,7 +167,7 @@ class LinearRewards(Initialized):
         if self.weights.shape != shape:
             raise ValueError(f"weights must have shape {shape} for this bandit, got "
                              f"{self.weights.shape}")
-        if not arms and bandit.context_features:
+        if not arms and bandit._parameters["context_features"]:
             raise ValueError("context_features must be 0: the environment has no contexts")
         if arms and isinstance(self.actions, int):
             raise ValueError("actions must be rows of shape (T, d), or None, for an ArmBandit")
