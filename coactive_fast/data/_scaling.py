@@ -211,5 +211,5 @@ def _numbers(name, X):
     if array.ndim > 2:
         raise ValueError(f"{name} must have at most 2 dimensions, got shape {array.shape}")
     values = array.astype(np.float64)
-    refuse_non_finite(values, name)
+    refuse_non_finite(np.atleast_1d(values), name)
     return values
