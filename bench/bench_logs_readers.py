@@ -157,7 +157,7 @@ def names_case():
     found, place = by_words(file_of(text, 1))
     rows, pieces = rows_of(file_of(text, 1))
     ours = scipy.sparse.vstack([piece.widened(len(place)).X for piece in pieces])
-    assert rows.table.names() == list(place) and (ours != found).nnz == 0
+    assert [*rows.table.place] == list(place) and (ours != found).nnz == 0
     megabytes = 10 if not threads.quick() else len(text) / 1e6
     path = file_of(text, 1 if threads.quick() else int(megabytes * 1e6))
     return Case("logs", f"rows of names, {megabytes:.0f} MB",
