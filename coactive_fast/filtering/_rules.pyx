@@ -340,8 +340,9 @@ cdef class FilterEngine(RowEngine):
     cdef Fit fit               # of what was learned on its margins, or None
 
     cdef int start(self, dict parts) except -1:
+        RowEngine.start(self, parts)
         self.rule, self.fit = parts["rule"], Fit() if parts.get("calibrate") else None
-        return RowEngine.start(self, parts)
+        return 0
 
     # --- what every engine has ----------------------------------------------------------------
 
@@ -654,9 +655,10 @@ cdef class TastingEngine(FilterEngine):
     cdef bint compiled
 
     cdef int start(self, dict parts) except -1:
+        classifier = copy.deepcopy(parts["given"])
         FilterEngine.start(self, {**parts, "make": Model})
         self.given, self.compiled = parts["given"], parts["compiled"]
-        self.classifier = copy.deepcopy(self.given)
+        self.classifier = classifier
         return 0
 
     cdef int set_options(self, dict parts, list changed) except -1:

@@ -201,10 +201,9 @@ cdef class RowEngine(Engine):
         self.scratch = Scratch()
 
     cdef int start(self, dict parts) except -1:
-        cdef Model model
-        self.make, self.most = parts["make"], parts.get("most", 0)
-        self.draws = parts.get("draws", False)
-        model = self.new_model()
+        cdef Model model = parts["make"]()  # what it refuses changes nothing
+        model.most = parts.get("most", 0)
+        self.make, self.most, self.draws = parts["make"], model.most, parts.get("draws", False)
         self.built = model.k
         self.begin(model, parts.get("chance"))
         return 0

@@ -640,8 +640,9 @@ cdef class RewardEngine(RowEngine):
     """
 
     cdef int start(self, dict parts) except -1:
+        RowEngine.start(self, parts)
         self.logistic, self.modest = parts["logistic"], parts.get("modest", False)
-        return RowEngine.start(self, parts)
+        return 0
 
     cdef bint is_fresh(self) except -1:
         return self.model.d == 0 and RowEngine.is_fresh(self)
@@ -866,9 +867,10 @@ cdef class BanditEngine(RewardEngine):
         self.choice, self.waiting = Choice(), {}
 
     cdef int start(self, dict parts) except -1:
+        RewardEngine.start(self, parts)
         self.arms, self.contexts = parts["arms"], parts["context_features"]
         self.rule, self.max_pending = parts["rule"], parts["max_pending"]
-        return RewardEngine.start(self, parts)
+        return 0
 
     cdef bint is_fresh(self) except -1:
         return self.decided == 0 and RewardEngine.is_fresh(self)
