@@ -106,12 +106,7 @@ class Confidit(MulticlassLearner):
         >>> reference.Confidit(2, covariance="full", projection=True).choose([1.0, 0.0])
         0
         """
-        x = self._row(x)
-        classes = self._projected(self._before(x), x)
-        if classes[0].ignores(x):
-            return 0
-        m, q = _read(classes, x)
-        return int(np.argmax(m + self._widths(q)))
+        return int(np.argmax(self._bounds(self._row(x))))
 
     def learn(self, x: RowsLike, label: SupportsIndex, correct: bool | np.bool_) -> None:
         """Takes in that `label` was right or wrong for x; the label need not be that of `choose`.
@@ -217,6 +212,14 @@ class Confidit(MulticlassLearner):
 
     def _exploit(self, classes, x):
         return super()._exploit(self._projected(classes, x), x)
+
+    def _bounds(self, x):
+        """The upper confidence bound of every class; zeros for a row that is null."""
+        classes = self._projected(self._before(x), x)
+        if classes[0].ignores(x):
+            return np.zeros(self.n_classes)
+        m, q = _read(classes, x)
+        return m + self._widths(q)
 
     def _projected(self, classes, x):
         """Step 2: the classes after the projection of their scores for x."""

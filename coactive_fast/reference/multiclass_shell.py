@@ -84,8 +84,7 @@ class MulticlassLearner(RowLearner):
         >>> reference.MulticlassPerceptron(2).choose([1.0, 0.0])
         0
         """
-        x = self._row(x)
-        return self._exploit(self._before(x), x)
+        return int(np.argmax(self._bounds(self._row(x))))
 
     def decision_function(self, X: RowsLike) -> Vector:
         """The score of every class for every row of X, an array of shape (n, K).
@@ -168,6 +167,10 @@ class MulticlassLearner(RowLearner):
         self._classes = [changed.get(i, one) for i, one in enumerate(self._before(x))]
         self._dimension = x.size
         self.rounds += 1
+
+    def _bounds(self, x):
+        """What a choice without chance compares."""
+        return self._margins(self._before(x), x)
 
     def _margins(self, classes, x):
         return np.array([self._margin(one, x) for one in classes])

@@ -109,6 +109,11 @@ class MulticlassMachine(Machine):
         return given
 
     @property
+    def bounds(self):
+        """What the choice compares, unless it draws."""
+        return None if self.draws else lambda twin, x: twin._bounds(twin._row(x))
+
+    @property
     def kernel(self):
         return self.parameters.get("covariance") == "kernel"
 
@@ -159,7 +164,7 @@ class MulticlassMachine(Machine):
             self.alike("choose", label, self.mirror.choose(x))
         if self.twin is not None:
             self.decided("choose", label, copy.deepcopy(self.twin),
-                         lambda twin, x: twin.choose(x), self.for_twin(x))
+                         lambda twin, x: twin.choose(x), self.for_twin(x), self.bounds)
         self.last = x, label
         return label
 
@@ -245,7 +250,7 @@ class MulticlassMachine(Machine):
             if self.twin is not None:
                 wide = self.for_twin(x)
                 self.decided("run", label, copy.deepcopy(self.twin),
-                             lambda twin, x: twin.choose(x), wide)
+                             lambda twin, x: twin.choose(x), wide, self.bounds)
                 self.twin.learn(wide, *((label, label == right) if self.bandit else (right,)))
         if self.learner.last_history is not history or len(history) != n * epochs:
             self.fail("last_history is another")
