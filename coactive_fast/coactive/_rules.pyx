@@ -823,10 +823,10 @@ cdef class CoactiveEngine(Engine):
     def compiled(self):
         return self.rule.compiled and self.kind != OWN
 
-    cdef dict told(self):
+    cdef dict get_state(self):
         return self.rule.told()
 
-    cdef int take_state(self, State state) except -1:
+    cdef int set_state(self, State state) except -1:
         cdef Rule rule = self.make()
         if self.kind != RANKING and state.count("n") != self.rule.n:
             raise ValueError(f"state has {state.count('n')} features, but task has {self.rule.n}")
@@ -1187,12 +1187,12 @@ cdef class KernelEngine(CoactiveEngine):
     def rows_kept(self):
         return self.learned.kept.n
 
-    cdef dict told(self):
+    cdef dict get_state(self):
         return {"n": self.d, "rounds": self.rule.rounds, "rows": self.learned.rows(self.d),
                 "coefficients": self.learned.coefficients,
                 "sizes": numpy.array(self.learned.sizes, dtype=numpy.int64)}
 
-    cdef int take_state(self, State state) except -1:
+    cdef int set_state(self, State state) except -1:
         cdef Rule rule = self.make()
         cdef Py_ssize_t d = state.count("n"), rounds = state.count("rounds", 0, MOST_ROUNDS), m
         if (d == 0) != (rounds == 0):
@@ -2411,17 +2411,17 @@ cdef class PendingEngine(CoactiveEngine):
         finally:
             self.lock.release_shared()
 
-    cdef dict told(self):
+    cdef dict get_state(self):
         pending = None if self.presented is None else self.held()
         return {**self.rule.told(), **self.chance.state(), "pending": pending}
 
-    cdef int take_state(self, State state) except -1:
+    cdef int set_state(self, State state) except -1:
         cdef tuple parts = None
         if state.get("pending") is not None:
             parts = self.checked(state.part("pending"), state)
         state.get("rng"), state.get("seed")
         chance = Chance.restored(state.given)
-        CoactiveEngine.take_state(self, state)
+        CoactiveEngine.set_state(self, state)
         self.chance = chance
         self.hold(parts)
         return 0

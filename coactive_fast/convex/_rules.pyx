@@ -743,7 +743,7 @@ cdef class ConvexEngine(Engine):
         """Whether a run needs no Python."""
         return self.rule.compiled
 
-    cdef dict told(self):
+    cdef dict get_state(self):
         told = {"rounds": self.t, "y": vector_of(self.y, self.n), "pending": <int>self.pending,
                 **self.rule.told()}
         if self.chance is not None:
@@ -751,7 +751,7 @@ cdef class ConvexEngine(Engine):
             told |= {"v": vector_of(self.v, waiting), **self.chance.state()}
         return told
 
-    cdef int take_state(self, State state) except -1:
+    cdef int set_state(self, State state) except -1:
         cdef Py_ssize_t t = state.count("rounds")
         cdef Py_ssize_t pending = state.count("pending", NOTHING,
                                               ONE if self.chance is None else PAIR)
@@ -923,20 +923,20 @@ cdef class BanditEngine(ConvexEngine):
         self.bound, self.subtracted = bound, SUBTRACTED[subtracted]
         self.previous = NAN
 
-    cdef dict told(self):
-        found = {**ConvexEngine.told(self), "mean": self.mean,
+    cdef dict get_state(self):
+        found = {**ConvexEngine.get_state(self), "mean": self.mean,
                  "bound_named": bool(self.bound_named)}
         if self.subtracted == PREVIOUS and not isnan(self.previous):
             found["previous"] = self.previous
         return found
 
-    cdef int take_state(self, State state) except -1:
+    cdef int set_state(self, State state) except -1:
         cdef double mean = state.number("mean")
         cdef bint named = state.flag("bound_named")
         cdef double previous = NAN
         if self.subtracted == PREVIOUS and state.has("previous"):
             previous = state.number("previous")
-        ConvexEngine.take_state(self, state)
+        ConvexEngine.set_state(self, state)
         self.mean, self.bound_named, self.previous = mean, named, previous
         return 0
 

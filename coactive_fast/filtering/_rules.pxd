@@ -4,7 +4,7 @@ cimport cython
 from libc.stdint cimport int64_t
 from numpy.random cimport bitgen_t
 
-from coactive_fast.learner._engine cimport Model
+from coactive_fast.learner._engine cimport Form
 from coactive_fast.learner._state cimport State
 
 cdef struct Tally:
@@ -36,9 +36,9 @@ cdef class Rule:
     cdef bint counts           # whether what is learned is counted in a Tally
 
     # The threshold of the round to come.
-    cdef double limit(self, Model model, Tally *tally) noexcept nogil
+    cdef double limit(self, Form form, Tally *tally) noexcept nogil
     # Whether what has these readings is forwarded; the coin is drawn below the threshold alone.
-    cdef bint decide(self, Model model, Tally *tally, bitgen_t *bits, double m,
+    cdef bint decide(self, Form form, Tally *tally, bitgen_t *bits, double m,
                      double q) noexcept nogil
     # Whether it draws the coin for that.
     cdef inline bint tosses(self, double m, double q) noexcept nogil:
@@ -47,7 +47,7 @@ cdef class Rule:
     # What an example of these readings is learned as.
     cdef double target(self, double m, double q, double y) noexcept nogil
     # What a state says of the tally, and back, checked.
-    cdef dict told(self, Tally *tally)
+    cdef dict get_state(self, Tally *tally)
     cdef int read(self, State state, int64_t learned, Tally *tally) except -1
-    cdef double half_width(self, Model model, Tally *tally) noexcept nogil
+    cdef double half_width(self, Form form, Tally *tally) noexcept nogil
     cdef double coin(self, int64_t rounds) noexcept nogil

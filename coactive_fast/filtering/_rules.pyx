@@ -23,7 +23,7 @@ from coactive_fast.learner._engine cimport BUSY, Engine, RowEngine, look
 from coactive_fast.learner._run cimport MORE, RowRun
 from coactive_fast.learner._state cimport vector_of
 from coactive_fast.metric._forms cimport Single, linear, read_topics, take_topics
-from coactive_fast.rows._rows cimport RowBuffer, Rows, Scratch, place_of, rows_of
+from coactive_fast.rows._rows cimport RowBuffer, Rows, Workspace, place_of, rows_of
 
 from coactive_fast.filtering._history import history_of
 
@@ -56,25 +56,25 @@ cdef class Rule:
         self.width, self.power, self.explore, self.floor = width, power, explore, floor
         self.counts = floor > 0.0 or self.kind == TEACHER
 
-    cdef double limit(self, Model model, Tally *tally) noexcept nogil:
+    cdef double limit(self, Form form, Tally *tally) noexcept nogil:
         if self.kind == SIGN or self.kind == COIN:
             return self.tau
-        if model.learned == 0:
+        if form.learned == 0:
             return -INFINITY
         if self.kind == NOVEL:
             return self.tau
         if self.kind == FALLING:
-            return -(sqrt(self.scale * K.log_one(<double>(tally.rounds + 1)) / model.learned)
+            return -(sqrt(self.scale * K.log_one(<double>(tally.rounds + 1)) / form.learned)
                      - self.tau)
-        return -self.half_width(model, tally)
+        return -self.half_width(form, tally)
 
-    cdef double half_width(self, Model model, Tally *tally) noexcept nogil:
+    cdef double half_width(self, Form form, Tally *tally) noexcept nogil:
         """What multiplies sqrt(q) where the width of x counts."""
         cdef double t = <double>(tally.rounds + 1)
         if self.kind == UPPER:
             if self.width >= 0.0:
                 return self.width
-            return (sqrt(max((<Single>model).information(), 0.0) - 2.0 * K.log_one(self.delta))
+            return (sqrt(max((<Single>form).information(), 0.0) - 2.0 * K.log_one(self.delta))
                     + 1.0)
         if self.width >= 0.0:
             return self.width * sqrt(K.log_one(1.0 + t))
@@ -88,10 +88,10 @@ cdef class Rule:
         root = 1.0 / sqrt(<double>(rounds + 1))
         return min(0.5, 0.5 * (1.0 + root) * root)
 
-    cdef bint decide(self, Model model, Tally *tally, bitgen_t *bits, double m,
+    cdef bint decide(self, Form form, Tally *tally, bitgen_t *bits, double m,
                      double q) noexcept nogil:
-        cdef double limit = self.limit(model, tally), t
-        if (self.kind == UPPER or self.kind == TEACHER) and model.learned:
+        cdef double limit = self.limit(form, tally), t
+        if (self.kind == UPPER or self.kind == TEACHER) and form.learned:
             if m - self.tau >= sqrt(q) * limit:
                 return True
         elif m / (1.0 + q) >= limit:
@@ -102,7 +102,7 @@ cdef class Rule:
         if self.kind == NOVEL and q / (1.0 + q) > K.exp_one(-self.power * K.log_one(t)):
             return True
         return (self.floor > 0.0 and tally.relevant == 0
-                and <double>model.learned < self.floor * t)
+                and <double>form.learned < self.floor * t)
 
     cdef double target(self, double m, double q, double y) noexcept nogil:
         """DGS first moves w to the nearest one (in the norm of A) of which |w.x| <= 1; what is
@@ -111,7 +111,7 @@ cdef class Rule:
             return y
         return y - (m - copysign(1.0, m)) / q
 
-    cdef dict told(self, Tally *tally):
+    cdef dict get_state(self, Tally *tally):
         return {"rounds": tally.rounds, "relevant": tally.relevant, "known": tally.known}
 
     cdef int read(self, State state, int64_t learned, Tally *tally) except -1:
@@ -129,20 +129,20 @@ cdef class Share(Single):
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return 1.0
 
-    cdef int read(self, Scratch s) noexcept nogil:
-        s.q[0] = 0.0
-        s.m[0] = <double>self.relevant / self.learned - 0.5 if self.learned else 0.0
+    cdef int read(self, Workspace ws) noexcept nogil:
+        ws.quad[0] = 0.0
+        ws.score[0] = <double>self.relevant / self.learned - 0.5 if self.learned else 0.0
         return CF_OK
 
-    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         self.relevant += y > 0.0
         self.learned += 1
         return CF_OK
 
-    cdef dict extra(self):
+    cdef dict get_extra(self):
         return {"relevant": self.relevant}
 
-    cdef int take_extra(self, State state, Py_ssize_t d) except -1:
+    cdef int set_extra(self, State state, Py_ssize_t d) except -1:
         self.relevant, self.d = state.count("relevant", 0, self.learned), d
         return 0
 
@@ -160,25 +160,25 @@ cdef class Perceptron(Single):
         self.next = self.w + n
         return 0
 
-    cdef int read(self, Scratch s) noexcept nogil:
-        s.m[0] = s.q[0] = 0.0
-        return linear(&s.row, self.w, s.m) if self.d else CF_OK
+    cdef int read(self, Workspace ws) noexcept nogil:
+        ws.score[0] = ws.quad[0] = 0.0
+        return linear(&ws.row, self.w, ws.score) if self.d else CF_OK
 
-    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         cdef Py_ssize_t e
-        if (s.m[0] >= 0.0) != (y > 0.0):
-            for e in range(s.row.nnz):
-                self.next[e] = self.w[place_of(&s.row, e)] + y * s.row.value[e]
-            if not K.all_finite(s.row.nnz, self.next):
+        if (ws.score[0] >= 0.0) != (y > 0.0):
+            for e in range(ws.row.nnz):
+                self.next[e] = self.w[place_of(&ws.row, e)] + y * ws.row.value[e]
+            if not K.all_finite(ws.row.nnz, self.next):
                 return CF_ENONFINITE
-            K.ridge_place(&s.row, self.next, self.w)
+            K.ridge_place(&ws.row, self.next, self.w)
         self.learned += 1
         return CF_OK
 
-    cdef dict extra(self):
+    cdef dict get_extra(self):
         return {"w": vector_of(self.w, self.d)}
 
-    cdef int take_extra(self, State state, Py_ssize_t d) except -1:
+    cdef int set_extra(self, State state, Py_ssize_t d) except -1:
         state.vector("w", d)  # vouches for d before memory is taken
         self.know(d)
         return state.load("w", d, self.w)
@@ -212,7 +212,7 @@ cdef class Fit:
     cdef bint has_room(self) noexcept nogil:
         return self.n < self.room
 
-    cdef int make_room(self) except -1:
+    cdef int reserve_update(self) except -1:
         if self.n < self.room:
             return 0
         return self.take_room(self.room + self.room // 2 + 64)
@@ -306,7 +306,7 @@ cdef class Fit:
 
     # --- state --------------------------------------------------------------------------------
 
-    cdef dict told(self):
+    cdef dict get_state(self):
         """In the order of the margins, so that a reading before does not show."""
         cdef np.ndarray margins = vector_of(self.margin, self.n)
         cdef np.ndarray labels = vector_of(self.label, self.n)
@@ -351,31 +351,31 @@ cdef class FilterEngine(RowEngine):
         return self.rule
 
     cdef bint is_fresh(self) except -1:
-        return self.tally.rounds == 0 and self.model.learned == 0
+        return self.tally.rounds == 0 and self.form.learned == 0
 
     @property
     def _rounds(self):
         self.lock.check_open()
         return self.tally.rounds
 
-    cdef dict told(self):
-        told = {**self.rule.told(&self.tally), "model": self.model.told()}
+    cdef dict get_state(self):
+        told = {**self.rule.get_state(&self.tally), "model": self.form.get_state()}
         if self.chance is not None:
             told["chance"] = self.chance.state()
         if self.fit is not None:
-            told["fit"] = self.fit.told()
+            told["fit"] = self.fit.get_state()
         return told
 
-    cdef int take_state(self, State state) except -1:
-        cdef Model model = self.new_model()
+    cdef int set_state(self, State state) except -1:
+        cdef Form form = self.new_model()
         cdef Chance chance = self.chance_of(state)
         cdef Fit fit = None
         cdef Tally tally
-        model.restore(state.part("model"))
-        self.rule.read(state, model.learned, &tally)
+        form.set_state(state.part("model"))
+        self.rule.read(state, form.learned, &tally)
         if self.fit is not None:
-            fit = Fit.restored(state.part("fit"), model.learned)
-        self.begin(model, chance)
+            fit = Fit.restored(state.part("fit"), form.learned)
+        self.begin(form, chance)
         self.tally, self.fit = tally, fit
         return 0
 
@@ -386,8 +386,8 @@ cdef class FilterEngine(RowEngine):
         told = state.part("chance")
         return Chance.restored({"seed": told.get("seed"), "rng": told.get("rng")})
 
-    cdef void begin(self, Model model, Chance chance) noexcept:
-        RowEngine.begin(self, model, chance)
+    cdef void begin(self, Form form, Chance chance) noexcept:
+        RowEngine.begin(self, form, chance)
         memset(&self.tally, 0, sizeof(Tally))
         if self.fit is not None:
             self.fit.clear()
@@ -399,21 +399,21 @@ cdef class FilterEngine(RowEngine):
 
     # --- the calls ----------------------------------------------------------------------------
 
-    cdef double read_row(self, Scratch s) except? -1.0:
+    cdef double read_row(self, Workspace ws) except? -1.0:
         """m / (1 + q), with the lock held."""
-        cdef bint known = s.knows(&s.row, self.model.learned, self.stamp)
+        cdef bint known = ws.matches(&ws.row, self.form.learned, self.stamp)
         cdef int status = CF_OK
-        self.ready(s, False)
-        if not known or s.known_round != self.model.learned:  # its room may have grown
-            s.forget()
-            if self.model.cost(s.row.nnz) < BUSY:
-                status = self.model.read(s)
+        self.ready(ws, False)
+        if not known or ws.known_round != self.form.learned:  # its room may have grown
+            ws.forget()
+            if self.form.cost(ws.row.nnz) < BUSY:
+                status = self.form.read(ws)
             else:
                 with nogil:
-                    status = self.model.read(s)
+                    status = self.form.read(ws)
         if status != CF_OK:
             self.fail(status, "x")
-        return s.m[0] / (1.0 + s.q[0])
+        return ws.score[0] / (1.0 + ws.quad[0])
 
     def margin(self, x):
         """What is compared with the threshold; changes nothing.
@@ -439,54 +439,54 @@ cdef class FilterEngine(RowEngine):
         return self.margin_of(x)
 
     cdef double margin_of(self, object x) except? -1.0:
-        cdef Scratch s = self.borrow()
+        cdef Workspace ws = self.borrow()
         try:
-            self.take_row(x, s)
+            self.set_row(x, ws)
             self.lock.acquire_shared()
             try:
-                return self.read_row(s)
+                return self.read_row(ws)
             finally:
                 self.lock.release_shared()
         finally:
-            self.give_back(s)
+            self.give_back(ws)
 
     def _probability(self, x):
         """How probable it is that x is relevant. The fit is brought up to date first, for which
         the object is locked."""
-        cdef Scratch s
+        cdef Workspace ws
         self.lock.check_open()
         if self.fit is None:
             return min(max((1.0 + self.margin_of(x)) / 2.0, 0.0), 1.0)
-        s = self.borrow()
+        ws = self.borrow()
         try:
-            self.take_row(x, s)
+            self.set_row(x, ws)
             self.lock.acquire()
             try:
                 self.fit.refresh()
-                return self.fit.at(self.read_row(s))
+                return self.fit.at(self.read_row(ws))
             finally:
                 self.lock.release()
         finally:
-            self.give_back(s)
+            self.give_back(ws)
 
     def _margins(self, X):
         """The margins of all rows of X, of one state of the filter; signals are looked at."""
         cdef Rows rows = rows_of(X, "X")
-        cdef Scratch s = Scratch()
+        cdef Workspace ws = Workspace()
         cdef np.ndarray out = new_vector(rows.n)
-        cdef Single model
+        cdef Single form
         cdef Py_ssize_t t = 0, done
         cdef int status = CF_OK
         self.lock.acquire_shared()
         try:
-            model = self.model
+            form = self.form
             self.width(rows.d, "X")
-            s.expect(rows)
-            model.fit(s)
-            model.fit_many(s)
+            ws.reserve_for(rows)
+            form.reserve(ws)
+            form.reserve_many(ws)
             while t < rows.n and status == CF_OK:
                 with nogil:
-                    done = model.read_many(rows, t, s, data_of(out) + t, &status)
+                    done = form.read_many(rows, t, ws, data_of(out) + t, &status)
                 t += done
                 PyErr_CheckSignals()
         finally:
@@ -541,82 +541,82 @@ cdef class FilterEngine(RowEngine):
 
     cdef bint changed(self, object x, double y) except -1:
         """The decision for x (y = 0), or the step by its label y; all or nothing."""
-        cdef Scratch s = self.borrow()
+        cdef Workspace ws = self.borrow()
         cdef bint unknown
         try:
-            self.take_row(x, s)
+            self.set_row(x, ws)
             self.lock.acquire()
-            unknown = self.model.d == 0
+            unknown = self.form.d == 0
             try:
                 if y == 0.0:
-                    return self.decide(s)
-                self.take_label(s, y)
+                    return self.decide(ws)
+                self.take_label(ws, y)
                 return False
             except BaseException:
                 if unknown:
-                    self.model = self.new_model()
+                    self.form = self.new_model()
                 raise
             finally:
                 self.lock.release()
         finally:
-            self.give_back(s)
+            self.give_back(ws)
 
-    cdef bint decide(self, Scratch s) except -1:
+    cdef bint decide(self, Workspace ws) except -1:
         """The round of a row, with the lock held."""
         cdef bint forwarded
-        self.ready(s, True)
-        self.look_at_row(s)
-        s.remember(&s.row, self.model.learned, self.stamp)
-        forwarded = self.rule.decide(self.model, &self.tally, s.bits, s.m[0], s.q[0])
+        self.ready(ws, True)
+        self.look_at_row(ws)
+        ws.remember(&ws.row, self.form.learned, self.stamp)
+        forwarded = self.rule.decide(self.form, &self.tally, ws.rng, ws.score[0], ws.quad[0])
         self.tally.rounds += 1
         return forwarded
 
-    cdef int look_at_row(self, Scratch s) except -1:
+    cdef int look_at_row(self, Workspace ws) except -1:
         cdef int status
         self.scratch.forget()  # a look leaves in the model what the last one left there
-        if self.model.cost(s.row.nnz) < BUSY:
-            status = look(self.model, s)
+        if self.form.cost(ws.row.nnz) < BUSY:
+            status = look(self.form, ws)
         else:
             with nogil:
-                status = look(self.model, s)
+                status = look(self.form, ws)
         return 0 if status == CF_OK else self.fail(status, "x")
 
-    cdef int take_label(self, Scratch s, double y) except -1:
+    cdef int take_label(self, Workspace ws, double y) except -1:
         """The step by one example, with the work of `forward` where that was the same x."""
-        cdef bint known = s.knows(&s.row, self.model.learned, self.stamp)
+        cdef bint known = ws.matches(&ws.row, self.form.learned, self.stamp)
         cdef int status
-        self.ready(s, True)
-        if not known or s.known_round != self.model.learned:  # its room may have grown
-            self.look_at_row(s)
+        self.ready(ws, True)
+        if not known or ws.known_round != self.form.learned:  # its room may have grown
+            self.look_at_row(ws)
         self.scratch.forget()
-        if not self.has_room(s):
-            self.make_room(s)
-        if self.model.cost(s.row.nnz) < BUSY:
-            status = self.take(s, y)
+        if not self.has_room(ws):
+            self.reserve_update(ws)
+        if self.form.cost(ws.row.nnz) < BUSY:
+            status = self.take(ws, y)
         else:
             with nogil:
-                status = self.take(s, y)
+                status = self.take(ws, y)
         return 0 if status == CF_OK else self.fail(status, "x")
 
-    cdef int make_room(self, Scratch s) except -1:
+    cdef int reserve_update(self, Workspace ws) except -1:
         if self.fit is not None:
-            self.fit.make_room()
-        return self.model.make_room(s)
+            self.fit.reserve_update()
+        return self.form.reserve_update(ws)
 
     # These two after a look at the row; inline, because a step may take no more than 100 ns.
     @cython.final
-    cdef inline bint has_room(self, Scratch s) noexcept nogil:
+    cdef inline bint has_room(self, Workspace ws) noexcept nogil:
         """Whether `take` can do without `make_room`."""
-        return self.model.has_room(s) and (self.fit is None or self.fit.has_room())
+        return self.form.has_room(ws) and (self.fit is None or self.fit.has_room())
 
     @cython.final
-    cdef inline int take(self, Scratch s, double y) noexcept nogil:
+    cdef inline int take(self, Workspace ws, double y) noexcept nogil:
         """The step by one example, and what the rules go by."""
-        cdef double m = s.m[0], q = s.q[0]
+        cdef double m = ws.score[0], q = ws.quad[0]
         cdef int status
         if not self.rule.counts and self.fit is None:
-            return self.model.take(s, 0, y)
-        status = self.model.take(s, 0, self.rule.target(m, q, y))
+            return self.form.take(ws, 0, y)
+        status = self.form.take(ws, 0, self.rule.target(m, q, y))
         if status != CF_OK:
             return status
         if self.rule.floor > 0.0:
@@ -631,7 +631,7 @@ cdef class FilterEngine(RowEngine):
     def _threshold(self):
         self.lock.acquire_shared()
         try:
-            return self.rule.limit(self.model, &self.tally)
+            return self.rule.limit(self.form, &self.tally)
         finally:
             self.lock.release_shared()
 
@@ -639,7 +639,7 @@ cdef class FilterEngine(RowEngine):
     def _left_out(self):
         self.lock.acquire_shared()
         try:
-            return (<Single?>self.model).missed
+            return (<Single?>self.form).missed
         finally:
             self.lock.release_shared()
 
@@ -656,33 +656,33 @@ cdef class TastingEngine(FilterEngine):
 
     cdef int start(self, dict parts) except -1:
         classifier = copy.deepcopy(parts["given"])
-        FilterEngine.start(self, {**parts, "make": Model})
+        FilterEngine.start(self, {**parts, "make": Form})
         self.given, self.compiled = parts["given"], parts["compiled"]
         self.classifier = classifier
         return 0
 
     cdef int set_options(self, dict parts, list changed) except -1:
-        return FilterEngine.set_options(self, {**parts, "make": Model}, changed)
+        return FilterEngine.set_options(self, {**parts, "make": Form}, changed)
 
     @property
     def _classifier(self):
         self.lock.check_open()
         return self.classifier
 
-    cdef dict told(self):
-        return {"rounds": self.tally.rounds, "learned": self.model.learned,
+    cdef dict get_state(self):
+        return {"rounds": self.tally.rounds, "learned": self.form.learned,
                 "chance": self.chance.state(), "classifier": copy.deepcopy(self.classifier)}
 
-    cdef int take_state(self, State state) except -1:
-        cdef Model model = self.new_model()
+    cdef int set_state(self, State state) except -1:
+        cdef Form form = self.new_model()
         cdef Chance chance = self.chance_of(state)
         cdef int64_t rounds = state.count("rounds")
-        model.learned = state.count("learned")
+        form.learned = state.count("learned")
         classifier = copy.deepcopy(state.get("classifier"))
         if type(classifier) is not type(self.given):
             raise TypeError("classifier of the state must be of the type of the one given, "
                             f"{type(self.given).__name__}")
-        self.begin(model, chance)
+        self.begin(form, chance)
         self.tally.rounds, self.classifier = rounds, classifier
         return 0
 
@@ -704,11 +704,11 @@ cdef class TastingEngine(FilterEngine):
         return as_number(self.classifier.margin(x), "the margin of classifier")
 
     cdef bint toss(self, double margin) except -1:
-        return self.rule.decide(self.model, &self.tally, self.chance.bits, margin, 0.0)
+        return self.rule.decide(self.form, &self.tally, self.chance.bits, margin, 0.0)
 
     cdef int teach(self, object x, bint relevant) except -1:
         self.classifier.learn(x, True if relevant else False)
-        self.model.learned += 1
+        self.form.learned += 1
         return 0
 
     # --- the calls ----------------------------------------------------------------------------
@@ -768,7 +768,7 @@ cdef class Stream:
         cdef RowBuffer buffer = RowBuffer()
         cdef cf_row x
         cdef Py_ssize_t t
-        buffer.fit(self.rows.most)
+        buffer.reserve(self.rows.most)
         with nogil:
             for t in range(self.rows.n):
                 self.rows.at(t, buffer, &x)
@@ -815,7 +815,7 @@ cdef class FilterRun(RowRun):
         self.stream, self.projection, self.teaching = stream, projection, teaching
         self.full = full or teaching
         self.relevant = numpy.ascontiguousarray(relevant).view(numpy.uint8)
-        self.take_rows(stream.rows, 1, False)
+        self.set_rows(stream.rows, 1, False)
         self.forwarded = numpy.zeros(self.total, dtype=numpy.uint8)
         self.margins = numpy.zeros(self.total)
 
@@ -851,9 +851,9 @@ cdef class FilterRun(RowRun):
         if target is not engine:
             target.lock.acquire()
         try:
-            self.unknown = self.unknown or target.model.d == 0
+            self.unknown = self.unknown or target.form.d == 0
             self.at_hand(target)
-            self.scratch.bits = NULL if engine.chance is None else engine.chance.bits
+            self.scratch.rng = NULL if engine.chance is None else engine.chance.bits
             target.scratch.forget()
         except BaseException:
             self.end(engine, MORE)
@@ -872,8 +872,8 @@ cdef class FilterRun(RowRun):
                     engine.chance.bits.next_double(engine.chance.bits.state)
                 self.tossed = False
             if (status != CF_OK and target is not None and self.unknown and self.done == 0
-                    and target.model.learned == 0):
-                target.model = target.new_model()
+                    and target.form.learned == 0):
+                target.form = target.new_model()
         finally:
             if target is not None and target is not engine:
                 target.lock.release()
@@ -882,22 +882,22 @@ cdef class FilterRun(RowRun):
     cdef int round(self, Engine engine) noexcept nogil:
         return self.one(<FilterEngine>engine, self.scratch)
 
-    cdef int one(self, FilterEngine engine, Scratch s) noexcept nogil:
+    cdef int one(self, FilterEngine engine, Workspace ws) noexcept nogil:
         cdef Py_ssize_t t = self.done
         cdef int status = CF_OK
         if self.target is None:
             self.over = not self.over
             return MORE if self.over else CF_OK
         if not self.decided:
-            status = self.decide(engine, s, t)
+            status = self.decide(engine, ws, t)
         if status == CF_OK and (self.full
                                 or (<uint8_t *>np.PyArray_DATA(self.forwarded))[t]):
-            if not self.target.has_room(s):
+            if not self.target.has_room(ws):
                 return MORE
             status = self.target.take(
-                s, 1.0 if (<uint8_t *>np.PyArray_DATA(self.relevant))[t] else -1.0)
+                ws, 1.0 if (<uint8_t *>np.PyArray_DATA(self.relevant))[t] else -1.0)
             if status == CF_OK and self.target is not engine:
-                engine.model.learned += 1
+                engine.form.learned += 1
         if status == CF_OK:
             self.count(engine)
         self.decided = False
@@ -909,29 +909,29 @@ cdef class FilterRun(RowRun):
         self.tosses += self.tossed
         self.tossed = False
 
-    cdef int decide(self, FilterEngine engine, Scratch s, Py_ssize_t t) noexcept nogil:
+    cdef int decide(self, FilterEngine engine, Workspace ws, Py_ssize_t t) noexcept nogil:
         """The round up to its decision."""
         cdef int status
         if t >= self.base + self.ready:
             self.base = t
-            self.ready = self.model.ahead(self.rows, t, min(<Py_ssize_t>AHEAD, self.total - t), s)
-        if not self.rows.at(t, s.buffer, &s.row):
+            self.ready = self.form.read_ahead(self.rows, t, min(<Py_ssize_t>AHEAD, self.total - t), ws)
+        if not self.rows.at(t, ws.buffer, &ws.row):
             return CF_ENOMEM
-        status = self.model.look_ahead(s, t - self.base)
+        status = self.form.read_ahead_row(ws, t - self.base)
         if status != CF_OK:
             return status
-        data_of(self.margins)[t] = s.m[0] / (1.0 + s.q[0])
+        data_of(self.margins)[t] = ws.score[0] / (1.0 + ws.quad[0])
         if not self.teaching:
-            self.tossed = engine.rule.tosses(s.m[0], s.q[0])
+            self.tossed = engine.rule.tosses(ws.score[0], ws.quad[0])
             (<uint8_t *>np.PyArray_DATA(self.forwarded))[t] = engine.rule.decide(
-                self.model, &engine.tally, s.bits, s.m[0], s.q[0])
+                self.form, &engine.tally, ws.rng, ws.score[0], ws.quad[0])
         self.decided = True
         return CF_OK
 
     cdef int supply(self, Engine engine) except -1:
         if self.target is None:
             return self.call(<TastingEngine>engine)
-        return self.target.make_room(self.scratch)
+        return self.target.reserve_update(self.scratch)
 
     cdef int call(self, TastingEngine engine) except -1:
         """A round of a classifier that is Python's."""
@@ -949,7 +949,7 @@ cdef class FilterRun(RowRun):
         return 0
 
     cdef int fail(self, Engine engine, int status) except -1:
-        self.model.raise_error(status)
+        self.form.raise_error(status)
         return self.target.fail(status, f"x = X[{self.done}]")
 
 
@@ -973,11 +973,11 @@ cdef class TopicsRun(RowRun):
     cdef Py_ssize_t base, ready
     cdef bint decided
 
-    def __init__(self, Stream stream, relevant, Single model, double tau):
-        self.take_rows(stream.rows, 1, False)
+    def __init__(self, Stream stream, relevant, Single form, double tau):
+        self.set_rows(stream.rows, 1, False)
         self.relevant = numpy.ascontiguousarray(relevant).view(numpy.uint8)
         self.margins = numpy.zeros(relevant.shape)
-        self.topics, self.tau = model, tau
+        self.topics, self.tau = form, tau
 
     def histories(self):
         """Those of all topics."""
@@ -994,25 +994,25 @@ cdef class TopicsRun(RowRun):
     cdef int round(self, Engine engine) noexcept nogil:
         return self.one(self.topics, self.scratch)
 
-    cdef int one(self, Single model, Scratch s) noexcept nogil:
+    cdef int one(self, Single form, Workspace ws) noexcept nogil:
         cdef Py_ssize_t t = self.done, topics = np.PyArray_DIM(self.margins, 1)
         cdef int status
         if not self.decided:
             if t >= self.base + self.ready:
                 self.base = t
-                self.ready = model.ahead(self.rows, t, min(<Py_ssize_t>AHEAD, self.total - t), s)
-            if not self.rows.at(t, s.buffer, &s.row):
+                self.ready = form.read_ahead(self.rows, t, min(<Py_ssize_t>AHEAD, self.total - t), ws)
+            if not self.rows.at(t, ws.buffer, &ws.row):
                 return CF_ENOMEM
-            status = model.look_ahead(s, t - self.base)
+            status = form.read_ahead_row(ws, t - self.base)
             if status == CF_OK:
-                status = read_topics(model, s.q[0], data_of(self.margins) + t * topics)
+                status = read_topics(form, ws.quad[0], data_of(self.margins) + t * topics)
             if status != CF_OK:
                 return status
             self.decided = True
-        if not model.has_room(s):
+        if not form.has_room(ws):
             return MORE
         self.decided = False
-        return take_topics(model, s,
+        return take_topics(form, ws,
                            <const uint8_t *>np.PyArray_DATA(self.relevant) + t * topics)
 
     cdef int fail(self, Engine engine, int status) except -1:

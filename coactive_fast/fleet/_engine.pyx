@@ -31,14 +31,14 @@ from coactive_fast._table cimport (
 )
 from coactive_fast.coactive._rules cimport Perceptron
 from coactive_fast.filtering._rules cimport TEACHER, Rule as FilterRule, Tally
-from coactive_fast.learner._engine cimport Model, RowEngine
+from coactive_fast.learner._engine cimport Form, RowEngine
 from coactive_fast.learner._run cimport MORE
 from coactive_fast.learner._state cimport vector_of
 from coactive_fast.metric._forms cimport Crossed, Single
 from coactive_fast.rewards._rules cimport (
     PICK, BanditEngine, Regressions, RewardEngine, context_of, prediction_of,
 )
-from coactive_fast.rows._rows cimport RowBuffer, Rows, Scratch, place_of, row_of, rows_of
+from coactive_fast.rows._rows cimport RowBuffer, Rows, Workspace, place_of, row_of, rows_of
 
 from coactive_fast._initialized import not_initialized
 from coactive_fast._memory import refuse_beyond_limit
@@ -413,7 +413,7 @@ cdef class Records:
     cdef bint has_room(self) noexcept nogil:
         return L.fleet_has_slot(&self.core) and L.fleet_has_entry(&self.core)
 
-    cdef int make_room(self) except -1:
+    cdef int reserve_update(self) except -1:
         """For one key more; what was found before is then of no use."""
         if not L.fleet_has_slot(&self.core):
             return self.grow(self.core.capacity)
@@ -509,7 +509,7 @@ cdef class Records:
         elif slot == -1 and self.has_room():
             r = L.fleet_create(&self.core, 0, key.word, text, at)
         elif slot >= -1:
-            self.make_room()
+            self.reserve_update()
             return self.place(key)
         if r == NULL:
             self.repair()
@@ -707,49 +707,49 @@ cdef class PackedForm(Single):
         self.share = numbers + numbers_of(self.d) if self.forget < 1.0 else NULL
         self.learned = <int64_t>block[<int>CF_FLEET_LEARNED]
 
-    cdef int fit(self, Scratch s) except -1:
-        return s.fit(1, 2 * cf_pad(self.d))
+    cdef int reserve(self, Workspace ws) except -1:
+        return ws.reserve(1, 2 * cf_pad(self.d))
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return <double>self.d * self.d
 
     # --- reading ------------------------------------------------------------------------------
 
-    cdef int read_crossed(self, Scratch s, Crossed by, double *m, double *q) noexcept nogil:
+    cdef int read_crossed(self, Workspace ws, Crossed by, double *m, double *q) noexcept nogil:
         """m and q of (1, c) (x) row, which is written out into the scratch."""
         cdef Py_ssize_t padded = cf_pad(self.d)
-        write_crossed(&s.row, by.p, by.c, s.v)
-        memset(s.v + self.d, 0, <size_t>(padded - self.d) * sizeof(double))
-        m[0] = K.dot(self.d, self.w, s.v)
+        write_crossed(&ws.row, by.p, by.c, ws.vectors)
+        memset(ws.vectors + self.d, 0, <size_t>(padded - self.d) * sizeof(double))
+        m[0] = K.dot(self.d, self.w, ws.vectors)
         if q != NULL:
-            q[0] = K.packed_look(self.d, self.diagonal, self.u, s.v, s.v + padded)
+            q[0] = K.packed_look(self.d, self.diagonal, self.u, ws.vectors, ws.vectors + padded)
             if not q[0] <= DBL_MAX:
                 return CF_ENONFINITE
         return CF_OK if fabs(m[0]) <= DBL_MAX else CF_ENONFINITE
 
-    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
+    cdef int read_one(self, Workspace ws, double *m, double *q) noexcept nogil:
         cdef Crossed alone
         alone.p, alone.c = 0, NULL
-        return self.read_crossed(s, alone, m, q)
+        return self.read_crossed(ws, alone, m, q)
 
-    cdef int read(self, Scratch s) noexcept nogil:
-        s.m[0] = s.q[0] = 0.0
-        return self.read_one(s, s.m, s.q) if self.d else CF_OK
+    cdef int read(self, Workspace ws) noexcept nogil:
+        ws.score[0] = ws.quad[0] = 0.0
+        return self.read_one(ws, ws.score, ws.quad) if self.d else CF_OK
 
-    cdef int look(self, Scratch s) noexcept nogil:
-        return self.read(s)
+    cdef int look(self, Workspace ws) noexcept nogil:
+        return self.read(ws)
 
-    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
-        s.buffer.fit(X.most)
-        return s.fit(1, 2 * cf_pad(self.d))
+    cdef int reserve_rows(self, Rows X, Crossed by, Workspace ws) except -1:
+        ws.buffer.reserve(X.most)
+        return ws.reserve(1, 2 * cf_pad(self.d))
 
-    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
+    cdef int read_rows(self, Rows X, Crossed by, Workspace ws, double *m, double *q) noexcept nogil:
         cdef Py_ssize_t t
         cdef int status
         for t in range(X.n):
-            if not X.at(t, s.buffer, &s.row):
+            if not X.at(t, ws.buffer, &ws.row):
                 return CF_ENOMEM
-            status = self.read_crossed(s, by, m + t, NULL if q == NULL else q + t)
+            status = self.read_crossed(ws, by, m + t, NULL if q == NULL else q + t)
             if status != CF_OK:
                 return status
         return CF_OK
@@ -762,13 +762,13 @@ cdef class PackedForm(Single):
             sum -= K.log_one(self.diagonal[i] * self.ridge)
         return sum
 
-    cdef int fit_drawn(self, Scratch s) except -1:
-        return s.fit(1, 2 * cf_pad(self.d))
+    cdef int reserve_drawn(self, Workspace ws) except -1:
+        return ws.reserve(1, 2 * cf_pad(self.d))
 
-    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
+    cdef int drawn(self, Workspace ws, Py_ssize_t n, double width, double *z) noexcept nogil:
         """F = U sqrt(D)."""
-        cdef double *scaled = s.v
-        cdef double *out = s.v + cf_pad(self.d)
+        cdef double *scaled = ws.vectors
+        cdef double *out = ws.vectors + cf_pad(self.d)
         cdef Py_ssize_t i
         memset(scaled, 0, <size_t>cf_pad(self.d) * sizeof(double))
         for i in range(n):
@@ -782,7 +782,7 @@ cdef class PackedForm(Single):
 
     # One example into the block: x is written out (cf_pad(d), zeros beyond). *m: w.x of before.
     # Where this is not CF_OK the block holds no regression any more.
-    cdef int take_row(self, const double *x, double y, bint null, double *m) noexcept nogil:
+    cdef int set_row(self, const double *x, double y, bint null, double *m) noexcept nogil:
         cdef double mean, q, a, miss, weight
         cdef Py_ssize_t i
         cdef int good = 1
@@ -840,7 +840,7 @@ cdef class PackedForm(Single):
 
     # --- what a state tells: a fleet makes learners of its records by another way ---------------
 
-    cdef int adopt(self, Model other) except -1:
+    cdef int set_options(self, Form other) except -1:
         self.forget = (<PackedForm?>other).forget
         return 0
 
@@ -865,7 +865,7 @@ cdef class Worker:
     cdef int64_t area
     cdef PackedForm form       # of regressions, else None
     cdef Perceptron rule       # of perceptrons, else None
-    cdef Scratch scratch
+    cdef Workspace scratch
     cdef double *x             # cf_pad(d), owned; zeros beyond d
     cdef uint8_t *seen         # of the records
     cdef Py_ssize_t d
@@ -875,13 +875,13 @@ cdef class Worker:
     cdef Py_ssize_t row        # that status is of
 
     def __cinit__(self):
-        self.scratch = Scratch()
+        self.scratch = Workspace()
 
     def __dealloc__(self):
         L.free(self.x)
         L.free(self.own)
 
-    cdef int fit(self, Py_ssize_t d, Py_ssize_t rows) except -1:
+    cdef int reserve(self, Py_ssize_t d, Py_ssize_t rows) except -1:
         """For rows of d features; rows: it may have so many of a block as its own."""
         cdef double *x
         if self.d != d:
@@ -975,7 +975,7 @@ cdef class FleetEngine:
         """The arguments of a run, all checked."""
         raise NotImplementedError
 
-    cdef object told(self, Stream s):
+    cdef object get_state(self, Stream s):
         """What a run leaves behind."""
         return None
 
@@ -1090,15 +1090,15 @@ cdef class FleetEngine:
             self.records.check_kind(key.is_text, "key")
         finally:
             self.lock.release()
-        self.hand.fit(self.records.d, 0)
+        self.hand.reserve(self.records.d, 0)
         return 0
 
-    cdef int make_room(self, int status) except -1:
+    cdef int reserve_update(self, int status) except -1:
         """Room for one key more; ASTRAY: an index. Other threads may run meanwhile."""
         self.lock.acquire()
         try:
             self.refuse_writing()
-            return self.records.repair() if status == ASTRAY else self.records.make_room()
+            return self.records.repair() if status == ASTRAY else self.records.reserve_update()
         finally:
             self.lock.release()
 
@@ -1163,7 +1163,7 @@ cdef class FleetEngine:
                 finally:
                     self.lock.release()
                 if ready:
-                    self.make_room(status)
+                    self.reserve_update(status)
                     continue
                 if not self.records.laid:
                     self.rehearse(&row, context, key.is_text, block, y, weight, null, what, "x")
@@ -1187,7 +1187,7 @@ cdef class FleetEngine:
         cdef int status
         layout = self.first_layout(d, is_text)
         record = <np.ndarray>numpy.array(self.records.kind.fresh(layout))
-        w.fit(d, 0)
+        w.reserve(d, 0)
         self.lay(row, context, 0, w.x)
         if w.form is not None:
             w.form.weight = weight
@@ -1282,7 +1282,7 @@ cdef class FleetEngine:
         """After `Unsound`, which is raised again where nothing can be written."""
         if self.closed is not None:
             raise
-        return self.make_room(ASTRAY)
+        return self.reserve_update(ASTRAY)
 
     # --- runs -----------------------------------------------------------------------------------
 
@@ -1297,7 +1297,7 @@ cdef class FleetEngine:
         if s.keys.n != s.rows.n:
             raise ValueError(f"keys must have length {s.rows.n}, one a row of X, got {s.keys.n}")
         if s.rows.n == 0:
-            return self.told(s)
+            return self.get_state(s)
         first.is_text = s.keys.are_text
         if not self.records.laid:
             self.rehearse_first(s)
@@ -1329,7 +1329,7 @@ cdef class FleetEngine:
                         if w.status == ASTRAY:
                             self.records.repair()
                         else:
-                            self.records.make_room()
+                            self.records.reserve_update()
                     elif w.status != CF_OK:
                         self.refuse_status(w.status, f"row {w.row} of X", s.keys.word(w.row),
                                            s.keys.text(w.row))
@@ -1339,13 +1339,13 @@ cdef class FleetEngine:
         finally:
             if pool is not None:
                 pool.shutdown()
-        return self.told(s)
+        return self.get_state(s)
 
     cdef int rehearse_first(self, Stream s) except -1:
-        cdef Scratch scratch = Scratch()
+        cdef Workspace scratch = Workspace()
         cdef Py_ssize_t arm = 0
-        scratch.expect(s.rows)
-        if scratch.take_from(s.rows, 0) != CF_OK:
+        scratch.reserve_for(s.rows)
+        if scratch.load(s.rows, 0) != CF_OK:
             raise MemoryError("a row of X")
         if s.arm is not None:
             arm = (<Py_ssize_t *>np.PyArray_DATA(s.arm))[0]
@@ -1356,11 +1356,11 @@ cdef class FleetEngine:
     cdef Worker worker(self, Py_ssize_t j, Py_ssize_t d, Py_ssize_t own, Rows rows):
         cdef Worker w = self.new_worker()
         w.area = j
-        w.fit(d, own)
-        w.scratch.expect(rows)
+        w.reserve(d, own)
+        w.scratch.reserve_for(rows)
         return w
 
-    cdef int play(self, Stream s, const cf_fleet *core, Worker w, PackedForm form, Scratch scratch,
+    cdef int play(self, Stream s, const cf_fleet *core, Worker w, PackedForm form, Workspace scratch,
                   Rows rows, Keys keys, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
         """The rows from begin to end or, where both are 0, those that are the worker's own."""
         cdef Py_ssize_t *own = w.own if end == 0 else NULL
@@ -1369,17 +1369,17 @@ cdef class FleetEngine:
         cdef bint null
         w.status = CF_OK
         for i in range(min(<Py_ssize_t>FAR, count)):
-            self.expect(core, keys, own[i] if own != NULL else begin + i)
+            self.reserve_for(core, keys, own[i] if own != NULL else begin + i)
         for i in range(min(<Py_ssize_t>NEAR, count)):
             self.fetch(core, keys, own[i] if own != NULL else begin + i)
         for i in range(count):
             if i + FAR < count:
-                self.expect(core, keys, own[i + FAR] if own != NULL else begin + i + FAR)
+                self.reserve_for(core, keys, own[i + FAR] if own != NULL else begin + i + FAR)
             if i + NEAR < count:
                 self.fetch(core, keys, own[i + NEAR] if own != NULL else begin + i + NEAR)
             t = own[i] if own != NULL else begin + i
             w.row = t
-            w.status = scratch.take_from(rows, t)
+            w.status = scratch.load(rows, t)
             if w.status != CF_OK:
                 break
             null = scratch.null
@@ -1399,7 +1399,7 @@ cdef class FleetEngine:
                 (<char *>np.PyArray_DATA(s.forwarded))[t] = m[1] > 0.0
         return w.status
 
-    cdef void expect(self, const cf_fleet *core, Keys keys, Py_ssize_t t) noexcept nogil:
+    cdef void reserve_for(self, const cf_fleet *core, Keys keys, Py_ssize_t t) noexcept nogil:
         L.fleet_expect(core, keys.word(t) if keys.are_text else L.fleet_hash(keys.word(t)))
 
     cdef void fetch(self, const cf_fleet *core, Keys keys, Py_ssize_t t) noexcept nogil:
@@ -1423,10 +1423,10 @@ cdef class FleetEngine:
         for w in workers:
             w.owns, w.status = 0, CF_OK
         for t in range(begin, min(begin + FAR, end)):
-            self.expect(core, keys, t)
+            self.reserve_for(core, keys, t)
         for t in range(begin, end):
             if t + FAR < end:
-                self.expect(core, keys, t + FAR)
+                self.reserve_for(core, keys, t + FAR)
             if t + NEAR < end:
                 self.fetch(core, keys, t + NEAR)
             status = self.settle(s, core, first, t)
@@ -1521,15 +1521,15 @@ cdef class Seat:
 
     cdef int lay_out(self, Records records, object make_form) except -1:
         """Memory for a record of this layout."""
-        cdef Regressions model = <Regressions>self.engine.model
+        cdef Regressions arms = <Regressions>self.engine.form
         cdef PackedForm form
         cdef Py_ssize_t i
         self.desk = <np.ndarray>numpy.zeros(records.core.record, dtype=numpy.int64)
-        model.fresh = make_form
+        arms.fresh = make_form
         forms = [make_form() for _ in range(records.core.k)]
         for form in forms:
             form.know(records.d)
-        model.take_forms(forms)
+        arms.take_forms(forms)
         self.forms = forms
         return 0
 
@@ -1542,7 +1542,7 @@ cdef class Seat:
         return self.count(records.d, <int64_t>desk[<int>CF_FLEET_ROUNDS])
 
     cdef int count(self, Py_ssize_t d, int64_t rounds) except -1:
-        self.engine.model.d, self.engine.model.learned = d, rounds
+        self.engine.form.d, self.engine.form.learned = d, rounds
         return 0
 
 
@@ -1569,7 +1569,7 @@ cdef class RewardFleet(FleetEngine):
         kind = records.kind
         self.seat, self.unfed = Seat(kind.template.clone()), Seat(kind.unfed())
         self.start, engine = kind.start, self.seat.engine
-        self.k = engine.model.k
+        self.k = engine.form.k
         if isinstance(engine, BanditEngine):
             self.arms, self.contexts = (<BanditEngine>engine).arms, (<BanditEngine>engine).contexts
         FleetEngine.__init__(self, records, **words)
@@ -1578,7 +1578,7 @@ cdef class RewardFleet(FleetEngine):
                   uint64_t *block, double y, bint null, int what, double *m) noexcept nogil:
         form.sit(block)
         record[<int>CF_FLEET_ROUNDS] += 1
-        return form.take_row(w.x, y, null, m)
+        return form.set_row(w.x, y, null, m)
 
     cdef int fail(self, int status, str what) except -1:
         return self.seat.engine.fail(status, what)
@@ -1711,7 +1711,7 @@ cdef class RewardFleet(FleetEngine):
                             f"{len(answers)} arguments behind the row")
         if self.arms:
             arm = as_label(answers[0], "arm", False)
-            if arm >= engine.model.k:
+            if arm >= engine.form.k:
                 engine.refuse_answer(arm, "arm")
         name = "reward" if isinstance(engine, BanditEngine) else "y"
         return arm, engine.target_of(answers[<int>self.arms], name)
@@ -1733,12 +1733,12 @@ cdef class RewardFleet(FleetEngine):
         s.y, s.weight = engine.examples_of(answers[<int>self.arms], weight, n)
         s.arm = None
         if self.arms:
-            s.arm = labels_of(answers[0], "arm", n, engine.model.k, False)
+            s.arm = labels_of(answers[0], "arm", n, engine.form.k, False)
         s.context = context_of(context, self.contexts, n)
         s.m = None if isinstance(engine, BanditEngine) else new_vector(n)
         return s
 
-    cdef object told(self, Stream s):
+    cdef object get_state(self, Stream s):
         cdef Py_ssize_t t
         cdef np.ndarray loss
         cdef Key at
@@ -1817,7 +1817,7 @@ cdef class FilterFleet(FleetEngine):
             record[<int>CF_FLEET_ROUNDS] += 1
         if what == DECIDE or (what == FORWARD and not forwarded):
             return CF_OK
-        status = form.take_row(x, rule.target(mean, q, y), False, &seen)
+        status = form.set_row(x, rule.target(mean, q, y), False, &seen)
         if status == CF_OK and rule.counts:
             if rule.floor > 0.0:
                 tally.relevant += y > 0.0
@@ -1850,7 +1850,7 @@ cdef class FilterFleet(FleetEngine):
         if not self.is_laid():
             return 0  # nothing was learned: all is forwarded
         self.refuse_width(row.n, "x")
-        w.fit(self.records.d, 0)
+        w.reserve(self.records.d, 0)
         desk = <np.ndarray>numpy.zeros(self.records.core.record, dtype=numpy.int64)
         r = <uint64_t *>np.PyArray_DATA(desk)
         self.read(key, r)
@@ -1887,7 +1887,7 @@ cdef class FilterFleet(FleetEngine):
         s.what = EVERY if self.full else FORWARD
         return s
 
-    cdef object told(self, Stream s):
+    cdef object get_state(self, Stream s):
         return history_of(s.forwarded, s.m, <object>s.y > 0.0)
 
 

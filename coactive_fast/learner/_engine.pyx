@@ -25,10 +25,10 @@ cdef class Engine:
         self.lock = Lock()
         self.lock.close(type(self))
 
-    cdef dict told(self):
+    cdef dict get_state(self):
         raise NotImplementedError
 
-    cdef int take_state(self, State state) except -1:
+    cdef int set_state(self, State state) except -1:
         raise NotImplementedError
 
     cdef int start(self, dict parts) except -1:
@@ -82,7 +82,7 @@ cdef class Engine:
         """Everything that learning has changed, as plain arrays and numbers."""
         self.lock.acquire_shared()
         try:
-            return {"version": VERSION, **self.told()}
+            return {"version": VERSION, **self.get_state()}
         finally:
             self.lock.release_shared()
 
@@ -91,7 +91,7 @@ cdef class Engine:
         cdef State given = versioned(state)
         self.lock.acquire()
         try:
-            self.take_state(given)
+            self.set_state(given)
         finally:
             self.lock.release()
 
@@ -107,9 +107,9 @@ cdef class Engine:
 # --- learners of rows -------------------------------------------------------------------------
 
 
-cdef class Model:
-    cdef int fit(self, Scratch s) except -1:
-        return s.fit(self.k, 0)
+cdef class Form:
+    cdef int reserve(self, Workspace ws) except -1:
+        return ws.reserve(self.k, 0)
 
     cdef int know(self, Py_ssize_t n) except -1:
         return 0
@@ -117,20 +117,20 @@ cdef class Model:
     cdef int widen(self, Py_ssize_t k) except -1:
         raise NotImplementedError
 
-    cdef int adopt(self, Model other) except -1:
+    cdef int set_options(self, Form other) except -1:
         self.most = other.most
         return 0
 
-    cdef int make_room(self, Scratch s) except -1:
+    cdef int reserve_update(self, Workspace ws) except -1:
         return 0
 
     cdef int raise_error(self, int status) except -1:
         return 0
 
-    cdef dict told(self):
+    cdef dict get_state(self):
         raise NotImplementedError
 
-    cdef int restore(self, State state) except -1:
+    cdef int set_state(self, State state) except -1:
         raise NotImplementedError
 
     cdef np_weights(self):
@@ -148,45 +148,45 @@ cdef class Model:
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return <double>nnz * self.k
 
-    cdef void prepare(self, Scratch s) noexcept nogil:
+    cdef void prepare(self, Workspace ws) noexcept nogil:
         pass
 
-    cdef int read_scores(self, Scratch s) noexcept nogil:
+    cdef int read_scores(self, Workspace ws) noexcept nogil:
         return CF_EVALUE
 
-    cdef int read(self, Scratch s) noexcept nogil:
+    cdef int read(self, Workspace ws) noexcept nogil:
         """The best score; enough for those that neither explore nor need more."""
-        cdef int status = self.read_scores(s)
+        cdef int status = self.read_scores(ws)
         if status != CF_OK:
             return status
-        s.exploit = s.label = K.best_label(self.k, s.m)
-        return CF_OK if s.label >= 0 else CF_ENONFINITE
+        ws.greedy = ws.label = K.best_label(self.k, ws.score)
+        return CF_OK if ws.label >= 0 else CF_ENONFINITE
 
-    cdef int look(self, Scratch s) noexcept nogil:
-        return self.read(s)
+    cdef int look(self, Workspace ws) noexcept nogil:
+        return self.read(ws)
 
-    cdef int look_at(self, Scratch s, Py_ssize_t i) noexcept nogil:
-        return self.look(s)
+    cdef int look_at(self, Workspace ws, Py_ssize_t i) noexcept nogil:
+        return self.look(ws)
 
-    cdef void draw(self, Scratch s) noexcept nogil:
+    cdef void draw(self, Workspace ws) noexcept nogil:
         pass
 
-    cdef int repair(self, Scratch s) noexcept nogil:
+    cdef int repair(self, Workspace ws) noexcept nogil:
         return CF_ENOTPOSITIVE
 
-    cdef Py_ssize_t ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count, Scratch s) noexcept nogil:
+    cdef Py_ssize_t read_ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count, Workspace ws) noexcept nogil:
         return count
 
-    cdef int look_ahead(self, Scratch s, Py_ssize_t i) noexcept nogil:
-        return self.look(s)
+    cdef int read_ahead_row(self, Workspace ws, Py_ssize_t i) noexcept nogil:
+        return self.look(ws)
 
-    cdef bint has_room(self, Scratch s) noexcept nogil:
+    cdef bint has_room(self, Workspace ws) noexcept nogil:
         return True
 
-    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         return CF_EVALUE
 
-    cdef void settle(self) noexcept nogil:
+    cdef void flush(self) noexcept nogil:
         pass
 
 
@@ -198,23 +198,23 @@ cdef class RowEngine(Engine):
     """
 
     def __cinit__(self):
-        self.scratch = Scratch()
+        self.scratch = Workspace()
 
     cdef int start(self, dict parts) except -1:
-        cdef Model model = parts["make"]()  # what it refuses changes nothing
-        model.most = parts.get("most", 0)
-        self.make, self.most, self.draws = parts["make"], model.most, parts.get("draws", False)
-        self.built = model.k
-        self.begin(model, parts.get("chance"))
+        cdef Form form = parts["make"]()  # what it refuses changes nothing
+        form.most = parts.get("most", 0)
+        self.make, self.most, self.draws = parts["make"], form.most, parts.get("draws", False)
+        self.built = form.k
+        self.begin(form, parts.get("chance"))
         return 0
 
     cdef bint is_fresh(self) except -1:
-        return self.model.learned == 0 and self.model.k == self.built
+        return self.form.learned == 0 and self.form.k == self.built
 
-    cdef Model new_model(self):
-        cdef Model model = self.make()
-        model.most = self.most
-        return model
+    cdef Form new_model(self):
+        cdef Form form = self.make()
+        form.most = self.most
+        return form
 
     # --- what every engine has ----------------------------------------------------------------
 
@@ -222,51 +222,51 @@ cdef class RowEngine(Engine):
     def _rounds(self):
         """How many rounds there were: where not said otherwise, examples."""
         self.lock.check_open()
-        return self.model.learned
+        return self.form.learned
 
     @property
     def _answers(self):
         """How many answers a reading has: classes, arms."""
         self.lock.check_open()
-        return self.model.k
+        return self.form.k
 
     @property
     def _learned(self):
         """How many examples were learned."""
         self.lock.check_open()
-        return self.model.learned
+        return self.form.learned
 
     @property
     def _dimension(self):
         """How many features the rows have; 0 while that is not known."""
         self.lock.check_open()
-        return self.model.d
+        return self.form.d
 
-    cdef dict told(self):
-        return {**self.model.told(), **({} if self.chance is None else self.chance.state())}
+    cdef dict get_state(self):
+        return {**self.form.get_state(), **({} if self.chance is None else self.chance.state())}
 
-    cdef int take_state(self, State state) except -1:
-        cdef Model model = self.new_model()
+    cdef int set_state(self, State state) except -1:
+        cdef Form form = self.new_model()
         cdef Chance chance = None
         if self.chance is not None:
             chance = Chance.restored(state.given)
-        model.restore(state)
-        self.begin(model, chance)
+        form.set_state(state)
+        self.begin(form, chance)
         return 0
 
     cdef int begin_again(self) except -1:
-        cdef Model model = self.new_model()
-        self.begin(model, None if self.chance is None else self.chance.fresh())
+        cdef Form form = self.new_model()
+        self.begin(form, None if self.chance is None else self.chance.fresh())
         return 0
 
-    cdef void begin(self, Model model, Chance chance) noexcept:
-        self.model, self.chance = model, chance
+    cdef void begin(self, Form form, Chance chance) noexcept:
+        self.form, self.chance = form, chance
         self.stamp += 1
 
     cdef int set_options(self, dict parts, list changed) except -1:
-        cdef Model model = parts["make"]()
-        model.most = parts.get("most", 0)
-        self.model.adopt(model)
+        cdef Form form = parts["make"]()
+        form.most = parts.get("most", 0)
+        self.form.set_options(form)
         self.make = parts["make"]
         if "seed" in changed:
             self.chance = parts.get("chance")
@@ -277,28 +277,28 @@ cdef class RowEngine(Engine):
         """One answer more; its number."""
         self.lock.acquire()
         try:
-            self.model.widen(self.model.k + 1)
+            self.form.widen(self.form.k + 1)
             self.stamp += 1
-            return self.model.k - 1
+            return self.form.k - 1
         finally:
             self.lock.release()
 
     def _tell(self, str what, i=None, str name="i"):
-        """weights, inverse (of answer i), information or health of the model."""
-        cdef Model model
+        """weights, inverse (of answer i), information or health of the form."""
+        cdef Form form
         cdef Py_ssize_t answer = as_count(i, name) if what == "inverse" else 0
         self.lock.acquire_shared()
         try:
-            model = self.model
+            form = self.form
             if what == "weights":
-                return model.np_weights()
+                return form.np_weights()
             if what == "information":
-                return model.np_information()
+                return form.np_information()
             if what == "health":
-                return model.health()
-            if answer >= model.k:
-                raise ValueError(f"{name} must be in 0 ... {model.k - 1}, got {answer}")
-            return model.np_inverse(answer)
+                return form.health()
+            if answer >= form.k:
+                raise ValueError(f"{name} must be in 0 ... {form.k - 1}, got {answer}")
+            return form.np_inverse(answer)
         finally:
             self.lock.release_shared()
 
@@ -310,7 +310,7 @@ cdef class RowEngine(Engine):
     # --- parts of a round ---------------------------------------------------------------------
 
     cdef int refuse_width(self, Py_ssize_t n, str name) except -1:
-        cdef Py_ssize_t d = self.model.d, most = self.model.most
+        cdef Py_ssize_t d = self.form.d, most = self.form.most
         if most and n > most:
             raise ValueError(f"{name} must have at most {most} features (max_features), got {n}")
         if not most and d and n != d:
@@ -318,87 +318,87 @@ cdef class RowEngine(Engine):
         return 0
 
     cdef int refuse_answer(self, Py_ssize_t i, str name) except -1:
-        raise ValueError(f"{name} must be in 0 ... {self.model.k - 1}, got {i}")
+        raise ValueError(f"{name} must be in 0 ... {self.form.k - 1}, got {i}")
 
-    cdef int read_now(self, Scratch s) except -1:
+    cdef int read_now(self, Workspace ws) except -1:
         """The reading that `choose` begins with, and its draw. A short one has the lock alone, which
         costs least; where a long one finds damage, the next one has it alone and repairs it."""
-        s.forget()
-        cdef bint brief = self.model.cost(s.given.nnz) < BUSY, alone = brief or self.draws
+        ws.forget()
+        cdef bint brief = self.form.cost(ws.given.nnz) < BUSY, alone = brief or self.draws
         cdef int status
         self.lock.acquire_read(alone)
         try:
-            status = self.read_locked(s, alone, brief)
+            status = self.read_locked(ws, alone, brief)
         finally:
             self.lock.release_read(alone)
         if status == CF_OK:
             return 0
         self.lock.acquire()
         try:
-            return self.read_locked(s, True, brief)
+            return self.read_locked(ws, True, brief)
         finally:
             self.lock.release()
 
     @cython.final
-    cdef int read_locked(self, Scratch s, bint alone, bint brief) except? -1000:
+    cdef int read_locked(self, Workspace ws, bint alone, bint brief) except? -1000:
         """CF_OK, or CF_ENOTPOSITIVE for who does not have the lock alone. The reading is kept for the
         `learn` that follows, unless a draw changes what stands in the scratch."""
-        cdef Model model = self.model
+        cdef Form form = self.form
         cdef int status
-        self.ready(s, False)
+        self.ready(ws, False)
         if brief:
-            status = model.read(s)
+            status = form.read(ws)
         else:
             with nogil:
-                status = model.read(s)
+                status = form.read(ws)
         if status != CF_OK:
             if status == CF_ENOTPOSITIVE:
                 if not alone:
                     return status
-                status = look(model, s)
+                status = look(form, ws)
             if status != CF_OK:
                 self.fail(status, "x")
         if self.draws:
-            model.draw(s)
-        elif s is self.scratch and model.d:
-            s.remember(&s.given, model.learned, self.stamp)
+            form.draw(ws)
+        elif ws is self.scratch and form.d:
+            ws.remember(&ws.given, form.learned, self.stamp)
         return CF_OK
 
     cdef int learn_row(self, object x, Py_ssize_t i, double y, str name) except -1:
         """`learn`: all other arguments have become C values before x is looked at."""
-        cdef Scratch s = self.borrow()
+        cdef Workspace ws = self.borrow()
         try:
-            self.take_row(x, s)
-            return self.learn_one(s, i, y, name)
+            self.set_row(x, ws)
+            return self.learn_one(ws, i, y, name)
         finally:
-            self.give_back(s)
+            self.give_back(ws)
 
-    cdef int learn_one(self, Scratch s, Py_ssize_t i, double y, str name) except -1:
+    cdef int learn_one(self, Workspace ws, Py_ssize_t i, double y, str name) except -1:
         """`learn` of what stands in the scratch as answer i, which `name` gave."""
         self.lock.acquire()
         try:
-            self.look_back(s, i, name)
-            return self.learn_locked(s, i, y)
+            self.look_back(ws, i, name)
+            return self.learn_locked(ws, i, y)
         finally:
             self.lock.release()
 
     @cython.final
-    cdef int learn_locked(self, Scratch s, Py_ssize_t i, double y) except -1:
+    cdef int learn_locked(self, Workspace ws, Py_ssize_t i, double y) except -1:
         """The step by what `look_back` has made ready."""
-        cdef Model model = self.model
+        cdef Form form = self.form
         cdef int status
-        if not model.has_room(s):
-            model.make_room(s)
-        if model.cost(s.row.nnz) < BUSY:
-            status = take(model, s, i, y)
+        if not form.has_room(ws):
+            form.reserve_update(ws)
+        if form.cost(ws.row.nnz) < BUSY:
+            status = take(form, ws, i, y)
         else:
             with nogil:
-                status = take(model, s, i, y)
-        s.forget()
+                status = take(form, ws, i, y)
+        ws.forget()
         return 0 if status == CF_OK else self.fail(status, "x")
 
     cdef int fail(self, int status, str what) except -1:
-        self.model.raise_error(status)
+        self.form.raise_error(status)
         if status == CF_ENOMEM:
             raise MemoryError(f"{what} to be sorted")
         if status == CF_EVALUE:
@@ -412,32 +412,32 @@ cdef class RowEngine(Engine):
 
     cdef np.ndarray scores(self, Rows rows):
         """m of all answers for all rows, shape (n, k)."""
-        cdef Scratch s = Scratch()
-        cdef Model model
+        cdef Workspace ws = Workspace()
+        cdef Form form
         cdef Py_ssize_t t = 0, k
         cdef int status = CF_OK
         cdef np.ndarray out
         cdef double *to
         self.lock.acquire_shared()
         try:
-            model = self.model
-            k = model.k
+            form = self.form
+            k = form.k
             self.width(rows.d, "X")
             out = <np.ndarray>numpy.empty((rows.n, k))
-            s.expect(rows)
-            model.fit(s)
+            ws.reserve_for(rows)
+            form.reserve(ws)
             to = data_of(out)
             with nogil:
                 while t < rows.n and status == CF_OK:
-                    status = s.take_from(rows, t)
+                    status = ws.load(rows, t)
                     if status != CF_OK:
                         break
-                    model.prepare(s)
-                    status = model.read_scores(s)
-                    if status == CF_OK and not K.all_finite(k, s.m):
+                    form.prepare(ws)
+                    status = form.read_scores(ws)
+                    if status == CF_OK and not K.all_finite(k, ws.score):
                         status = CF_ENONFINITE
                     if status == CF_OK:
-                        memcpy(to + t * k, s.m, <size_t>k * sizeof(double))
+                        memcpy(to + t * k, ws.score, <size_t>k * sizeof(double))
                         t += 1
         finally:
             self.lock.release_shared()
@@ -446,25 +446,25 @@ cdef class RowEngine(Engine):
         return out
 
 
-cdef int look(Model model, Scratch s) noexcept nogil:
-    cdef int status = model.look(s)
+cdef int look(Form form, Workspace ws) noexcept nogil:
+    cdef int status = form.look(ws)
     if status == CF_ENOTPOSITIVE:
-        status = model.repair(s)
+        status = form.repair(ws)
         if status == CF_OK:
-            status = model.look(s)
+            status = form.look(ws)
     return status
 
 
-cdef int take(Model model, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+cdef int take(Form form, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
     """One example; unless it is fresh, a look at this row stands in the scratch."""
     cdef int status = CF_OK
-    if s.fresh:
-        status = model.look_at(s, i)
+    if not ws.is_read:
+        status = form.look_at(ws, i)
         if status == CF_ENOTPOSITIVE:
-            status = model.repair(s)
+            status = form.repair(ws)
             if status == CF_OK:
-                status = model.look_at(s, i)
+                status = form.look_at(ws, i)
     if status == CF_OK:
-        status = model.take(s, i, y)
-    model.settle()
+        status = form.take(ws, i, y)
+    form.flush()
     return status

@@ -1,8 +1,8 @@
 # The one loop of long runs: locks, pauses, progress, and what is left when one ends early.
 
 from coactive_fast._table cimport CF_OK, cf_row
-from coactive_fast.learner._engine cimport Engine, Model, RowEngine
-from coactive_fast.rows._rows cimport Rows, Scratch
+from coactive_fast.learner._engine cimport Engine, Form, RowEngine
+from coactive_fast.rows._rows cimport Rows, Workspace
 
 # Statuses of `round` beside those of the library (which are <= 0).
 cdef enum:
@@ -47,23 +47,23 @@ cdef class Run:
 
 
 cdef class RowRun(Run):
-    # Rounds that take row `done` of a table, which begins anew at its end. `begin` has the model
+    # Rounds that take row `done` of a table, which begins anew at its end. `begin` has the form
     # ready for all of them; a family adds `round` (without the GIL a method cannot put these into
     # local variables: it hands them on as arguments) and `history`.
     cdef Rows rows
-    cdef Scratch scratch
-    cdef Model model           # that of the engine since the last pause
+    cdef Workspace scratch
+    cdef Form form           # that of the engine since the last pause
     cdef cf_row next           # the places of the row that comes next, which are asked for early
 
-    cdef int take_rows(self, Rows rows, Py_ssize_t epochs, bint early) except -1
+    cdef int set_rows(self, Rows rows, Py_ssize_t epochs, bint early) except -1
     cdef int at_hand(self, RowEngine engine) except -1
 
     # The row of this round, in the form that is read.
-    cdef inline int read_row(self, Model model, Scratch s) noexcept nogil:
+    cdef inline int read_row(self, Form form, Workspace ws) noexcept nogil:
         cdef Py_ssize_t t = self.done % self.rows.n
-        cdef int status = s.take_from(self.rows, t)
+        cdef int status = ws.load(self.rows, t)
         if status == CF_OK:
-            model.prepare(s)
-            if s.next != NULL:
-                self.rows.places(t + 1 if t + 1 < self.rows.n else 0, s.next)
+            form.prepare(ws)
+            if ws.next != NULL:
+                self.rows.places(t + 1 if t + 1 < self.rows.n else 0, ws.next)
         return status

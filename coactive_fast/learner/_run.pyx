@@ -6,8 +6,8 @@ from cpython.exc cimport PyErr_CheckSignals
 
 from coactive_fast._arrays cimport refuse
 from coactive_fast._table cimport CF_EVALUE, CF_OK
-from coactive_fast.learner._engine cimport BUSY, Engine, Model, RowEngine
-from coactive_fast.rows._rows cimport SPARSE, Rows, Scratch
+from coactive_fast.learner._engine cimport BUSY, Engine, Form, RowEngine
+from coactive_fast.rows._rows cimport SPARSE, Rows, Workspace
 
 from coactive_fast.learner._progress import reporter
 
@@ -154,10 +154,10 @@ cdef class Run:
 cdef class RowRun(Run):
     """Rounds over the rows of a table."""
 
-    cdef int take_rows(self, Rows rows, Py_ssize_t epochs, bint early) except -1:
+    cdef int set_rows(self, Rows rows, Py_ssize_t epochs, bint early) except -1:
         """The rows, gone through so many times. early: while one is at work the lines of memory
         that the next one needs are asked for."""
-        self.rows, self.total, self.scratch = rows, epochs * rows.n, Scratch()
+        self.rows, self.total, self.scratch = rows, epochs * rows.n, Workspace()
         if early and rows.kind == SPARSE:
             self.scratch.next = &self.next
         return 0
@@ -168,22 +168,22 @@ cdef class RowRun(Run):
     cdef int at_hand(self, RowEngine engine) except -1:
         """Everything for rounds with the model of this engine, which a reader may have replaced
         since the last pause."""
-        cdef Scratch s = self.scratch
+        cdef Workspace ws = self.scratch
         engine.width(self.rows.d, "X")
-        self.model = engine.model
-        self.model.know(self.rows.d)
-        s.expect(self.rows)
-        self.model.fit(s)
-        s.bits = NULL if engine.chance is None else engine.chance.bits
-        self.mask = 0 if self.model.cost(self.rows.most) > BUSY else 15  # a look takes 25 ns
+        self.form = engine.form
+        self.form.know(self.rows.d)
+        ws.reserve_for(self.rows)
+        self.form.reserve(ws)
+        ws.rng = NULL if engine.chance is None else engine.chance.bits
+        self.mask = 0 if self.form.cost(self.rows.most) > BUSY else 15  # a look takes 25 ns
         return 0
 
     cdef int end(self, Engine engine, int status) except -1:
-        self.model.settle()
+        self.form.flush()
         return 0
 
     cdef int supply(self, Engine engine) except -1:
-        return self.model.make_room(self.scratch)
+        return self.form.reserve_update(self.scratch)
 
     cdef int fail(self, Engine engine, int status) except -1:
         return (<RowEngine>engine).fail(status, f"row {self.done % self.rows.n} of X")

@@ -21,12 +21,12 @@ from coactive_fast._table cimport (
 )
 from coactive_fast.data._compiled cimport Pieces
 from coactive_fast.learner._chance cimport Chance
-from coactive_fast.learner._engine cimport Engine, Model, RowEngine, look
+from coactive_fast.learner._engine cimport Engine, Form, RowEngine, look
 from coactive_fast.learner._run cimport MORE, RowRun
 from coactive_fast.rewards._rules cimport (
     THOMPSON, BanditEngine, BanditRounds, Choice, Regressions, Rule,
 )
-from coactive_fast.rows._rows cimport SPARSE, RowBuffer, Rows, Scratch, rows_of, write_out
+from coactive_fast.rows._rows cimport SPARSE, RowBuffer, Rows, Workspace, rows_of, write_out
 
 from coactive_fast.data._compiled import PIECE
 
@@ -66,7 +66,7 @@ cdef class Names:
         self.names.slots = np.PyArray_SIZE(self.slots)
         return 0
 
-    cdef int make_room(self, Py_ssize_t length) except -1:
+    cdef int reserve_update(self, Py_ssize_t length) except -1:
         """For what a piece of so many bytes may bring."""
         cdef Py_ssize_t most = self.names.n + cf_log_names_room(length)
         cdef Py_ssize_t size = sizeof(cf_log_name)
@@ -85,7 +85,7 @@ cdef class Names:
     def __len__(self):
         return self.names.n
 
-    def told(self, Py_ssize_t begin):
+    def get_state(self, Py_ssize_t begin):
         """``(name, line)`` of those from number `begin` on, as text; of namespaces None, and of
         what is no text, its bytes.
 
@@ -145,7 +145,7 @@ cdef class LogPieces(Pieces):
         """Room for the names of the piece, and nothing read of it."""
         if self.log.line == 0 and self.length >= 3 and begin[:3] == b"\xef\xbb\xbf":
             memset(<char *>begin, b" "[0], 3)   # what some editors put in front of UTF-8
-        self.table.make_room(self.length)
+        self.table.reserve_update(self.length)
         self.log.names = &self.table.names
         self.log.actions.n = self.log.shared.n = self.log.n_rows = self.log.n_rounds = 0
         return 0
@@ -191,7 +191,7 @@ cdef class Rounds(LogPieces):
             self.log.taken = (<Rounds?>before).log.taken
             self.log.drop = (<Rounds?>before).log.drop
 
-    cdef int make_room(self) except -1:
+    cdef int reserve_update(self) except -1:
         cdef Py_ssize_t pairs = cf_log_pairs_room(len(self.buffer))
         cdef Py_ssize_t rounds = cf_log_rounds_room(len(self.buffer))
         self.log.scratch = <char *>self.room("scratch", len(self.buffer), "u1")
@@ -261,7 +261,7 @@ cdef class Lines(LogPieces):
         Pieces.__init__(self, file, name, piece)
         self.table, self.bare = names, bare
 
-    cdef int make_room(self) except -1:
+    cdef int reserve_update(self) except -1:
         cdef Py_ssize_t pairs = cf_log_pairs_room(len(self.buffer))
         cdef Py_ssize_t rows = cf_log_rounds_room(len(self.buffer))
         self.log.actions.name = <int32_t *>self.room("name", pairs, "i4")
@@ -514,10 +514,10 @@ cdef class Expected:
         self.contexts = None if log.context is None else rows_of(log.context, "context")
         self.offsets, self.chosen, self.fold, self.weights = log.offsets, log.chosen, fold, weights
         self.row, self.told, self.blend = RowBuffer(), RowBuffer(), RowBuffer()
-        self.row.fit(self.actions.most)
-        self.blend.fit(self.actions.d)
+        self.row.reserve(self.actions.most)
+        self.blend.reserve(self.actions.d)
         if self.contexts is not None:
-            self.told.fit(self.contexts.d)
+            self.told.reserve(self.contexts.d)
 
     def fill(self, Py_ssize_t first, np.ndarray law, np.ndarray mean, np.ndarray taken):
         """``sum_a law(a) f(a)`` and f of the logged action, from round `first` on; law has one
@@ -527,7 +527,7 @@ cdef class Expected:
         cdef int status = CF_OK
         with nogil:
             for t in range(n):
-                status = self.expect(self.actions, first + t, p, data_of(mean) + t,
+                status = self.reserve_for(self.actions, first + t, p, data_of(mean) + t,
                                      data_of(taken) + t)
                 if status != CF_OK:
                     break
@@ -538,7 +538,7 @@ cdef class Expected:
     cdef Py_ssize_t end(self, Py_ssize_t t) noexcept nogil:
         return (<const int64_t *>np.PyArray_DATA(self.offsets))[t]
 
-    cdef int expect(self, Rows actions, Py_ssize_t t, const double *law, double *mean,
+    cdef int reserve_for(self, Rows actions, Py_ssize_t t, const double *law, double *mean,
                     double *taken) noexcept nogil:
         cdef Py_ssize_t first = self.end(t), i
         cdef const double *w = self.blended(t)
@@ -602,19 +602,19 @@ cdef class LoggedRounds(BanditRounds):
         self.first = self.seen.ends if self.seen.kind == SPARSE else self.seen.value
         if engine.contexts:
             self.contexts, self.told = rows_of(log.context, "context"), RowBuffer()
-        self.scratch, self.at = Scratch(), Choice()
+        self.scratch, self.at = Workspace(), Choice()
         self.at.arms, self.at.rows = self.arms, self.seen
 
     cdef int begin(self, Engine given) except -1:
         cdef BanditEngine engine = <BanditEngine>given
-        if self.arms and engine.model.k < self.most:
-            raise ValueError(f"log must have at most {engine.model.k} actions a round, one an arm, "
+        if self.arms and engine.form.k < self.most:
+            raise ValueError(f"log must have at most {engine.form.k} actions a round, one an arm, "
                              f"got {self.most}")
-        self.at.fit(engine.model.k if self.arms else self.most)
+        self.at.reserve(engine.form.k if self.arms else self.most)
         self.at.by.p = 0
         if self.contexts is not None:
             self.at.by.p = self.contexts.d
-            self.told.fit(self.contexts.d)
+            self.told.reserve(self.contexts.d)
         if engine.contexts != self.at.by.p:
             raise ValueError("context_features of the learner was changed during the run")
         return self.at_hand(engine)
@@ -675,23 +675,23 @@ cdef class LawRun(LoggedRounds):
         self.run(engine, report)
 
     cdef int round(self, Engine engine) noexcept nogil:
-        return self.one(self.model, self.rule, self.scratch, self.at, self.child)
+        return self.one(self.form, self.rule, self.scratch, self.at, self.child)
 
-    cdef int one(self, Regressions model, Rule rule, Scratch s, Choice at,
+    cdef int one(self, Regressions form, Rule rule, Workspace ws, Choice at,
                  Chance chance) noexcept nogil:
         cdef Py_ssize_t turn, count
         cdef int status = self.show(self.seen, at)
         if status == CF_OK:
-            status = self.read(model, rule, s, at, chance)
+            status = self.read(form, rule, ws, at, chance)
         if status != CF_OK:
             return status
         if rule.kind != THOMPSON:
-            rule.law(at, model.learned)
+            rule.law(at, form.learned)
         else:
             memset(at.p, 0, <size_t>at.n * sizeof(double))
             for turn in range(self.samples):
                 if turn:
-                    status = rule.score(model, s, at, chance)
+                    status = rule.score(form, ws, at, chance)
                 if status != CF_OK:
                     return status
                 at.p[at.best(at.z)] += 1.0
@@ -758,23 +758,23 @@ cdef class BanditReplay(LoggedRounds):
         self.run(engine, report)
 
     cdef int round(self, Engine engine) noexcept nogil:
-        return self.one(self.model, self.rule, self.scratch, self.at, self.accepted)
+        return self.one(self.form, self.rule, self.scratch, self.at, self.accepted)
 
-    cdef int one(self, Regressions model, Rule rule, Scratch s, Choice at,
+    cdef int one(self, Regressions form, Rule rule, Workspace ws, Choice at,
                  Accepted accepted) noexcept nogil:
         cdef Py_ssize_t i
         cdef int status
-        if not model.has_room(s):
+        if not form.has_room(ws):
             return MORE
         status = self.show(self.seen, at)
         if status == CF_OK:
-            status = self.read(model, rule, s, at, self.chance)
+            status = self.read(form, rule, ws, at, self.chance)
         if status != CF_OK:
             return status
-        i = rule.place(at, model.learned, self.chance.bits)
+        i = rule.place(at, form.learned, self.chance.bits)
         if not accepted.takes(self.done, i):
             return CF_OK
-        status = self.teach(model, s, at, i, data_of(self.reward)[self.done])
+        status = self.teach(form, ws, at, i, data_of(self.reward)[self.done])
         if status == CF_OK:
             accepted.keep(self.done)
         return status
@@ -798,9 +798,9 @@ cdef class LabelReplay(RowRun):
     cdef bint draws
 
     def __init__(self, RowEngine engine, log, Accepted accepted):
-        self.accepted, self.k = accepted, engine.model.k
+        self.accepted, self.k = accepted, engine.form.k
         self.right = log.reward == 1.0
-        self.take_rows(rows_of(log.context, "context"), 1, True)
+        self.set_rows(rows_of(log.context, "context"), 1, True)
 
     def up_to(self, engine, Py_ssize_t until, report):
         self.total = until
@@ -808,26 +808,26 @@ cdef class LabelReplay(RowRun):
 
     cdef int begin(self, Engine given) except -1:
         cdef RowEngine engine = <RowEngine>given
-        if engine.model.k != self.k:
-            raise ValueError(f"log must have {engine.model.k} actions in each round, one a class, "
+        if engine.form.k != self.k:
+            raise ValueError(f"log must have {engine.form.k} actions in each round, one a class, "
                              f"got {self.k}")
         self.draws = engine.draws
         return RowRun.begin(self, engine)
 
     cdef int round(self, Engine engine) noexcept nogil:
-        return self.one(self.model, self.scratch, self.accepted)
+        return self.one(self.form, self.scratch, self.accepted)
 
-    cdef int one(self, Model model, Scratch s, Accepted accepted) noexcept nogil:
-        cdef int status = self.read_row(model, s)
+    cdef int one(self, Form form, Workspace ws, Accepted accepted) noexcept nogil:
+        cdef int status = self.read_row(form, ws)
         if status == CF_OK:
-            status = look(model, s)
+            status = look(form, ws)
         if status != CF_OK:
             return status
         if self.draws:
-            model.draw(s)
-        if not accepted.takes(self.done, s.label):
+            form.draw(ws)
+        if not accepted.takes(self.done, ws.label):
             return CF_OK
-        status = model.take(s, s.label,
+        status = form.take(ws, ws.label,
                             1.0 if (<const char *>np.PyArray_DATA(self.right))[self.done] else -1.0)
         if status == CF_OK:
             accepted.keep(self.done)

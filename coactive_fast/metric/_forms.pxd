@@ -5,13 +5,13 @@ cimport numpy as np
 from libc.stdint cimport int64_t, uint8_t
 
 from coactive_fast._table cimport cf_lines, cf_row
-from coactive_fast.learner._engine cimport Model
+from coactive_fast.learner._engine cimport Form
 from coactive_fast.learner._state cimport State
 from coactive_fast.metric._metrics cimport Stored
-from coactive_fast.rows._rows cimport Rows, Scratch
+from coactive_fast.rows._rows cimport Rows, Workspace
 
 
-cdef class Ridges(Model):
+cdef class Ridges(Form):
     # k ridge regressions: A_i = ridge I + sum x x^T over what was taken for i, and w_i. A reading
     # leaves m_i = w_i.x and q_i = x^T A_i^-1 x in s.m and s.q, and sets s.null where the row is
     # null in the form's space. The step is w_i += A_i^-1 x (y - m_i) with the new A_i. What a form
@@ -21,14 +21,14 @@ cdef class Ridges(Model):
 
     # exploit: the first of the best m; label: of the best m + sqrt(factor q). A form may leave out
     # the q of answers that cannot win.
-    cdef int choose(self, Scratch s, double factor) noexcept nogil
-    # After a look (looked: at all answers, whatever s.c holds by now): whether the step of answer
+    cdef int choose(self, Workspace ws, double factor) noexcept nogil
+    # After a look (looked: at all answers, whatever ws.coef holds by now): whether the step of answer
     # i stays in range; nothing can fail after that.
-    cdef int allows(self, Scratch s, Py_ssize_t i, bint looked) noexcept nogil
+    cdef int check_update(self, Workspace ws, Py_ssize_t i, bint looked) noexcept nogil
     # What the step of answer i adds to log det A_i: before the step.
-    cdef double gained(self, Scratch s, Py_ssize_t i) noexcept nogil
-    # move: first w_j += s.c_j A_j^-1 x for all j, in the same pass where the form can.
-    cdef void step(self, Scratch s, Py_ssize_t i, double y, bint move) noexcept nogil
+    cdef double information_gain(self, Workspace ws, Py_ssize_t i) noexcept nogil
+    # move: first w_j += ws.c_j A_j^-1 x for all j, in the same pass where the form can.
+    cdef void step(self, Workspace ws, Py_ssize_t i, double y, bint move) noexcept nogil
 
 
 cdef class Lines(Ridges):
@@ -62,7 +62,7 @@ cdef struct Past:
     double norm                # what no eigenvalue of A^-1 exceeds
 
 
-cdef class Single(Model):
+cdef class Single(Form):
     # What has one answer: a reading as of `Ridges`, the step `take`. d = 0: no dimension yet and no
     # memory.
     cdef double ridge
@@ -78,44 +78,44 @@ cdef class Single(Model):
     # Readings of many rows, by any number of threads: scratch for it, and then the margins
     # m / (1 + q) of some rows from t on (one or more; work of some ten milliseconds). Returns how
     # many were read; they are the bits of `read`. A status tells why not the next one.
-    cdef int fit_many(self, Scratch s) except -1
-    cdef Py_ssize_t read_many(self, Rows X, Py_ssize_t t, Scratch s, double *out,
+    cdef int reserve_many(self, Workspace ws) except -1
+    cdef Py_ssize_t read_many(self, Rows X, Py_ssize_t t, Workspace ws, double *out,
                               int *status) noexcept nogil
     # How often the example counts in the step of ridge regression, and by how much m misses.
     @cython.final
     cdef double aim(self, double m, double y, double *miss) noexcept nogil
     cdef double information(self) noexcept nogil   # log det A - log det(ridge I)
-    # What learners from rewards want, of `FullRidge` and `DiagonalRidge`. Readings, with a Scratch
+    # What learners from rewards want, of `FullRidge` and `DiagonalRidge`. Readings, with a Workspace
     # that was fitted (many rows: by fit_rows), of m and q; CF_ENOTPOSITIVE: the inverse is damaged.
     # q NULL: m alone.
-    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil
+    cdef int read_one(self, Workspace ws, double *m, double *q) noexcept nogil
     # What sqrt(q) of a row with this x.x cannot exceed, without a look at A; infinite: not known.
     cdef double widest(self, double square) noexcept nogil
-    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1
-    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil
+    cdef int reserve_rows(self, Rows X, Crossed by, Workspace ws) except -1
+    cdef int read_rows(self, Rows X, Crossed by, Workspace ws, double *m, double *q) noexcept nogil
     # z = m + width sqrt(q) of those that `left` names, or -inf where it cannot be the largest.
-    cdef int read_upper(self, Rows X, Crossed by, Scratch s, double width, const char *left,
+    cdef int read_upper(self, Rows X, Crossed by, Workspace ws, double width, const char *left,
                         double *m, double *q, double *z) noexcept nogil
     @cython.final
     cdef double reach(self) noexcept nogil                     # the largest |w_i|
-    cdef int fit_drawn(self, Scratch s) except -1              # room for `drawn`
+    cdef int reserve_drawn(self, Workspace ws) except -1              # room for `drawn`
     # z <- w + width F z with F F^T = A^-1, for rows of n features.
-    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil
+    cdef int drawn(self, Workspace ws, Py_ssize_t n, double width, double *z) noexcept nogil
     # For the bounds of a Catalogue, which outlive a round: what has happened; by what share the
-    # inverse is off from that of A at the most, as measured now (O(d^3)), and without a Scratch by
+    # inverse is off from that of A at the most, as measured now (O(d^3)), and without a Workspace by
     # how much the share may grow in an example; a copy of A (on a CF_LINE, so many doubles as
     # `fit_matrix` says), and by it u^T A u, rounded up.
     cdef void tell_past(self, Past *out) noexcept nogil
-    cdef double drift(self, Scratch s) noexcept nogil
-    cdef Py_ssize_t fit_matrix(self, Scratch s) except -1
-    cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil
-    cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil
+    cdef double drift(self, Workspace ws) noexcept nogil
+    cdef Py_ssize_t reserve_matrix(self, Workspace ws) except -1
+    cdef void keep_matrix(self, double *to, Workspace ws) noexcept nogil
+    cdef double length(self, const double *matrix, const double *u, Workspace ws) noexcept nogil
     # The past weighs f times as much; what both have seen: for a copy, since after an error it is
     # not to be used.
     cdef int decay(self, double f) except -1
     cdef int merge(self, Single other) except -1
-    cdef dict extra(self)                          # what a state tells besides d and learned
-    cdef int take_extra(self, State state, Py_ssize_t d) except -1
+    cdef dict get_extra(self)                          # what a state tells besides d and learned
+    cdef int set_extra(self, State state, Py_ssize_t d) except -1
 
 # The state of a metric as it is once the pending term is in the inverse: whether a reading has
 # already brought it there must not show.
@@ -132,9 +132,9 @@ cdef int linear(const cf_row *x, const double *w, double *m) noexcept nogil
 # topic has alone; and the labels of that row, one of each topic, learned.
 cdef int read_topics(Single topics, double q, double *out) noexcept nogil
 
-cdef int take_topics(Single topics, Scratch s, const uint8_t *y) noexcept nogil
+cdef int take_topics(Single topics, Workspace ws, const uint8_t *y) noexcept nogil
 
 # m = w.x of all rows, and x.x; both with the bits of `dot`, in whatever form they come.
-cdef int read_means(Rows X, const double *w, Scratch s, double *m) noexcept nogil
+cdef int read_means(Rows X, const double *w, Workspace ws, double *m) noexcept nogil
 
-cdef int read_squares(Rows X, Scratch s, double *square) noexcept nogil
+cdef int read_squares(Rows X, Workspace ws, double *square) noexcept nogil

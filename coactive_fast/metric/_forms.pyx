@@ -53,46 +53,46 @@ cdef int explain_quad(Py_ssize_t n, const double *x, double ridge, double q) noe
 
 
 # Counts of a model as every state has them, and the way back: k, d and learned, checked.
-cdef dict told_counts(Model model):
-    return {"k": model.k, "d": model.d, "rounds": model.learned}
+cdef dict get_counts(Form form):
+    return {"k": form.k, "d": form.d, "rounds": form.learned}
 
 
-cdef int restore_counts(Model model, State state) except -1:
+cdef int set_counts(Form form, State state) except -1:
     """The table of weights, where there is one, vouches for k and d before memory is taken."""
     cdef Py_ssize_t k = state.count("k", 1), d = state.count("d")
     cdef int64_t learned = state.count("rounds")
-    if k < model.k:
-        state.refuse("k", f">= {model.k}", k)
+    if k < form.k:
+        state.refuse("k", f">= {form.k}", k)
     if (d == 0) != (learned == 0):
         raise ValueError("d and rounds of the state do not go together")
     if state.has("classes") and not state.has("weights"):
         state.parts("classes", k)
     else:
         state.table("weights", k, d)
-    if k > model.k:
-        model.widen(k)
+    if k > form.k:
+        form.widen(k)
     if d:
-        model.know(d)
-    model.d, model.learned = d, learned
+        form.know(d)
+    form.d, form.learned = d, learned
     return 0
 
 
-cdef class Ridges(Model):
-    cdef int choose(self, Scratch s, double factor) noexcept nogil:
-        cdef int status = self.look(s)
+cdef class Ridges(Form):
+    cdef int choose(self, Workspace ws, double factor) noexcept nogil:
+        cdef int status = self.look(ws)
         if status != CF_OK:
             return status
-        s.exploit = K.best_label(self.k, s.m)
-        s.label = K.bold_label(self.k, s.m, s.q, factor)
-        return CF_OK if s.exploit >= 0 and s.label >= 0 else CF_ENONFINITE
+        ws.greedy = K.best_label(self.k, ws.score)
+        ws.label = K.bold_label(self.k, ws.score, ws.quad, factor)
+        return CF_OK if ws.greedy >= 0 and ws.label >= 0 else CF_ENONFINITE
 
-    cdef int allows(self, Scratch s, Py_ssize_t i, bint looked) noexcept nogil:
-        return CF_OK if in_range(s.m[i], s.q[i], self.ridge) else CF_ENONFINITE
+    cdef int check_update(self, Workspace ws, Py_ssize_t i, bint looked) noexcept nogil:
+        return CF_OK if in_range(ws.score[i], ws.quad[i], self.ridge) else CF_ENONFINITE
 
-    cdef double gained(self, Scratch s, Py_ssize_t i) noexcept nogil:
-        return K.log1p_one(s.q[i])
+    cdef double information_gain(self, Workspace ws, Py_ssize_t i) noexcept nogil:
+        return K.log1p_one(ws.quad[i])
 
-    cdef void step(self, Scratch s, Py_ssize_t i, double y, bint move) noexcept nogil:
+    cdef void step(self, Workspace ws, Py_ssize_t i, double y, bint move) noexcept nogil:
         pass
 
 
@@ -138,22 +138,22 @@ cdef class Lines(Ridges):
 
     # --- reading ------------------------------------------------------------------------------
 
-    cdef int fit(self, Scratch s) except -1:
-        if s.row.n > self.room:
-            s.view.fit(s.row.nnz)
-        return s.fit(self.k, 0)
+    cdef int reserve(self, Workspace ws) except -1:
+        if ws.row.n > self.room:
+            ws.view.reserve(ws.row.nnz)
+        return ws.reserve(self.k, 0)
 
-    cdef void prepare(self, Scratch s) noexcept nogil:
+    cdef void prepare(self, Workspace ws) noexcept nogil:
         """Features without a line are read from the fresh one."""
-        cdef Py_ssize_t e, nnz = s.row.nnz
-        if s.row.n <= self.room or (nnz and place_of(&s.row, nnz - 1) < self.room):
+        cdef Py_ssize_t e, nnz = ws.row.nnz
+        if ws.row.n <= self.room or (nnz and place_of(&ws.row, nnz - 1) < self.room):
             return
         for e in range(nnz):
-            s.view.place[e] = min(place_of(&s.row, e), self.room)
-        s.row.i32, s.row.i64 = NULL, s.view.place
+            ws.view.place[e] = min(place_of(&ws.row, e), self.room)
+        ws.row.i32, ws.row.i64 = NULL, ws.view.place
 
-    cdef int read_scores(self, Scratch s) noexcept nogil:
-        K.lines_scores(&self.core, &s.row, s.next, s.m)
+    cdef int read_scores(self, Workspace ws) noexcept nogil:
+        K.lines_scores(&self.core, &ws.row, ws.next, ws.score)
         return CF_OK
 
     # --- arrays and states --------------------------------------------------------------------
@@ -181,14 +181,14 @@ cdef class Lines(Ridges):
             data_of(out)[i] = 0.0 - float(one.sum())
         return out
 
-    cdef dict told(self):
-        cdef dict found = {**told_counts(self), "weights": self.np_weights()}
+    cdef dict get_state(self):
+        cdef dict found = {**get_counts(self), "weights": self.np_weights()}
         if self.core.second:
             found["second"] = self.np_values(True, 0, self.k)
         return found
 
-    cdef int restore(self, State state) except -1:
-        restore_counts(self, state)
+    cdef int set_state(self, State state) except -1:
+        set_counts(self, state)
         self.load_table(state, "weights", False)
         if self.core.second:
             self.load_table(state, "second", True)
@@ -234,41 +234,41 @@ cdef class DiagonalRidges(Lines):
         self.ridge, self.printed = ridge, printed
         self.begin(k, 1.0 / ridge)
 
-    cdef int adopt(self, Model other) except -1:
+    cdef int set_options(self, Form other) except -1:
         self.printed = (<DiagonalRidges?>other).printed
-        return Lines.adopt(self, other)
+        return Lines.set_options(self, other)
 
-    cdef int read(self, Scratch s) noexcept nogil:
-        K.lines_read(&self.core, &s.row, s.next, s.m, s.q)
+    cdef int read(self, Workspace ws) noexcept nogil:
+        K.lines_read(&self.core, &ws.row, ws.next, ws.score, ws.quad)
         return CF_OK
 
-    cdef int look_at(self, Scratch s, Py_ssize_t i) noexcept nogil:
-        K.lines_read_one(&self.core, &s.row, i, s.m + i, s.q + i)
+    cdef int look_at(self, Workspace ws, Py_ssize_t i) noexcept nogil:
+        K.lines_read_one(&self.core, &ws.row, i, ws.score + i, ws.quad + i)
         return CF_OK
 
-    cdef double gained(self, Scratch s, Py_ssize_t i) noexcept nogil:
+    cdef double information_gain(self, Workspace ws, Py_ssize_t i) noexcept nogil:
         """sum log(1 + x_r^2 / a_r), products of whose terms spare logarithms."""
         cdef const double *inverse = self.core.data + self.core.second + i
         cdef double product = 1.0, sum = 0.0, x
         cdef Py_ssize_t e
-        for e in range(s.row.nnz):
-            x = s.row.value[e]
-            product *= 1.0 + x * x * inverse[place_of(&s.row, e) * self.core.stride]
+        for e in range(ws.row.nnz):
+            x = ws.row.value[e]
+            product *= 1.0 + x * x * inverse[place_of(&ws.row, e) * self.core.stride]
             if product > 1e100:
                 sum += K.log_one(product)
                 product = 1.0
         return sum + K.log_one(product)
 
-    cdef void step(self, Scratch s, Py_ssize_t i, double y, bint move) noexcept nogil:
-        cdef double gain = y if self.printed else (y - s.m[i]) / (1.0 + s.q[i])
+    cdef void step(self, Workspace ws, Py_ssize_t i, double y, bint move) noexcept nogil:
+        cdef double gain = y if self.printed else (y - ws.score[i]) / (1.0 + ws.quad[i])
         cdef int mode = CF_STEP_PRINTED if self.printed else CF_STEP_RESIDUAL
         if not move:
-            K.lines_step(&self.core, &s.row, i, gain, mode)
+            K.lines_step(&self.core, &ws.row, i, gain, mode)
             return
         if not self.printed:  # one pass for both moves
-            s.c[i] += gain
+            ws.coef[i] += gain
             mode = CF_STEP_VARIANCE
-        K.lines_move(&self.core, &s.row, s.c, i, gain, mode)
+        K.lines_move(&self.core, &ws.row, ws.coef, i, gain, mode)
 
 
 # --- k whole matrices -------------------------------------------------------------------------
@@ -425,143 +425,143 @@ cdef class FullRidges(Ridges):
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return 0.125 * self.k * self.held * self.held
 
-    cdef int fit(self, Scratch s) except -1:
-        cdef Py_ssize_t n = s.row.n
-        s.view.fit(n)
+    cdef int reserve(self, Workspace ws) except -1:
+        cdef Py_ssize_t n = ws.row.n
+        ws.view.reserve(n)
         if n <= ABREAST:
-            return s.fit(self.k, (cf_pad(self.k) + 8) * n + 3 * cf_pad(n))
-        return s.fit(self.k, (self.k + 2) * cf_pad(n))
+            return ws.reserve(self.k, (cf_pad(self.k) + 8) * n + 3 * cf_pad(n))
+        return ws.reserve(self.k, (self.k + 2) * cf_pad(n))
 
-    cdef void prepare(self, Scratch s) noexcept nogil:
-        write_out(&s.row, s.view)
+    cdef void prepare(self, Workspace ws) noexcept nogil:
+        write_out(&ws.row, ws.view)
 
-    cdef double *row_of(self, Scratch s, Py_ssize_t i) noexcept nogil:
+    cdef double *row_of(self, Workspace ws, Py_ssize_t i) noexcept nogil:
         """Where v_i stands; eight abreast: that of its group."""
-        return s.v + (i // 8 if self.abreast else i) * self.w_step
+        return ws.vectors + (i // 8 if self.abreast else i) * self.w_step
 
-    cdef void look_at_group(self, Scratch s, Py_ssize_t g) noexcept nogil:
+    cdef void look_at_group(self, Workspace ws, Py_ssize_t g) noexcept nogil:
         cdef Py_ssize_t i
-        K.octet_read(self.held, self.b + g * self.b_step, self.w + g * self.w_step, s.row.value,
-                     s.v + g * self.w_step, s.m + 8 * g, s.q + 8 * g)
+        K.octet_read(self.held, self.b + g * self.b_step, self.w + g * self.w_step, ws.row.value,
+                     ws.vectors + g * self.w_step, ws.score + 8 * g, ws.quad + 8 * g)
         if self.converted:
             for i in range(8 * g, min(8 * g + 8, self.k)):
                 if self.at[i].core.robust:
-                    self.look_at_robust(s, i)
+                    self.look_at_robust(ws, i)
 
-    cdef void look_at_robust(self, Scratch s, Py_ssize_t i) noexcept nogil:
+    cdef void look_at_robust(self, Workspace ws, Py_ssize_t i) noexcept nogil:
         """v_i and q_i of a robust core."""
-        cdef double *row = self.row_of(s, i)
+        cdef double *row = self.row_of(ws, i)
         cdef double *v = row
-        cdef double *rest = s.v + self.k * self.w_step
+        cdef double *rest = ws.vectors + self.k * self.w_step
         cdef Py_ssize_t f
         if self.abreast:
-            v = s.v + cf_pad(self.k) * self.held
+            v = ws.vectors + cf_pad(self.k) * self.held
             rest = v + cf_pad(self.held)
-        L.full_look(self.at[i].core, K, s.row.value, rest, v, s.q + i)
+        L.full_look(self.at[i].core, K, ws.row.value, rest, v, ws.quad + i)
         for f in range(self.held if self.abreast else 0):
             row[8 * f + i % 8] = v[f]
 
-    cdef void product(self, Scratch s, Py_ssize_t i) noexcept nogil:
+    cdef void product(self, Workspace ws, Py_ssize_t i) noexcept nogil:
         """v_i and q_i, of which c_i then tells; a term that waits goes in on the way."""
         cdef cf_full *core = self.at[i].core
-        cdef double *v = self.row_of(s, i)
-        s.c[i] = 1.0
+        cdef double *v = self.row_of(ws, i)
+        ws.coef[i] = 1.0
         if core.robust:
-            self.look_at_robust(s, i)
+            self.look_at_robust(ws, i)
             return
         if self.at[i].waiting:
-            K.rank_one_symv(&core.b, core.w, s.row.value, v)
+            K.rank_one_symv(&core.b, core.w, ws.row.value, v)
             memset(core.w, 0, <size_t>self.w_step * sizeof(double))
             self.at[i].waiting = False
         else:
-            K.symv(&core.b, s.row.value, v)
-        s.q[i] = K.dot(self.held, s.row.value, v)
+            K.symv(&core.b, ws.row.value, v)
+        ws.quad[i] = K.dot(self.held, ws.row.value, v)
 
-    cdef int check_product(self, Scratch s, Py_ssize_t i) noexcept nogil:
-        return CF_OK if s.q[i] > 0.0 else explain_quad(self.held, s.row.value, self.ridge,
-                                                       s.q[i])
+    cdef int check_product(self, Workspace ws, Py_ssize_t i) noexcept nogil:
+        return CF_OK if ws.quad[i] > 0.0 else explain_quad(self.held, ws.row.value, self.ridge,
+                                                       ws.quad[i])
 
-    cdef int read_scores(self, Scratch s) noexcept nogil:
+    cdef int read_scores(self, Workspace ws) noexcept nogil:
         cdef cf_lines lines
         cdef Py_ssize_t i
-        if self.held != s.row.n:
-            memset(s.m, 0, <size_t>self.k * sizeof(double))
+        if self.held != ws.row.n:
+            memset(ws.score, 0, <size_t>self.k * sizeof(double))
         elif self.abreast:
             lines.stride, lines.second, lines.k = 8, 0, 8
             for i in range(cf_pad(self.k) // 8):
                 lines.data = self.w + i * self.w_step
-                K.lines_scores(&lines, &s.row, NULL, s.m + 8 * i)
+                K.lines_scores(&lines, &ws.row, NULL, ws.score + 8 * i)
         else:
             for i in range(self.k):
-                s.m[i] = K.dot(self.held, s.row.value, self.w + i * self.w_step)
+                ws.score[i] = K.dot(self.held, ws.row.value, self.w + i * self.w_step)
         return CF_OK
 
-    cdef int read(self, Scratch s) noexcept nogil:
+    cdef int read(self, Workspace ws) noexcept nogil:
         cdef Py_ssize_t i
         cdef int status
-        if self.held != s.row.n:  # nothing is known: every answer is as good
-            s.null = True
+        if self.held != ws.row.n:  # nothing is known: every answer is as good
+            ws.null = True
             return CF_OK
         if not self.abreast:
-            self.read_scores(s)
+            self.read_scores(ws)
         for i in range(cf_pad(self.k) // 8 if self.abreast else self.k):
             if self.abreast:
-                self.look_at_group(s, i)
+                self.look_at_group(ws, i)
             else:
-                self.product(s, i)
+                self.product(ws, i)
         for i in range(self.k):
-            status = self.check_product(s, i)
+            status = self.check_product(ws, i)
             if status != CF_OK:
                 return status
         return CF_OK
 
-    cdef int choose(self, Scratch s, double factor) noexcept nogil:
+    cdef int choose(self, Workspace ws, double factor) noexcept nogil:
         """One by one, without all the products: q_i <= x.x / ridge bounds an answer's score, and
         only those that can still win are looked at, the best bound first. c tells which."""
         cdef double score, best = -DBL_MAX, width
         cdef Py_ssize_t i, k = self.k
         cdef int status
-        if self.abreast or not self.bounded or self.held != s.row.n:
-            return Ridges.choose(self, s, factor)
-        self.read_scores(s)
-        s.exploit = K.best_label(k, s.m)
-        width = K.dot(self.held, s.row.value, s.row.value) / self.ridge
+        if self.abreast or not self.bounded or self.held != ws.row.n:
+            return Ridges.choose(self, ws, factor)
+        self.read_scores(ws)
+        ws.greedy = K.best_label(k, ws.score)
+        width = K.dot(self.held, ws.row.value, ws.row.value) / self.ridge
         width = SAFE * sqrt(factor * width)
-        if s.exploit < 0 or not width <= DBL_MAX:
+        if ws.greedy < 0 or not width <= DBL_MAX:
             return CF_ENONFINITE
-        s.label = 0
+        ws.label = 0
         for i in range(k):
-            s.z[i] = s.m[i] + width
-            s.c[i] = 0.0
+            ws.temp[i] = ws.score[i] + width
+            ws.coef[i] = 0.0
         while True:
-            i = K.best_label(k, s.z)
-            if s.z[i] < best or s.z[i] == -DBL_MAX:
+            i = K.best_label(k, ws.temp)
+            if ws.temp[i] < best or ws.temp[i] == -DBL_MAX:
                 return CF_OK
-            self.product(s, i)
-            s.z[i] = -DBL_MAX
-            status = self.check_product(s, i)
+            self.product(ws, i)
+            ws.temp[i] = -DBL_MAX
+            status = self.check_product(ws, i)
             if status != CF_OK:
                 return status
-            score = s.m[i] + sqrt(factor * s.q[i])
+            score = ws.score[i] + sqrt(factor * ws.quad[i])
             if not score <= DBL_MAX:
                 return CF_ENONFINITE
-            if score > best or (score == best and i < s.label):
-                best, s.label = score, i
+            if score > best or (score == best and i < ws.label):
+                best, ws.label = score, i
 
-    cdef int look_at(self, Scratch s, Py_ssize_t i) noexcept nogil:
+    cdef int look_at(self, Workspace ws, Py_ssize_t i) noexcept nogil:
         if self.abreast:
-            self.look_at_group(s, i // 8)
-            return self.check_product(s, i)
-        s.m[i] = K.dot(self.held, s.row.value, self.w + i * self.w_step)
-        s.c[i] = 0.0
+            self.look_at_group(ws, i // 8)
+            return self.check_product(ws, i)
+        ws.score[i] = K.dot(self.held, ws.row.value, self.w + i * self.w_step)
+        ws.coef[i] = 0.0
         return CF_OK  # `allows` makes the product
 
-    cdef int repair(self, Scratch s) noexcept nogil:
+    cdef int repair(self, Workspace ws) noexcept nogil:
         """The inverses that gave a q <= 0 anew from their A."""
         cdef Py_ssize_t i
         cdef int status = CF_ENOTPOSITIVE
         for i in range(self.k):
-            if not s.q[i] > 0.0 and (self.abreast or s.c[i] != 0.0):
+            if not ws.quad[i] > 0.0 and (self.abreast or ws.coef[i] != 0.0):
                 self.copy_lane(i, True)
                 if L.full_repair(self.at[i].core, K, self.scratch):
                     self.renewed(i)
@@ -576,46 +576,46 @@ cdef class FullRidges(Ridges):
 
     # --- changing -----------------------------------------------------------------------------
 
-    cdef int allows(self, Scratch s, Py_ssize_t i, bint looked) noexcept nogil:
+    cdef int check_update(self, Workspace ws, Py_ssize_t i, bint looked) noexcept nogil:
         cdef int status
-        if not (self.abreast or looked or s.c[i] != 0.0):
-            self.product(s, i)
-            status = self.check_product(s, i)
-            if status == CF_ENOTPOSITIVE and self.repair(s) == CF_OK:
-                self.product(s, i)
-                status = self.check_product(s, i)
+        if not (self.abreast or looked or ws.coef[i] != 0.0):
+            self.product(ws, i)
+            status = self.check_product(ws, i)
+            if status == CF_ENOTPOSITIVE and self.repair(ws) == CF_OK:
+                self.product(ws, i)
+                status = self.check_product(ws, i)
             if status != CF_OK:
                 return status
-        self.size = K.dot(self.held, s.row.value, s.row.value)
-        self.kind = L.full_judge(self.at[i].core, s.row.value, 1.0, self.size)
-        return CF_OK if self.kind >= 0 and in_range(s.m[i], s.q[i], self.ridge) else CF_ENONFINITE
+        self.size = K.dot(self.held, ws.row.value, ws.row.value)
+        self.kind = L.full_judge(self.at[i].core, ws.row.value, 1.0, self.size)
+        return CF_OK if self.kind >= 0 and in_range(ws.score[i], ws.quad[i], self.ridge) else CF_ENONFINITE
 
-    cdef void step(self, Scratch s, Py_ssize_t i, double y, bint move) noexcept nogil:
-        cdef double q = s.q[i]
-        self.move(s, i, (y - s.m[i]) / (1.0 + q), move)
+    cdef void step(self, Workspace ws, Py_ssize_t i, double y, bint move) noexcept nogil:
+        cdef double q = ws.quad[i]
+        self.move(ws, i, (y - ws.score[i]) / (1.0 + q), move)
         if self.kind != CF_FULL_NOTHING:
-            self.update(s, i, q)
+            self.update(ws, i, q)
 
-    cdef void move(self, Scratch s, Py_ssize_t label, double step, bint all) noexcept nogil:
+    cdef void move(self, Workspace ws, Py_ssize_t label, double step, bint all) noexcept nogil:
         """w_i += c_i v_i for all, and w += step v for the label; or the latter alone."""
         cdef Py_ssize_t i, first = 0, groups = cf_pad(self.k) // 8
         if all:
-            s.c[label] += step
+            ws.coef[label] += step
         elif self.abreast:
             first, groups = label // 8, label // 8 + 1
-            memset(s.c + 8 * first, 0, 8 * sizeof(double))
-            s.c[label] = step
+            memset(ws.coef + 8 * first, 0, 8 * sizeof(double))
+            ws.coef[label] = step
         if self.abreast:
             for i in range(first, groups):
-                K.octet_move(self.held, s.v + i * self.w_step, s.c + 8 * i,
+                K.octet_move(self.held, ws.vectors + i * self.w_step, ws.coef + 8 * i,
                              self.w + i * self.w_step)
         elif all:
             for i in range(self.k):
-                K.axpy(self.held, s.c[i], self.row_of(s, i), self.w + i * self.w_step)
+                K.axpy(self.held, ws.coef[i], self.row_of(ws, i), self.w + i * self.w_step)
         else:
-            K.axpy(self.held, step, self.row_of(s, label), self.w + label * self.w_step)
+            K.axpy(self.held, step, self.row_of(ws, label), self.w + label * self.w_step)
 
-    cdef void update(self, Scratch s, Py_ssize_t i, double q) noexcept nogil:
+    cdef void update(self, Workspace ws, Py_ssize_t i, double q) noexcept nogil:
         """A_i += x x^T."""
         cdef cf_full *core = self.at[i].core
         cdef Py_ssize_t g = i // 8
@@ -624,12 +624,12 @@ cdef class FullRidges(Ridges):
         if self.size > core.steepest and L.full_convert(core, K, self.scratch):
             self.renewed(i)
         if core.robust or not self.abreast:
-            L.full_accept(core, K, s.row.value, 1.0, self.row_of(s, i), q, self.scratch)
+            L.full_accept(core, K, ws.row.value, 1.0, self.row_of(ws, i), q, self.scratch)
             self.at[i].waiting = not core.robust
             self.converted |= core.robust != 0
             return
-        K.octet_update(self.held, self.row_of(s, i), <int>(i % 8), sqrt(1.0 / (1.0 + q)),
-                       self.b + g * self.b_step, s.v + cf_pad(self.k) * self.held)
+        K.octet_update(self.held, self.row_of(ws, i), <int>(i % 8), sqrt(1.0 / (1.0 + q)),
+                       self.b + g * self.b_step, ws.vectors + cf_pad(self.k) * self.held)
         due = core.health.updates + 1 >= core.next_look
         renewals = core.health.renewals
         if q > 1e100 or self.at[i].grown > 1e100:  # else a product: a logarithm takes 13 ns
@@ -639,11 +639,11 @@ cdef class FullRidges(Ridges):
             self.at[i].grown *= 1.0 + q
         if due:
             self.copy_lane(i, True)
-        L.full_gather(core, K, s.row.value, 1.0, self.scratch)
+        L.full_gather(core, K, ws.row.value, 1.0, self.scratch)
         if core.health.renewals != renewals:
             self.renewed(i)
 
-    cdef void settle(self) noexcept nogil:
+    cdef void flush(self) noexcept nogil:
         cdef Py_ssize_t i
         if self.abreast:
             return
@@ -683,17 +683,17 @@ cdef class FullRidges(Ridges):
                 for full in fulls]
         return {name: numpy.array([row[name] for row in rows]) for name in rows[0]}
 
-    cdef dict told(self):
+    cdef dict get_state(self):
         cdef Py_ssize_t i
         for i in range(self.k if self.d else 0):
             self.copy_lane(i, True)
-        return {**told_counts(self), "weights": self.np_weights(), "grown": self.np_grown(),
+        return {**get_counts(self), "weights": self.np_weights(), "grown": self.np_grown(),
                 "classes": [one.state() for one in self.fulls] if self.d else []}
 
-    cdef int restore(self, State state) except -1:
+    cdef int set_state(self, State state) except -1:
         cdef np.ndarray weights, grown
         cdef State one
-        restore_counts(self, state)
+        set_counts(self, state)
         weights, grown = state.table("weights", self.k, self.d), state.vector("grown", self.k)
         if not (<object>grown).min() >= 1.0:
             state.refuse("grown", ">= 1")
@@ -774,11 +774,11 @@ cdef class DualRidges(Ridges):
         self.spread, self.k = spread, k
         return 0
 
-    cdef int adopt(self, Model other) except -1:
+    cdef int set_options(self, Form other) except -1:
         if (<DualRidges?>other).moving != self.moving:
             raise ValueError('projection shapes what is kept with covariance="kernel": call '
                              "reset() before changing it")
-        return Ridges.adopt(self, other)
+        return Ridges.set_options(self, other)
 
     cdef int raise_error(self, int status) except -1:
         return self.errors.raise_own()
@@ -789,17 +789,17 @@ cdef class DualRidges(Ridges):
         """What lets the GIL go here is the solve itself: the object must be locked for it."""
         return 1e9
 
-    cdef int fit(self, Scratch s) except -1:
+    cdef int reserve(self, Workspace ws) except -1:
         cdef Py_ssize_t i, most = 0
-        s.fit(self.k, 0)
+        ws.reserve(self.k, 0)
         for i in range(self.k):
             most = max(most, (<Gram>self.grams[i]).length())
-        if (self.k + 1) * most > s.v_room:  # a run needs more with every row
-            s.fit(self.k, 2 * (self.k + 1) * most)
+        if (self.k + 1) * most > ws.vectors_room:  # a run needs more with every row
+            ws.reserve(self.k, 2 * (self.k + 1) * most)
         return 0
 
-    cdef void prepare(self, Scratch s) noexcept nogil:
-        s.null = False  # a row of zeros may not be null in the space of the kernel
+    cdef void prepare(self, Workspace ws) noexcept nogil:
+        ws.null = False  # a row of zeros may not be null in the space of the kernel
 
     cdef int64_t *places_of(self, Py_ssize_t i) noexcept:
         """Where the rows of answer i stand among all."""
@@ -808,121 +808,121 @@ cdef class DualRidges(Ridges):
     cdef double *spread_of(self, Py_ssize_t i) noexcept:
         return data_of(self.spread) + i * np.PyArray_DIM(self.spread, 1)
 
-    cdef double *solved(self, Scratch s, Py_ssize_t i) noexcept:
+    cdef double *solved(self, Workspace ws, Py_ssize_t i) noexcept:
         """Where u of answer i stands."""
-        return s.v + i * (s.v_room // (self.k + 1))
+        return ws.vectors + i * (ws.vectors_room // (self.k + 1))
 
-    cdef int solve(self, Scratch s, Py_ssize_t i) except -1:
+    cdef int solve(self, Workspace ws, Py_ssize_t i) except -1:
         """m and q of answer i, u in its place of v."""
         cdef Gram gram = <Gram>self.grams[i]
         cdef Py_ssize_t n = gram.factor.n
-        cdef double *u = self.solved(s, i)
+        cdef double *u = self.solved(ws, i)
         cdef const int64_t *places = self.places_of(i) if self.moving else NULL
         cdef int status
         if not self.moving:
-            gram.kept.fit(&s.row, s.forms)
+            gram.kept.reserve(&ws.row, ws.forms)
         if n >= LARGE_SOLVE:
             with nogil:
-                status = self.solve_now(s, gram, places, u)
+                status = self.solve_now(ws, gram, places, u)
         else:
-            status = self.solve_now(s, gram, places, u)
+            status = self.solve_now(ws, gram, places, u)
         if status != CF_OK:
             self.refuse_kernel(gram.kept)
         if self.moving:
-            s.m[i] = K.dot(self.all.n, s.view.value, self.spread_of(i))
+            ws.score[i] = K.dot(self.all.n, ws.view.value, self.spread_of(i))
         else:
-            s.m[i] = K.dot(n, u, data_of(<np.ndarray>self.coefficients[i]))
-        s.q[i] = max(s.own - K.dot(n, u, u), 0.0) / self.ridge
+            ws.score[i] = K.dot(n, u, data_of(<np.ndarray>self.coefficients[i]))
+        ws.quad[i] = max(ws.own - K.dot(n, u, u), 0.0) / self.ridge
         return 0
 
-    cdef int solve_now(self, Scratch s, Gram gram, const int64_t *places,
+    cdef int solve_now(self, Workspace ws, Gram gram, const int64_t *places,
                        double *u) noexcept nogil:
         """u, from the kernel values of `all_values` where there are places."""
         cdef Py_ssize_t e
         if places == NULL:
-            return gram.solve(&s.row, s.forms, u, &s.own)
+            return gram.solve(&ws.row, ws.forms, u, &ws.own)
         for e in range(gram.factor.n):
-            u[e] = s.view.value[places[e]]
+            u[e] = ws.view.value[places[e]]
         gram.solve_values(u)
         return CF_OK
 
-    cdef int all_values(self, Scratch s) except -1:
+    cdef int all_values(self, Workspace ws) except -1:
         """k(x, x), and k(x, .) of all rows, once for all answers, in the view."""
         cdef int status
-        s.view.fit(self.all.n)
-        self.all.fit(&s.row, s.forms)
-        status = self.all.own(&s.row, &s.own)
+        ws.view.reserve(self.all.n)
+        self.all.reserve(&ws.row, ws.forms)
+        status = self.all.own(&ws.row, &ws.own)
         if status == CF_OK:
-            status = self.all.values(&s.row, s.forms, 0, s.view.value)
+            status = self.all.values(&ws.row, ws.forms, 0, ws.view.value)
         return CF_OK if status == CF_OK else self.refuse_kernel(self.all)
 
     cdef int refuse_kernel(self, Kept kept) except -1:
         kept.errors.raise_own()
         raise ValueError("x is too large: its kernel with itself or a stored row is not finite")
 
-    cdef int look_under_lock(self, Scratch s, Py_ssize_t first, Py_ssize_t last) noexcept:
+    cdef int look_under_lock(self, Workspace ws, Py_ssize_t first, Py_ssize_t last) noexcept:
         """Answers first ... last - 1."""
         cdef Py_ssize_t i
         try:
-            self.fit(s)
+            self.reserve(ws)
             if self.moving:
-                self.all_values(s)
+                self.all_values(ws)
             for i in range(first, last):
-                self.solve(s, i)
+                self.solve(ws, i)
         except BaseException as error:
             self.errors.keep(error)
             return CF_EVALUE
-        s.null = s.own == 0.0
+        ws.null = ws.own == 0.0
         return CF_OK
 
-    cdef int read_scores(self, Scratch s) noexcept nogil:
+    cdef int read_scores(self, Workspace ws) noexcept nogil:
         """Where the w are moved no system is solved."""
         cdef Py_ssize_t i
         cdef int status
         if not self.moving:
-            return self.read(s)
+            return self.read(ws)
         with gil:
-            status = self.look_under_lock(s, 0, 0)
+            status = self.look_under_lock(ws, 0, 0)
             for i in range(self.k if status == CF_OK else 0):
-                s.m[i] = K.dot(self.all.n, s.view.value, self.spread_of(i))
+                ws.score[i] = K.dot(self.all.n, ws.view.value, self.spread_of(i))
         return status
 
-    cdef int read(self, Scratch s) noexcept nogil:
+    cdef int read(self, Workspace ws) noexcept nogil:
         with gil:
-            return self.look_under_lock(s, 0, self.k)
+            return self.look_under_lock(ws, 0, self.k)
 
-    cdef int look_at(self, Scratch s, Py_ssize_t i) noexcept nogil:
+    cdef int look_at(self, Workspace ws, Py_ssize_t i) noexcept nogil:
         with gil:
-            return self.look_under_lock(s, i, i + 1)
+            return self.look_under_lock(ws, i, i + 1)
 
     # --- changing -----------------------------------------------------------------------------
 
-    cdef int allows(self, Scratch s, Py_ssize_t i, bint looked) noexcept nogil:
-        if not (in_range(s.m[i], s.q[i], self.ridge) and s.own / self.ridge <= 1e300):
+    cdef int check_update(self, Workspace ws, Py_ssize_t i, bint looked) noexcept nogil:
+        if not (in_range(ws.score[i], ws.quad[i], self.ridge) and ws.own / self.ridge <= 1e300):
             return CF_ENONFINITE
         with gil:
             try:
-                refuse_own(s.own, self.ridge)
-                self.make_place(s, i)
+                refuse_own(ws.own, self.ridge)
+                self.make_place(ws, i)
             except BaseException as error:
                 self.errors.keep(error)
                 return CF_EVALUE
         return CF_OK
 
-    cdef int make_place(self, Scratch s, Py_ssize_t i) except -1:
+    cdef int make_place(self, Workspace ws, Py_ssize_t i) except -1:
         """Memory for one row more of answer i."""
         cdef Gram gram = <Gram>self.grams[i]
         cdef Py_ssize_t n = gram.factor.n
         if self.moving:
-            return self.make_place_among_all(s, gram, i)
+            return self.make_place_among_all(ws, gram, i)
         if n >= len(self.coefficients[i]):
             self.coefficients[i] = numpy.concatenate((self.coefficients[i], numpy.zeros(n)))
-        gram.kept.fit(&s.row, s.forms)
-        if not gram.has_room(&s.row, s.forms):
-            gram.make_room(&s.row, s.forms)
+        gram.kept.reserve(&ws.row, ws.forms)
+        if not gram.has_room(&ws.row, ws.forms):
+            gram.reserve_update(&ws.row, ws.forms)
         return 0
 
-    cdef int make_place_among_all(self, Scratch s, Gram gram, Py_ssize_t i) except -1:
+    cdef int make_place_among_all(self, Workspace ws, Gram gram, Py_ssize_t i) except -1:
         cdef Py_ssize_t n = gram.factor.n, total = self.all.n
         if n >= len(self.owned[i]):
             self.owned[i] = numpy.concatenate((self.owned[i], numpy.zeros(n, dtype=numpy.int64)))
@@ -930,48 +930,48 @@ cdef class DualRidges(Ridges):
             self.spread = <np.ndarray>numpy.hstack(
                 (self.spread, numpy.zeros((self.k, total // 2 + 64))))
         gram.grow()
-        self.all.fit(&s.row, s.forms)
-        if not self.all.has_room(&s.row, s.forms):
-            self.all.make_room(&s.row, s.forms)
+        self.all.reserve(&ws.row, ws.forms)
+        if not self.all.has_room(&ws.row, ws.forms):
+            self.all.reserve_update(&ws.row, ws.forms)
         return 0
 
-    cdef void step(self, Scratch s, Py_ssize_t i, double y, bint move) noexcept nogil:
+    cdef void step(self, Workspace ws, Py_ssize_t i, double y, bint move) noexcept nogil:
         with gil:
-            self.append(s, i, y, move)
+            self.append(ws, i, y, move)
 
-    cdef void append(self, Scratch s, Py_ssize_t i, double y, bint move) noexcept:
+    cdef void append(self, Workspace ws, Py_ssize_t i, double y, bint move) noexcept:
         """The row joins the rows of answer i; with `move` all w go by c first."""
         cdef Gram gram = <Gram>self.grams[i]
         cdef Py_ssize_t n = gram.factor.n, j
-        cdef double q = s.q[i], pivot = sqrt(self.ridge * (1.0 + q)), miss = y - s.m[i]
-        cdef double *u = self.solved(s, i)
+        cdef double q = ws.quad[i], pivot = sqrt(self.ridge * (1.0 + q)), miss = y - ws.score[i]
+        cdef double *u = self.solved(ws, i)
         if self.moving:
             if not move:
                 for j in range(self.k):
-                    s.c[j] = 0.0
-            s.c[i] += miss / (1.0 + q)
+                    ws.coef[j] = 0.0
+            ws.coef[i] += miss / (1.0 + q)
             for j in range(self.k):
-                if s.c[j] != 0.0:
-                    self.spread_out(s, j, s.c[j])
+                if ws.coef[j] != 0.0:
+                    self.spread_out(ws, j, ws.coef[j])
             self.places_of(i)[n] = self.all.n
-            self.all.append(&s.row, s.forms)
+            self.all.append(&ws.row, ws.forms)
             K.cholesky_append(&gram.factor, u, pivot)
         else:
             data_of(<np.ndarray>self.coefficients[i])[n] = miss / pivot
-            gram.append(&s.row, s.forms, u, pivot)
+            gram.append(&ws.row, ws.forms, u, pivot)
         self.sums[i] = <double>self.sums[i] + K.log1p_one(q)
 
-    cdef void spread_out(self, Scratch s, Py_ssize_t i, double c) noexcept:
+    cdef void spread_out(self, Workspace ws, Py_ssize_t i, double c) noexcept:
         """w_i += c A_i^-1 phi(x), the row standing behind all others."""
         cdef Gram gram = <Gram>self.grams[i]
         cdef const int64_t *places = self.places_of(i)
         cdef Py_ssize_t n = gram.factor.n, e
         cdef double *spread = self.spread_of(i)
-        cdef double *a = s.v + s.v_room - gram.length()
+        cdef double *a = ws.vectors + ws.vectors_room - gram.length()
         spread[self.all.n] += c / self.ridge
         if n == 0:
             return
-        memcpy(a, self.solved(s, i), <size_t>gram.length() * sizeof(double))
+        memcpy(a, self.solved(ws, i), <size_t>gram.length() * sizeof(double))
         K.cholesky_backward(&gram.factor, a, a)
         for e in range(n):
             spread[places[e]] -= c / self.ridge * a[e]
@@ -987,7 +987,7 @@ cdef class DualRidges(Ridges):
     cdef np_information(self):
         return numpy.array(self.sums)
 
-    cdef dict told(self):
+    cdef dict get_state(self):
         cdef Gram gram
         cdef Py_ssize_t i
         classes = []
@@ -999,17 +999,17 @@ cdef class DualRidges(Ridges):
             else:
                 one = {"gram": gram.state(), "c": self.coefficients[i][:gram.factor.n].copy()}
             classes.append({**one, "information": self.sums[i]})
-        found = {**told_counts(self), "classes": classes}
+        found = {**get_counts(self), "classes": classes}
         if self.moving:
             found["all"] = self.all.state()
             found["spread"] = self.spread[:, :self.all.n].copy()
         return found
 
-    cdef int restore(self, State state) except -1:
+    cdef int set_state(self, State state) except -1:
         cdef State one
         cdef Gram gram
         cdef Py_ssize_t i, n
-        restore_counts(self, state)
+        set_counts(self, state)
         for i, one in enumerate(state.parts("classes", self.k)):
             self.sums[i] = one.number("information", 0.0)
             gram = <Gram>self.grams[i]
@@ -1019,7 +1019,7 @@ cdef class DualRidges(Ridges):
                 gram.restore_factor(one, n)
                 self.owned[i] = numpy.concatenate((places, numpy.zeros(16, dtype=numpy.int64)))
                 continue
-            gram.restore(one.part("gram"))
+            gram.set_state(one.part("gram"))
             if gram.factor.n and gram.kept.d != self.d:
                 raise ValueError("the rows of the state do not fit its d")
             self.coefficients[i] = numpy.concatenate((one.vector("c", gram.factor.n),
@@ -1030,7 +1030,7 @@ cdef class DualRidges(Ridges):
 
     cdef int restore_spread(self, State state) except -1:
         cdef Py_ssize_t i
-        self.all.restore(state.part("all"))
+        self.all.set_state(state.part("all"))
         places = numpy.sort(numpy.concatenate(
             [self.owned[i][:(<Gram>self.grams[i]).factor.n] for i in range(self.k)]))
         if not numpy.array_equal(places, numpy.arange(self.all.n)):
@@ -1069,7 +1069,7 @@ cdef double half_tanh(double m) noexcept nogil:
     return (1.0 - e) / ((1.0 + e) * 2.0 * fabs(m))
 
 
-cdef class Single(Model):
+cdef class Single(Form):
     def __cinit__(self):
         self.k, self.forget, self.weight = 1, 1.0, 1.0
 
@@ -1082,21 +1082,21 @@ cdef class Single(Model):
     cdef int start(self, Py_ssize_t n) except -1:
         return 0
 
-    cdef int fit_many(self, Scratch s) except -1:
+    cdef int reserve_many(self, Workspace ws) except -1:
         return 0
 
-    cdef Py_ssize_t read_many(self, Rows X, Py_ssize_t t, Scratch s, double *out,
+    cdef Py_ssize_t read_many(self, Rows X, Py_ssize_t t, Workspace ws, double *out,
                               int *status) noexcept nogil:
         """One by one."""
         cdef double cost = self.cost(X.most) + X.most + 16
         cdef Py_ssize_t count = min(X.n - t, 1 + <Py_ssize_t>(AT_ONCE / cost)), i
         for i in range(count):
-            status[0] = CF_OK if X.at(t + i, s.buffer, &s.row) else CF_ENOMEM
+            status[0] = CF_OK if X.at(t + i, ws.buffer, &ws.row) else CF_ENOMEM
             if status[0] == CF_OK:
-                status[0] = self.read(s)
+                status[0] = self.read(ws)
             if status[0] != CF_OK:
                 return i
-            out[i] = s.m[0] / (1.0 + s.q[0])
+            out[i] = ws.score[0] / (1.0 + ws.quad[0])
         return count
 
     cdef double aim(self, double m, double y, double *miss) noexcept nogil:
@@ -1111,22 +1111,22 @@ cdef class Single(Model):
         miss[0] = (y - sigma) / s
         return self.weight * s
 
-    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
+    cdef int read_one(self, Workspace ws, double *m, double *q) noexcept nogil:
         return CF_EVALUE
 
     cdef double widest(self, double square) noexcept nogil:
         return INFINITY
 
-    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
+    cdef int reserve_rows(self, Rows X, Crossed by, Workspace ws) except -1:
         raise NotImplementedError
 
-    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
+    cdef int read_rows(self, Rows X, Crossed by, Workspace ws, double *m, double *q) noexcept nogil:
         return CF_EVALUE
 
-    cdef int read_upper(self, Rows X, Crossed by, Scratch s, double width, const char *left,
+    cdef int read_upper(self, Rows X, Crossed by, Workspace ws, double width, const char *left,
                         double *m, double *q, double *z) noexcept nogil:
         """With all q: where they cost no more than m."""
-        cdef int status = self.read_rows(X, by, s, m, q)
+        cdef int status = self.read_rows(X, by, ws, m, q)
         cdef Py_ssize_t t
         for t in range(X.n):
             z[t] = m[t] + width * sqrt(q[t])
@@ -1139,10 +1139,10 @@ cdef class Single(Model):
             most = max(most, fabs(self.w[i]))
         return most
 
-    cdef int fit_drawn(self, Scratch s) except -1:
+    cdef int reserve_drawn(self, Workspace ws) except -1:
         return 0
 
-    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
+    cdef int drawn(self, Workspace ws, Py_ssize_t n, double width, double *z) noexcept nogil:
         return CF_EVALUE
 
     cdef void tell_past(self, Past *out) noexcept nogil:
@@ -1150,16 +1150,16 @@ cdef class Single(Model):
         out.term, out.scale = NULL, 1.0
         out.steady, out.norm = False, 1.0 / self.ridge
 
-    cdef double drift(self, Scratch s) noexcept nogil:
+    cdef double drift(self, Workspace ws) noexcept nogil:
         return 0.0
 
-    cdef Py_ssize_t fit_matrix(self, Scratch s) except -1:
+    cdef Py_ssize_t reserve_matrix(self, Workspace ws) except -1:
         return self.d
 
-    cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil:
+    cdef void keep_matrix(self, double *to, Workspace ws) noexcept nogil:
         pass
 
-    cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil:
+    cdef double length(self, const double *matrix, const double *u, Workspace ws) noexcept nogil:
         return 0.0
 
     cdef int decay(self, double f) except -1:
@@ -1174,21 +1174,21 @@ cdef class Single(Model):
     cdef np_weights(self):
         return vector_of(self.w, self.d)
 
-    cdef dict extra(self):
+    cdef dict get_extra(self):
         raise NotImplementedError
 
-    cdef int take_extra(self, State state, Py_ssize_t d) except -1:
+    cdef int set_extra(self, State state, Py_ssize_t d) except -1:
         raise NotImplementedError
 
-    cdef dict told(self):
-        return {"d": self.d, "learned": self.learned, **(self.extra() if self.d else {})}
+    cdef dict get_state(self):
+        return {"d": self.d, "learned": self.learned, **(self.get_extra() if self.d else {})}
 
-    cdef int restore(self, State state) except -1:
+    cdef int set_state(self, State state) except -1:
         cdef Py_ssize_t d = state.count("d"), learned = state.count("learned")
         if d == 0 and learned:
             state.refuse("d", "> 0 where something was learned", d)
         self.learned = learned
-        return self.take_extra(state, d) if d else 0
+        return self.set_extra(state, d) if d else 0
 
 
 cdef enum:
@@ -1207,39 +1207,39 @@ cdef Py_ssize_t contraction(Crossed by, Py_ssize_t n) noexcept nogil:
     return cf_panels_size(n) + (n + 2) * cf_pad(n) + cf_pad((by.p + 1) * n)
 
 
-cdef int read_means(Rows X, const double *w, Scratch s, double *m) noexcept nogil:
+cdef int read_means(Rows X, const double *w, Workspace ws, double *m) noexcept nogil:
     cdef bint whole = X.kind == DOUBLES and X.row_step % 8 == 0
     cdef Py_ssize_t t
     if whole:
         K.scores(X.n, X.d, <const double *>X.value, X.row_step // 8, w, m)
     for t in range(X.n):
-        if not (whole or X.at(t, s.buffer, &s.row)):
+        if not (whole or X.at(t, ws.buffer, &ws.row)):
             return CF_ENOMEM
         if not whole:
-            m[t] = K.ridge_dot(&s.row, w)
+            m[t] = K.ridge_dot(&ws.row, w)
         if not fabs(m[t]) <= MOST:
             return CF_ENONFINITE
     return CF_OK
 
 
-cdef int read_squares(Rows X, Scratch s, double *square) noexcept nogil:
+cdef int read_squares(Rows X, Workspace ws, double *square) noexcept nogil:
     cdef Py_ssize_t t
     cdef const double *x
     for t in range(X.n):
         if X.kind == DOUBLES:
             x = <const double *>(X.value + t * X.row_step)
             square[t] = K.dot(X.d, x, x)
-        elif X.at(t, s.buffer, &s.row):
-            square[t] = K.ridge_square(&s.row)
+        elif X.at(t, ws.buffer, &ws.row):
+            square[t] = K.ridge_square(&ws.row)
         else:
             return CF_ENOMEM
     return CF_OK
 
 
-cdef void lay_out(Rows X, Py_ssize_t t, Scratch s, double *to) noexcept nogil:
+cdef void lay_out(Rows X, Py_ssize_t t, Workspace ws, double *to) noexcept nogil:
     """Row t, written out; it was read before."""
-    X.at(t, s.buffer, &s.row)
-    lay_row(&s.row, to)
+    X.at(t, ws.buffer, &ws.row)
+    lay_row(&ws.row, to)
 
 
 cdef double frobenius(const cf_triangle *b) noexcept nogil:
@@ -1344,48 +1344,48 @@ cdef class FullRidge(Single):
         self.metric = metric
         return 0
 
-    cdef int fit(self, Scratch s) except -1:
-        s.fit(1, 3 * cf_pad(self.d))
-        return s.forms.widen(&s.row)
+    cdef int reserve(self, Workspace ws) except -1:
+        ws.reserve(1, 3 * cf_pad(self.d))
+        return ws.forms.widen(&ws.row)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return <double>self.d * self.d
 
     # --- reading ------------------------------------------------------------------------------
 
-    cdef int read(self, Scratch s) noexcept nogil:
+    cdef int read(self, Workspace ws) noexcept nogil:
         cdef const double *x
-        s.m[0] = s.q[0] = 0.0
+        ws.score[0] = ws.quad[0] = 0.0
         if self.d == 0:
             return CF_OK
-        x = s.forms.whole(&s.row)
-        s.m[0] = K.dot(self.d, self.w, x)
-        L.full_look(&self.metric.core, K, x, s.v + cf_pad(self.d), s.v, s.q)
-        s.q[0] /= self.past.scale
-        s.forms.clear(&s.row)
-        return CF_OK if s.m[0] - s.m[0] == 0.0 and s.q[0] - s.q[0] == 0.0 else CF_ENONFINITE
+        x = ws.forms.whole(&ws.row)
+        ws.score[0] = K.dot(self.d, self.w, x)
+        L.full_look(&self.metric.core, K, x, ws.vectors + cf_pad(self.d), ws.vectors, ws.quad)
+        ws.quad[0] /= self.past.scale
+        ws.forms.clear(&ws.row)
+        return CF_OK if ws.score[0] - ws.score[0] == 0.0 and ws.quad[0] - ws.quad[0] == 0.0 else CF_ENONFINITE
 
     cdef int propose(self, const double *x) noexcept nogil:
         """v and quad of x; the metric's pending term goes into its inverse on the way."""
         return L.full_propose(&self.metric.core, K, x, self.weight / self.past.scale, self.work,
                               self.v, &self.quad)
 
-    cdef int look(self, Scratch s) noexcept nogil:
-        cdef const double *x = s.forms.whole(&s.row)
+    cdef int look(self, Workspace ws) noexcept nogil:
+        cdef const double *x = ws.forms.whole(&ws.row)
         cdef int status = self.propose(x)
-        s.m[0] = K.dot(self.d, self.w, x)
-        s.q[0] = self.quad / self.past.scale
-        s.forms.clear(&s.row)
-        if status == CF_OK and not (s.m[0] - s.m[0] == 0.0 and s.q[0] - s.q[0] == 0.0):
+        ws.score[0] = K.dot(self.d, self.w, x)
+        ws.quad[0] = self.quad / self.past.scale
+        ws.forms.clear(&ws.row)
+        if status == CF_OK and not (ws.score[0] - ws.score[0] == 0.0 and ws.quad[0] - ws.quad[0] == 0.0):
             status = CF_ENONFINITE
         return status
 
     # --- learning -----------------------------------------------------------------------------
 
-    cdef bint has_room(self, Scratch s) noexcept nogil:
+    cdef bint has_room(self, Workspace ws) noexcept nogil:
         return self.forget == 1.0 or self.period != 0
 
-    cdef int make_room(self, Scratch s) except -1:
+    cdef int reserve_update(self, Workspace ws) except -1:
         if self.forget == 1.0:
             return 0
         self.period = L.past_period(K, self.d, self.forget)
@@ -1394,12 +1394,12 @@ cdef class FullRidge(Single):
                                      f"what {self.d} features forget")
         return 0
 
-    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
-        cdef const double *x = s.forms.whole(&s.row)
+    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+        cdef const double *x = ws.forms.whole(&ws.row)
         cdef cf_past before
         cdef cf_full core
         cdef size_t size = 0
-        cdef double m = s.m[0]
+        cdef double m = ws.score[0]
         cdef int status = CF_OK
         cdef bint fades = self.forget < 1.0 and self.learned, saves = False
         if fades:
@@ -1416,7 +1416,7 @@ cdef class FullRidge(Single):
             status = self.fade(x, &m)
         if status == CF_OK:
             status = self.learn(x, y, m)
-        s.forms.clear(&s.row)
+        ws.forms.clear(&ws.row)
         if status == CF_OK:
             self.w, self.w_next = self.w_next, self.w
             self.learned += 1
@@ -1497,36 +1497,36 @@ cdef class FullRidge(Single):
 
     # --- candidate rows -------------------------------------------------------------------------
 
-    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
+    cdef int read_one(self, Workspace ws, double *m, double *q) noexcept nogil:
         """Half the work of `read`, which also leaves A^-1 x."""
-        cdef const double *x = s.forms.whole(&s.row)
+        cdef const double *x = ws.forms.whole(&ws.row)
         cdef int status
         m[0] = K.dot(self.d, self.w, x)
         if q == NULL:
-            s.forms.clear(&s.row)
+            ws.forms.clear(&ws.row)
             return CF_OK if fabs(m[0]) <= MOST else CF_ENONFINITE
-        q[0] = L.full_quad(&self.metric.core, K, x, s.v) / self.past.scale
+        q[0] = L.full_quad(&self.metric.core, K, x, ws.vectors) / self.past.scale
         status = check_quad(self.d, x, self.ridge, q[0])
-        s.forms.clear(&s.row)
+        ws.forms.clear(&ws.row)
         return status if m[0] - m[0] == 0.0 else CF_ENONFINITE
 
     cdef double widest(self, double square) noexcept nogil:
         return SAFE * sqrt((square + TINY) / self.metric.core.ridge / self.past.scale)
 
-    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
+    cdef int reserve_rows(self, Rows X, Crossed by, Workspace ws) except -1:
         cdef Py_ssize_t n = X.d, padded = cf_pad(n)
-        s.buffer.fit(X.most)
-        return s.fit(1, contraction(by, n) + 3 * BLOCK * padded + 2 * cf_pad((by.p + 1) * n))
+        ws.buffer.reserve(X.most)
+        return ws.reserve(1, contraction(by, n) + 3 * BLOCK * padded + 2 * cf_pad((by.p + 1) * n))
 
-    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
+    cdef int read_rows(self, Rows X, Crossed by, Workspace ws, double *m, double *q) noexcept nogil:
         cdef cf_full core = self.metric.core
-        cdef double *edges = s.v + contraction(by, X.d)
+        cdef double *edges = ws.vectors + contraction(by, X.d)
         cdef double *block
         cdef Py_ssize_t n = X.d, t = 0, count, l
         cdef int status
         if by.p and core.robust:
-            return self.read_crossed(X, by, s, m, q)
-        status = read_means(X, self.contract(by, n, s.v, &core), s, m)
+            return self.read_crossed(X, by, ws, m, q)
+        status = read_means(X, self.contract(by, n, ws.vectors, &core), ws, m)
         if status != CF_OK or q == NULL:
             return status
         block = edges + BLOCK * cf_pad(n)
@@ -1538,23 +1538,23 @@ cdef class FullRidge(Single):
                                          X.row_step // 8, count, block, q + t)
             else:
                 for l in range(count):
-                    lay_out(X, t + l, s, block + l * cf_pad(n))
+                    lay_out(X, t + l, ws, block + l * cf_pad(n))
                 status = self.read_block(&core, edges, block, cf_pad(n), count,
                                          block + BLOCK * cf_pad(n), q + t)
             t += count
         return status
 
-    cdef int read_crossed(self, Rows X, Crossed by, Scratch s, double *m,
+    cdef int read_crossed(self, Rows X, Crossed by, Workspace ws, double *m,
                           double *q) noexcept nogil:
         """The rows crossed with a context, one by one: the blocks of the robust form cannot be
         contracted without a loss of digits."""
-        cdef double *x = s.v
+        cdef double *x = ws.vectors
         cdef double *z = x + cf_pad(X.d)
         cdef double *rest = z + cf_pad((by.p + 1) * X.d)
         cdef Py_ssize_t t, i, j
         cdef int status
         for t in range(X.n):
-            lay_out(X, t, s, x)
+            lay_out(X, t, ws, x)
             for j in range(by.p + 1):
                 for i in range(X.d):
                     z[j * X.d + i] = x[i] if j == 0 else by.c[j - 1] * x[i]
@@ -1585,23 +1585,23 @@ cdef class FullRidge(Single):
                 return status
         return CF_OK
 
-    cdef int read_upper(self, Rows X, Crossed by, Scratch s, double width, const char *left,
+    cdef int read_upper(self, Rows X, Crossed by, Workspace ws, double width, const char *left,
                         double *m, double *q, double *z) noexcept nogil:
         """The widths only of rows that can still win: q <= x.x ||A^-1|| bounds the score. Those of
         the eight highest bounds are looked at first, then, in order, all others whose bound
         reaches the best so far. q holds the bounds, and z is -inf where no width was needed."""
         cdef cf_full core = self.metric.core
-        cdef double *edges = s.v + contraction(by, X.d)
+        cdef double *edges = ws.vectors + contraction(by, X.d)
         cdef Py_ssize_t i = 0, t, count = BLOCK
         cdef ptrdiff_t some[BLOCK]
         cdef double norm, best = -INFINITY
         cdef int status
         if X.n <= FEW or (by.p and core.robust):
-            return Single.read_upper(self, X, by, s, width, left, m, q, z)
+            return Single.read_upper(self, X, by, ws, width, left, m, q, z)
         norm = INFINITY if by.p else 1.0 / core.ridge
-        status = read_means(X, self.contract(by, X.d, s.v, &core), s, m)
+        status = read_means(X, self.contract(by, X.d, ws.vectors, &core), ws, m)
         if status == CF_OK:
-            status = read_squares(X, s, q)
+            status = read_squares(X, ws, q)
         if status != CF_OK:
             return status
         if not core.robust:
@@ -1611,11 +1611,11 @@ cdef class FullRidge(Single):
             q[t] = m[t] + norm * sqrt(q[t] + TINY) if left[t] else -INFINITY
             z[t] = -INFINITY
             if not q[t] < INFINITY:
-                return Single.read_upper(self, X, by, s, width, left, m, q, z)
+                return Single.read_upper(self, X, by, ws, width, left, m, q, z)
         K.quad_edges(&core.b, edges)
         K.top_k(X.n, q, count, some, NULL)
         while count and status == CF_OK:
-            status = self.read_some(&core, edges, X, some, count, s, width, m, q, z)
+            status = self.read_some(&core, edges, X, some, count, ws, width, m, q, z)
             for t in range(count):
                 if left[some[t]]:
                     best = max(best, z[some[t]])
@@ -1628,15 +1628,15 @@ cdef class FullRidge(Single):
         return status
 
     cdef int read_some(self, const cf_full *core, const double *edges, Rows X,
-                       const ptrdiff_t *some, Py_ssize_t count, Scratch s, double width,
+                       const ptrdiff_t *some, Py_ssize_t count, Workspace ws, double width,
                        const double *m, const double *bound, double *z) noexcept nogil:
         """The scores of some rows."""
-        cdef double *block = s.v + (edges - s.v) + BLOCK * cf_pad(core.n)
+        cdef double *block = ws.vectors + (edges - ws.vectors) + BLOCK * cf_pad(core.n)
         cdef double q[BLOCK]
         cdef Py_ssize_t l
         cdef int status
         for l in range(count):
-            lay_out(X, some[l], s, block + l * cf_pad(core.n))
+            lay_out(X, some[l], ws, block + l * cf_pad(core.n))
         status = self.read_block(core, edges, block, cf_pad(core.n), count,
                                  block + BLOCK * cf_pad(core.n), q)
         for l in range(count):
@@ -1684,7 +1684,7 @@ cdef class FullRidge(Single):
 
     # --- bounds that outlive a round -----------------------------------------------------------
 
-    cdef double drift(self, Scratch s) noexcept nogil:
+    cdef double drift(self, Workspace ws) noexcept nogil:
         """What comes is that of A^1/2 B A^1/2: B is rounded once, and the term w w^T comes from a
         product. Measured: ||A B - I||_F, no eigenvalue of A B - I is larger; and what its own sums
         may lose."""
@@ -1699,9 +1699,9 @@ cdef class FullRidge(Single):
             x = self.metric.core.block + p * cf_pad(self.d)
             trace += self.metric.core.weight[p] * K.dot(self.d, x, x)
         to_come = 3.0 * (n + 16.0) * sqrt(n) * UNIT * trace / self.metric.core.ridge
-        if s is None:
+        if ws is None:
             return to_come
-        v, square = s.v, s.v + cf_pad(self.d)
+        v, square = ws.vectors, ws.vectors + cf_pad(self.d)
         L.full_matrix(&self.metric.core, K, v, square)
         for i in range(self.d):
             K.symv_less(&self.metric.core.b, self.metric.core.w, square + i * self.d, v)
@@ -1717,11 +1717,11 @@ cdef class FullRidge(Single):
         out.steady = self.forget == 1.0 and not core.robust
         out.norm = 1.0 / (core.ridge * self.past.scale)
 
-    cdef Py_ssize_t fit_matrix(self, Scratch s) except -1:
-        s.fit(1, self.d * self.d + cf_panels_size(self.d) + 2 * cf_pad(self.d))
+    cdef Py_ssize_t reserve_matrix(self, Workspace ws) except -1:
+        ws.reserve(1, self.d * self.d + cf_panels_size(self.d) + 2 * cf_pad(self.d))
         return cf_panels_size(self.d) + 8
 
-    cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil:
+    cdef void keep_matrix(self, double *to, Workspace ws) noexcept nogil:
         """The triangle, with the examples that are not in it yet; behind it what its sums and
         products may have lost of u^T A u, for |u| = 1: a share of the trace."""
         cdef const cf_full *core = &self.metric.core
@@ -1731,42 +1731,42 @@ cdef class FullRidge(Single):
         a.data = to
         memcpy(to, core.a.data, <size_t>size * sizeof(double))
         if core.pending:
-            memset(s.v, 0, <size_t>size * sizeof(float))
-            K.rank_block(&a, <float *>s.v, core.pending, core.block, cf_pad(self.d), core.weight)
+            memset(ws.vectors, 0, <size_t>size * sizeof(float))
+            K.rank_block(&a, <float *>ws.vectors, core.pending, core.block, cf_pad(self.d), core.weight)
         for i in range(self.d):
             trace += cf_triangle_row(&a, i)[i]
         to[size] = 1e-14 * self.d * trace
 
-    cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil:
+    cdef double length(self, const double *matrix, const double *u, Workspace ws) noexcept nogil:
         cdef cf_triangle a = self.metric.core.a
-        cdef double *nothing = s.v
+        cdef double *nothing = ws.vectors
         cdef double out
         a.data = <double *>matrix
         memset(nothing, 0, <size_t>cf_pad(self.d) * sizeof(double))
-        out = K.quad_row(&a, nothing, u, s.v + cf_pad(self.d))
+        out = K.quad_row(&a, nothing, u, ws.vectors + cf_pad(self.d))
         out += matrix[cf_panels_size(self.d)] * K.dot(self.d, u, u)
         return (1.0 + 1e-9) * self.past.scale * out
 
-    cdef int fit_drawn(self, Scratch s) except -1:
+    cdef int reserve_drawn(self, Workspace ws) except -1:
         cdef Py_ssize_t size = cf_panels_size(self.d)
         if self.forget < 1.0:
-            return s.fit(1, L.full_sample_scratch(self.d))
+            return ws.reserve(1, L.full_sample_scratch(self.d))
         if self.factor == NULL:
             self.factor = new_doubles(1, size + cf_pad(self.d), f"a factor of {self.d} features")
             self.kept.l.data, self.kept.l.inv = self.factor, self.factor + size
-        return s.fit(1, 3 * cf_pad(self.d))
+        return ws.reserve(1, 3 * cf_pad(self.d))
 
-    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
+    cdef int drawn(self, Workspace ws, Py_ssize_t n, double width, double *z) noexcept nogil:
         cdef double scale = self.past.scale
         cdef int status
         if self.forget < 1.0 or self.metric.core.robust:
-            status = L.full_sample(&self.metric.core, K, scale, 1, z, s.v)
+            status = L.full_sample(&self.metric.core, K, scale, 1, z, ws.vectors)
         else:
-            status = L.full_draw(&self.metric.core, K, &self.kept, scale, z, s.v)
+            status = L.full_draw(&self.metric.core, K, &self.kept, scale, z, ws.vectors)
         add_to(n, width, self.w, n, z)
         return status
 
-    cdef int repair(self, Scratch s) noexcept nogil:
+    cdef int repair(self, Workspace ws) noexcept nogil:
         if L.full_repair(&self.metric.core, K, self.work):
             return CF_OK
         return CF_ENOTPOSITIVE
@@ -1846,7 +1846,7 @@ cdef class FullRidge(Single):
 
     # --- settings and state ---------------------------------------------------------------------
 
-    cdef int adopt(self, Model other) except -1:
+    cdef int set_options(self, Form other) except -1:
         self.forget, self.period = (<FullRidge?>other).forget, 0
         self.kept.updates = -1  # what was forgotten is not in it
         return 0
@@ -1860,11 +1860,11 @@ cdef class FullRidge(Single):
             metric = Moving(1, ridge=self.ridge, precision=self.precision)
         return {"precision": metric._form(), **metric.core.health}
 
-    cdef dict extra(self):
+    cdef dict get_extra(self):
         return {"w": vector_of(self.w, self.d), "scale": self.past.scale,
                 "share": self.past.share, "metric": settled(self.metric)}
 
-    cdef int take_extra(self, State state, Py_ssize_t d) except -1:
+    cdef int set_extra(self, State state, Py_ssize_t d) except -1:
         cdef np.ndarray w = state.vector("w", d)  # vouches for d before memory is taken
         cdef double scale = state.number("scale", 0.0, 2.0)
         cdef double share = state.number("share", 0.0, 1.0)
@@ -1921,20 +1921,20 @@ cdef class WindowRidge(FullRidge):
             self.ring, self.label = ring, ring + self.window * cf_pad(n)
         return FullRidge.start(self, n)
 
-    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
-        cdef const double *x = s.forms.whole(&s.row)
+    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+        cdef const double *x = ws.forms.whole(&ws.row)
         cdef double size = K.dot(self.d, x, x)
         cdef int status
-        s.forms.clear(&s.row)
+        ws.forms.clear(&ws.row)
         if not size < LARGE:
             return CF_ENONFINITE
-        status = FullRidge.take(self, s, i, y)
+        status = FullRidge.take(self, ws, i, y)
         if status != CF_OK:
             return status
         if self.held == self.window:
             self.lose_oldest()
-        self.keep(s.forms.whole(&s.row), y)
-        s.forms.clear(&s.row)
+        self.keep(ws.forms.whole(&ws.row), y)
+        ws.forms.clear(&ws.row)
         if self.losses >= max(PERIOD, max(self.d, self.window)):
             self.rebuild()
         return CF_OK
@@ -2014,23 +2014,23 @@ cdef class WindowRidge(FullRidge):
         self.losses = 0
         return status
 
-    cdef dict extra(self):
+    cdef dict get_extra(self):
         if not self.window:
-            return FullRidge.extra(self)
+            return FullRidge.get_extra(self)
         rows = <object>table_from(self.ring, self.held, self.d, cf_pad(self.d))
         labels = <object>vector_of(self.label, self.held)
-        return {**FullRidge.extra(self), "rows": numpy.roll(rows, -self.oldest, axis=0),
+        return {**FullRidge.get_extra(self), "rows": numpy.roll(rows, -self.oldest, axis=0),
                 "labels": numpy.roll(labels, -self.oldest), "losses": self.losses}
 
-    cdef int take_extra(self, State state, Py_ssize_t d) except -1:
+    cdef int set_extra(self, State state, Py_ssize_t d) except -1:
         cdef Py_ssize_t n = min(self.learned, self.window), i, losses
         cdef np.ndarray rows, labels
         if not self.window:
-            return FullRidge.take_extra(self, state, d)
+            return FullRidge.set_extra(self, state, d)
         rows, labels = state.table("rows", n, d), state.vector("labels", n)
         losses = state.count("losses")
         state.number("scale", 1.0, 1.0)
-        FullRidge.take_extra(self, state, d)
+        FullRidge.set_extra(self, state, d)
         self.oldest = self.held = 0
         for i in range(n):
             self.keep(data_of(rows) + i * d, data_of(labels)[i])
@@ -2061,12 +2061,12 @@ cdef class BallRidge(WindowRidge):
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return FullRidge.cost(self, nnz) * (1.0 + <double>self.held)
 
-    cdef int read(self, Scratch s) noexcept nogil:
-        s.m[0] = s.q[0] = 0.0
-        return linear(&s.row, self.w, s.m) if self.d else CF_OK
+    cdef int read(self, Workspace ws) noexcept nogil:
+        ws.score[0] = ws.quad[0] = 0.0
+        return linear(&ws.row, self.w, ws.score) if self.d else CF_OK
 
-    cdef int look(self, Scratch s) noexcept nogil:
-        return self.read(s)
+    cdef int look(self, Workspace ws) noexcept nogil:
+        return self.read(ws)
 
     cdef int propose(self, const double *x) noexcept nogil:
         """The step with its projection makes the product itself."""
@@ -2088,18 +2088,18 @@ cdef class BallRidge(WindowRidge):
                     self.metric.memory)
         self.lam = 0.0
 
-    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         cdef const double *x
         cdef int status
         if self.held < self.window or not self.window:
-            status = FullRidge.take(self, s, i, y)
-            x = s.forms.whole(&s.row)
+            status = FullRidge.take(self, ws, i, y)
+            x = ws.forms.whole(&ws.row)
         else:
-            x = s.forms.whole(&s.row)
+            x = ws.forms.whole(&ws.row)
             status = self.replace_oldest(x, y)
         if status == CF_OK and self.window:
             self.keep(x, y)
-        s.forms.clear(&s.row)
+        ws.forms.clear(&ws.row)
         return status
 
     cdef int replace_oldest(self, const double *x, double y) noexcept nogil:
@@ -2117,12 +2117,12 @@ cdef class BallRidge(WindowRidge):
         self.learn_again()
         return status
 
-    cdef dict extra(self):
-        return {**WindowRidge.extra(self), "lam": self.lam}
+    cdef dict get_extra(self):
+        return {**WindowRidge.get_extra(self), "lam": self.lam}
 
-    cdef int take_extra(self, State state, Py_ssize_t d) except -1:
+    cdef int set_extra(self, State state, Py_ssize_t d) except -1:
         self.lam = state.number("lam", 0.0)
-        return WindowRidge.take_extra(self, state, d)
+        return WindowRidge.set_extra(self, state, d)
 
 
 # --- one regression with the diagonal of A ----------------------------------------------------
@@ -2187,8 +2187,8 @@ cdef class DiagonalRidge(Single):
         self.room, self.held = a + 4 * n, n
         return 0
 
-    cdef int fit(self, Scratch s) except -1:
-        return s.fit(1, self.d if self.lazy else 0)
+    cdef int reserve(self, Workspace ws) except -1:
+        return ws.reserve(1, self.d if self.lazy else 0)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return self.d if self.projected else nnz
@@ -2207,13 +2207,13 @@ cdef class DiagonalRidge(Single):
             room[i] = self.ridge + scale * self.a[i]
         return room
 
-    cdef int read(self, Scratch s) noexcept nogil:
-        s.m[0] = s.q[0] = 0.0
+    cdef int read(self, Workspace ws) noexcept nogil:
+        ws.score[0] = ws.quad[0] = 0.0
         if self.d == 0:
             return CF_OK
         if self.projected:
-            return linear(&s.row, self.w, s.m)
-        return self.read_row(&s.row, s.v, s.m, s.q)
+            return linear(&ws.row, self.w, ws.score)
+        return self.read_row(&ws.row, ws.vectors, ws.score, ws.quad)
 
     cdef int read_row(self, const cf_row *x, double *room, double *m, double *q) noexcept nogil:
         if x.n > self.d:
@@ -2243,12 +2243,12 @@ cdef class DiagonalRidge(Single):
 
     # --- learning -----------------------------------------------------------------------------
 
-    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         """w += (x / a) c (y - m) / (1 + c q), a += c x^2, by the a that has forgotten; then the
         projection."""
-        cdef const cf_row *x = &s.row
-        cdef double scale = self.scale * self.forget, q = s.q[0], grown = 0.0, miss
-        cdef double c = self.aim(s.m[0], y, &miss)
+        cdef const cf_row *x = &ws.row
+        cdef double scale = self.scale * self.forget, q = ws.quad[0], grown = 0.0, miss
+        cdef double c = self.aim(ws.score[0], y, &miss)
         cdef const double *a = self.now(x, scale, self.room)
         cdef int status = CF_OK
         if self.lazy or self.projected:
@@ -2342,16 +2342,16 @@ cdef class DiagonalRidge(Single):
 
     # --- candidate rows -------------------------------------------------------------------------
 
-    cdef int read_one(self, Scratch s, double *m, double *q) noexcept nogil:
-        return self.read_row(&s.row, s.v, m, q)
+    cdef int read_one(self, Workspace ws, double *m, double *q) noexcept nogil:
+        return self.read_row(&ws.row, ws.vectors, m, q)
 
-    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
+    cdef int reserve_rows(self, Rows X, Crossed by, Workspace ws) except -1:
         cdef Py_ssize_t size = cf_pad(self.d) if self.lazy else 0
-        s.buffer.fit(X.most)
-        return s.fit(1, size + (2 * cf_pad(X.d) if by.p and X.kind != SPARSE else 0))
+        ws.buffer.reserve(X.most)
+        return ws.reserve(1, size + (2 * cf_pad(X.d) if by.p and X.kind != SPARSE else 0))
 
-    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
-        cdef double *a = s.v + (cf_pad(self.d) if self.lazy else 0)
+    cdef int read_rows(self, Rows X, Crossed by, Workspace ws, double *m, double *q) noexcept nogil:
+        cdef double *a = ws.vectors + (cf_pad(self.d) if self.lazy else 0)
         cdef double *w = a + cf_pad(X.d)
         cdef bint dense = X.kind != SPARSE
         cdef Py_ssize_t t
@@ -2359,16 +2359,16 @@ cdef class DiagonalRidge(Single):
         if by.p and dense:
             self.contract(by, X.d, a, w)
         for t in range(X.n):
-            if not X.at(t, s.buffer, &s.row):
+            if not X.at(t, ws.buffer, &ws.row):
                 return CF_ENOMEM
             if by.p == 0:
-                status = self.read_row(&s.row, s.v, m + t, NULL if q == NULL else q + t)
+                status = self.read_row(&ws.row, ws.vectors, m + t, NULL if q == NULL else q + t)
             elif dense:
-                m[t] = K.ridge_dot(&s.row, w)
+                m[t] = K.ridge_dot(&ws.row, w)
                 if q != NULL:
-                    q[t] = K.ridge_quad(&s.row, a)
+                    q[t] = K.ridge_quad(&ws.row, a)
             else:
-                self.read_crossed(&s.row, by, m + t, NULL if q == NULL else q + t)
+                self.read_crossed(&ws.row, by, m + t, NULL if q == NULL else q + t)
             if not (status == CF_OK and m[t] - m[t] == 0.0
                     and (q == NULL or q[t] - q[t] == 0.0)):
                 return CF_ENONFINITE
@@ -2406,19 +2406,19 @@ cdef class DiagonalRidge(Single):
         Single.tell_past(self, out)
         out.steady = self.forget == 1.0
 
-    cdef void keep_matrix(self, double *to, Scratch s) noexcept nogil:
+    cdef void keep_matrix(self, double *to, Workspace ws) noexcept nogil:
         cdef Py_ssize_t i
         for i in range(self.d):
             to[i] = self.entry(i)
 
-    cdef double length(self, const double *matrix, const double *u, Scratch s) noexcept nogil:
+    cdef double length(self, const double *matrix, const double *u, Workspace ws) noexcept nogil:
         cdef double out = 0.0
         cdef Py_ssize_t i
         for i in range(self.d):
             out += matrix[i] * u[i] * u[i]
         return (1.0 + 1e-9) * out
 
-    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
+    cdef int drawn(self, Workspace ws, Py_ssize_t n, double width, double *z) noexcept nogil:
         cdef Py_ssize_t i
         for i in range(n):
             z[i] /= sqrt(self.entry(i) if i < self.d else self.ridge)
@@ -2427,7 +2427,7 @@ cdef class DiagonalRidge(Single):
 
     # --- settings and state ---------------------------------------------------------------------
 
-    cdef int adopt(self, Model other) except -1:
+    cdef int set_options(self, Form other) except -1:
         cdef Py_ssize_t i
         self.forget = (<DiagonalRidge?>other).forget
         if self.forget < 1.0 and not self.lazy and self.d:
@@ -2443,11 +2443,11 @@ cdef class DiagonalRidge(Single):
             data_of(out)[f] = 1.0 / self.entry(f)
         return out
 
-    cdef dict extra(self):
+    cdef dict get_extra(self):
         return {"excess" if self.lazy else "a": vector_of(self.a, self.d),
                 "w": vector_of(self.w, self.d), "scale": self.scale, "sums": self.sums}
 
-    cdef int take_extra(self, State state, Py_ssize_t d) except -1:
+    cdef int set_extra(self, State state, Py_ssize_t d) except -1:
         cdef double scale = state.number("scale", 0.0, 1.0), sums = state.number("sums")
         cdef bint lazy = state.has("excess")
         cdef np.ndarray a = state.vector("excess" if lazy else "a", d)
@@ -2532,10 +2532,10 @@ cdef class DualRidge(Single):
         self.drop, self.room = y + 4 * each, room
         return 0
 
-    cdef int fit(self, Scratch s) except -1:
-        if self.gram.length() > s.v_room:
-            s.fit(1, 2 * self.gram.length())
-        return self.gram.kept.fit(&s.row, s.forms)
+    cdef int reserve(self, Workspace ws) except -1:
+        if self.gram.length() > ws.vectors_room:
+            ws.reserve(1, 2 * self.gram.length())
+        return self.gram.kept.reserve(&ws.row, ws.forms)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         """A kernel that is Python may call anything: the object must be locked for it."""
@@ -2545,61 +2545,61 @@ cdef class DualRidge(Single):
 
     # --- reading ------------------------------------------------------------------------------
 
-    cdef int answer(self, Scratch s, const double *u, double own) noexcept nogil:
+    cdef int answer(self, Workspace ws, const double *u, double own) noexcept nogil:
         cdef Py_ssize_t n = self.gram.factor.n
-        s.m[0] = K.dot(n, u, self.c)
-        s.q[0] = max(own - K.dot(n, u, u), 0.0) / self.ridge
-        return CF_OK if s.m[0] - s.m[0] == 0.0 and s.q[0] - s.q[0] == 0.0 else CF_ENONFINITE
+        ws.score[0] = K.dot(n, u, self.c)
+        ws.quad[0] = max(own - K.dot(n, u, u), 0.0) / self.ridge
+        return CF_OK if ws.score[0] - ws.score[0] == 0.0 and ws.quad[0] - ws.quad[0] == 0.0 else CF_ENONFINITE
 
-    cdef int read(self, Scratch s) noexcept nogil:
+    cdef int read(self, Workspace ws) noexcept nogil:
         cdef double own
-        s.m[0] = s.q[0] = 0.0
-        return self.solve(s, s.v, &own) if self.d else CF_OK
+        ws.score[0] = ws.quad[0] = 0.0
+        return self.solve(ws, ws.vectors, &own) if self.d else CF_OK
 
-    cdef int look(self, Scratch s) noexcept nogil:
+    cdef int look(self, Workspace ws) noexcept nogil:
         self.u = self.own_u
-        return self.solve(s, self.u, &self.own)
+        return self.solve(ws, self.u, &self.own)
 
     @cython.final
-    cdef int solve(self, Scratch s, double *u, double *own) noexcept nogil:
-        cdef int status = self.gram.solve(&s.row, s.forms, u, own)
-        return self.answer(s, u, own[0]) if status == CF_OK else status
+    cdef int solve(self, Workspace ws, double *u, double *own) noexcept nogil:
+        cdef int status = self.gram.solve(&ws.row, ws.forms, u, own)
+        return self.answer(ws, u, own[0]) if status == CF_OK else status
 
     # --- many rows ----------------------------------------------------------------------------
 
-    cdef int fit_many(self, Scratch s) except -1:
+    cdef int reserve_many(self, Workspace ws) except -1:
         if self.d:
-            s.fit(1, MANY * (cf_pad(self.gram.factor.n) + 16))
+            ws.reserve(1, MANY * (cf_pad(self.gram.factor.n) + 16))
         return 0
 
-    cdef Py_ssize_t read_many(self, Rows X, Py_ssize_t t, Scratch s, double *out,
+    cdef Py_ssize_t read_many(self, Rows X, Py_ssize_t t, Workspace ws, double *out,
                               int *status) noexcept nogil:
         """The factor is read once for all of them; every row gets the bits that it gets alone."""
         cdef Py_ssize_t n = self.gram.factor.n, stride = cf_pad(n) + 8, i, good
-        cdef double *own = s.v + MANY * stride
+        cdef double *own = ws.vectors + MANY * stride
         if n < AHEAD or self.gram.kept.callable:
-            return Single.read_many(self, X, t, s, out, status)
-        good = self.values_of(X, t, min(X.n - t, MANY), s, s.v, stride, own, status)
-        K.cholesky_forward_many(&self.gram.factor, good, s.v, stride)
+            return Single.read_many(self, X, t, ws, out, status)
+        good = self.values_of(X, t, min(X.n - t, MANY), ws, ws.vectors, stride, own, status)
+        K.cholesky_forward_many(&self.gram.factor, good, ws.vectors, stride)
         for i in range(good):
-            if self.answer(s, s.v + i * stride, own[i]) != CF_OK:
+            if self.answer(ws, ws.vectors + i * stride, own[i]) != CF_OK:
                 status[0] = CF_ENONFINITE
                 return i
-            out[i] = s.m[0] / (1.0 + s.q[0])
+            out[i] = ws.score[0] / (1.0 + ws.quad[0])
         return good
 
-    cdef Py_ssize_t values_of(self, Rows X, Py_ssize_t t, Py_ssize_t count, Scratch s, double *u,
+    cdef Py_ssize_t values_of(self, Rows X, Py_ssize_t t, Py_ssize_t count, Workspace ws, double *u,
                               Py_ssize_t stride, double *own, int *status) noexcept nogil:
         """k(x, x), and with zeros behind them the kernel values, of rows t ... t + count - 1 or up
         to the first that is refused; how many."""
         cdef Py_ssize_t n = self.gram.factor.n, i
         cdef cf_row x
         for i in range(count):
-            status[0] = CF_OK if X.at(t + i, s.buffer, &x) else CF_ENOMEM
+            status[0] = CF_OK if X.at(t + i, ws.buffer, &x) else CF_ENOMEM
             if status[0] == CF_OK:
                 status[0] = self.gram.kept.own(&x, own + i)
             if status[0] == CF_OK:
-                status[0] = self.gram.kept.values(&x, s.forms, 0, u + i * stride)
+                status[0] = self.gram.kept.values(&x, ws.forms, 0, u + i * stride)
             if status[0] != CF_OK:
                 return i
             memset(u + i * stride + n, 0, <size_t>(stride - n) * sizeof(double))
@@ -2607,7 +2607,7 @@ cdef class DualRidge(Single):
 
     # --- reading ahead ------------------------------------------------------------------------
 
-    cdef Py_ssize_t ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count, Scratch s) noexcept nogil:
+    cdef Py_ssize_t read_ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count, Workspace ws) noexcept nogil:
         """The solves of the next rows by the present factor, which is then read once for all."""
         cdef Py_ssize_t n = self.gram.factor.n, stride, i, at
         cdef double *block
@@ -2627,58 +2627,58 @@ cdef class DualRidge(Single):
         self.tails = self.block + count * stride
         self.owns = self.tails + 8 * count
         # a row that is refused here will be when it is looked at
-        self.block_count = self.values_of(X, t, count, s, self.block, stride, self.owns, &status)
+        self.block_count = self.values_of(X, t, count, ws, self.block, stride, self.owns, &status)
         self.block_n, at = n, n & ~<Py_ssize_t>7
         for i in range(self.block_count):
             memcpy(self.tails + 8 * i, self.block + i * stride + at, 8 * sizeof(double))
         K.cholesky_forward_many(&self.gram.factor, self.block_count, self.block, stride)
         return count
 
-    cdef int look_ahead(self, Scratch s, Py_ssize_t i) noexcept nogil:
+    cdef int read_ahead_row(self, Workspace ws, Py_ssize_t i) noexcept nogil:
         """The solve goes on through the examples that came after the block was prepared."""
         cdef Py_ssize_t at = self.block_n & ~<Py_ssize_t>7
         cdef int status = CF_OK
         if i >= self.block_count:
-            return self.look(s)
+            return self.look(ws)
         self.u = self.block + i * self.stride
         self.own = self.owns[i]
         if self.gram.factor.n > self.block_n:
-            status = self.gram.kept.values(&s.row, s.forms, self.block_n,
+            status = self.gram.kept.values(&ws.row, ws.forms, self.block_n,
                                            self.u + self.block_n)
             if status == CF_OK:
                 memcpy(self.u + at, self.tails + 8 * i,
                        <size_t>(self.block_n - at) * sizeof(double))
                 K.cholesky_forward(&self.gram.factor, at, self.u, self.u)
-        return self.answer(s, self.u, self.own) if status == CF_OK else status
+        return self.answer(ws, self.u, self.own) if status == CF_OK else status
 
     # --- learning -----------------------------------------------------------------------------
 
-    cdef bint has_room(self, Scratch s) noexcept nogil:
-        return self.gram.factor.n < self.room and self.gram.has_room(&s.row, s.forms)
+    cdef bint has_room(self, Workspace ws) noexcept nogil:
+        return self.gram.factor.n < self.room and self.gram.has_room(&ws.row, ws.forms)
 
-    cdef int make_room(self, Scratch s) except -1:
-        self.gram.make_room(&s.row, s.forms)
+    cdef int reserve_update(self, Workspace ws) except -1:
+        self.gram.reserve_update(&ws.row, ws.forms)
         if self.gram.room > self.room:
             self.make_place(self.gram.room)
         return 0
 
-    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         cdef int status = CF_OK
         if self.own != 0.0:
             if not self.own / self.ridge < MOST_OWN:
                 return CF_EVALUE
-            status = self.store(s, y)
+            status = self.store(ws, y)
         if status == CF_OK:
             self.learned += 1
             self.expire()
         return status
 
-    cdef int store(self, Scratch s, double y) noexcept nogil:
+    cdef int store(self, Workspace ws, double y) noexcept nogil:
         cdef Py_ssize_t n = self.gram.factor.n
-        cdef double pivot = sqrt(self.ridge * (1.0 + s.q[0]))
-        self.gram.append(&s.row, s.forms, self.u, pivot)
-        self.y[n], self.c[n], self.born[n] = y, (y - s.m[0]) / pivot, self.learned
-        self.info += K.log1p_one(s.q[0])
+        cdef double pivot = sqrt(self.ridge * (1.0 + ws.quad[0]))
+        self.gram.append(&ws.row, ws.forms, self.u, pivot)
+        self.y[n], self.c[n], self.born[n] = y, (y - ws.score[0]) / pivot, self.learned
+        self.info += K.log1p_one(ws.quad[0])
         return CF_OK
 
     cdef void expire(self) noexcept nogil:
@@ -2709,7 +2709,7 @@ cdef class DualRidge(Single):
 
     # --- state --------------------------------------------------------------------------------
 
-    cdef dict extra(self):
+    cdef dict get_extra(self):
         cdef Py_ssize_t n = self.gram.factor.n
         cdef np.ndarray born = <np.ndarray>numpy.empty(n, dtype=numpy.int64)
         if n:
@@ -2717,11 +2717,11 @@ cdef class DualRidge(Single):
         return {"gram": self.gram.state(), "y": vector_of(self.y, n), "c": vector_of(self.c, n),
                 "born": born, "info": self.info}
 
-    cdef int take_extra(self, State state, Py_ssize_t d) except -1:
+    cdef int set_extra(self, State state, Py_ssize_t d) except -1:
         cdef Py_ssize_t n
         cdef np.ndarray born
         cdef double info = state.number("info")
-        self.gram.restore(state.part("gram"))
+        self.gram.set_state(state.part("gram"))
         n = self.gram.factor.n
         if n and self.gram.kept.d != d:
             state.refuse("d", f"that of the rows, {self.gram.kept.d}", d)
@@ -2771,54 +2771,54 @@ cdef class BudgetRidge(DualRidge):
         self.inner.know(self.budget)  # refuses one of which a square overflows
         return DualRidge.start(self, n)
 
-    cdef int fit(self, Scratch s) except -1:
+    cdef int reserve(self, Workspace ws) except -1:
         """As much as a full dictionary takes."""
-        s.fit(1, 5 * cf_pad(self.budget) + 8 if self.d else 0)
-        return self.gram.kept.fit(&s.row, s.forms)
+        ws.reserve(1, 5 * cf_pad(self.budget) + 8 if self.d else 0)
+        return self.gram.kept.reserve(&ws.row, ws.forms)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return DualRidge.cost(self, nnz) + <double>self.budget * self.budget
 
-    cdef double *coordinates(self, Scratch s, const double *u) noexcept nogil:
+    cdef double *coordinates(self, Workspace ws, const double *u) noexcept nogil:
         """u, zero beyond: in the scratch, behind a u that stands there."""
-        cdef double *z = s.v + self.gram.length()
+        cdef double *z = ws.vectors + self.gram.length()
         memset(z, 0, <size_t>cf_pad(self.budget) * sizeof(double))
         memcpy(z, u, <size_t>self.gram.factor.n * sizeof(double))
         return z
 
-    cdef int answer(self, Scratch s, const double *u, double own) noexcept nogil:
+    cdef int answer(self, Workspace ws, const double *u, double own) noexcept nogil:
         """By what is kept; then q inside the dictionary's span."""
         cdef Py_ssize_t n = self.gram.factor.n, padded = cf_pad(self.budget)
-        cdef double *z = self.coordinates(s, u)
+        cdef double *z = self.coordinates(ws, u)
         cdef double quad
-        s.m[0] = K.dot(n, u, self.inner.w)
-        s.q[0] = max(own - K.dot(n, u, u), 0.0) / self.ridge
-        if not (s.m[0] - s.m[0] == 0.0 and s.q[0] - s.q[0] == 0.0):
+        ws.score[0] = K.dot(n, u, self.inner.w)
+        ws.quad[0] = max(own - K.dot(n, u, u), 0.0) / self.ridge
+        if not (ws.score[0] - ws.score[0] == 0.0 and ws.quad[0] - ws.quad[0] == 0.0):
             return CF_ENONFINITE
         L.full_look(&self.inner.metric.core, K, z, z + 2 * padded, z + padded, &quad)
-        s.q[0] += quad
+        ws.quad[0] += quad
         return CF_OK
 
-    cdef Py_ssize_t read_many(self, Rows X, Py_ssize_t t, Scratch s, double *out,
+    cdef Py_ssize_t read_many(self, Rows X, Py_ssize_t t, Workspace ws, double *out,
                               int *status) noexcept nogil:
-        return Single.read_many(self, X, t, s, out, status)
+        return Single.read_many(self, X, t, ws, out, status)
 
-    cdef bint has_room(self, Scratch s) noexcept nogil:
-        return self.gram.factor.n >= self.budget or DualRidge.has_room(self, s)
+    cdef bint has_room(self, Workspace ws) noexcept nogil:
+        return self.gram.factor.n >= self.budget or DualRidge.has_room(self, ws)
 
-    cdef int store(self, Scratch s, double y) noexcept nogil:
+    cdef int store(self, Workspace ws, double y) noexcept nogil:
         cdef Py_ssize_t n = self.gram.factor.n
         cdef double rest = max(self.own - K.dot(n, self.u, self.u), 0.0)
-        cdef double *z = self.coordinates(s, self.u)
+        cdef double *z = self.coordinates(ws, self.u)
         cdef bint joins = rest > self.tolerance * self.own and n < self.budget
         cdef int status
         if joins:  # one coordinate more: that of the new one
             z[n] = sqrt(rest)
-        status = self.inner.learn_next(z, y, s.m[0])
+        status = self.inner.learn_next(z, y, ws.score[0])
         if status != CF_OK:
             return status
         if joins:
-            self.gram.append(&s.row, s.forms, self.u, z[n])
+            self.gram.append(&ws.row, ws.forms, self.u, z[n])
             self.y[n], self.c[n], self.born[n] = y, 0.0, self.learned
         else:
             self.missed += rest
@@ -2827,18 +2827,18 @@ cdef class BudgetRidge(DualRidge):
     cdef double information(self) noexcept nogil:
         return self.inner.information()
 
-    cdef dict extra(self):
-        return {**DualRidge.extra(self), "w": vector_of(self.inner.w, self.budget),
+    cdef dict get_extra(self):
+        return {**DualRidge.get_extra(self), "w": vector_of(self.inner.w, self.budget),
                 "inner": settled(self.inner.metric), "missed": self.missed}
 
-    cdef int take_extra(self, State state, Py_ssize_t d) except -1:
+    cdef int set_extra(self, State state, Py_ssize_t d) except -1:
         cdef double missed = state.number("missed", 0.0)
         state.part("inner").count("n", self.budget, self.budget)
         inner = Full.from_state(state.get("inner"))
         (<Stored>inner)._ask_for(CF_FULL_AUTO)
         state.vector("w", self.budget)
         self.know(d)
-        DualRidge.take_extra(self, state, d)
+        DualRidge.set_extra(self, state, d)
         if self.gram.factor.n > self.budget:
             state.refuse("gram", f"at most {self.budget} rows", self.gram.factor.n)
         state.load("w", self.budget, self.inner.w)
@@ -2889,10 +2889,10 @@ cdef class TopicRidge(DualRidge):
             out[k] = self.products[k] / (1.0 + q)
         return CF_OK if K.all_finite(self.topics, self.products) else CF_ENONFINITE
 
-    cdef int take_all(self, Scratch s, const uint8_t *y) noexcept nogil:
+    cdef int take_all(self, Workspace ws, const uint8_t *y) noexcept nogil:
         cdef Py_ssize_t n = self.gram.factor.n, k
-        cdef double pivot = sqrt(self.ridge * (1.0 + s.q[0]))
-        cdef int status = self.take(s, 0, 0.0)
+        cdef double pivot = sqrt(self.ridge * (1.0 + ws.quad[0]))
+        cdef int status = self.take(ws, 0, 0.0)
         if status == CF_OK and self.gram.factor.n > n:
             for k in range(self.topics):
                 self.all_c[k * self.row + n] = (
@@ -2904,8 +2904,8 @@ cdef int read_topics(Single topics, double q, double *out) noexcept nogil:
     return (<TopicRidge>topics).margins(q, out)
 
 
-cdef int take_topics(Single topics, Scratch s, const uint8_t *y) noexcept nogil:
-    return (<TopicRidge>topics).take_all(s, y)
+cdef int take_topics(Single topics, Workspace ws, const uint8_t *y) noexcept nogil:
+    return (<TopicRidge>topics).take_all(ws, y)
 
 
 # --- one regression in dual form, w in the unit ball ------------------------------------------
@@ -2956,23 +2956,23 @@ cdef class DualBall(DualRidge):
         cdef double n = self.gram.factor.n
         return DualRidge.cost(self, nnz) + (n * n * n if self.window else n * n)
 
-    cdef int answer(self, Scratch s, const double *u, double own) noexcept nogil:
-        s.m[0], s.q[0] = K.dot(self.gram.factor.n, u, self.c), 0.0
-        return CF_OK if s.m[0] - s.m[0] == 0.0 else CF_ENONFINITE
+    cdef int answer(self, Workspace ws, const double *u, double own) noexcept nogil:
+        ws.score[0], ws.quad[0] = K.dot(self.gram.factor.n, u, self.c), 0.0
+        return CF_OK if ws.score[0] - ws.score[0] == 0.0 else CF_ENONFINITE
 
     # --- learning -----------------------------------------------------------------------------
 
-    cdef int store(self, Scratch s, double y) noexcept nogil:
+    cdef int store(self, Workspace ws, double y) noexcept nogil:
         cdef Py_ssize_t n = self.gram.factor.n
         cdef double q = max(self.own - K.dot(n, self.u, self.u), 0.0) / self.ridge
         cdef double pivot = sqrt(self.ridge * (1.0 + q))
         cdef int status
         memcpy(self.next, self.c, <size_t>n * sizeof(double))
-        self.next[n] = (y - s.m[0]) / pivot
+        self.next[n] = (y - ws.score[0]) / pivot
         status = self.into_ball(&self.gram.factor, self.u, pivot, self.next)
         if status != CF_OK:
             return status
-        self.gram.append(&s.row, s.forms, self.u, pivot)
+        self.gram.append(&ws.row, ws.forms, self.u, pivot)
         memcpy(self.c, self.next, <size_t>(n + 1) * sizeof(double))
         self.y[n], self.born[n] = y, self.learned
         self.info += K.log1p_one(q)

@@ -98,17 +98,17 @@ cdef class Kept:
     cdef Errors errors         # of a callable kernel
 
     # Memory for x in the form that the rows kept ask for; before the others.
-    cdef int fit(self, const cf_row *x, Forms forms) except -1
+    cdef int reserve(self, const cf_row *x, Forms forms) except -1
     cdef int own(self, const cf_row *x, double *out) noexcept nogil
     cdef int values(self, const cf_row *x, Forms forms, Py_ssize_t first,
                     double *out) noexcept nogil
     cdef bint has_room(self, const cf_row *x, Forms forms) noexcept nogil
-    cdef int make_room(self, const cf_row *x, Forms forms) except -1
+    cdef int reserve_update(self, const cf_row *x, Forms forms) except -1
     cdef void append(self, const cf_row *x, Forms forms) noexcept nogil
     cdef void drop_first(self) noexcept nogil
     cdef dict state(self)
     # The reverse of `state`, into an object that keeps nothing yet.
-    cdef int restore(self, State state) except -1
+    cdef int set_state(self, State state) except -1
 
     cdef Form form_of(self, const cf_row *x, Forms forms) noexcept nogil
     cdef double scale(self, const cf_row *x) noexcept nogil
@@ -138,7 +138,7 @@ cdef class Gram:
     # The same with k(x, x), the values being computed here. A status.
     cdef int solve(self, const cf_row *x, Forms forms, double *u, double *own) noexcept nogil
     cdef bint has_room(self, const cf_row *x, Forms forms) noexcept nogil
-    cdef int make_room(self, const cf_row *x, Forms forms) except -1
+    cdef int reserve_update(self, const cf_row *x, Forms forms) except -1
     cdef int grow(self) except -1  # room for one more, of the factor alone
     cdef int take_room(self, Py_ssize_t room) except -1
     # x as the last row, (u, pivot) as the factor's; after has_room or make_room for this x.
@@ -150,7 +150,7 @@ cdef class Gram:
     cdef double logdet(self) noexcept nogil
     cdef dict state(self)
     # The reverse of `state`, into an object that keeps nothing yet.
-    cdef int restore(self, State state) except -1
+    cdef int set_state(self, State state) except -1
     # The factor alone, for who keeps the rows elsewhere: `kept` is then empty.
     cdef np.ndarray factor_told(self)
     cdef int restore_factor(self, State state, Py_ssize_t n) except -1

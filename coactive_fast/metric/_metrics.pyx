@@ -1327,7 +1327,7 @@ cdef class Diagonal(Entries):
         cdef RowBuffer room = None
         if self.core.mark != NULL or gathers:
             room = RowBuffer()
-            room.fit(row.nnz)
+            room.reserve(row.nnz)
         return room
 
     cdef int _refuse(self, const cf_row *row) except -1:
@@ -1360,8 +1360,8 @@ cdef class Diagonal(Entries):
         cdef bint below = (weights < 0.0).any()
         cdef cf_row row
         cdef int status = CF_OK
-        buffer.fit(rows.most)
-        room.fit(rows.most)
+        buffer.reserve(rows.most)
+        room.reserve(rows.most)
         self.lock.acquire()
         try:
             a = self.a.copy()
@@ -1583,8 +1583,8 @@ cdef class Diagonal(Entries):
         cdef Py_ssize_t until, e
         cdef cf_row row
         cdef bint good = True
-        buffer.fit(rows.most)
-        room.fit(rows.most)
+        buffer.reserve(rows.most)
+        room.reserve(rows.most)
         if end != NULL:
             end[0] = 0
         self.lock.acquire_shared()
@@ -1824,14 +1824,14 @@ cdef class Kept:
         self.room = self.entries = self.lead = 0
         self.form = UNDECIDED
 
-    cdef int fit(self, const cf_row *x, Forms forms) except -1:
+    cdef int reserve(self, const cf_row *x, Forms forms) except -1:
         """Room to write x out where `values` and `append` may want that."""
         cdef bint dense = self.form == KEPT_DENSE
         if self.n == 0 and (self.form == UNDECIDED or x.n != self.d):
             dense = x.n <= WIDE  # see `form_of`
         if dense and self.kind != CALLABLE:
             forms.widen(x)
-        return forms.fit(x.nnz)
+        return forms.reserve(x.nnz)
 
     # --- values -----------------------------------------------------------------------------
 
@@ -1925,7 +1925,7 @@ cdef class Kept:
             return False
         return L.postings_lack(&self.lists, forms.nnz, forms.place) == 0
 
-    cdef int make_room(self, const cf_row *x, Forms forms) except -1:
+    cdef int reserve_update(self, const cf_row *x, Forms forms) except -1:
         """Memory for one row more; nothing that can be seen changes."""
         cdef Form form
         if self.kind == CALLABLE:
@@ -2069,7 +2069,7 @@ cdef class Kept:
             told["value"] = vector_of(self.value + first, np.PyArray_DIM(index, 0))
         return told
 
-    cdef int restore(self, State state) except -1:
+    cdef int set_state(self, State state) except -1:
         cdef Forms forms = Forms()
         cdef cf_row x
         cdef np.ndarray values, begin, index
@@ -2097,8 +2097,8 @@ cdef class Kept:
                 x.i64 = <const int64_t *>np.PyArray_DATA(index) + at[s]
                 if x.nnz > 1 and not (numpy.diff(index[at[s]:at[s + 1]]) > 0).all():
                     state.refuse("index", "ascending in each row")
-            self.fit(&x, forms)
-            self.make_room(&x, forms)
+            self.reserve(&x, forms)
+            self.reserve_update(&x, forms)
             self.append(&x, forms)
         return 0
 
@@ -2147,9 +2147,9 @@ cdef class Gram:
     cdef bint has_room(self, const cf_row *x, Forms forms) noexcept nogil:
         return self.factor.n < self.room and self.kept.has_room(x, forms)
 
-    cdef int make_room(self, const cf_row *x, Forms forms) except -1:
+    cdef int reserve_update(self, const cf_row *x, Forms forms) except -1:
         self.grow()
-        self.kept.make_room(x, forms)
+        self.kept.reserve_update(x, forms)
         if self.roots is not None and np.PyArray_DIM(self.roots, 0) < self.room:
             roots = numpy.zeros(self.room)
             roots[:self.factor.n] = self.roots[:self.factor.n]
@@ -2205,11 +2205,11 @@ cdef class Gram:
     cdef np.ndarray factor_told(self):
         return vector_of(self.factor.data, cf_panels_size(self.factor.n))
 
-    cdef int restore(self, State state) except -1:
+    cdef int set_state(self, State state) except -1:
         cdef State kept = state.part("kept")
         cdef Py_ssize_t n = kept.count("n", 0, MOST_ROWS)
         self.restore_factor(state, n)
-        return self.kept.restore(kept)
+        return self.kept.set_state(kept)
 
     cdef int restore_factor(self, State state, Py_ssize_t n) except -1:
         cdef np.ndarray factor = state.vector("factor", cf_panels_size(n))
@@ -2363,7 +2363,7 @@ tolerance=0.01)\n--\n
         at.buffer, at.forms = RowBuffer(), Forms()
         row_in(x, "x", gram.kept.d if gram.kept.n else ANY, at.buffer, &at.row)
         at.u = new_vector(gram.length())
-        gram.kept.fit(&at.row, at.forms)
+        gram.kept.reserve(&at.row, at.forms)
         if gram.factor.n < LARGE_SOLVE or gram.kept.callable:
             status = gram.solve(&at.row, at.forms, data_of(at.u), &at.own)
         else:
@@ -2426,7 +2426,7 @@ tolerance=0.01)\n--\n
         if self.window is not None and n == <Py_ssize_t>self.window:  # taken before any change
             scratch = new_vector(3 * self.gram.length() + 48)
         if not self.gram.has_room(&at.row, at.forms):
-            self.gram.make_room(&at.row, at.forms)
+            self.gram.reserve_update(&at.row, at.forms)
         for s in range(n):
             data_of(at.u)[s] *= root
         data_of(self.gram.roots)[n] = root
@@ -2447,7 +2447,7 @@ tolerance=0.01)\n--\n
         self.inner._quad(w, &inside)
         if joins:  # one coordinate more: that of the new atom
             if not self.gram.has_room(&at.row, at.forms):  # what may fail comes before what is kept
-                self.gram.make_room(&at.row, at.forms)
+                self.gram.reserve_update(&at.row, at.forms)
             data_of(w)[n] = sqrt(delta)
         self.inner._update(w, c, &unused)
         if joins:
@@ -2677,7 +2677,7 @@ tolerance=0.01)\n--\n
             raise ValueError("rows must be at least one")
         roots, factor = state.vector("roots", n), state.vector("factor", cf_panels_size(n))
         inverses = state.vector("inverses", cf_pad(n))
-        self.gram.restore(opened({"kept": kept, "factor": factor}))
+        self.gram.set_state(opened({"kept": kept, "factor": factor}))
         for i in range(n):
             pivot = self.gram.factor.inv[i]
             if not fabs(pivot - data_of(inverses)[i]) <= 1e-12 * pivot:

@@ -16,12 +16,12 @@ from coactive_fast._table cimport (
     cf_get_table, cf_library, cf_newton, cf_pad, cf_table,
 )
 from coactive_fast.learner._chance cimport Chance
-from coactive_fast.learner._engine cimport Engine, Model, RowEngine, look
+from coactive_fast.learner._engine cimport Engine, Form, RowEngine, look
 from coactive_fast.learner._run cimport RowRun
 from coactive_fast.learner._state cimport State, vector_of
 from coactive_fast.metric._forms cimport Lines, Ridges, settled
 from coactive_fast.metric._metrics cimport Stored
-from coactive_fast.rows._rows cimport Rows, Scratch, place_of, rows_of
+from coactive_fast.rows._rows cimport Rows, Workspace, place_of, rows_of
 
 from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast.metric._metrics import Full
@@ -50,15 +50,15 @@ cdef class Perceptron(Lines):
     def __init__(self, Py_ssize_t k):
         self.begin(k, 0.0)
 
-    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         cdef cf_change change
         cdef int status = CF_OK
-        if s.label != i:
-            change.first_class, change.second_class = i, s.label
+        if ws.label != i:
+            change.first_class, change.second_class = i, ws.label
             change.first_step, change.second_step = 1.0, -1.0
-            status = K.lines_add(&self.core, &s.row, &change, self.core.second != 0)
+            status = K.lines_add(&self.core, &ws.row, &change, self.core.second != 0)
         if status == CF_OK:
-            self.count(s.row.n)
+            self.count(ws.row.n)
         return status
 
 
@@ -72,38 +72,38 @@ cdef class Banditron(Lines):
         self.gamma = gamma
         self.begin(k, 0.0)
 
-    cdef int adopt(self, Model other) except -1:
+    cdef int set_options(self, Form other) except -1:
         self.gamma = (<Banditron?>other).gamma
-        return Lines.adopt(self, other)
+        return Lines.set_options(self, other)
 
     cdef double chance(self, Py_ssize_t label, Py_ssize_t best) noexcept nogil:
         cdef double p = self.gamma / self.k
         return p + (1.0 - self.gamma) if label == best else p
 
-    cdef void draw(self, Scratch s) noexcept nogil:
+    cdef void draw(self, Workspace ws) noexcept nogil:
         """The first label at which the chances so far exceed one uniform draw."""
-        cdef double u = s.bits.next_double(s.bits.state), reached = 0.0
+        cdef double u = ws.rng.next_double(ws.rng.state), reached = 0.0
         cdef Py_ssize_t r
-        s.label = self.k - 1
+        ws.label = self.k - 1
         for r in range(self.k):
-            reached += self.chance(r, s.exploit)
+            reached += self.chance(r, ws.greedy)
             if reached > u:
-                s.label = r
+                ws.label = r
                 return
 
-    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
-        cdef double step = 1.0 / self.chance(i, s.exploit) if y > 0.0 else 0.0
+    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+        cdef double step = 1.0 / self.chance(i, ws.greedy) if y > 0.0 else 0.0
         cdef cf_change change
         cdef int status = CF_OK
-        change.first_class, change.second_class = s.exploit, -1
+        change.first_class, change.second_class = ws.greedy, -1
         change.first_step, change.second_step = -1.0, step
-        if i == s.exploit:
+        if i == ws.greedy:
             change.first_step += step
         elif y > 0.0:
             change.second_class = i
-        status = K.lines_add(&self.core, &s.row, &change, 0)
+        status = K.lines_add(&self.core, &ws.row, &change, 0)
         if status == CF_OK:
-            self.count(s.row.n)
+            self.count(ws.row.n)
         return status
 
 
@@ -120,8 +120,8 @@ cdef class Counted(Perceptron):
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return 4.0 * nnz * self.k
 
-    cdef int read_scores(self, Scratch s) noexcept nogil:
-        K.lines_counted(&self.core, &s.row, s.next, s.m)
+    cdef int read_scores(self, Workspace ws) noexcept nogil:
+        K.lines_counted(&self.core, &ws.row, ws.next, ws.score)
         return CF_OK
 
 
@@ -135,22 +135,22 @@ cdef class Arow(Lines):
         self.r = r
         self.begin(k, 1.0)
 
-    cdef int adopt(self, Model other) except -1:
+    cdef int set_options(self, Form other) except -1:
         self.r = (<Arow?>other).r
-        return Lines.adopt(self, other)
+        return Lines.set_options(self, other)
 
-    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         cdef Py_ssize_t j, rival = -1
         cdef double margin, V, Vj, unused, beta
         cdef cf_change change
         cdef int status = CF_OK
         for j in range(self.k):
-            if j != i and (rival < 0 or s.m[j] > s.m[rival]):
+            if j != i and (rival < 0 or ws.score[j] > ws.score[rival]):
                 rival = j
-        margin = s.m[i] - s.m[rival]
+        margin = ws.score[i] - ws.score[rival]
         if margin < 1.0:
-            K.lines_read_one(&self.core, &s.row, i, &unused, &V)
-            K.lines_read_one(&self.core, &s.row, rival, &unused, &Vj)
+            K.lines_read_one(&self.core, &ws.row, i, &unused, &V)
+            K.lines_read_one(&self.core, &ws.row, rival, &unused, &Vj)
             V += Vj
             beta = 1.0 / (V + self.r)
             if not (V - V == 0.0 and margin - margin == 0.0):
@@ -158,9 +158,9 @@ cdef class Arow(Lines):
             change.first_class, change.second_class = i, rival
             change.first_step = beta * (1.0 - margin)
             change.second_step = -change.first_step
-            status = K.lines_shrink(&self.core, &s.row, &change, beta)
+            status = K.lines_shrink(&self.core, &ws.row, &change, beta)
         if status == CF_OK:
-            self.count(s.row.n)
+            self.count(ws.row.n)
         return status
 
 
@@ -168,7 +168,7 @@ cdef class Arow(Lines):
 
 
 @cython.final
-cdef class Confidit(Model):
+cdef class Confidit(Form):
     """Upper confidence bounds over k ridge regressions, told right or wrong.
 
     Parameters
@@ -213,13 +213,13 @@ cdef class Confidit(Model):
         else:
             self.error = error
 
-    cdef int adopt(self, Model other) except -1:
+    cdef int set_options(self, Form other) except -1:
         """Everything but alpha, which shapes A, and what was learned."""
         cdef Confidit o = <Confidit?>other
         cdef np.ndarray logdets = self.logdets
         if o.width == SELF_NORMALIZED and self.width != SELF_NORMALIZED:
             logdets = <np.ndarray>self.ridges.np_information()
-        self.ridges.adopt(o.ridges)
+        self.ridges.set_options(o.ridges)
         self.most = o.most
         self.logdets = logdets
         self.eta, self.width, self.projection = o.eta, o.width, o.projection
@@ -237,17 +237,17 @@ cdef class Confidit(Model):
         self.ridges.most = self.most
         return self.ridges.know(n)
 
-    cdef int make_room(self, Scratch s) except -1:
-        return self.ridges.make_room(s)
+    cdef int reserve_update(self, Workspace ws) except -1:
+        return self.ridges.reserve_update(ws)
 
-    cdef bint has_room(self, Scratch s) noexcept nogil:
-        return self.ridges.has_room(s)
+    cdef bint has_room(self, Workspace ws) noexcept nogil:
+        return self.ridges.has_room(ws)
 
-    cdef void settle(self) noexcept nogil:
-        self.ridges.settle()
+    cdef void flush(self) noexcept nogil:
+        self.ridges.flush()
 
-    cdef int repair(self, Scratch s) noexcept nogil:
-        return self.ridges.repair(s)
+    cdef int repair(self, Workspace ws) noexcept nogil:
+        return self.ridges.repair(ws)
 
     cdef int raise_error(self, int status) except -1:
         error, self.raised = self.raised, None
@@ -261,17 +261,17 @@ cdef class Confidit(Model):
         # a user's function may call anything: the object must be locked for it
         return self.ridges.cost(nnz) if self.error_of is None else 1e18
 
-    cdef int fit(self, Scratch s) except -1:
+    cdef int reserve(self, Workspace ws) except -1:
         if self.normalize:
-            s.scaled.fit(s.row.nnz)
-        return self.ridges.fit(s)
+            ws.scaled.reserve(ws.row.nnz)
+        return self.ridges.reserve(ws)
 
-    cdef void prepare(self, Scratch s) noexcept nogil:
+    cdef void prepare(self, Workspace ws) noexcept nogil:
         """The row in the form that is read, with length 1 where that is wanted."""
-        if self.normalize and not s.null:
-            K.row_unit(s.row.nnz, s.row.value, s.scaled.value)
-            s.row.value = s.scaled.value
-        self.ridges.prepare(s)
+        if self.normalize and not ws.null:
+            K.row_unit(ws.row.nnz, ws.row.value, ws.scaled.value)
+            ws.row.value = ws.scaled.value
+        self.ridges.prepare(ws)
 
     cdef double error_so_far(self) noexcept nogil:
         """The approximation errors of the rounds so far, summed."""
@@ -290,87 +290,87 @@ cdef class Confidit(Model):
                       + 36.0 * (K.log_one(self.learned + 5.0) + self.doubt)
                       + 4.0 * self.error_so_far())
 
-    cdef Py_ssize_t bold(self, Scratch s) noexcept nogil:
+    cdef Py_ssize_t bold(self, Workspace ws) noexcept nogil:
         """The label of the best m + width, from m and q; self-normalised it has z to work in."""
         cdef double chance, reach
         cdef Py_ssize_t i
         if self.width != SELF_NORMALIZED:
-            return K.bold_label(self.k, s.m, s.q, self.factor())
+            return K.bold_label(self.k, ws.score, ws.quad, self.factor())
         chance = 2.0 * (K.log_one(<double>self.k) + self.doubt)
         for i in range(self.k):
             reach = (sqrt(data_of(self.logdets)[i] + chance)
                      + (1.0 + self.alpha) * self.norm_bound)
-            s.z[i] = s.q[i] * (reach * reach)
-        return K.bold_label(self.k, s.m, s.z, 1.0)
+            ws.temp[i] = ws.quad[i] * (reach * reach)
+        return K.bold_label(self.k, ws.score, ws.temp, 1.0)
 
-    cdef int decide(self, Scratch s) noexcept nogil:
+    cdef int decide(self, Workspace ws) noexcept nogil:
         """Steps 2 and 3, from m and q."""
-        cdef int status = K.project_labels(self.k, s.m, s.q, self.alpha, s.c, s.z)
+        cdef int status = K.project_labels(self.k, ws.score, ws.quad, self.alpha, ws.coef, ws.temp)
         if status != CF_OK:
             return status
-        return self.choose(s)
+        return self.choose(ws)
 
-    cdef int choose(self, Scratch s) noexcept nogil:
-        s.exploit = K.best_label(self.k, s.m)
-        s.label = self.bold(s)
-        return CF_OK if s.exploit >= 0 and s.label >= 0 else CF_ENONFINITE
+    cdef int choose(self, Workspace ws) noexcept nogil:
+        ws.greedy = K.best_label(self.k, ws.score)
+        ws.label = self.bold(ws)
+        return CF_OK if ws.greedy >= 0 and ws.label >= 0 else CF_ENONFINITE
 
-    cdef int read(self, Scratch s) noexcept nogil:
+    cdef int read(self, Workspace ws) noexcept nogil:
         cdef int status = CF_OK
-        s.exploit = s.label = 0
-        if s.null:
+        ws.greedy = ws.label = 0
+        if ws.null:
             return CF_OK
         if self.projection:
-            status = self.ridges.read(s)
-            if status == CF_OK and not s.null:
-                status = self.decide(s)
+            status = self.ridges.read(ws)
+            if status == CF_OK and not ws.null:
+                status = self.decide(ws)
         elif self.width == SELF_NORMALIZED:
-            status = self.ridges.look(s)
-            if status == CF_OK and not s.null:
-                status = self.choose(s)
+            status = self.ridges.look(ws)
+            if status == CF_OK and not ws.null:
+                status = self.choose(ws)
         else:
-            status = self.ridges.choose(s, self.factor())
-        if s.null:
-            s.exploit = s.label = 0
+            status = self.ridges.choose(ws, self.factor())
+        if ws.null:
+            ws.greedy = ws.label = 0
         return status
 
-    cdef int look_at(self, Scratch s, Py_ssize_t i) noexcept nogil:
-        if self.projection or s.null:
-            return self.read(s)
-        return self.ridges.look_at(s, i)
+    cdef int look_at(self, Workspace ws, Py_ssize_t i) noexcept nogil:
+        if self.projection or ws.null:
+            return self.read(ws)
+        return self.ridges.look_at(ws, i)
 
-    cdef int read_scores(self, Scratch s) noexcept nogil:
-        return self.ridges.read_scores(s)
+    cdef int read_scores(self, Workspace ws) noexcept nogil:
+        return self.ridges.read_scores(ws)
 
     # --- learning -----------------------------------------------------------------------------
 
-    cdef double sign(self, Scratch s, bint correct) noexcept nogil:
+    cdef double sign(self, Workspace ws, bint correct) noexcept nogil:
         """beta: the coin is drawn for wrong answers only, and not where it is certain."""
         if correct:
             return 1.0
         if self.alpha == 1.0:
             return -1.0
-        return -1.0 if s.bits.next_double(s.bits.state) < (1.0 + self.alpha) / 2.0 else 1.0
+        return -1.0 if ws.rng.next_double(ws.rng.state) < (1.0 + self.alpha) / 2.0 else 1.0
 
-    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         cdef double q, error = 0.0
         cdef int status = CF_OK
         if self.error_of is not None:
             with gil:
                 status = self.ask_error(&error)
-        if status == CF_OK and not s.null:
-            status = self.ridges.allows(s, i, self.projection)
+        if status == CF_OK and not ws.null:
+            status = self.ridges.check_update(ws, i, self.projection)
         if status != CF_OK:
             return status
-        if not s.null:
-            q = s.q[i]
+        if not ws.null:
+            q = ws.quad[i]
             if self.width == SELF_NORMALIZED:
-                data_of(self.logdets)[i] += self.ridges.gained(s, i)
-            self.ridges.step(s, i, self.sign(s, y > 0.0), self.projection)
+                data_of(self.logdets)[i] += self.ridges.information_gain(ws, i)
+            self.ridges.step(ws, i, self.sign(ws, y > 0.0), self.projection)
             self.explained += q / (1.0 + q)
         self.erred += error
-        self.ridges.count(s.row.n)
-        self.count(s.row.n)
+        self.ridges.count(ws.row.n)
+        self.count(ws.row.n)
         return CF_OK
 
     cdef int ask_error(self, double *error) noexcept:
@@ -398,18 +398,18 @@ cdef class Confidit(Model):
     cdef dict health(self):
         return self.ridges.health()
 
-    cdef dict told(self):
-        found = {**self.ridges.told(), "explained": self.explained}
+    cdef dict get_state(self):
+        found = {**self.ridges.get_state(), "explained": self.explained}
         if self.erred != 0.0:  # which stays where another error replaces a function
             found["erred"] = self.erred
         if self.width == SELF_NORMALIZED:
             found["logdets"] = self.logdets.copy()
         return found
 
-    cdef int restore(self, State state) except -1:
+    cdef int set_state(self, State state) except -1:
         cdef double explained = state.number("explained", 0.0)
         self.erred = state.number("erred", 0.0) if state.has("erred") else 0.0
-        self.ridges.restore(state)
+        self.ridges.set_state(state)
         self.k, self.d, self.learned = self.ridges.k, self.ridges.d, self.ridges.learned
         self.explained = explained
         if self.width == SELF_NORMALIZED:
@@ -487,11 +487,11 @@ cdef class Newtron(Lines):
                              f"that beta norm_bound g.g of a gradient g is at most {CF_FULL_STEEP:g}")
         return 0
 
-    cdef int adopt(self, Model other) except -1:
+    cdef int set_options(self, Form other) except -1:
         """Everything but the bound, which shapes A."""
         cdef Newtron o = <Newtron?>other
         self.alpha, self.beta, self.gamma = o.alpha, o.beta, o.gamma
-        return Lines.adopt(self, other)
+        return Lines.set_options(self, other)
 
     cdef int know(self, Py_ssize_t n) except -1:
         cdef Stored metric
@@ -534,88 +534,88 @@ cdef class Newtron(Lines):
         cdef double n = <double>self.k * self.d
         return n * n if self.whole else 4.0 * nnz * self.k
 
-    cdef int read(self, Scratch s) noexcept nogil:
+    cdef int read(self, Workspace ws) noexcept nogil:
         """m, the best label, and p."""
         cdef double top, sum = 0.0
         cdef Py_ssize_t i
-        K.lines_scores(&self.core, &s.row, s.next, s.m)
-        s.exploit = s.label = K.best_label(self.k, s.m)
-        if s.exploit < 0:
+        K.lines_scores(&self.core, &ws.row, ws.next, ws.score)
+        ws.greedy = ws.label = K.best_label(self.k, ws.score)
+        if ws.greedy < 0:
             return CF_ENONFINITE
-        top = s.m[s.exploit]
+        top = ws.score[ws.greedy]
         for i in range(self.k):
-            s.q[i] = self.alpha * (s.m[i] - top)
-        K.exp_many(self.k, s.q, s.q)
+            ws.quad[i] = self.alpha * (ws.score[i] - top)
+        K.exp_many(self.k, ws.quad, ws.quad)
         for i in range(self.k):
-            sum += s.q[i]
+            sum += ws.quad[i]
         for i in range(self.k):
-            s.q[i] /= sum
+            ws.quad[i] /= sum
         return CF_OK
 
-    cdef double mixed(self, Scratch s, Py_ssize_t label) noexcept nogil:
+    cdef double mixed(self, Workspace ws, Py_ssize_t label) noexcept nogil:
         """The chance with which a label is chosen."""
-        return (1.0 - self.gamma) * s.q[label] + self.gamma / self.k
+        return (1.0 - self.gamma) * ws.quad[label] + self.gamma / self.k
 
-    cdef void draw(self, Scratch s) noexcept nogil:
+    cdef void draw(self, Workspace ws) noexcept nogil:
         """The first label at which the chances so far exceed one uniform draw."""
-        cdef double u = s.bits.next_double(s.bits.state), reached = 0.0
+        cdef double u = ws.rng.next_double(ws.rng.state), reached = 0.0
         cdef Py_ssize_t i
-        s.label = self.k - 1
+        ws.label = self.k - 1
         for i in range(self.k):
-            reached += self.mixed(s, i)
+            reached += self.mixed(ws, i)
             if reached > u:
-                s.label = i
+                ws.label = i
                 return
 
     # --- learning -----------------------------------------------------------------------------
 
-    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         """The gradient is estimated as c (x) x, ``c = step (e_i - 1/k)``."""
-        cdef double p = self.mixed(s, i), curve = self.beta, step = s.q[i] / p, size
+        cdef double p = self.mixed(ws, i), curve = self.beta, step = ws.quad[i] / p, size
         cdef Py_ssize_t j
         cdef int status = CF_OK
         if y > 0.0:
-            step, curve = (s.q[i] - 1.0) / p, self.beta * p
+            step, curve = (ws.quad[i] - 1.0) / p, self.beta * p
         for j in range(self.k):
-            s.c[j] = -step / self.k
-        s.c[i] += step
-        size = step * step * K.ridge_square(&s.row)
+            ws.coef[j] = -step / self.k
+        ws.coef[i] += step
+        size = step * step * K.ridge_square(&ws.row)
         if not (size <= MOST and curve * size <= MOST and self.bound * size <= MOST):
             return CF_ENONFINITE
         if self.whole and curve * size * self.bound > CF_FULL_STEEP:
             return CF_EVALUE
         if size > 0.0:
-            status = self.along_all(s, curve) if self.whole else self.along_lines(s, curve)
+            status = self.along_all(ws, curve) if self.whole else self.along_lines(ws, curve)
         if status == CF_OK:
-            self.count(s.row.n)
+            self.count(ws.row.n)
         return status
 
-    cdef int along_lines(self, Scratch s, double curve) noexcept nogil:
+    cdef int along_lines(self, Workspace ws, double curve) noexcept nogil:
         """``a += curve g^2``, ``w -= g / a``, each weight by itself."""
         cdef double g, x
         cdef double *w
         cdef double *a
         cdef Py_ssize_t e, j
-        for e in range(s.row.nnz):
-            w = self.core.data + place_of(&s.row, e) * self.core.stride
-            a, x = w + self.core.second, s.row.value[e]
+        for e in range(ws.row.nnz):
+            w = self.core.data + place_of(&ws.row, e) * self.core.stride
+            a, x = w + self.core.second, ws.row.value[e]
             for j in range(self.k):
-                g = s.c[j] * x
+                g = ws.coef[j] * x
                 a[j] += curve * (g * g)
                 w[j] -= g / a[j]
         return CF_OK
 
-    cdef int along_all(self, Scratch s, double curve) noexcept nogil:
+    cdef int along_all(self, Workspace ws, double curve) noexcept nogil:
         """The same with all of A, and W the projection of z."""
-        cdef Py_ssize_t d = s.row.n, e, f, j
+        cdef Py_ssize_t d = ws.row.n, e, f, j
         cdef int status
-        for e in range(s.row.nnz):
-            f = place_of(&s.row, e)
+        for e in range(ws.row.nnz):
+            f = place_of(&ws.row, e)
             for j in range(self.k):
-                self.g[j * d + f] = s.c[j] * s.row.value[e]
+                self.g[j * d + f] = ws.coef[j] * ws.row.value[e]
         status = self.newton(curve)
-        for e in range(s.row.nnz):
-            f = place_of(&s.row, e)
+        for e in range(ws.row.nnz):
+            f = place_of(&ws.row, e)
             for j in range(self.k):
                 self.g[j * d + f] = 0.0
         if status != CF_OK:
@@ -651,14 +651,14 @@ cdef class Newtron(Lines):
 
     # --- states ---------------------------------------------------------------------------------
 
-    cdef dict told(self):
-        cdef dict found = Lines.told(self)
+    cdef dict get_state(self):
+        cdef dict found = Lines.get_state(self)
         if self.metric is not None and self.d:
             found["metric"], found["lam"] = settled(self.metric), self.lam
             found["z"] = vector_of(self.z, self.metric.core.n)
         return found
 
-    cdef int restore(self, State state) except -1:
+    cdef int set_state(self, State state) except -1:
         cdef State part
         cdef Stored metric
         cdef Py_ssize_t n = 0, d
@@ -673,7 +673,7 @@ cdef class Newtron(Lines):
             metric._ask_for(CF_FULL_FAST)
             self.take_over(vectors(n), metric, d)
             state.load("z", n, self.z)
-        Lines.restore(self, state)
+        Lines.set_state(self, state)
         if n == 0:
             return 0
         self.lam = state.number("lam", 0.0)
@@ -692,11 +692,11 @@ cdef class MulticlassEngine(RowEngine):
     def _pruning(self):
         """Whether full matrices of classes that cannot win are left alone: the choices are the
         same either way."""
-        return isinstance(self.model, Confidit) and (<Confidit>self.model).ridges.bounded
+        return isinstance(self.form, Confidit) and (<Confidit>self.form).ridges.bounded
 
     @_pruning.setter
     def _pruning(self, bint value):
-        (<Confidit?>self.model).ridges.bounded = value
+        (<Confidit?>self.form).ridges.bounded = value
 
     # --- one round ----------------------------------------------------------------------------
 
@@ -720,17 +720,17 @@ cdef class MulticlassEngine(RowEngine):
         >>> cf.Confidit(3).choose([1.0, 0.0])
         0
         """
-        cdef Scratch s = self.borrow()
+        cdef Workspace ws = self.borrow()
         try:
-            self.take_row(x, s)
-            self.read_now(s)
-            return s.label
+            self.set_row(x, ws)
+            self.read_now(ws)
+            return ws.label
         finally:
-            self.give_back(s)
+            self.give_back(ws)
 
     cdef inline Py_ssize_t label_of(self, object label, str name) except -1:
         self.lock.check_open()
-        return as_label(label, name, self.model.k == 2)
+        return as_label(label, name, self.form.k == 2)
 
     # --- many rows ----------------------------------------------------------------------------
 
@@ -847,7 +847,7 @@ cdef class MulticlassRun(RowRun):
         if chances is not None:
             self.chances = chances_of(chances, rows.n, k)
         self.top = self.labels.max() if rows.n else -1
-        self.take_rows(rows, epochs(rows.n), True)
+        self.set_rows(rows, epochs(rows.n), True)
         self.choices = new_indices(self.total)
         self.mistakes = <np.ndarray>numpy.empty(self.total, dtype=bool)
         self.explored = <np.ndarray>numpy.empty(self.total, dtype=bool)
@@ -860,37 +860,37 @@ cdef class MulticlassRun(RowRun):
 
     cdef int begin(self, Engine given) except -1:
         cdef MulticlassEngine engine = <MulticlassEngine>given
-        if self.top >= engine.model.k:
-            raise ValueError(f"y must hold labels in 0 ... {engine.model.k - 1}, got {self.top}: "
+        if self.top >= engine.form.k:
+            raise ValueError(f"y must hold labels in 0 ... {engine.form.k - 1}, got {self.top}: "
                              "the learner has lost classes during the run")
         self.bandit, self.draws = isinstance(engine, BanditFeedback), engine.draws
         return RowRun.begin(self, engine)
 
     cdef int several(self, Engine engine, Py_ssize_t until) noexcept nogil:
-        return self.play(self.model, self.scratch, until)
+        return self.play(self.form, self.scratch, until)
 
-    cdef inline int play(self, Model model, Scratch s, Py_ssize_t until) noexcept nogil:
+    cdef inline int play(self, Form form, Workspace ws, Py_ssize_t until) noexcept nogil:
         cdef int status = CF_OK
         while self.done < until and status == CF_OK:
-            status = self.one(model, s)
+            status = self.one(form, ws)
             self.done += status == CF_OK
         return status
 
-    cdef inline int one(self, Model model, Scratch s) noexcept nogil:
+    cdef inline int one(self, Form form, Workspace ws) noexcept nogil:
         cdef Py_ssize_t label
         cdef Py_ssize_t right = (<const Py_ssize_t *>np.PyArray_DATA(self.labels))[
             self.done % self.rows.n]
-        cdef int status = self.read_row(model, s)
+        cdef int status = self.read_row(form, ws)
         if status == CF_OK:
-            status = look(model, s)
+            status = look(form, ws)
         if status != CF_OK:
             return status
         if self.draws:
-            model.draw(s)
-        label = s.label
-        status = model.take(s, label if self.bandit else right, 1.0 if label == right else -1.0)
+            form.draw(ws)
+        label = ws.label
+        status = form.take(ws, label if self.bandit else right, 1.0 if label == right else -1.0)
         if status == CF_OK:
             (<Py_ssize_t *>np.PyArray_DATA(self.choices))[self.done] = label
             (<char *>np.PyArray_DATA(self.mistakes))[self.done] = label != right
-            (<char *>np.PyArray_DATA(self.explored))[self.done] = label != s.exploit
+            (<char *>np.PyArray_DATA(self.explored))[self.done] = label != ws.greedy
         return status

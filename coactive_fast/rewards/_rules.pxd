@@ -10,11 +10,11 @@ from numpy.random cimport bitgen_t
 
 from coactive_fast._table cimport cf_row
 from coactive_fast.learner._chance cimport Chance
-from coactive_fast.learner._engine cimport Model, RowEngine
+from coactive_fast.learner._engine cimport Form, RowEngine
 from coactive_fast.learner._run cimport Run
 from coactive_fast.learner._state cimport State
 from coactive_fast.metric._forms cimport Crossed, Single
-from coactive_fast.rows._rows cimport Rows, Scratch
+from coactive_fast.rows._rows cimport Rows, Workspace
 
 cdef enum Kind:
     UCB
@@ -49,7 +49,7 @@ cdef class Choice:
     cdef int what              # is asked for: PICK, ...
     cdef Py_ssize_t k, samples # places, and draws for a law; 0: one, and none
 
-    cdef int fit(self, Py_ssize_t n) except -1
+    cdef int reserve(self, Py_ssize_t n) except -1
     cdef int fit_draws(self, Py_ssize_t d) except -1
     cdef int allow(self, object allowed) except -1
     cdef inline void allow_all(self) noexcept nogil:
@@ -63,7 +63,7 @@ cdef class Choice:
 
 
 @cython.final
-cdef class Regressions(Model):
+cdef class Regressions(Form):
     # k regressions that know nothing of each other: one an arm, or one for all actions. Invariants:
     # at[i] is the regression i, as which `forms` keeps it alive; d is what rows have that were
     # learned or decided on, and each form either has memory for as many or is fresh. A reading
@@ -78,16 +78,16 @@ cdef class Regressions(Model):
     cdef void drop_refused(self) noexcept
     cdef int decay(self, double f) except -1
     cdef int merge(self, Regressions other) except -1
-    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil
-    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1
+    cdef int read_rows(self, Rows X, Crossed by, Workspace ws, double *m, double *q) noexcept nogil
+    cdef int reserve_rows(self, Rows X, Crossed by, Workspace ws) except -1
     # z <- w + width F z with F F^T = A^-1 of the first regression, for rows of n features; after
     # fit_drawn. `reach`: the largest |w_i|.
     cdef double reach(self) noexcept nogil
-    cdef int fit_drawn(self, Scratch s) except -1
-    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil
-    cdef int read_all(self, Scratch s, bint widths) noexcept nogil
-    cdef bint read_arms(self, Scratch s, Choice at, Rule rule) noexcept nogil
-    cdef int read_offer(self, Scratch s, Choice at, Rows rows, Rule rule,
+    cdef int reserve_drawn(self, Workspace ws) except -1
+    cdef int drawn(self, Workspace ws, Py_ssize_t n, double width, double *z) noexcept nogil
+    cdef int read_all(self, Workspace ws, bint widths) noexcept nogil
+    cdef bint read_arms(self, Workspace ws, Choice at, Rule rule) noexcept nogil
+    cdef int read_offer(self, Workspace ws, Choice at, Rows rows, Rule rule,
                         bint widths) noexcept nogil
 
 
@@ -99,12 +99,12 @@ cdef class Rule:
     cdef double width, noise, norm_bound, doubt, ridge, floor, scale, power
 
     cdef bint draws(self) noexcept nogil
-    cdef double bonus(self, Regressions model, Py_ssize_t i) noexcept nogil
+    cdef double bonus(self, Regressions form, Py_ssize_t i) noexcept nogil
     # The scores from m and q; thompson draws. A status.
-    cdef int score(self, Regressions model, Scratch s, Choice at, Chance chance) noexcept nogil
-    cdef int draw(self, Regressions model, Scratch s, Choice at, Chance chance) noexcept nogil
-    cdef int within(self, Regressions model, Choice at, Rows X, Scratch s) noexcept nogil
-    cdef bint inside(self, Regressions model, Choice at, double whole,
+    cdef int score(self, Regressions form, Workspace ws, Choice at, Chance chance) noexcept nogil
+    cdef int draw(self, Regressions form, Workspace ws, Choice at, Chance chance) noexcept nogil
+    cdef int within(self, Regressions form, Choice at, Rows X, Workspace ws) noexcept nogil
+    cdef bint inside(self, Regressions form, Choice at, double whole,
                      double square) noexcept nogil
     cdef double gamma(self, int64_t learned) noexcept nogil
     cdef void squarecb(self, Choice at, double gamma) noexcept nogil
@@ -143,7 +143,7 @@ cdef class RewardEngine(RowEngine):
     cdef tuple examples_of(self, object y, object weight, Py_ssize_t n)
     cdef int learn_weighted(self, object x, Py_ssize_t i, double y, double weight,
                             str name) except -1
-    cdef int mend(self, Scratch s) except -1
+    cdef int mend(self, Workspace ws) except -1
 
 
 cdef class BanditEngine(RewardEngine):
@@ -156,22 +156,22 @@ cdef class BanditEngine(RewardEngine):
     cdef Py_ssize_t max_pending
     cdef Choice choice
 
-    cdef Choice borrow_choice(self, Scratch s)
-    cdef int offer(self, object X, object allowed, object context, Scratch s,
+    cdef Choice borrow_choice(self, Workspace ws)
+    cdef int offer(self, object X, object allowed, object context, Workspace ws,
                    Choice at) except -1
-    cdef int read_offer(self, Scratch s, Choice at, bint widths) except? -1000
+    cdef int read_offer(self, Workspace ws, Choice at, bint widths) except? -1000
     cdef int refuse_actions(self, Py_ssize_t n, str name) except -1
     cdef object ask(self, object X, object allowed, object context, int what, object k,
                     object samples)
-    cdef object answer(self, Scratch s, Choice at)
-    cdef object act(self, Scratch s, Choice at)
-    cdef int score(self, Scratch s, Choice at, Chance chance) except -1
+    cdef object answer(self, Workspace ws, Choice at)
+    cdef object act(self, Workspace ws, Choice at)
+    cdef int score(self, Workspace ws, Choice at, Chance chance) except -1
     cdef Py_ssize_t place(self, Choice at) except -1
-    cdef int law(self, Scratch s, Choice at) except -1
-    cdef object decide_now(self, Scratch s, Choice at)
+    cdef int law(self, Workspace ws, Choice at) except -1
+    cdef object decide_now(self, Workspace ws, Choice at)
     cdef int know_for(self, Choice at) except -1
-    cdef object remember(self, Choice at, Scratch s, Py_ssize_t i, double probability)
-    cdef tuple kept(self, Scratch s, Choice at, Py_ssize_t i)
+    cdef object remember(self, Choice at, Workspace ws, Py_ssize_t i, double probability)
+    cdef tuple kept(self, Workspace ws, Choice at, Py_ssize_t i)
     cdef int forget_oldest(self) except -1
     cdef int refuse_id(self, Py_ssize_t id) except -1
     cdef int learn_crossed(self, object x, double y, double weight, object context) except -1
@@ -185,14 +185,14 @@ cdef class BanditRounds(Run):
     # row), and `at` says of how many of them and under which context.
     cdef Rows seen
     cdef bint arms
-    cdef Scratch scratch
+    cdef Workspace scratch
     cdef Choice at
-    cdef Regressions model
+    cdef Regressions form
     cdef Rule rule
     cdef Chance chance
 
     cdef int at_hand(self, BanditEngine engine) except -1
-    cdef int read(self, Regressions model, Rule rule, Scratch s, Choice at,
+    cdef int read(self, Regressions form, Rule rule, Workspace ws, Choice at,
                   Chance chance) noexcept nogil
-    cdef int teach(self, Regressions model, Scratch s, Choice at, Py_ssize_t i,
+    cdef int teach(self, Regressions form, Workspace ws, Choice at, Py_ssize_t i,
                    double reward) noexcept nogil

@@ -68,49 +68,49 @@ cdef class Rule:
     cdef bint draws(self) noexcept nogil:
         return self.floor > 0.0 or self.kind == THOMPSON or self.kind == SQUARECB
 
-    cdef double bonus(self, Regressions model, Py_ssize_t i) noexcept nogil:
+    cdef double bonus(self, Regressions form, Py_ssize_t i) noexcept nogil:
         """The width of ucb, of regression i."""
         cdef double known = 0.0, doubt = self.doubt
         if not self.theory:
             return self.width
-        if model.d:  # log det A - d log ridge
-            known = max((<Single>model.at[i]).information(), 0.0)
-        if model.k > 1:
-            doubt += K.log_one(<double>model.k)
+        if form.d:  # log det A - d log ridge
+            known = max((<Single>form.at[i]).information(), 0.0)
+        if form.k > 1:
+            doubt += K.log_one(<double>form.k)
         return self.noise * sqrt(known + 2.0 * doubt) + sqrt(self.ridge) * self.norm_bound
 
-    cdef int score(self, Regressions model, Scratch s, Choice at, Chance chance) noexcept nogil:
+    cdef int score(self, Regressions form, Workspace ws, Choice at, Chance chance) noexcept nogil:
         cdef Py_ssize_t i
         cdef double width
         if self.kind == THOMPSON:
-            return self.draw(model, s, at, chance)
+            return self.draw(form, ws, at, chance)
         if at.scored:
             i = at.best(at.z)
             return CF_OK if at.z[i] - at.z[i] == 0.0 else CF_ENONFINITE
         if self.kind != UCB:  # what is compared is m
             return CF_OK
-        width = self.bonus(model, 0)
+        width = self.bonus(form, 0)
         for i in range(at.n):
             if self.theory and at.arms:
-                width = self.bonus(model, i)
+                width = self.bonus(form, i)
             at.z[i] = at.m[i] + width * sqrt(at.q[i])
         return CF_OK if K.all_finite(at.n, at.z) else CF_ENONFINITE
 
-    cdef int draw(self, Regressions model, Scratch s, Choice at, Chance chance) noexcept nogil:
+    cdef int draw(self, Regressions form, Workspace ws, Choice at, Chance chance) noexcept nogil:
         """Arms: m + width sqrt(q) z, a normal number each. Else x.v for every row x with
         v = w + width F z, as many normal numbers as there are features."""
         cdef Py_ssize_t i
         cdef int status
         if not at.arms:
-            status = self.within(model, at, at.rows, s)
+            status = self.within(form, at, at.rows, ws)
             if status != CF_OK:
                 return status
             chance.normals(at.d, at.drawn)
-            status = model.drawn(s, at.d, self.width, at.drawn)
+            status = form.drawn(ws, at.d, self.width, at.drawn)
             if status != CF_OK:
                 return status
             contract(at.by, at.rows.d, at.drawn)
-            return read_means(at.rows, at.drawn, s, at.z)
+            return read_means(at.rows, at.drawn, ws, at.z)
         for i in range(at.n):  # no draw may leave the range
             if not (self.width * sqrt(at.q[i]) <= 1e290 and fabs(at.m[i]) <= 1e300):
                 return CF_ENONFINITE
@@ -119,7 +119,7 @@ cdef class Rule:
             at.z[i] = at.m[i] + self.width * sqrt(at.q[i]) * at.z[i]
         return CF_OK
 
-    cdef int within(self, Regressions model, Choice at, Rows X, Scratch s) noexcept nogil:
+    cdef int within(self, Regressions form, Choice at, Rows X, Workspace ws) noexcept nogil:
         """Whether no draw can leave the range: |x.F z| <= |x| |z| / sqrt(ridge / 2). The squares
         of all rows together mostly tell it, in one pass."""
         cdef const double *x = <const double *>X.value
@@ -127,20 +127,20 @@ cdef class Rule:
         cdef double whole = square_of(at.by), most = 0.0
         cdef int status
         if (X.kind == DOUBLES and X.row_step == 8 * X.d
-                and self.inside(model, at, whole, K.dot(X.n * X.d, x, x))):
+                and self.inside(form, at, whole, K.dot(X.n * X.d, x, x))):
             return CF_OK
-        status = read_squares(X, s, at.q)
+        status = read_squares(X, ws, at.q)
         for t in range(X.n if status == CF_OK else 0):
             most = max(most, at.q[t])
-        if status == CF_OK and not self.inside(model, at, whole, most):
+        if status == CF_OK and not self.inside(form, at, whole, most):
             return CF_ENONFINITE
         return status
 
-    cdef bint inside(self, Regressions model, Choice at, double whole,
+    cdef bint inside(self, Regressions form, Choice at, double whole,
                      double square) noexcept nogil:
         cdef double size = sqrt(whole) * sqrt(square)
         return (self.width * size / sqrt(self.ridge) <= 1e290
-                and size * (at.d * model.reach()) <= 1e300)
+                and size * (at.d * form.reach()) <= 1e300)
 
     cdef double gamma(self, int64_t learned) noexcept nogil:
         """scale t^power, within the range of a double; t the number of the round to come."""
@@ -222,7 +222,7 @@ cdef class Choice:
         L.free(self.m)
         L.free(self.drawn)
 
-    cdef int fit(self, Py_ssize_t n) except -1:
+    cdef int reserve(self, Py_ssize_t n) except -1:
         """Room for n actions."""
         cdef Py_ssize_t padded = cf_pad(n)
         cdef double *block
@@ -324,7 +324,7 @@ cdef bint crossed(cf_row *row, Crossed by, RowBuffer buffer) noexcept nogil:
 # --- the regressions bandits learn by ---------------------------------------------------------
 
 
-cdef class Regressions(Model):
+cdef class Regressions(Form):
     """Some regressions.
 
     Parameters
@@ -391,30 +391,30 @@ cdef class Regressions(Model):
                 form.know(self.d)
         return self.take_forms([*self.forms, *more])
 
-    cdef int fit(self, Scratch s) except -1:
-        (<Single>self.at[0]).fit(s)
-        return s.fit(self.k, 0)
+    cdef int reserve(self, Workspace ws) except -1:
+        (<Single>self.at[0]).reserve(ws)
+        return ws.reserve(self.k, 0)
 
-    cdef int make_room(self, Scratch s) except -1:
+    cdef int reserve_update(self, Workspace ws) except -1:
         cdef Single form
         for form in self.forms:
-            form.make_room(s)
+            form.reserve_update(ws)
         return 0
 
-    cdef bint has_room(self, Scratch s) noexcept nogil:
+    cdef bint has_room(self, Workspace ws) noexcept nogil:
         cdef Py_ssize_t i
         for i in range(self.k):
-            if not (<Single>self.at[i]).has_room(s):
+            if not (<Single>self.at[i]).has_room(ws):
                 return False
         return True
 
-    cdef int adopt(self, Model other) except -1:
+    cdef int set_options(self, Form other) except -1:
         cdef Regressions o = <Regressions?>other
         cdef Single form
         self.fresh = o.fresh
         for form in self.forms:
-            form.adopt(o.form(0))
-        return Model.adopt(self, other)
+            form.set_options(o.form(0))
+        return Form.set_options(self, other)
 
     cdef int raise_error(self, int status) except -1:
         self.drop_refused()
@@ -425,60 +425,60 @@ cdef class Regressions(Model):
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return self.k * (<Single>self.at[0]).cost(nnz)
 
-    cdef int read(self, Scratch s) noexcept nogil:
-        return self.read_all(s, True)
+    cdef int read(self, Workspace ws) noexcept nogil:
+        return self.read_all(ws, True)
 
-    cdef int read_all(self, Scratch s, bint widths) noexcept nogil:
+    cdef int read_all(self, Workspace ws, bint widths) noexcept nogil:
         cdef Py_ssize_t i
         cdef int status
-        s.exploit = s.label = 0
+        ws.greedy = ws.label = 0
         for i in range(self.k):
-            if self.d == 0 or s.null:
-                s.m[i], s.q[i] = 0.0, K.dot(s.row.nnz, s.row.value, s.row.value) / self.ridge
-                status = CF_OK if s.q[i] <= DBL_MAX else CF_ENONFINITE
+            if self.d == 0 or ws.null:
+                ws.score[i], ws.quad[i] = 0.0, K.dot(ws.row.nnz, ws.row.value, ws.row.value) / self.ridge
+                status = CF_OK if ws.quad[i] <= DBL_MAX else CF_ENONFINITE
             else:
-                status = (<Single>self.at[i]).read_one(s, s.m + i, s.q + i if widths else NULL)
+                status = (<Single>self.at[i]).read_one(ws, ws.score + i, ws.quad + i if widths else NULL)
             if status != CF_OK:
                 return status
         return CF_OK
 
-    cdef int read_offer(self, Scratch s, Choice at, Rows rows, Rule rule,
+    cdef int read_offer(self, Workspace ws, Choice at, Rows rows, Rule rule,
                         bint widths) noexcept nogil:
         """What the rule compares; widths: m and q of all actions."""
         cdef int status
         at.scored = False
         if at.arms:
-            if rule.kind == UCB and not widths and self.read_arms(s, at, rule):
+            if rule.kind == UCB and not widths and self.read_arms(ws, at, rule):
                 at.scored = True
                 return CF_OK
             widths = widths or rule.kind == UCB or rule.kind == THOMPSON
-            status = self.read_all(s, widths)
-            memcpy(at.m, s.m, <size_t>self.k * sizeof(double))
-            memcpy(at.q, s.q, <size_t>self.k * sizeof(double))
+            status = self.read_all(ws, widths)
+            memcpy(at.m, ws.score, <size_t>self.k * sizeof(double))
+            memcpy(at.q, ws.quad, <size_t>self.k * sizeof(double))
             return status
         if widths or (rule.kind == UCB and self.d == 0):
-            return self.read_rows(rows, at.by, s, at.m, at.q)
+            return self.read_rows(rows, at.by, ws, at.m, at.q)
         if rule.kind == UCB:
             at.scored = True
-            return (<Single>self.at[0]).read_upper(rows, at.by, s, rule.bonus(self, 0), at.left, at.m,
+            return (<Single>self.at[0]).read_upper(rows, at.by, ws, rule.bonus(self, 0), at.left, at.m,
                                                    at.q, at.z)
         if rule.kind == THOMPSON:
             return CF_OK
-        return self.read_rows(rows, at.by, s, at.m, NULL)
+        return self.read_rows(rows, at.by, ws, at.m, NULL)
 
-    cdef bint read_arms(self, Scratch s, Choice at, Rule rule) noexcept nogil:
+    cdef bint read_arms(self, Workspace ws, Choice at, Rule rule) noexcept nogil:
         """z alone, as far as it can be the largest: q <= x.x ||A^-1|| bounds the score of an arm,
         and the arms are read from the highest bound on, until none reaches the best. False: all
         are to be read, since nothing bounds them or something is not as it should be."""
         cdef double *bound = at.p
-        cdef double square = K.dot(s.row.nnz, s.row.value, s.row.value), best = -INFINITY, q
+        cdef double square = K.dot(ws.row.nnz, ws.row.value, ws.row.value), best = -INFINITY, q
         cdef ptrdiff_t i
-        if self.d == 0 or s.null:
+        if self.d == 0 or ws.null:
             return False
         for i in range(self.k):
             bound[i] = rule.bonus(self, i) * (<Single>self.at[i]).widest(square)
             if not (bound[i] < INFINITY
-                    and (<Single>self.at[i]).read_one(s, at.m + i, NULL) == CF_OK):
+                    and (<Single>self.at[i]).read_one(ws, at.m + i, NULL) == CF_OK):
                 return False
             bound[i] = at.m[i] + bound[i] if at.left[i] else -INFINITY
             at.z[i] = -INFINITY
@@ -486,46 +486,46 @@ cdef class Regressions(Model):
             K.top_k(self.k, bound, 1, &i, NULL)
             if bound[i] == -INFINITY or bound[i] < best:
                 return True
-            if (<Single>self.at[i]).read_one(s, at.m + i, &q) != CF_OK:
+            if (<Single>self.at[i]).read_one(ws, at.m + i, &q) != CF_OK:
                 return False
             at.z[i] = at.m[i] + rule.bonus(self, i) * sqrt(q)
             best, bound[i] = max(best, at.z[i]), -INFINITY
 
-    cdef int look(self, Scratch s) noexcept nogil:
-        return self.read(s)
+    cdef int look(self, Workspace ws) noexcept nogil:
+        return self.read(ws)
 
-    cdef int look_at(self, Scratch s, Py_ssize_t i) noexcept nogil:
-        if s.null:
+    cdef int look_at(self, Workspace ws, Py_ssize_t i) noexcept nogil:
+        if ws.null:
             return CF_OK
-        (<Single>self.at[i]).weight = s.weight
-        return (<Single>self.at[i]).look(s)
+        (<Single>self.at[i]).weight = ws.weight
+        return (<Single>self.at[i]).look(ws)
 
-    cdef int repair(self, Scratch s) noexcept nogil:
+    cdef int repair(self, Workspace ws) noexcept nogil:
         cdef Py_ssize_t i
         cdef int status = CF_ENOTPOSITIVE
         for i in range(self.k if self.d else 0):
-            if (<Single>self.at[i]).repair(s) == CF_OK:
+            if (<Single>self.at[i]).repair(ws) == CF_OK:
                 status = CF_OK
         return status
 
-    cdef int fit_rows(self, Rows X, Crossed by, Scratch s) except -1:
+    cdef int reserve_rows(self, Rows X, Crossed by, Workspace ws) except -1:
         if self.d == 0:
-            s.buffer.fit(X.most)
+            ws.buffer.reserve(X.most)
             return 0
-        return self.form(0).fit_rows(X, by, s)
+        return self.form(0).reserve_rows(X, by, ws)
 
-    cdef int read_rows(self, Rows X, Crossed by, Scratch s, double *m, double *q) noexcept nogil:
+    cdef int read_rows(self, Rows X, Crossed by, Workspace ws, double *m, double *q) noexcept nogil:
         cdef Py_ssize_t t
         cdef double whole = square_of(by)
         if self.d:
-            return (<Single>self.at[0]).read_rows(X, by, s, m, q)
+            return (<Single>self.at[0]).read_rows(X, by, ws, m, q)
         for t in range(X.n):
-            if not X.at(t, s.buffer, &s.row):
+            if not X.at(t, ws.buffer, &ws.row):
                 return CF_ENOMEM
             m[t] = 0.0
             if q == NULL:
                 continue
-            q[t] = whole * K.dot(s.row.nnz, s.row.value, s.row.value) / self.ridge
+            q[t] = whole * K.dot(ws.row.nnz, ws.row.value, ws.row.value) / self.ridge
             if not q[t] <= DBL_MAX:
                 return CF_ENONFINITE
         return CF_OK
@@ -533,28 +533,28 @@ cdef class Regressions(Model):
     cdef double reach(self) noexcept nogil:
         return (<Single>self.at[0]).reach() if self.d else 0.0
 
-    cdef int fit_drawn(self, Scratch s) except -1:
-        return self.form(0).fit_drawn(s) if self.d else 0
+    cdef int reserve_drawn(self, Workspace ws) except -1:
+        return self.form(0).reserve_drawn(ws) if self.d else 0
 
-    cdef int drawn(self, Scratch s, Py_ssize_t n, double width, double *z) noexcept nogil:
+    cdef int drawn(self, Workspace ws, Py_ssize_t n, double width, double *z) noexcept nogil:
         cdef Py_ssize_t i
         if self.d:
-            return (<Single>self.at[0]).drawn(s, n, width, z)
+            return (<Single>self.at[0]).drawn(ws, n, width, z)
         for i in range(n):
             z[i] *= width / sqrt(self.ridge)
         return CF_OK
 
     # --- learning -----------------------------------------------------------------------------
 
-    cdef int take(self, Scratch s, Py_ssize_t i, double y) noexcept nogil:
+    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         """A null row counts as an example and makes nothing be forgotten."""
         cdef int status = CF_OK
-        if s.null:
+        if ws.null:
             (<Single>self.at[i]).learned = (<Single>self.at[i]).learned + 1
         else:
-            status = (<Single>self.at[i]).take(s, 0, y)
+            status = (<Single>self.at[i]).take(ws, 0, y)
         if status == CF_OK:
-            self.count(s.row.n)
+            self.count(ws.row.n)
         return status
 
     # --- the past -----------------------------------------------------------------------------
@@ -600,13 +600,13 @@ cdef class Regressions(Model):
     cdef dict health(self):
         return self.form(0).health()
 
-    cdef dict told(self):
+    cdef dict get_state(self):
         cdef Single form
         self.drop_refused()
         return {"k": self.k, "d": self.d, "learned": self.learned,
-                "forms": [form.told() for form in self.forms]}
+                "forms": [form.get_state() for form in self.forms]}
 
-    cdef int restore(self, State state) except -1:
+    cdef int set_state(self, State state) except -1:
         cdef Py_ssize_t k = state.count("k", self.k), d = state.count("d"), learned, sum = 0
         cdef State part
         cdef Single form
@@ -619,7 +619,7 @@ cdef class Regressions(Model):
                 part.refuse("d", f"{d}, as that of the learner", part.get("d"))
             form = self.fresh()
             form.most = self.most
-            form.restore(part)
+            form.set_state(part)
             sum += form.learned
             forms.append(form)
         if sum != learned:
@@ -645,7 +645,7 @@ cdef class RewardEngine(RowEngine):
         return 0
 
     cdef bint is_fresh(self) except -1:
-        return self.model.d == 0 and RowEngine.is_fresh(self)
+        return self.form.d == 0 and RowEngine.is_fresh(self)
 
     cdef int set_options(self, dict parts, list changed) except -1:
         RowEngine.set_options(self, parts, changed)
@@ -654,8 +654,8 @@ cdef class RewardEngine(RowEngine):
             self.new_era()
         return 0
 
-    cdef void begin(self, Model model, Chance chance) noexcept:
-        RowEngine.begin(self, model, chance)
+    cdef void begin(self, Form form, Chance chance) noexcept:
+        RowEngine.begin(self, form, chance)
         self.new_era()
 
     cdef void new_era(self) noexcept:
@@ -694,34 +694,34 @@ cdef class RewardEngine(RowEngine):
     cdef int learn_weighted(self, object x, Py_ssize_t i, double y, double weight,
                             str name) except -1:
         """`learn` of what is told of answer i."""
-        cdef Scratch s = self.borrow()
+        cdef Workspace ws = self.borrow()
         try:
-            self.take_row(x, s)
-            s.weight = weight
-            return self.learn_one(s, i, y, name)
+            self.set_row(x, ws)
+            ws.weight = weight
+            return self.learn_one(ws, i, y, name)
         finally:
-            self.give_back(s)
+            self.give_back(ws)
 
     # --- the past -----------------------------------------------------------------------------
 
     cdef Regressions copied(self):
         """The model as it is, for who holds the lock."""
-        cdef Regressions model = <Regressions>self.new_model()
-        model.restore(opened(self.model.told()))
-        return model
+        cdef Regressions form = <Regressions>self.new_model()
+        form.set_state(opened(self.form.get_state()))
+        return form
 
     def _decay(self, f):
         """The whole past counts f times as much."""
         cdef double share = as_share(f, "f")
-        cdef Regressions model
+        cdef Regressions form
         self.lock.acquire()
         try:
-            model = self.copied()  # of several regressions one may fail
+            form = self.copied()  # of several regressions one may fail
             while share < SMALLEST:
-                model.decay(SMALLEST)
+                form.decay(SMALLEST)
                 share /= SMALLEST
-            model.decay(share)
-            self.model = model
+            form.decay(share)
+            self.form = form
             self.stamp += 1
             self.new_era()
         finally:
@@ -729,7 +729,7 @@ cdef class RewardEngine(RowEngine):
 
     def _merge(self, RewardEngine other):
         """What both have learned; the other one stays as it is."""
-        cdef Regressions theirs, model
+        cdef Regressions theirs, form
         other.lock.acquire_shared()
         try:
             theirs = other.copied()
@@ -737,9 +737,9 @@ cdef class RewardEngine(RowEngine):
             other.lock.release_shared()
         self.lock.acquire()
         try:
-            model = self.copied()
-            model.merge(theirs)
-            self.model = model
+            form = self.copied()
+            form.merge(theirs)
+            self.form = form
             self.stamp += 1
             self.new_era()
         finally:
@@ -750,10 +750,10 @@ cdef class RewardEngine(RowEngine):
     def _predict(self, X, bint spread):
         """m of each row, or sigma(m); `spread`: also sqrt(q)."""
         cdef Rows rows = rows_of(X, "X")
-        cdef Scratch s = Scratch()
+        cdef Workspace ws = Workspace()
         cdef Crossed by
         cdef np.ndarray m = new_vector(rows.n), q = new_vector(rows.n)
-        cdef Regressions model
+        cdef Regressions form
         cdef Py_ssize_t t
         cdef int status = CF_OK
         cdef int turn
@@ -761,16 +761,16 @@ cdef class RewardEngine(RowEngine):
         for turn in range(2):
             self.lock.acquire_shared()
             try:
-                model = <Regressions>self.model
+                form = <Regressions>self.form
                 self.width(rows.d, "X")
-                model.fit_rows(rows, by, s)
+                form.reserve_rows(rows, by, ws)
                 with nogil:
-                    status = model.read_rows(rows, by, s, data_of(m), data_of(q))
+                    status = form.read_rows(rows, by, ws, data_of(m), data_of(q))
             finally:
                 self.lock.release_shared()
             if status != CF_ENOTPOSITIVE:
                 break
-            self.mend(s)
+            self.mend(ws)
         if status != CF_OK:
             self.fail(status, "a row of X")
         for t in range(rows.n):
@@ -779,11 +779,11 @@ cdef class RewardEngine(RowEngine):
                 data_of(m)[t] = sigmoid(data_of(m)[t])
         return (m, q) if spread else m
 
-    cdef int mend(self, Scratch s) except -1:
+    cdef int mend(self, Workspace ws) except -1:
         """What a reading has found damaged is made anew where that can be."""
         self.lock.acquire()
         try:
-            self.model.repair(s)
+            self.form.repair(ws)
             self.new_era()
         finally:
             self.lock.release()
@@ -821,7 +821,7 @@ cdef class RidgeRun(RowRun):
         cdef Rows rows = rows_of(X, "X")
         self.y, self.weights = engine.examples_of(y, weight, rows.n)
         self.logistic = engine.logistic
-        self.take_rows(rows, 1, False)
+        self.set_rows(rows, 1, False)
         self.predictions, self.loss = new_vector(self.total), new_vector(self.total)
 
     def history(self):
@@ -829,24 +829,24 @@ cdef class RidgeRun(RowRun):
                                  loss=self.loss[:self.done])
 
     cdef int round(self, Engine engine) noexcept nogil:
-        return self.one(<Regressions>self.model, self.scratch)
+        return self.one(<Regressions>self.form, self.scratch)
 
-    cdef int one(self, Regressions model, Scratch s) noexcept nogil:
+    cdef int one(self, Regressions form, Workspace ws) noexcept nogil:
         cdef Py_ssize_t t = self.done
         cdef double y = data_of(self.y)[t], m = 0.0
         cdef int status
-        if not model.has_room(s):
+        if not form.has_room(ws):
             return MORE
-        status = self.read_row(model, s)
-        s.weight = data_of(self.weights)[t]
+        status = self.read_row(form, ws)
+        ws.weight = data_of(self.weights)[t]
         if status == CF_OK:
-            status = model.look_at(s, 0)
-            if status == CF_ENOTPOSITIVE and model.repair(s) == CF_OK:
-                status = model.look_at(s, 0)
-        if status == CF_OK and not s.null:
-            m = s.m[0]
+            status = form.look_at(ws, 0)
+            if status == CF_ENOTPOSITIVE and form.repair(ws) == CF_OK:
+                status = form.look_at(ws, 0)
+        if status == CF_OK and not ws.null:
+            m = ws.score[0]
         if status == CF_OK:
-            status = model.take(s, 0, y)
+            status = form.take(ws, 0, y)
         if status != CF_OK:
             return status
         data_of(self.predictions)[t] = prediction_of(self.logistic, m, y, data_of(self.loss) + t)
@@ -890,23 +890,23 @@ cdef class BanditEngine(RewardEngine):
         self.rule, self.max_pending = parts["rule"], parts["max_pending"]
         return self.forget_oldest()
 
-    cdef void begin(self, Model model, Chance chance) noexcept:
-        RewardEngine.begin(self, model, chance)
+    cdef void begin(self, Form form, Chance chance) noexcept:
+        RewardEngine.begin(self, form, chance)
         self.waiting, self.decided, self.expired = {}, 0, 0
 
     # --- one question -------------------------------------------------------------------------
 
-    cdef Choice borrow_choice(self, Scratch s):
+    cdef Choice borrow_choice(self, Workspace ws):
         """That of the engine for who has its scratch."""
-        return self.choice if s is self.scratch else Choice()
+        return self.choice if ws is self.scratch else Choice()
 
-    cdef int offer(self, object X, object allowed, object context, Scratch s,
+    cdef int offer(self, object X, object allowed, object context, Workspace ws,
                    Choice at) except -1:
         """The arguments as C values."""
         at.arms = self.arms
         if self.arms:
-            self.take_row(X, s)
-            at.fit(self.model.k)
+            self.set_row(X, ws)
+            at.reserve(self.form.k)
             return at.allow(allowed)
         at.context = context_of(context, self.contexts, -1)
         at.by.p = self.contexts
@@ -919,40 +919,40 @@ cdef class BanditEngine(RewardEngine):
         fill_rows(at.rows, X, "X")
         if at.rows.n == 0:
             raise ValueError("X must have at least one row: there is no action")
-        at.fit(at.rows.n)
+        at.reserve(at.rows.n)
         return at.allow(allowed)
 
-    cdef int read_offer(self, Scratch s, Choice at, bint widths) except? -1000:
+    cdef int read_offer(self, Workspace ws, Choice at, bint widths) except? -1000:
         """m and q of all actions, or what else the rule compares, with the lock held; a status."""
-        cdef Regressions model
+        cdef Regressions form
         cdef double cost
         cdef int status
         if at.arms:
-            self.ready(s, False)
-            model = <Regressions>self.model
-            if at.n != model.k:
+            self.ready(ws, False)
+            form = <Regressions>self.form
+            if at.n != form.k:
                 raise ValueError("allowed: an arm was added meanwhile")
-            at.d = max(model.d, s.row.n)
-            cost = model.cost(s.row.nnz)
+            at.d = max(form.d, ws.row.n)
+            cost = form.cost(ws.row.nnz)
         else:
-            model = <Regressions>self.model
+            form = <Regressions>self.form
             self.refuse_actions(at.rows.d, "X")
-            at.d = max(model.d, at.rows.d * (self.contexts + 1))
-            model.fit_rows(at.rows, at.by, s)
+            at.d = max(form.d, at.rows.d * (self.contexts + 1))
+            form.reserve_rows(at.rows, at.by, ws)
             if self.rule.kind == THOMPSON:
                 at.fit_draws(at.d)
-                model.fit_drawn(s)
-            cost = model.cost(at.rows.most) * (1.0 if self.contexts else 0.5 * at.n)
+                form.reserve_drawn(ws)
+            cost = form.cost(at.rows.most) * (1.0 if self.contexts else 0.5 * at.n)
         if cost < BUSY:
-            return model.read_offer(s, at, at.rows, self.rule, widths)
+            return form.read_offer(ws, at, at.rows, self.rule, widths)
         with nogil:
-            status = model.read_offer(s, at, at.rows, self.rule, widths)
+            status = form.read_offer(ws, at, at.rows, self.rule, widths)
         return status
 
     cdef int refuse_actions(self, Py_ssize_t n, str name) except -1:
         """Rows of another width, where there is a context; the first, whose width with it no number
         can hold."""
-        cdef Py_ssize_t d = self.model.d // (self.contexts + 1)
+        cdef Py_ssize_t d = self.form.d // (self.contexts + 1)
         if self.contexts == 0:
             return self.width(n, name)
         if d and n != d:
@@ -968,20 +968,20 @@ cdef class BanditEngine(RewardEngine):
     cdef object ask(self, object X, object allowed, object context, int what, object k,
                     object samples):
         self.lock.check_open()
-        cdef Scratch s = self.borrow()
-        cdef Choice at = Choice() if isinstance(X, Catalogue) else self.borrow_choice(s)
+        cdef Workspace ws = self.borrow()
+        cdef Choice at = Choice() if isinstance(X, Catalogue) else self.borrow_choice(ws)
         try:
-            s.forget()
-            self.offer(X, allowed, context, s, at)
+            ws.forget()
+            self.offer(X, allowed, context, ws, at)
             at.what, at.k, at.samples = what, times(k, "k"), times(samples, "samples")
-            return self.answer(s, at)
+            return self.answer(ws, at)
         finally:
             at.context = None
             if at.rows is not None:
                 at.rows.held = None
-            self.give_back(s)
+            self.give_back(ws)
 
-    cdef object answer(self, Scratch s, Choice at):
+    cdef object answer(self, Workspace ws, Choice at):
         cdef bint writes = at.what == DECISION or (at.what != SCORES and self.rule.draws())
         cdef int turn, status = CF_OK
         if at.what == LAW and at.samples == 0 and self.rule.kind == THOMPSON:
@@ -990,20 +990,20 @@ cdef class BanditEngine(RewardEngine):
             self.lock.acquire_read(writes)
             try:
                 if at.items is not None:
-                    found = answer_items(self, s, at, &status)
+                    found = answer_items(self, ws, at, &status)
                 else:
-                    status = self.read_offer(s, at, at.what == SCORES or at.k > 1)
-                    found = self.act(s, at) if status == CF_OK else None
+                    status = self.read_offer(ws, at, at.what == SCORES or at.k > 1)
+                    found = self.act(ws, at) if status == CF_OK else None
                 if status == CF_OK:
                     return found
             finally:
                 self.lock.release_read(writes)
             if status != CF_ENOTPOSITIVE or turn:
                 break
-            self.mend(s)
+            self.mend(ws)
         self.fail(status, "x" if at.arms else "X")
 
-    cdef object act(self, Scratch s, Choice at):
+    cdef object act(self, Workspace ws, Choice at):
         """The answer, from m and q."""
         cdef np.ndarray out
         cdef Py_ssize_t i
@@ -1013,11 +1013,11 @@ cdef class BanditEngine(RewardEngine):
                 data_of(out)[i] = sqrt(at.q[i])
             return vector_of(at.m, at.n), out
         if at.what == LAW:
-            self.law(s, at)
+            self.law(ws, at)
             return vector_of(at.p, at.n)
         if at.what == DECISION:
-            return self.decide_now(s, at)
-        self.score(s, at, self.chance)
+            return self.decide_now(ws, at)
+        self.score(ws, at, self.chance)
         if at.k == 0:
             return self.place(at)
         out = new_indices(min(at.k, at.count))
@@ -1027,35 +1027,35 @@ cdef class BanditEngine(RewardEngine):
 
     cdef Py_ssize_t place(self, Choice at) except -1:
         """The action for one place, which is then taken."""
-        cdef Py_ssize_t i = self.rule.place(at, self.model.learned, self.chance.bits)
+        cdef Py_ssize_t i = self.rule.place(at, self.form.learned, self.chance.bits)
         at.left[i] = 0
         at.count -= 1
         return i
 
-    cdef int score(self, Scratch s, Choice at, Chance chance) except -1:
+    cdef int score(self, Workspace ws, Choice at, Chance chance) except -1:
         """z: what is compared. Thompson draws, which takes long where there is a factor to make."""
-        cdef Regressions model = <Regressions>self.model
+        cdef Regressions form = <Regressions>self.form
         cdef int status
-        if self.rule.kind != THOMPSON or at.arms or model.cost(at.d) < BUSY:
-            status = self.rule.score(model, s, at, chance)
+        if self.rule.kind != THOMPSON or at.arms or form.cost(at.d) < BUSY:
+            status = self.rule.score(form, ws, at, chance)
         else:
             with nogil:
-                status = self.rule.score(model, s, at, chance)
+                status = self.rule.score(form, ws, at, chance)
         return 0 if status == CF_OK else self.fail(status, "x" if at.arms else "X")
 
-    cdef int law(self, Scratch s, Choice at) except -1:
+    cdef int law(self, Workspace ws, Choice at) except -1:
         """The law of the first place, into p; thompson: from draws of a generator of its own."""
         cdef Py_ssize_t turn
         cdef Chance child
         if self.rule.kind != THOMPSON:
-            self.score(s, at, self.chance)
-            self.rule.law(at, self.model.learned)
+            self.score(ws, at, self.chance)
+            self.rule.law(at, self.form.learned)
             return 0
         child = Chance(self.chance.generator.spawn(1)[0])
         memset(at.p, 0, <size_t>at.n * sizeof(double))
         for turn in range(at.samples):
             PyErr_CheckSignals()
-            self.score(s, at, child)
+            self.score(ws, at, child)
             at.p[at.best(at.z)] += 1.0
         self.rule.mix(at, at.samples)
         return 0
@@ -1073,54 +1073,54 @@ cdef class BanditEngine(RewardEngine):
 
     # --- decisions ----------------------------------------------------------------------------
 
-    cdef object decide_now(self, Scratch s, Choice at):
+    cdef object decide_now(self, Workspace ws, Choice at):
         """A choice that is remembered."""
         cdef double probability = numpy.nan
         cdef np.ndarray law = None
         cdef Py_ssize_t i
         if self.rule.kind != THOMPSON or at.samples:
-            self.law(s, at)
+            self.law(ws, at)
             law = vector_of(at.p, at.n)
         self.know_for(at)
         try:
-            self.score(s, at, self.chance)
+            self.score(ws, at, self.chance)
             i = self.place(at)
         except BaseException:
-            self.model.raise_error(CF_OK)  # this was no dimension
+            self.form.raise_error(CF_OK)  # this was no dimension
             raise
         if law is not None:
             probability = data_of(law)[i]
-        return self.remember(at, s, i, probability)
+        return self.remember(at, ws, i, probability)
 
     cdef int know_for(self, Choice at) except -1:
         """Memory for what is to be decided."""
         try:
-            self.model.know(at.d)
+            self.form.know(at.d)
         except BaseException:
-            self.model.raise_error(CF_OK)
+            self.form.raise_error(CF_OK)
             raise
         return 0
 
-    cdef object remember(self, Choice at, Scratch s, Py_ssize_t i, double probability):
+    cdef object remember(self, Choice at, Workspace ws, Py_ssize_t i, double probability):
         """The decision for action i, which waits from now on."""
-        self.waiting[self.decided] = self.kept(s, at, i)
-        self.model.d = max(self.model.d, at.d)
+        self.waiting[self.decided] = self.kept(ws, at, i)
+        self.form.d = max(self.form.d, at.d)
         self.decided += 1
         self.forget_oldest()
         return Decision(self.decided - 1, i, probability)
 
-    cdef tuple kept(self, Scratch s, Choice at, Py_ssize_t i):
+    cdef tuple kept(self, Workspace ws, Choice at, Py_ssize_t i):
         """(arm, row): copies."""
         cdef cf_row row
         cdef Rows rows = at.rows
         if self.arms:
-            return i, copy_of(&s.given)
+            return i, copy_of(&ws.given)
         if at.items is not None:
             rows = (<Catalogue>at.items).one(i)
-            s.buffer.fit(rows.d)
+            ws.buffer.reserve(rows.d)
             i = 0
-        rows.at(i, s.buffer, &row)
-        cross(&row, at.by, s)
+        rows.at(i, ws.buffer, &row)
+        cross(&row, at.by, ws)
         return 0, copy_of(&row)
 
     cdef int forget_oldest(self) except -1:
@@ -1138,21 +1138,21 @@ cdef class BanditEngine(RewardEngine):
         """Learns what came back for a decision, and forgets the decision."""
         cdef Py_ssize_t found = as_count(id, "id")
         cdef double y = self.target_of(r, "r"), c = self.weight_of(weight)
-        cdef Scratch s = self.borrow()
+        cdef Workspace ws = self.borrow()
         try:
             self.lock.acquire()  # no other thread may learn from it, too
             try:
                 self.refuse_id(found)
                 arm, row = self.waiting[found]
-                self.take_row(row, s)
-                s.weight = c
-                self.look_back(s, arm, "arm")
-                self.learn_locked(s, arm, y)
+                self.set_row(row, ws)
+                ws.weight = c
+                self.look_back(ws, arm, "arm")
+                self.learn_locked(ws, arm, y)
                 del self.waiting[found]
             finally:
                 self.lock.release()
         finally:
-            self.give_back(s)
+            self.give_back(ws)
 
     def _drop(self, id):
         cdef Py_ssize_t found = as_count(id, "id")
@@ -1168,19 +1168,19 @@ cdef class BanditEngine(RewardEngine):
     cdef int learn_crossed(self, object x, double y, double weight, object context) except -1:
         """`learn_weighted` of (1, c) (x) x."""
         cdef np.ndarray vector
-        cdef Scratch s = self.borrow()
+        cdef Workspace ws = self.borrow()
         cdef Crossed by
         try:
             vector = context_of(context, self.contexts, -1)
             by.p, by.c = self.contexts, data_of(vector)
-            s.given_null = row_of(x, "x", s.buffer, &s.given,
-                                  self.model.d // (by.p + 1), False) == CF_ROW_NULL
-            self.refuse_actions(s.given.n, "x")
-            cross(&s.given, by, s)
-            s.weight = weight
-            return self.learn_one(s, 0, y, "x")
+            ws.given_null = row_of(x, "x", ws.buffer, &ws.given,
+                                  self.form.d // (by.p + 1), False) == CF_ROW_NULL
+            self.refuse_actions(ws.given.n, "x")
+            cross(&ws.given, by, ws)
+            ws.weight = weight
+            return self.learn_one(ws, 0, y, "x")
         finally:
-            self.give_back(s)
+            self.give_back(ws)
 
     # --- pairs --------------------------------------------------------------------------------
 
@@ -1194,24 +1194,24 @@ cdef class BanditEngine(RewardEngine):
 
     def _choose_pair(self, X):
         """The row of largest m, and the other one that may best beat it."""
-        cdef Scratch s = self.borrow()
-        cdef Choice at = self.borrow_choice(s), apart = Choice()
+        cdef Workspace ws = self.borrow()
+        cdef Choice at = self.borrow_choice(ws), apart = Choice()
         cdef Py_ssize_t i, first
         cdef np.ndarray rows
         self.refuse_pairs()
         if isinstance(X, Catalogue):
             raise TypeError("X must be rows: pairs are not chosen from a Catalogue")
         try:
-            s.forget()
-            self.offer(X, None, None, s, at)
+            ws.forget()
+            self.offer(X, None, None, ws, at)
             if at.n < 2:
                 raise ValueError(f"X must have at least two rows, got {at.n}")
             at.what = apart.what = SCORES
-            self.answer(s, at)
+            self.answer(ws, at)
             first = at.best(at.m)
-            rows = differences(at, first, s)
-            self.offer(rows, None, None, s, apart)
-            self.answer(s, apart)
+            rows = differences(at, first, ws)
+            self.offer(rows, None, None, ws, apart)
+            self.answer(ws, apart)
             for i in range(at.n):
                 at.z[i] = at.m[i] + self.rule.width * sqrt(apart.q[i])
             if not K.all_finite(at.n, at.z):
@@ -1221,7 +1221,7 @@ cdef class BanditEngine(RewardEngine):
             return first, at.best(at.z)
         finally:
             at.rows.held = None
-            self.give_back(s)
+            self.give_back(ws)
 
     def _learn_pair(self, x_first, x_second, first_won):
         """The logistic step on the difference of two rows."""
@@ -1237,15 +1237,15 @@ cdef class BanditEngine(RewardEngine):
         self.learn_weighted(x, 0, 1.0 if won else 0.0, 1.0, "x_first")
 
     cdef np.ndarray written_out(self, object x, str name):
-        cdef Scratch s = Scratch()
+        cdef Workspace ws = Workspace()
         cdef cf_row row
-        row_of(x, name, s.buffer, &row, self.model.d, self.most > 0)
+        row_of(x, name, ws.buffer, &row, self.form.d, self.most > 0)
         self.width(row.n, name)
         return dense_vector(&row, name)
 
     # --- states -------------------------------------------------------------------------------
 
-    cdef dict told(self):
+    cdef dict get_state(self):
         """The decisions that wait come one after another; places of sparse rows alone."""
         values, places, lengths, arms, thin = [], [], [], [], []
         for arm, row in self.waiting.values():
@@ -1256,19 +1256,19 @@ cdef class BanditEngine(RewardEngine):
             lengths.append(len(values[-1]))
             if sparse:
                 places.append(row[0])
-        return {**RewardEngine.told(self), "decided": self.decided, "expired": self.expired,
+        return {**RewardEngine.get_state(self), "decided": self.decided, "expired": self.expired,
                 "waiting": {"ids": whole_numbers(list(self.waiting)), "arms": whole_numbers(arms),
                             "sparse": whole_numbers(thin), "lengths": whole_numbers(lengths),
                             "values": numpy.concatenate([numpy.zeros(0), *values]),
                             "places": numpy.concatenate([whole_numbers([]), *places])}}
 
-    cdef int take_state(self, State state) except -1:
-        cdef Regressions model = <Regressions>self.new_model()
+    cdef int set_state(self, State state) except -1:
+        cdef Regressions form = <Regressions>self.new_model()
         cdef Chance chance = Chance.restored(state.given)
         cdef int64_t decided = state.count("decided"), expired = state.count("expired")
-        model.restore(state)
-        waiting = self.waiting_of(state.part("waiting"), model.k, model.d, decided)
-        self.begin(model, chance)
+        form.set_state(state)
+        waiting = self.waiting_of(state.part("waiting"), form.k, form.d, decided)
+        self.begin(form, chance)
         self.waiting, self.decided, self.expired = waiting, decided, expired
         return 0
 
@@ -1307,18 +1307,18 @@ def whole_numbers(values):
     return numpy.array(values, dtype=numpy.int64)
 
 
-cdef int cross(cf_row *row, Crossed by, Scratch s) except -1:
+cdef int cross(cf_row *row, Crossed by, Workspace ws) except -1:
     """(1, c) (x) row, in place of the row."""
     if by.p:
-        s.scaled.fit((by.p + 1) * row.nnz)
-        if not crossed(row, by, s.scaled):
+        ws.scaled.reserve((by.p + 1) * row.nnz)
+        if not crossed(row, by, ws.scaled):
             raise ValueError("context is too large for these features: a product overflows")
     return 0
 
 
-cdef np.ndarray differences(Choice at, Py_ssize_t first, Scratch s):
+cdef np.ndarray differences(Choice at, Py_ssize_t first, Workspace ws):
     """All rows less one of them, written out."""
-    cdef np.ndarray out = dense_table(at.rows, s.buffer, "X")
+    cdef np.ndarray out = dense_table(at.rows, ws.buffer, "X")
     out = out - (<object>out)[first]
     if not numpy.isfinite(out).all():
         raise ValueError("X is too large: a difference of two rows overflows")
@@ -1661,7 +1661,7 @@ cdef class Catalogue:
                                 2 * len(self.arrays[-1][0]) if self.owned else 0)
                     fresh = numpy.zeros(((count + BLOCK - 1) // BLOCK * BLOCK, self.d),
                                         dtype=own.dtype)
-                    self.fit(self.blocks + len(fresh) // BLOCK)
+                    self.reserve(self.blocks + len(fresh) // BLOCK)
                     self.arrays.append([fresh, self.n, self.blocks, 0])
                     self.owned = True
                 part = self.arrays[-1]
@@ -1733,7 +1733,7 @@ cdef class Catalogue:
         cdef double square[BLOCK]
         if self.n + n > MOST_ROWS:
             raise ValueError(f"X must have at most {MOST_ROWS} rows")
-        self.fit(begin + (used + n + BLOCK - 1) // BLOCK)
+        self.reserve(begin + (used + n + BLOCK - 1) // BLOCK)
         while t < used + n:
             b, i = begin + t // BLOCK, t % BLOCK
             count = min(used + n - t, <Py_ssize_t>BLOCK - i)
@@ -1820,7 +1820,7 @@ cdef class Catalogue:
 
     # --- memory -------------------------------------------------------------------------------
 
-    cdef int fit(self, Py_ssize_t blocks) except -1:
+    cdef int reserve(self, Py_ssize_t blocks) except -1:
         """Room for so many blocks."""
         cdef Py_ssize_t room, used = self.blocks
         cdef str what = f"a catalogue of {blocks * BLOCK} rows"
@@ -1846,14 +1846,14 @@ cdef class Catalogue:
         enlarge(<void **>&self.open, sizeof(int32_t), 0, room, what)
         return 0
 
-    cdef int fit_choice(self, Regressions model, Scratch s, Py_ssize_t k) except -1:
+    cdef int fit_choice(self, Regressions form, Workspace ws, Py_ssize_t k) except -1:
         """Memory for a choice of k rows, with the lock held."""
         cdef str what = "the bounds of a catalogue"
         cdef Crossed alone
         alone.p, alone.c = 0, NULL
-        model.fit_rows(self.some, alone, s)
-        if model.d:
-            self.fit_check(model.form(0).fit_matrix(s))
+        form.reserve_rows(self.some, alone, ws)
+        if form.d:
+            self.fit_check(form.form(0).reserve_matrix(ws))
         if k > self.places_room:
             self.places_room, self.found = 0, 0
             enlarge(<void **>&self.score, sizeof(double), 0, k, what)
@@ -1999,69 +1999,69 @@ cdef class Catalogue:
 
     # --- the weights move ---------------------------------------------------------------------
 
-    cdef bint vouched(self, Regressions model, double width) noexcept nogil:
+    cdef bint vouched(self, Regressions form, double width) noexcept nogil:
         """Whether bounds may be built on: what they stand on holds, and float32 holds them."""
-        cdef double widest = 1.0 / model.ridge
+        cdef double widest = 1.0 / form.ridge
         cdef Past past
-        if model.d:
-            (<Single>model.at[0]).tell_past(&past)
-            if model.d != self.d or not past.steady:
+        if form.d:
+            (<Single>form.at[0]).tell_past(&past)
+            if form.d != self.d or not past.steady:
                 return False
             widest = past.norm
-        if self.floats and not self.is_narrow(model, widest):
+        if self.floats and not self.is_narrow(form, widest):
             return False
         return self.largest * sqrt(widest) <= 1e12 and width <= 1e20
 
-    cdef bint is_narrow(self, Regressions model, double widest) noexcept nogil:
+    cdef bint is_narrow(self, Regressions form, double widest) noexcept nogil:
         """Whether float32 holds the weights, and the terms by which q falls."""
-        cdef const double *w = (<Single>model.at[0]).w if model.d else NULL
+        cdef const double *w = (<Single>form.at[0]).w if form.d else NULL
         cdef Py_ssize_t j
         for j in range(self.d if w != NULL else 0):
             if not fabs(w[j]) <= MOST_NARROW:
                 return False
         return sqrt(widest) <= MOST_NARROW
 
-    cdef int follow(self, int64_t era, Regressions model, Scratch s, double width) noexcept nogil:
+    cdef int follow(self, int64_t era, Regressions form, Workspace ws, double width) noexcept nogil:
         """The tables for the weights as they are now."""
         cdef Past past
         memset(&past, 0, sizeof(past))
-        if model.d:
-            (<Single>model.at[0]).tell_past(&past)
+        if form.d:
+            (<Single>form.at[0]).tell_past(&past)
         if era != self.era or past.failures != self.failures:
-            self.restart(model, &past, width)
+            self.restart(form, &past, width)
             self.era = era
-        elif model.learned == self.learned and width == self.width:
+        elif form.learned == self.learned and width == self.width:
             return CF_OK
-        if not self.right(model, &past, s):
+        if not self.right(form, &past, ws):
             self.era = 0
             return NOT_THIS_WAY
-        self.next_slot(model, s, &past, width)
-        self.learned, self.width = model.learned, width
+        self.next_slot(form, ws, &past, width)
+        self.learned, self.width = form.learned, width
         self.updates, self.renewals, self.failures = past.updates, past.renewals, past.failures
-        if not self.measure(model, s):
+        if not self.measure(form, ws):
             self.era = 0
             return NOT_THIS_WAY
-        self.thin(model, s)
+        self.thin(form, ws)
         self.tabulate()
         return CF_OK
 
-    cdef bint right(self, Regressions model, const Past *past, Scratch s) noexcept nogil:
+    cdef bint right(self, Regressions form, const Past *past, Workspace ws) noexcept nogil:
         """Whether the inverse is near enough that of A."""
-        if model.d == 0:
+        if form.d == 0:
             self.drift = 0.0
             return True
-        self.drift += ((<Single>model.at[0]).drift(None)
+        self.drift += ((<Single>form.at[0]).drift(None)
                        * <double>(past.updates - self.updates))
         if past.renewals != self.renewals or not self.drift <= 0.2 * DRIFT:
-            self.drift = (<Single>model.at[0]).drift(s)
+            self.drift = (<Single>form.at[0]).drift(ws)
         return self.drift <= 0.2 * DRIFT
 
-    cdef void restart(self, Regressions model, const Past *past, double width) noexcept nogil:
+    cdef void restart(self, Regressions form, const Past *past, double width) noexcept nogil:
         """Nothing is known but lengths: as if all rows had been looked at when w was 0, with q as
         large as it can be."""
         cdef Py_ssize_t b
-        self.norm = (past.norm if model.d else 1.0 / model.ridge) * (1.0 + DRIFT)
-        self.tight = past.updates == 0 and model.learned == 0
+        self.norm = (past.norm if form.d else 1.0 / form.ridge) * (1.0 + DRIFT)
+        self.tight = past.updates == 0 and form.learned == 0
         self.time = 0
         self.slots, self.now, self.oldest = 1, 0, 0
         self.off[0], self.ref[0], self.width_at[0] = 0.0, 0, width
@@ -2090,17 +2090,17 @@ cdef class Catalogue:
                 self.m[t], self.r[t] = -FLT_MAX, 0.0
         self.top[b], self.radius[b], self.seen[b] = FLT_MAX, 0.0, 0
 
-    cdef void next_slot(self, Regressions model, Scratch s, const Past *past,
+    cdef void next_slot(self, Regressions form, Workspace ws, const Past *past,
                         double width) noexcept nogil:
         """The round that begins: a slot, a check, and by what q has fallen."""
-        cdef const double *w = (<Single>model.at[0]).w if model.d else NULL
+        cdef const double *w = (<Single>form.at[0]).w if form.d else NULL
         cdef double *term
         cdef double share
         cdef Py_ssize_t j
         cdef int32_t now, bit
         cdef int id = 0
         if self.checks == CHECKS:
-            self.restart(model, past, width)
+            self.restart(form, past, width)
         if self.slots == CF_CATALOGUE_SLOTS:
             self.rebase()
         now = self.slots
@@ -2116,7 +2116,7 @@ cdef class Catalogue:
         memset(self.check_w + id * self.padded, 0, <size_t>self.padded * sizeof(double))
         if w != NULL:
             memcpy(self.check_w + id * self.padded, w, <size_t>self.d * sizeof(double))
-            (<Single>model.at[0]).keep_matrix(self.check_a[id], s)
+            (<Single>form.at[0]).keep_matrix(self.check_a[id], ws)
         self.bare[id] = w == NULL
         self.idle |= bit
         self.renewed &= ~bit
@@ -2146,7 +2146,7 @@ cdef class Catalogue:
                 return i
         return -1
 
-    cdef double apart_from(self, Regressions model, Scratch s, int id,
+    cdef double apart_from(self, Regressions form, Workspace ws, int id,
                            const double *w) noexcept nogil:
         """How far weights are from those of a check, in the norm of its A; before anything was
         learned that is ridge I."""
@@ -2158,10 +2158,10 @@ cdef class Catalogue:
         if self.bare[id]:
             length = K.dot(self.d, self.apart, self.apart) / self.norm
         else:
-            length = (<Single>model.at[0]).length(self.check_a[id], self.apart, s)
+            length = (<Single>form.at[0]).length(self.check_a[id], self.apart, ws)
         return sqrt(max(length, 0.0)) * (1.0 + 1e-9)
 
-    cdef bint measure(self, Regressions model, Scratch s) noexcept nogil:
+    cdef bint measure(self, Regressions form, Workspace ws) noexcept nogil:
         """How far the weights have moved since each check. A measure reads a matrix, so those of
         old checks are rare; meanwhile the last step is added, in the norm of the last A, which is
         not below theirs."""
@@ -2175,14 +2175,14 @@ cdef class Catalogue:
             if step < INFINITY and (self.time + self.check_time[id]) % max(period(age), 1):
                 self.distance[id] = (self.distance[id] + step) * (1.0 + 4.0 * UNIT)
             else:
-                self.distance[id] = self.apart_from(model, s, id, w)
+                self.distance[id] = self.apart_from(form, ws, id, w)
             if age == 1:
                 step = self.distance[id]
             if not self.distance[id] <= FAR:
                 return False
         return True
 
-    cdef void thin(self, Regressions model, Scratch s) noexcept nogil:
+    cdef void thin(self, Regressions form, Workspace ws) noexcept nogil:
         """A check of time 2^l (odd) is kept for `base` 2^l rounds; its slots then go by way of the
         next one of level l + 2 or higher."""
         cdef int i, j, l, kept = 0, id, next
@@ -2192,7 +2192,7 @@ cdef class Catalogue:
             id = self.order[i]
             l = level(self.check_time[id])
             next = -1
-            if l < 40 and self.time - self.check_time[id] > <int64_t>self.base << l and model.d:
+            if l < 40 and self.time - self.check_time[id] > <int64_t>self.base << l and form.d:
                 j = i + 1
                 while j < self.checks and level(self.check_time[self.order[j]]) < l + 2:
                     j += 1
@@ -2202,7 +2202,7 @@ cdef class Catalogue:
                 self.order[kept] = id
                 kept += 1
                 continue
-            more = up(self.apart_from(model, s, id, self.check_w + next * self.padded))
+            more = up(self.apart_from(form, ws, id, self.check_w + next * self.padded))
             for t in range(self.slots):
                 if self.ref[t] == id:
                     self.off[t], self.ref[t] = up(<double>self.off[t] + more), next
@@ -2276,19 +2276,19 @@ cdef class Catalogue:
         if self.found < self.places:
             self.found += 1
 
-    cdef int pick(self, int64_t era, Regressions model, Rule rule, Scratch s,
+    cdef int pick(self, int64_t era, Regressions form, Rule rule, Workspace ws,
                   Py_ssize_t k) noexcept nogil:
         """The k best under the rule (ucb or greedy), into `index`: a status, or NOT_THIS_WAY."""
-        cdef double width = rule.bonus(model, 0) if rule.kind == UCB else 0.0
+        cdef double width = rule.bonus(form, 0) if rule.kind == UCB else 0.0
         cdef Py_ssize_t before = self.found, i, count = 0
         cdef int64_t seeds[BLOCK]
         cdef int status
-        if not self.vouched(model, width):
+        if not self.vouched(form, width):
             self.era = 0
             return NOT_THIS_WAY
         if era != self.era:
             before = 0
-        status = self.follow(era, model, s, width)
+        status = self.follow(era, form, ws, width)
         if status != CF_OK:
             return status
         for i in range(min(before, <Py_ssize_t>BLOCK - SEEDS)):
@@ -2297,9 +2297,9 @@ cdef class Catalogue:
             count += self.may(self.seeds[i], seeds + count)
         self.ucb = rule.kind == UCB
         self.places, self.found, self.looked = k, 0, count
-        status = self.score_some(seeds, count, model, s)
+        status = self.score_some(seeds, count, form, ws)
         if status == CF_OK:
-            status = self.scan(model, s)
+            status = self.scan(form, ws)
         for i in range(min(self.found, <Py_ssize_t>SEEDS) if status == CF_OK else 0):
             self.plant(self.place[i])
         return status
@@ -2345,7 +2345,7 @@ cdef class Catalogue:
         how.drift = 2.1 * DRIFT
         how.slot, how.oldest, how.idle, how.renewed = self.now, self.oldest, self.idle, self.renewed
 
-    cdef int scan(self, Regressions model, Scratch s) noexcept nogil:
+    cdef int scan(self, Regressions form, Workspace ws) noexcept nogil:
         """All rows whose bounds reach."""
         cdef cf_look how
         cdef uint64_t which[AHEAD]
@@ -2354,7 +2354,7 @@ cdef class Catalogue:
         cdef float least
         self.describe(&how)
         if self.found < self.places:
-            status = self.best_block(model, s)
+            status = self.best_block(form, ws)
         n = K.catalogue_scan(self.blocks, self.top, self.radius, self.seen, self.block_table,
                              self.least(), self.open)
         while i < n:
@@ -2373,7 +2373,7 @@ cdef class Catalogue:
                 self.fetch(b, which[l])
             for l in range(count):
                 if which[l]:
-                    status = self.look(self.open[i + l], which[l], &how, model, s)
+                    status = self.look(self.open[i + l], which[l], &how, form, ws)
                     if status != CF_OK:
                         return status
             i += count
@@ -2404,8 +2404,8 @@ cdef class Catalogue:
             for j in range((size + 63) // 64):
                 cf_prefetch(x + 64 * j)
 
-    cdef int look(self, Py_ssize_t b, uint64_t which, cf_look *how, Regressions model,
-                  Scratch s) noexcept nogil:
+    cdef int look(self, Py_ssize_t b, uint64_t which, cf_look *how, Regressions form,
+                  Workspace ws) noexcept nogil:
         """m of these rows anew, q where it matters, and the scores of those that reach."""
         cdef const Block *block = self.block + b
         cdef float *m = self.m + b * BLOCK
@@ -2415,8 +2415,8 @@ cdef class Catalogue:
         cdef int status = CF_OK
         how.best = worst if worst == -INFINITY else worst - 1e-15 * fabs(worst)
         self.looked += cf_count_bits(which)
-        if model.d == 0:
-            status = self.score_fresh(b, which, model)
+        if form.d == 0:
+            status = self.score_fresh(b, which, form)
         else:
             if self.floats:
                 which = K.catalogue_look_f32(how, <const float *>block.base, block.stride, which,
@@ -2425,11 +2425,11 @@ cdef class Catalogue:
                 which = K.catalogue_look(how, <const double *>block.base, block.stride, which,
                                          block.size, m, r, slot)
             if which:
-                status = self.score_block(b, which, model, s)
+                status = self.score_block(b, which, form, ws)
         self.open_block(b, 0.0, FLT_MAX)
         return status
 
-    cdef int score_fresh(self, Py_ssize_t b, uint64_t which, Regressions model) noexcept nogil:
+    cdef int score_fresh(self, Py_ssize_t b, uint64_t which, Regressions form) noexcept nogil:
         """Before anything is learned: m = 0, and q = x.x / ridge as `choose` has it."""
         cdef const Block *block = self.block + b
         cdef double z
@@ -2438,14 +2438,14 @@ cdef class Catalogue:
         while which:
             i = cf_first_bit(which)
             which &= which - 1
-            z = 0.0 + self.width * sqrt(self.q_now[i] / model.ridge)
+            z = 0.0 + self.width * sqrt(self.q_now[i] / form.ridge)
             if not z <= DBL_MAX:
                 return CF_ENONFINITE
             if not z < self.worst():
                 self.offer(z, b * BLOCK + i)
         return CF_OK
 
-    cdef int best_block(self, Regressions model, Scratch s) noexcept nogil:
+    cdef int best_block(self, Regressions form, Workspace ws) noexcept nogil:
         """The block of the highest bound, where nothing is known of the best score."""
         cdef Py_ssize_t b, best = 0
         cdef uint64_t which
@@ -2456,20 +2456,20 @@ cdef class Catalogue:
                 best = b
         which = self.left(best)
         self.looked += cf_count_bits(which)
-        return self.score_block(best, which, model, s) if which else CF_OK
+        return self.score_block(best, which, form, ws) if which else CF_OK
 
-    cdef int score_block(self, Py_ssize_t b, uint64_t which, Regressions model,
-                         Scratch s) noexcept nogil:
+    cdef int score_block(self, Py_ssize_t b, uint64_t which, Regressions form,
+                         Workspace ws) noexcept nogil:
         cdef int64_t places[BLOCK]
         cdef Py_ssize_t count = 0
         while which:
             places[count] = b * BLOCK + cf_first_bit(which)
             which &= which - 1
             count += 1
-        return self.score_some(places, count, model, s)
+        return self.score_some(places, count, form, ws)
 
-    cdef int score_some(self, const int64_t *places, Py_ssize_t count, Regressions model,
-                        Scratch s) noexcept nogil:
+    cdef int score_some(self, const int64_t *places, Py_ssize_t count, Regressions form,
+                        Workspace ws) noexcept nogil:
         """The scores of some rows by the form's own reading, as `choose` has them."""
         cdef Crossed alone
         cdef double unit = (self.d + 16) * UNIT, rest, size, z
@@ -2483,10 +2483,10 @@ cdef class Catalogue:
         alone.p, alone.c = 0, NULL
         self.lay_out(places, count)
         self.some.n = count
-        status = model.read_rows(self.some, alone, s, self.m_now, self.q_now)
+        status = form.read_rows(self.some, alone, ws, self.m_now, self.q_now)
         if status == CF_ENOTPOSITIVE and not self.ucb:  # which asks for no q
             told = False
-            status = model.read_rows(self.some, alone, s, self.m_now, NULL)
+            status = form.read_rows(self.some, alone, ws, self.m_now, NULL)
         if status != CF_OK:
             return status
         rest = 16.0 * unit * sqrt(<double>self.d) * self.norm
@@ -2560,7 +2560,7 @@ cdef enum:
     SLATE = 4096       # places up to which the bounds are gone by
 
 
-cdef object answer_items(BanditEngine engine, Scratch s, Choice at, int *status):
+cdef object answer_items(BanditEngine engine, Workspace ws, Choice at, int *status):
     """The answer, with the engine's lock held; a status tells why there is none."""
     cdef Catalogue items = <Catalogue>at.items
     cdef Rule rule = engine.rule
@@ -2570,15 +2570,15 @@ cdef object answer_items(BanditEngine engine, Scratch s, Choice at, int *status)
         refuse_mask(items, mask)
         items.mask = NULL if mask is None else <const char *>np.PyArray_DATA(mask)
         engine.refuse_actions(items.d, "X")
-        at.d = max(engine.model.d, items.d * (engine.contexts + 1))
+        at.d = max(engine.form.d, items.d * (engine.contexts + 1))
         if rule.kind == THOMPSON and at.what != SCORES:
-            return draw_items(engine, items, s, at, status)
+            return draw_items(engine, items, ws, at, status)
         if ((at.what == PICK or at.what == DECISION) and at.k <= SLATE and engine.contexts == 0
                 and rule.kind != SQUARECB):
-            found = pick_items(engine, items, s, at, status)
+            found = pick_items(engine, items, ws, at, status)
             if found is not None or status[0] != CF_OK:
                 return found
-        return read_items(engine, items, s, at, status)
+        return read_items(engine, items, ws, at, status)
     finally:
         items.mask = NULL
         items.lock.release()
@@ -2600,17 +2600,17 @@ cdef int refuse_mask(Catalogue items, np.ndarray mask) except -1:
 
 # --- by the bounds ----------------------------------------------------------------------------
 
-cdef object pick_items(BanditEngine engine, Catalogue items, Scratch s, Choice at,
+cdef object pick_items(BanditEngine engine, Catalogue items, Workspace ws, Choice at,
                        int *status):
     """ucb and greedy; None: not this way, or a status."""
-    cdef Regressions model = <Regressions>engine.model
+    cdef Regressions form = <Regressions>engine.form
     cdef Rule rule = engine.rule
     cdef Py_ssize_t wanted = min(max(at.k, 1), items.living)
     cdef int64_t era = engine.era
     cdef double p
-    items.fit_choice(model, s, wanted)
+    items.fit_choice(form, ws, wanted)
     with nogil:
-        status[0] = items.pick(era, model, rule, s, wanted)
+        status[0] = items.pick(era, form, rule, ws, wanted)
     if status[0] != CF_OK:
         if status[0] == NOT_THIS_WAY:
             status[0] = CF_OK
@@ -2623,7 +2623,7 @@ cdef object pick_items(BanditEngine engine, Catalogue items, Scratch s, Choice a
     p = 1.0 if i == items.index[0] else 0.0
     if rule.floor > 0.0:
         p = rule.floor / items.count_left() + (1.0 - rule.floor) * p
-    return engine.remember(at, s, i, p)
+    return engine.remember(at, ws, i, p)
 
 
 cdef np.ndarray places_of(BanditEngine engine, Catalogue items, Py_ssize_t wanted):
@@ -2648,54 +2648,54 @@ cdef np.ndarray places_of(BanditEngine engine, Catalogue items, Py_ssize_t wante
 
 # --- by one pass ------------------------------------------------------------------------------
 
-cdef object draw_items(BanditEngine engine, Catalogue items, Scratch s, Choice at,
+cdef object draw_items(BanditEngine engine, Catalogue items, Workspace ws, Choice at,
                        int *status):
     """thompson: the largest products with what is drawn."""
     cdef np.ndarray law = None
     cdef double p = NAN
     items.looked = items.living
     if at.what == LAW or at.samples:
-        law = drawn_law(engine, items, s, at, status)
+        law = drawn_law(engine, items, ws, at, status)
         if status[0] != CF_OK or at.what == LAW:
             return law
     if at.what == DECISION:
         engine.know_for(at)
-    found = drawn_places(engine, items, s, at, max(at.k, 1), status)
+    found = drawn_places(engine, items, ws, at, max(at.k, 1), status)
     if status[0] != CF_OK:
-        engine.model.raise_error(CF_OK)
+        engine.form.raise_error(CF_OK)
         return None
     if at.what == PICK:
         return int(found[0]) if at.k == 0 else found
     i = int(found[0])
     if law is not None:
         p = data_of(law)[i]
-    return engine.remember(at, s, i, p)
+    return engine.remember(at, ws, i, p)
 
 
-cdef int draw_once(BanditEngine engine, Catalogue items, Scratch s, Choice at,
+cdef int draw_once(BanditEngine engine, Catalogue items, Workspace ws, Choice at,
                    Chance chance) except? -1000:
     """v = w + width F z into at.drawn, a context contracted out of it; a status."""
-    cdef Regressions model = <Regressions>engine.model
+    cdef Regressions form = <Regressions>engine.form
     cdef double width = engine.rule.width
     cdef int status
-    if not engine.rule.inside(model, at, square_of(at.by), items.largest * items.largest):
+    if not engine.rule.inside(form, at, square_of(at.by), items.largest * items.largest):
         return CF_ENONFINITE
     at.fit_draws(at.d)
-    model.fit_drawn(s)
+    form.reserve_drawn(ws)
     with nogil:
         chance.normals(at.d, at.drawn)
-        status = model.drawn(s, at.d, width, at.drawn)
+        status = form.drawn(ws, at.d, width, at.drawn)
     if status == CF_OK:
         contract(at.by, items.d, at.drawn)
     return status
 
 
-cdef np.ndarray drawn_places(BanditEngine engine, Catalogue items, Scratch s, Choice at,
+cdef np.ndarray drawn_places(BanditEngine engine, Catalogue items, Workspace ws, Choice at,
                              Py_ssize_t k, int *status):
     cdef np.ndarray out
     cdef double best
     cdef Py_ssize_t i
-    status[0] = draw_once(engine, items, s, at, engine.chance)
+    status[0] = draw_once(engine, items, ws, at, engine.chance)
     if status[0] != CF_OK:
         return None
     if k == 1 and engine.rule.floor == 0.0:
@@ -2710,7 +2710,7 @@ cdef np.ndarray drawn_places(BanditEngine engine, Catalogue items, Scratch s, Ch
     return out
 
 
-cdef np.ndarray drawn_law(BanditEngine engine, Catalogue items, Scratch s, Choice at,
+cdef np.ndarray drawn_law(BanditEngine engine, Catalogue items, Workspace ws, Choice at,
                           int *status):
     """The frequencies of so many draws, of a generator of their own."""
     cdef Chance child = Chance(engine.chance.generator.spawn(1)[0])
@@ -2720,7 +2720,7 @@ cdef np.ndarray drawn_law(BanditEngine engine, Catalogue items, Scratch s, Choic
     memset(at.p, 0, <size_t>at.n * sizeof(double))
     for turn in range(at.samples):
         PyErr_CheckSignals()
-        status[0] = draw_once(engine, items, s, at, child)
+        status[0] = draw_once(engine, items, ws, at, child)
         if status[0] != CF_OK:
             return None
         at.p[items.largest_product(at.drawn, NULL, &best)] += 1.0
@@ -2733,7 +2733,7 @@ cdef int all_left(Catalogue items, Choice at) except -1:
     cdef Py_ssize_t b
     cdef uint64_t which
     cdef int i
-    at.fit(items.n)
+    at.reserve(items.n)
     at.count = items.count_left()
     for b in range(items.blocks):
         which = items.left(b)
@@ -2742,12 +2742,12 @@ cdef int all_left(Catalogue items, Choice at) except -1:
     return 0
 
 
-cdef object read_items(BanditEngine engine, Catalogue items, Scratch s, Choice at,
+cdef object read_items(BanditEngine engine, Catalogue items, Workspace ws, Choice at,
                        int *status):
     """m and q of all rows, or what else the rule compares, one array of rows after another."""
-    cdef Regressions model = <Regressions>engine.model
+    cdef Regressions form = <Regressions>engine.form
     cdef Rule rule = engine.rule
-    cdef bint widths = at.what == SCORES or at.k > 1 or (rule.kind == UCB and model.d == 0)
+    cdef bint widths = at.what == SCORES or at.k > 1 or (rule.kind == UCB and form.d == 0)
     cdef Py_ssize_t i, first
     cdef Rows rows
     items.looked = items.living
@@ -2757,18 +2757,18 @@ cdef object read_items(BanditEngine engine, Catalogue items, Scratch s, Choice a
         rows, first = items.part(i), items.arrays[i][1]
         if rows.n == 0:
             continue
-        model.fit_rows(rows, at.by, s)
+        form.reserve_rows(rows, at.by, ws)
         with nogil:
             if at.scored:
-                status[0] = (<Single>model.at[0]).read_upper(
-                    rows, at.by, s, rule.bonus(model, 0), at.left + first, at.m + first,
+                status[0] = (<Single>form.at[0]).read_upper(
+                    rows, at.by, ws, rule.bonus(form, 0), at.left + first, at.m + first,
                     at.q + first, at.z + first)
             else:
-                status[0] = model.read_rows(rows, at.by, s, at.m + first,
+                status[0] = form.read_rows(rows, at.by, ws, at.m + first,
                                             at.q + first if widths else NULL)
         if status[0] != CF_OK:
             return None
-    return engine.act(s, at)
+    return engine.act(ws, at)
 
 
 # --- runs -------------------------------------------------------------------------------------
@@ -2779,53 +2779,53 @@ cdef class BanditRounds(Run):
 
     cdef int at_hand(self, BanditEngine engine) except -1:
         """Everything for rounds with the model of this engine."""
-        cdef Scratch s = self.scratch
+        cdef Workspace ws = self.scratch
         cdef Py_ssize_t p = self.at.by.p
         engine.refuse_actions(self.seen.d, "X")
-        self.model, self.rule, self.chance = <Regressions>engine.model, engine.rule, engine.chance
-        self.at.d = max(self.model.d, (p + 1) * self.seen.d)
-        self.model.know(self.at.d)
-        s.expect(self.seen)
-        s.row.n = s.row.nnz = self.at.d
-        self.model.fit(s)
-        self.model.form(0).fit_rows(self.seen, self.at.by, s)  # which knows nothing, maybe
+        self.form, self.rule, self.chance = <Regressions>engine.form, engine.rule, engine.chance
+        self.at.d = max(self.form.d, (p + 1) * self.seen.d)
+        self.form.know(self.at.d)
+        ws.reserve_for(self.seen)
+        ws.row.n = ws.row.nnz = self.at.d
+        self.form.reserve(ws)
+        self.form.form(0).reserve_rows(self.seen, self.at.by, ws)  # which knows nothing, maybe
         if self.rule.kind == THOMPSON and not self.arms:
-            self.model.form(0).fit_drawn(s)
+            self.form.form(0).reserve_drawn(ws)
         self.at.fit_draws(self.at.d)
-        s.scaled.fit(self.at.d)
-        self.mask = 15 if self.at.n * self.model.cost(self.at.d) < 1e5 else 0
+        ws.scaled.reserve(self.at.d)
+        self.mask = 15 if self.at.n * self.form.cost(self.at.d) < 1e5 else 0
         return 0
 
     cdef int supply(self, Engine engine) except -1:
-        return self.model.make_room(self.scratch)
+        return self.form.reserve_update(self.scratch)
 
-    cdef int read(self, Regressions model, Rule rule, Scratch s, Choice at,
+    cdef int read(self, Regressions form, Rule rule, Workspace ws, Choice at,
                   Chance chance) noexcept nogil:
         """The scores of what is seen, as `place` and `law` want them."""
         cdef Py_ssize_t turn
         cdef int status = CF_OK
         for turn in range(2):
             if self.arms:
-                s.take_from(self.seen, 0)
-            status = model.read_offer(s, at, self.seen, rule, False)
-            if status != CF_ENOTPOSITIVE or model.repair(s) != CF_OK:
+                ws.load(self.seen, 0)
+            status = form.read_offer(ws, at, self.seen, rule, False)
+            if status != CF_ENOTPOSITIVE or form.repair(ws) != CF_OK:
                 break
-        return rule.score(model, s, at, chance) if status == CF_OK else status
+        return rule.score(form, ws, at, chance) if status == CF_OK else status
 
-    cdef int teach(self, Regressions model, Scratch s, Choice at, Py_ssize_t i,
+    cdef int teach(self, Regressions form, Workspace ws, Choice at, Py_ssize_t i,
                    double reward) noexcept nogil:
         """One round of `learn`."""
         cdef Py_ssize_t arm = i if self.arms else 0
         cdef int status
-        s.take_from(self.seen, 0 if self.arms else i)
-        if at.by.p and not crossed(&s.row, at.by, s.scaled):
+        ws.load(self.seen, 0 if self.arms else i)
+        if at.by.p and not crossed(&ws.row, at.by, ws.scaled):
             return CF_ENONFINITE
-        s.weight = 1.0
-        model.prepare(s)
-        status = model.look_at(s, arm)
-        if status == CF_ENOTPOSITIVE and model.repair(s) == CF_OK:
-            status = model.look_at(s, arm)
-        return model.take(s, arm, reward) if status == CF_OK else status
+        ws.weight = 1.0
+        form.prepare(ws)
+        status = form.look_at(ws, arm)
+        if status == CF_ENOTPOSITIVE and form.repair(ws) == CF_OK:
+            status = form.look_at(ws, arm)
+        return form.take(ws, arm, reward) if status == CF_OK else status
 
     cdef int fail(self, Engine engine, int status) except -1:
         return (<BanditEngine>engine).fail(status, f"round {self.done} of X")
@@ -2882,8 +2882,8 @@ cdef class BanditRun(BanditRounds):
         self.means = new_vector(n)
         self.reward, self.regret = new_vector(rounds), new_vector(rounds)
         self.probability, self.choice = new_vector(rounds), new_indices(rounds)
-        self.scratch, self.at = Scratch(), Choice()
-        self.at.fit(n)
+        self.scratch, self.at = Workspace(), Choice()
+        self.at.reserve(n)
         self.at.arms, self.at.rows = self.arms, self.seen
 
     def history(self):
@@ -2892,31 +2892,31 @@ cdef class BanditRun(BanditRounds):
                              probability=self.probability[:self.done])
 
     cdef int begin(self, Engine engine) except -1:
-        if self.arms and (<BanditEngine>engine).model.k != self.at.n:
-            raise ValueError(f"rewards must have {(<BanditEngine>engine).model.k} columns, one an "
+        if self.arms and (<BanditEngine>engine).form.k != self.at.n:
+            raise ValueError(f"rewards must have {(<BanditEngine>engine).form.k} columns, one an "
                              "arm: arms were added during the run")
         self.at.by.p = 0 if self.contexts is None else np.PyArray_DIM(self.contexts, 1)
         return self.at_hand(<BanditEngine>engine)
 
     cdef int round(self, Engine engine) noexcept nogil:
-        return self.one(self.model, self.rule, self.scratch, self.at)
+        return self.one(self.form, self.rule, self.scratch, self.at)
 
-    cdef int one(self, Regressions model, Rule rule, Scratch s, Choice at) noexcept nogil:
+    cdef int one(self, Regressions form, Rule rule, Workspace ws, Choice at) noexcept nogil:
         cdef Py_ssize_t i, j, t = self.done
         cdef int status
         cdef double best = -INFINITY, reward
-        if not model.has_room(s):
+        if not form.has_room(ws):
             return MORE
-        self.show(self.seen, s, at, self.world)
+        self.show(self.seen, ws, at, self.world)
         at.allow_all()
-        status = self.read(model, rule, s, at, self.chance)
+        status = self.read(form, rule, ws, at, self.chance)
         if status != CF_OK:
             return status
-        i = rule.place(at, model.learned, self.chance.bits)
+        i = rule.place(at, form.learned, self.chance.bits)
         (<Py_ssize_t *>np.PyArray_DATA(self.choice))[t] = i
         data_of(self.probability)[t] = NAN
         if rule.kind != THOMPSON:
-            data_of(self.probability)[t] = rule.probability(at, model.learned, i)
+            data_of(self.probability)[t] = rule.probability(at, form.learned, i)
         for j in range(at.n):
             best = max(best, data_of(self.means)[j])
         reward = data_of(self.means)[i]
@@ -2924,9 +2924,9 @@ cdef class BanditRun(BanditRounds):
             self.world.normals(1, at.z)
             reward += self.noise * at.z[0]
         data_of(self.reward)[t], data_of(self.regret)[t] = reward, best - data_of(self.means)[i]
-        return self.teach(model, s, at, i, reward)
+        return self.teach(form, ws, at, i, reward)
 
-    cdef int show(self, Rows seen, Scratch s, Choice at, Chance world) noexcept nogil:
+    cdef int show(self, Rows seen, Workspace ws, Choice at, Chance world) noexcept nogil:
         """The actions of this round, and their mean rewards."""
         cdef Py_ssize_t t = self.done % self.period, d = seen.d, n = at.n, i, j
         cdef double *rows

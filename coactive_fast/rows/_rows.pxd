@@ -17,7 +17,7 @@ cdef class RowBuffer:
     cdef Py_ssize_t room
     cdef object held, held_places
 
-    cdef inline int fit(self, Py_ssize_t entries) except -1:
+    cdef inline int reserve(self, Py_ssize_t entries) except -1:
         """Room for so many entries, and eight doubles more for whole vectors."""
         return 0 if entries <= self.room - 8 else self.grow(entries)
 
@@ -129,9 +129,9 @@ cdef class Forms(RowBuffer):
 
 
 @cython.final
-cdef class Scratch:
-    # Scratch of one thread. Invariant: m, q, c have cf_pad(k) doubles each and v has `v_room`, all
-    # owned here.
+cdef class Workspace:
+    # Of one call or one run; no part of any state. score, quad and coef have cf_pad(k) doubles, vectors
+    # has vectors_room; all owned here.
     cdef RowBuffer buffer      # of the row
     cdef RowBuffer view        # of a row in another form: written out, or wider than the state
     cdef RowBuffer scaled      # of its values where they are scaled: the row itself stays
@@ -140,19 +140,19 @@ cdef class Scratch:
     cdef cf_row given          # as it came, and whether it was null: what `row` begins with
     cdef bint given_null
     cdef double weight         # of the example, where a family has weights
-    cdef bint fresh            # nothing in here is known of the row: a look comes first
+    cdef bint is_read          # it holds the reading of this row
     cdef bint null             # no feature of the row differs from 0, as a form sees it
     cdef cf_row *next          # in a run the places of the row that comes next, else NULL
-    cdef Py_ssize_t lanes, v_room
-    cdef double *m             # scores w_i.x; after a projection those of the projected w
-    cdef double *q             # x^T A_i^-1 x
-    cdef double *c             # of a projection: w_i += c_i A_i^-1 x
-    cdef double *z             # room for k values, and for project_labels
-    cdef double *v             # A_i^-1 x, or what else a model wants room for
+    cdef Py_ssize_t lanes, vectors_room
+    cdef double *score         # w_i.x; after a projection those of the projected w
+    cdef double *quad          # x^T A_i^-1 x
+    cdef double *coef          # of a projection: w_i += coef_i A_i^-1 x
+    cdef double *temp          # for k values, and for project_labels
+    cdef double *vectors       # A_i^-1 x, or what else a form needs memory for
     cdef double own            # k(x, x) of a kernel
-    cdef Py_ssize_t exploit    # the first of the best scores
+    cdef Py_ssize_t greedy     # the first of the best scores
     cdef Py_ssize_t label      # the choice
-    cdef bitgen_t *bits        # where coins come from; of the engine
+    cdef bitgen_t *rng         # of the engine, where it draws
     # The key of what was read last, for the call that follows: a copy of the row, the number of
     # examples learned, and the engine's stamp. No part of any state.
     cdef RowBuffer last
@@ -160,12 +160,12 @@ cdef class Scratch:
     cdef int64_t known_round, known_stamp
     cdef bint known_null
 
-    cdef int fit(self, Py_ssize_t k, Py_ssize_t doubles) except -1
+    cdef int reserve(self, Py_ssize_t k, Py_ssize_t doubles) except -1
     # Room for any row of `rows`, as which `row` is to be fitted by what reads it.
-    cdef int expect(self, Rows rows) except -1
+    cdef int reserve_for(self, Rows rows) except -1
     # Row t of rows, which were expected; CF_OK or CF_ENOMEM.
-    cdef int take_from(self, Rows rows, Py_ssize_t t) noexcept nogil
+    cdef int load(self, Rows rows, Py_ssize_t t) noexcept nogil
     cdef int remember(self, const cf_row *row, int64_t round, int64_t stamp) except -1
-    cdef bint knows(self, const cf_row *row, int64_t round, int64_t stamp) noexcept
+    cdef bint matches(self, const cf_row *row, int64_t round, int64_t stamp) noexcept
     cdef inline void forget(self) noexcept:
         self.known_round = -1

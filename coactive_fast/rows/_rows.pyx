@@ -261,7 +261,7 @@ cdef int sparse_row(object x, str name, RowBuffer buffer, cf_row *row) except -1
         raise ValueError(f"{name} has a column index outside 0 ... {row.n - 1}")
     row.value = data_of(<np.ndarray>data) + begin
     if kind == CF_FLOATS:
-        buffer.fit(row.nnz)
+        buffer.reserve(row.nnz)
         gather(row.nnz, <const char *>np.PyArray_DATA(<np.ndarray>data) + 4 * begin, 4, True,
                buffer.value)
         row.value = buffer.value
@@ -311,7 +311,7 @@ cdef tuple plain_pair(tuple pair, str name):
 
 cdef int order_row(RowBuffer buffer, cf_row *row) except -1:
     cdef Py_ssize_t n = row.nnz
-    buffer.fit(n)
+    buffer.reserve(n)
     if not into_order(buffer, row):
         raise MemoryError(f"{n} entries to sort")
     return 0
@@ -358,7 +358,7 @@ cdef int other_row(object x, str name, RowBuffer buffer, cf_row *row) except -1:
         raise ValueError(f"{name} must be one row, got shape {(<object>a).shape}")
     row.n = row.nnz = np.PyArray_DIM(a, 0)
     row.i32, row.i64 = NULL, NULL
-    buffer.fit(row.n)
+    buffer.reserve(row.n)
     row.value = buffer.value
     gather(row.n, <const char *>np.PyArray_DATA(a), np.PyArray_STRIDE(a, 0),
            np.PyArray_TYPE(a) == np.NPY_FLOAT, buffer.value)
@@ -528,7 +528,7 @@ cdef int check_values(Rows rows, str name, object data) except -1:
         refuse_non_finite(part, name)
     if not rows.ordered:
         buffer = RowBuffer()
-        buffer.fit(rows.most)
+        buffer.reserve(rows.most)
         for t in range(rows.n):
             if not rows.at(t, buffer, &row):
                 raise ValueError(f"{name} has repeated entries in row {t} whose sum "
@@ -574,7 +574,7 @@ cdef np.ndarray dense_table(Rows rows, RowBuffer buffer, str name):
     cdef Py_ssize_t t
     product_of(rows.n, rows.d, name)
     refuse_beyond_limit(8.0 * rows.n * rows.d, f"{name} written out", "fewer columns take less")
-    buffer.fit(rows.most)
+    buffer.reserve(rows.most)
     out = <np.ndarray>numpy.empty((rows.n, rows.d))
     for t in range(rows.n):
         rows.at(t, buffer, &row)
@@ -647,7 +647,7 @@ cdef class Forms:
         self.nnz = n
 
 
-cdef class Scratch:
+cdef class Workspace:
     def __cinit__(self):
         self.buffer, self.view, self.last = RowBuffer(), RowBuffer(), RowBuffer()
         self.scaled = RowBuffer()
@@ -655,33 +655,33 @@ cdef class Scratch:
         self.known_round = -1
 
     def __dealloc__(self):
-        L.free(self.m)
-        L.free(self.v)
+        L.free(self.score)
+        L.free(self.vectors)
 
-    cdef int fit(self, Py_ssize_t k, Py_ssize_t doubles) except -1:
-        """Room for k classes and so many doubles of v; what was read is lost where it grows."""
+    cdef int reserve(self, Py_ssize_t k, Py_ssize_t doubles) except -1:
+        """Room for k classes and so many doubles of vectors; what was read is lost where it grows."""
         cdef Py_ssize_t lanes = cf_pad(k)
         cdef double *block
         if lanes > self.lanes:
             block = new_doubles(5, lanes + cf_scores_scratch(k), f"scratch for {k} classes")
-            L.free(self.m)
-            self.m, self.lanes = block, lanes
-            self.q, self.c, self.z = block + lanes, block + 2 * lanes, block + 3 * lanes
+            L.free(self.score)
+            self.score, self.lanes = block, lanes
+            self.quad, self.coef, self.temp = block + lanes, block + 2 * lanes, block + 3 * lanes
             self.forget()
-        if doubles > self.v_room:
+        if doubles > self.vectors_room:
             block = new_doubles(doubles, 1, "scratch")
-            L.free(self.v)
-            self.v, self.v_room = block, doubles
+            L.free(self.vectors)
+            self.vectors, self.vectors_room = block, doubles
             self.forget()
         return 0
 
-    cdef int expect(self, Rows rows) except -1:
-        self.buffer.fit(rows.most)
+    cdef int reserve_for(self, Rows rows) except -1:
+        self.buffer.reserve(rows.most)
         self.row.n, self.row.nnz, self.row.i32 = rows.d, rows.most, NULL
         self.row.i64 = <const int64_t *>rows.place  # that it is not NULL is all that counts
         return 0
 
-    cdef int take_from(self, Rows rows, Py_ssize_t t) noexcept nogil:
+    cdef int load(self, Rows rows, Py_ssize_t t) noexcept nogil:
         if not rows.at(t, self.buffer, &self.row):
             return CF_ENOMEM
         self.null = K.row_check(self.row.nnz, self.row.value) == CF_ROW_NULL
@@ -689,7 +689,7 @@ cdef class Scratch:
 
     cdef int remember(self, const cf_row *row, int64_t round, int64_t stamp) except -1:
         cdef Py_ssize_t nnz = row.nnz
-        self.last.fit(nnz)
+        self.last.reserve(nnz)
         memcpy(self.last.value, row.value, <size_t>nnz * sizeof(double))
         if row.i32 != NULL:
             memcpy(self.last.place, row.i32, <size_t>nnz * 4)
@@ -699,7 +699,7 @@ cdef class Scratch:
         self.known_round, self.known_stamp = round, stamp
         return 0
 
-    cdef bint knows(self, const cf_row *row, int64_t round, int64_t stamp) noexcept:
+    cdef bint matches(self, const cf_row *row, int64_t round, int64_t stamp) noexcept:
         """Whether what was read last is what this row would give."""
         cdef size_t nnz = <size_t>row.nnz
         if (self.known_round != round or self.known_stamp != stamp or self.known.n != row.n
