@@ -1144,7 +1144,7 @@ cdef class Expansion:
     def __init__(self, kernel, kernel_params, rows, coefficients, sizes):
         self.kept = Kept(kernel, kernel_params)
         if len(rows):
-            self.kept.restore(opened({"n": rows.shape[0], "d": rows.shape[1], "form": KEPT_DENSE,
+            self.kept.set_state(opened({"n": rows.shape[0], "d": rows.shape[1], "form": KEPT_DENSE,
                                "rows": rows}, "rows"))
         self.coefficients, self.sizes = coefficients, sizes
 
