@@ -45,7 +45,7 @@ def test_a_class_that_is_added_loses_nothing(covariance, d, rng):
     for one in (learner, alone):
         one.learn(X[0], 0, True)
     switch = Switch(lambda: learner.learn(X[1], 0, True))
-    assert switch.around(learner._engine._widen) == 2
+    assert switch.around(learner._engine._add_answer) == 2
     alone.learn(X[1], 0, True)
     assert switch.threads and learner.rounds == 2
     np.testing.assert_array_equal(learner.decision_function(X)[:, :2], alone.decision_function(X))

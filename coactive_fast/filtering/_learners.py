@@ -18,6 +18,7 @@ from ..kernels import top_k
 from ..learner._base import Learner
 from ..learner._chance import Chance
 from ..learner._check import answering, choice, count, invertible, number, precision_of, switch
+from ..learner._engine import Form
 from ..learner._progress import in_threads, reporter
 from ..learner._random import make_generator
 from ..metric._forms import (
@@ -33,10 +34,11 @@ from ..metric._forms import (
 from ..rows._rows import table_of
 from ._history import FilteringHistory
 from ._rules import (
+    Decision,
     FilterEngine,
+    FilterRule,
     FilterRun,
     Perceptron,
-    Rule,
     Share,
     Stream,
     TastingEngine,
@@ -143,7 +145,7 @@ class SimpleFilter(Filter):
         self._begin()
 
     def _build(self, parameters):
-        return {"make": Share, "rule": Rule("falling", scale=4.0)}
+        return {"make": lambda: FilterRule(Share(), Decision("falling", scale=4.0))}
 
 
 class PerceptronFilter(Filter):
@@ -178,7 +180,7 @@ class PerceptronFilter(Filter):
 
     def _build(self, given):
         choice("feedback", given["feedback"], FEEDBACK)
-        return {"make": Perceptron, "rule": Rule("sign")}
+        return {"make": lambda: FilterRule(Perceptron(), Decision("sign"))}
 
 
 # --- ridge regression -----------------------------------------------------------------------------
@@ -264,7 +266,7 @@ class _RidgeFilter(Filter):
         >>> learner.health()["precision"]
         'robust'
         """
-        return self._tell("health")
+        return self._read("health")
 
     def probability(self, x: RowsLike) -> float:
         """How probable it is that x is relevant.
@@ -471,8 +473,13 @@ class RidgeFilter(_RidgeFilter):
             "floor": number("floor", given["floor"], least=0.0, most=1.0)}
         if settings["delta"] >= 1.0:
             raise ValueError(f"delta must be in (0, 1), got {settings['delta']}")
-        return {"make": _ridge_model(given), "rule": Rule(kind, **settings),
-                "calibrate": switch("calibrate", given["calibrate"])}
+        return {"make": _rules(_form(given), Decision(kind, **settings), given["calibrate"])}
+
+
+def _rules(form, decision, calibrate):
+    """What makes the rule over a form that `form` makes."""
+    calibrate = switch("calibrate", calibrate)
+    return lambda: FilterRule(form(), decision, calibrate)
 
 
 def cost_threshold(cost_ratio):
@@ -481,9 +488,9 @@ def cost_threshold(cost_ratio):
     return (rho - 1.0) / (rho + 1.0)
 
 
-def _ridge_model(given):
-    """What makes the model that the parameters ask for, all of them checked."""
-    covariance, forget, window = _form(given)
+def _form(given):
+    """What makes the form that the parameters ask for, all of them checked."""
+    covariance, forget, window = _form_options(given)
     budget = given["budget"]
     budget = 0 if budget is None else min(count("budget", budget, least=1), MOST)
     tolerance = number("tolerance", given["tolerance"], least=0.0)
@@ -503,7 +510,7 @@ def _ridge_model(given):
     return partial(FullRidge, 1.0, forget, False, given["precision"])
 
 
-def _form(given):
+def _form_options(given):
     """covariance, forget and window (0: none), which must go together, and with the kernel."""
     covariance = choice("covariance", given["covariance"], COVARIANCES)
     forget = number("forget", given["forget"], above=0.0, most=1.0)
@@ -616,7 +623,7 @@ class ProbabilisticRidgeFilter(_RidgeFilter):
 
     def _build(self, given):
         a = invertible("a", given["a"])
-        covariance, forget, window = _form(given)
+        covariance, forget, window = _form_options(given)
         if covariance == "kernel":
             kernel, params = given["kernel"], given["kernel_params"]
             make = _checked(partial(DualBall, kernel, params, a, window))
@@ -624,9 +631,9 @@ class ProbabilisticRidgeFilter(_RidgeFilter):
             make = partial(DiagonalRidge, a, forget, False, True)
         else:
             make = partial(BallRidge, a, forget, window, given["precision"])
-        rule = Rule("coin", explore=_coin(given), tau=cost_threshold(given["cost_ratio"]))
-        return {"make": make, "rule": rule, "chance": Chance(make_generator(given["seed"])),
-                "calibrate": switch("calibrate", given["calibrate"])}
+        decision = Decision("coin", explore=_coin(given), tau=cost_threshold(given["cost_ratio"]))
+        return {"make": _rules(make, decision, given["calibrate"]),
+                "chance": Chance(make_generator(given["seed"]))}
 
 
 def _coin(given):
@@ -702,7 +709,8 @@ class AppleTasting(Filter, TastingEngine):
     def _build(self, given):
         classifier = answering("classifier", given["classifier"], ("margin", "learn"))
         explore = number("explore", given["explore"], least=0.0, most=1.0)
-        return {"given": copy.deepcopy(classifier), "rule": Rule("coin", explore=explore),
+        decision = Decision("coin", explore=explore)
+        return {"given": copy.deepcopy(classifier), "make": lambda: FilterRule(Form(), decision),
                 "chance": Chance(make_generator(given["seed"])),
                 "compiled": _is_plain(type(classifier))}
 

@@ -5,10 +5,9 @@ from libc.stdint cimport int64_t
 from numpy.random cimport bitgen_t
 
 from coactive_fast.learner._engine cimport Form
-from coactive_fast.learner._state cimport State
 
 cdef struct Tally:
-    # What rules go by besides the model.
+    # What decisions go by besides the form.
     int64_t rounds
     int64_t relevant           # examples learned that were relevant, since a floor was asked for
     double known               # sum of q / (1 + q) of what TEACHER learned
@@ -23,22 +22,22 @@ cdef enum Kind:
 
 
 @cython.final
-cdef class Rule:
-    # Never changed: another rule replaces it.
+cdef class Decision:
+    # Never changed: another one replaces it.
     cdef Kind kind
     cdef double tau            # the margin from which on a forward is worth its cost
     cdef double scale          # of the falling threshold
-    cdef double delta          # of the rules UPPER and TEACHER
+    cdef double delta          # of UPPER and TEACHER
     cdef double width          # of both: what multiplies sqrt(q); < 0: by the theory
-    cdef double power          # of the rule NOVEL
+    cdef double power          # of NOVEL
     cdef double explore        # p of the coin; < 0: by the round
     cdef double floor          # share of rounds forwarded while nothing relevant was learned
     cdef bint counts           # whether what is learned is counted in a Tally
 
     # The threshold of the round to come.
-    cdef double limit(self, Form form, Tally *tally) noexcept nogil
+    cdef double threshold(self, Form form, Tally *tally) noexcept nogil
     # Whether what has these readings is forwarded; the coin is drawn below the threshold alone.
-    cdef bint decide(self, Form form, Tally *tally, bitgen_t *bits, double m,
+    cdef bint decide(self, Form form, Tally *tally, bitgen_t *rng, double m,
                      double q) noexcept nogil
     # Whether it draws the coin for that.
     cdef inline bint tosses(self, double m, double q) noexcept nogil:
@@ -46,8 +45,6 @@ cdef class Rule:
 
     # What an example of these readings is learned as.
     cdef double target(self, double m, double q, double y) noexcept nogil
-    # What a state says of the tally, and back, checked.
-    cdef dict get_state(self, Tally *tally)
-    cdef int read(self, State state, int64_t learned, Tally *tally) except -1
     cdef double half_width(self, Form form, Tally *tally) noexcept nogil
-    cdef double coin(self, int64_t rounds) noexcept nogil
+    cdef double exploration_probability(self, int64_t rounds) noexcept nogil
+

@@ -19,10 +19,10 @@ from coactive_fast._table cimport (
     CF_ENOMEM, CF_ENONFINITE, CF_OK, cf_get_library, cf_get_table, cf_library, cf_row, cf_table,
 )
 from coactive_fast.learner._chance cimport Chance
-from coactive_fast.learner._engine cimport BUSY, Engine, RowEngine, look
+from coactive_fast.learner._engine cimport Engine, Form, RowEngine, Rule
 from coactive_fast.learner._run cimport MORE, RowRun
-from coactive_fast.learner._state cimport vector_of
-from coactive_fast.metric._forms cimport Single, linear, read_topics, take_topics
+from coactive_fast.learner._state cimport State, vector_of
+from coactive_fast.metric._forms cimport Single, linear, read_topics, learn_topics
 from coactive_fast.rows._rows cimport RowBuffer, Rows, Workspace, place_of, rows_of
 
 from coactive_fast.filtering._history import history_of
@@ -35,8 +35,8 @@ KINDS = {"falling": FALLING, "ucb": UPPER, "dgs": TEACHER, "bbq": NOVEL, "sign":
          "coin": COIN}
 
 
-cdef class Rule:
-    """A rule and its parameters.
+cdef class Decision:
+    """Which rows are forwarded, and the parameters of that.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ cdef class Rule:
         self.width, self.power, self.explore, self.floor = width, power, explore, floor
         self.counts = floor > 0.0 or self.kind == TEACHER
 
-    cdef double limit(self, Form form, Tally *tally) noexcept nogil:
+    cdef double threshold(self, Form form, Tally *tally) noexcept nogil:
         if self.kind == SIGN or self.kind == COIN:
             return self.tau
         if form.learned == 0:
@@ -80,24 +80,24 @@ cdef class Rule:
             return self.width * sqrt(K.log_one(1.0 + t))
         return sqrt(1.0 + 4.0 * tally.known + 36.0 * (K.log_one(t) - K.log_one(self.delta)))
 
-    cdef double coin(self, int64_t rounds) noexcept nogil:
-        """p of the round to come."""
+    cdef double exploration_probability(self, int64_t rounds) noexcept nogil:
+        """That of the round to come."""
         cdef double root
         if self.explore >= 0.0:
             return self.explore
         root = 1.0 / sqrt(<double>(rounds + 1))
         return min(0.5, 0.5 * (1.0 + root) * root)
 
-    cdef bint decide(self, Form form, Tally *tally, bitgen_t *bits, double m,
+    cdef bint decide(self, Form form, Tally *tally, bitgen_t *rng, double m,
                      double q) noexcept nogil:
-        cdef double limit = self.limit(form, tally), t
+        cdef double limit = self.threshold(form, tally), t
         if (self.kind == UPPER or self.kind == TEACHER) and form.learned:
             if m - self.tau >= sqrt(q) * limit:
                 return True
         elif m / (1.0 + q) >= limit:
             return True
         if self.kind == COIN:
-            return bits.next_double(bits.state) < self.coin(tally.rounds)
+            return rng.next_double(rng.state) < self.exploration_probability(tally.rounds)
         t = <double>(tally.rounds + 1)
         if self.kind == NOVEL and q / (1.0 + q) > K.exp_one(-self.power * K.log_one(t)):
             return True
@@ -110,15 +110,6 @@ cdef class Rule:
         if self.kind != TEACHER or not fabs(m) > 1.0 or not q > 0.0:
             return y
         return y - (m - copysign(1.0, m)) / q
-
-    cdef dict get_state(self, Tally *tally):
-        return {"rounds": tally.rounds, "relevant": tally.relevant, "known": tally.known}
-
-    cdef int read(self, State state, int64_t learned, Tally *tally) except -1:
-        tally.rounds = state.count("rounds")
-        tally.relevant = state.count("relevant", 0, learned)
-        tally.known = state.number("known", 0.0, learned)
-        return 0
 
 
 cdef class Share(Single):
@@ -134,7 +125,7 @@ cdef class Share(Single):
         ws.score[0] = <double>self.relevant / self.learned - 0.5 if self.learned else 0.0
         return CF_OK
 
-    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+    cdef int update(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         self.relevant += y > 0.0
         self.learned += 1
         return CF_OK
@@ -164,7 +155,7 @@ cdef class Perceptron(Single):
         ws.score[0] = ws.quad[0] = 0.0
         return linear(&ws.row, self.w, ws.score) if self.d else CF_OK
 
-    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+    cdef int update(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         cdef Py_ssize_t e
         if (ws.score[0] >= 0.0) != (y > 0.0):
             for e in range(ws.row.nnz):
@@ -180,7 +171,7 @@ cdef class Perceptron(Single):
 
     cdef int set_extra(self, State state, Py_ssize_t d) except -1:
         state.vector("w", d)  # vouches for d before memory is taken
-        self.know(d)
+        self.resize(1, d)
         return state.load("w", d, self.w)
 
 
@@ -212,12 +203,7 @@ cdef class Fit:
     cdef bint has_room(self) noexcept nogil:
         return self.n < self.room
 
-    cdef int reserve_update(self) except -1:
-        if self.n < self.room:
-            return 0
-        return self.take_room(self.room + self.room // 2 + 64)
-
-    cdef int take_room(self, Py_ssize_t room) except -1:
+    cdef int reserve(self, Py_ssize_t room) except -1:
         cdef double *block = new_doubles(2, room, f"the margins of {room} learned examples")
         if self.n:
             memcpy(block, self.margin, <size_t>self.n * sizeof(double))
@@ -229,9 +215,6 @@ cdef class Fit:
     cdef void add(self, double margin, bint relevant) noexcept nogil:
         self.margin[self.n], self.label[self.n] = margin, 1.0 if relevant else 0.0
         self.n += 1
-
-    cdef void clear(self) noexcept:
-        self.n = self.fitted = self.knots = 0
 
     # --- the fit ------------------------------------------------------------------------------
 
@@ -319,94 +302,167 @@ cdef class Fit:
         cdef np.ndarray margins = state.vector("margins", learned)
         cdef np.ndarray labels = state.counts("relevant", learned, 0, 1)
         cdef Py_ssize_t i
-        fit.take_room(learned + 64)
+        fit.reserve(learned + 64)
         for i in range(learned):
             fit.add(data_of(margins)[i], (<const int64_t *>np.PyArray_DATA(labels))[i])
         return fit
 
-cdef enum:
-    AHEAD = 48       # rows looked at ahead, at the most
 
+@cython.final
+cdef class FilterRule(Rule):
+    """One regression, the decisions by it, and the counts that they go by.
 
-cdef class FilterEngine(RowEngine):
-    """The engine of the filters, and their base class.
-
-    Besides those of every engine it starts from: rule, a `Rule`, for whose coin the generator is;
-    calibrate, whether the margins of what is learned are kept, with the labels.
+    Parameters
+    ----------
+    form : Form
+    decision : Decision
+    calibrate : bool
+        Whether the margins of what is learned are kept, with the labels.
     """
 
-    cdef Rule rule
+    cdef Decision decision
     cdef Tally tally
     cdef Fit fit               # of what was learned on its margins, or None
 
-    cdef int start(self, dict parts) except -1:
-        RowEngine.start(self, parts)
-        self.rule, self.fit = parts["rule"], Fit() if parts.get("calibrate") else None
+    def __init__(self, Form form, Decision decision, bint calibrate=False):
+        self.form, self.decision, self.counts = form, decision, True
+        self.fit = Fit() if calibrate else None
+
+    cdef int choose(self, Workspace ws) noexcept nogil:
+        """ws.label is 1 where the row is forwarded; counts the round."""
+        cdef int status = self.form.read(ws)
+        if status == CF_OK:
+            ws.label = self.decision.decide(self.form, &self.tally, ws.rng, ws.score[0], ws.quad[0])
+            self.tally.rounds += 1
+        return status
+
+    cdef int learn(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+        cdef double m, q
+        cdef int status = CF_OK if ws.is_read else self.form.read(ws)
+        if status == CF_OK and not self.decision.counts and self.fit is None:
+            return self.form.update(ws, 0, y)
+        if status == CF_OK and self.fit is not None and not self.fit.has_room():
+            with gil:
+                status = self.grow_fit()
+        if status != CF_OK:
+            return status
+        m, q = ws.score[0], ws.quad[0]
+        status = self.form.update(ws, 0, self.decision.target(m, q, y))
+        if status != CF_OK:
+            return status
+        if self.decision.floor > 0.0:
+            self.tally.relevant += y > 0.0
+        if self.decision.kind == TEACHER:
+            self.tally.known += q / (1.0 + q)
+        if self.fit is not None:
+            self.fit.add(m / (1.0 + q), y > 0.0)
+        return status
+
+    cdef int grow_fit(self) noexcept:
+        try:
+            self.fit.reserve(self.fit.room + self.fit.room // 2 + 64)
+        except BaseException as raised:
+            self.raised = raised
+            return CF_ENOMEM
+        return CF_OK
+
+    cdef int set_options(self, Rule other) except -1:
+        Rule.set_options(self, other)
+        self.decision = (<FilterRule?>other).decision
         return 0
 
-    # --- what every engine has ----------------------------------------------------------------
+    cdef dict get_state(self):
+        found = {"rounds": self.tally.rounds, "relevant": self.tally.relevant,
+                 "known": self.tally.known, "model": self.form.get_state()}
+        if self.fit is not None:
+            found["fit"] = self.fit.get_state()
+        return found
+
+    cdef int set_state(self, State state) except -1:
+        cdef int64_t learned
+        self.form.set_state(state.part("model"))
+        learned = self.form.learned
+        self.tally.rounds = state.count("rounds")
+        self.tally.relevant = state.count("relevant", 0, learned)
+        self.tally.known = state.number("known", 0.0, learned)
+        if self.fit is not None:
+            self.fit = Fit.restored(state.part("fit"), learned)
+        return 0
+
+
+cdef enum:
+    AHEAD = 48       # rows that are read ahead, at the most
+
+
+cdef class FilterEngine(RowEngine):
+    """The engine of the filters, and their base class; its rule is a `FilterRule`, for whose coin
+    the generator is."""
+
+    cdef inline FilterRule filter_rule(self):
+        return <FilterRule>self.rule
 
     @property
-    def _rule(self):
-        return self.rule
+    def _decision(self):
+        return self.filter_rule().decision
 
     cdef bint is_fresh(self) except -1:
-        return self.tally.rounds == 0 and self.form.learned == 0
+        return self.filter_rule().tally.rounds == 0 and self.form.learned == 0
 
     @property
     def _rounds(self):
         self.lock.check_open()
-        return self.tally.rounds
+        return self.filter_rule().tally.rounds
 
     cdef dict get_state(self):
-        told = {**self.rule.get_state(&self.tally), "model": self.form.get_state()}
+        found = self.rule.get_state()
         if self.chance is not None:
-            told["chance"] = self.chance.state()
-        if self.fit is not None:
-            told["fit"] = self.fit.get_state()
-        return told
+            found["chance"] = self.chance.state()
+        return found
 
     cdef int set_state(self, State state) except -1:
-        cdef Form form = self.new_model()
+        cdef Rule rule = self.new_rule()
         cdef Chance chance = self.chance_of(state)
-        cdef Fit fit = None
-        cdef Tally tally
-        form.set_state(state.part("model"))
-        self.rule.read(state, form.learned, &tally)
-        if self.fit is not None:
-            fit = Fit.restored(state.part("fit"), form.learned)
-        self.begin(form, chance)
-        self.tally, self.fit = tally, fit
+        rule.set_state(state)
+        self.begin(rule, chance)
         return 0
 
     cdef Chance chance_of(self, State state):
-        cdef State told
+        cdef State part
         if self.chance is None:
             return None
-        told = state.part("chance")
-        return Chance.restored({"seed": told.get("seed"), "rng": told.get("rng")})
-
-    cdef void begin(self, Form form, Chance chance) noexcept:
-        RowEngine.begin(self, form, chance)
-        memset(&self.tally, 0, sizeof(Tally))
-        if self.fit is not None:
-            self.fit.clear()
-
-    cdef int set_options(self, dict parts, list changed) except -1:
-        RowEngine.set_options(self, parts, changed)
-        self.rule = parts["rule"]
-        return 0
+        part = state.part("chance")
+        return Chance.restored({"seed": part.get("seed"), "rng": part.get("rng")})
 
     # --- the calls ----------------------------------------------------------------------------
 
-    cdef double read_row(self, Workspace ws) except? -1.0:
+    cdef int choose_locked(self, Workspace ws, bint alone, bint brief) except? -1000:
+        """A row that is refused is no first one, from which the number of features is known."""
+        cdef bint unknown = self.form.d == 0
+        try:
+            return RowEngine.choose_locked(self, ws, alone, brief)
+        except BaseException:
+            if unknown:
+                self.begin(self.new_rule(), self.chance)
+            raise
+
+    cdef int learn_locked(self, Workspace ws, Py_ssize_t i, double y, str name) except -1:
+        cdef bint unknown = self.form.d == 0
+        try:
+            return RowEngine.learn_locked(self, ws, i, y, name)
+        except BaseException:
+            if unknown:
+                self.begin(self.new_rule(), self.chance)
+            raise
+
+    cdef double read_margin(self, Workspace ws) except? -1.0:
         """m / (1 + q), with the lock held."""
-        cdef bint known = ws.matches(&ws.row, self.form.learned, self.stamp)
+        cdef bint known = ws.matches(&ws.given, self.form.learned, self.stamp)
         cdef int status = CF_OK
-        self.ready(ws, False)
-        if not known or ws.known_round != self.form.learned:  # its room may have grown
+        self.reserve(ws, False)
+        if not known or ws.known_round != self.form.learned:  # its memory may have grown
             ws.forget()
-            if self.form.cost(ws.row.nnz) < BUSY:
+            ws.writing = False
+            if self.is_brief(ws.row.nnz):
                 status = self.form.read(ws)
             else:
                 with nogil:
@@ -444,7 +500,7 @@ cdef class FilterEngine(RowEngine):
             self.set_row(x, ws)
             self.lock.acquire_shared()
             try:
-                return self.read_row(ws)
+                return self.read_margin(ws)
             finally:
                 self.lock.release_shared()
         finally:
@@ -454,16 +510,18 @@ cdef class FilterEngine(RowEngine):
         """How probable it is that x is relevant. The fit is brought up to date first, for which
         the object is locked."""
         cdef Workspace ws
+        cdef Fit fit
         self.lock.check_open()
-        if self.fit is None:
+        if self.filter_rule().fit is None:
             return min(max((1.0 + self.margin_of(x)) / 2.0, 0.0), 1.0)
         ws = self.borrow()
         try:
             self.set_row(x, ws)
             self.lock.acquire()
             try:
-                self.fit.refresh()
-                return self.fit.at(self.read_row(ws))
+                fit = self.filter_rule().fit
+                fit.refresh()
+                return fit.at(self.read_margin(ws))
             finally:
                 self.lock.release()
         finally:
@@ -480,9 +538,9 @@ cdef class FilterEngine(RowEngine):
         self.lock.acquire_shared()
         try:
             form = self.form
-            self.width(rows.d, "X")
+            self.check_width(rows.d, "X")
             ws.reserve_for(rows)
-            form.reserve(ws)
+            form.reserve(ws, False)
             form.reserve_many(ws)
             while t < rows.n and status == CF_OK:
                 with nogil:
@@ -515,7 +573,7 @@ cdef class FilterEngine(RowEngine):
         >>> learner.forward([1.0, 0.0]), learner.rounds  # nothing is known yet
         (True, 1)
         """
-        return self.changed(x, 0.0)
+        return self.choose_row(x) != 0
 
     def learn(self, x, relevant):
         """Takes in the label of x, whether x was forwarded before or not.
@@ -537,101 +595,13 @@ cdef class FilterEngine(RowEngine):
         >>> learner.learned, learner.rounds
         (1, 0)
         """
-        self.changed(x, 1.0 if as_flag(relevant, "relevant") else -1.0)
-
-    cdef bint changed(self, object x, double y) except -1:
-        """The decision for x (y = 0), or the step by its label y; all or nothing."""
-        cdef Workspace ws = self.borrow()
-        cdef bint unknown
-        try:
-            self.set_row(x, ws)
-            self.lock.acquire()
-            unknown = self.form.d == 0
-            try:
-                if y == 0.0:
-                    return self.decide(ws)
-                self.take_label(ws, y)
-                return False
-            except BaseException:
-                if unknown:
-                    self.form = self.new_model()
-                raise
-            finally:
-                self.lock.release()
-        finally:
-            self.give_back(ws)
-
-    cdef bint decide(self, Workspace ws) except -1:
-        """The round of a row, with the lock held."""
-        cdef bint forwarded
-        self.ready(ws, True)
-        self.look_at_row(ws)
-        ws.remember(&ws.row, self.form.learned, self.stamp)
-        forwarded = self.rule.decide(self.form, &self.tally, ws.rng, ws.score[0], ws.quad[0])
-        self.tally.rounds += 1
-        return forwarded
-
-    cdef int look_at_row(self, Workspace ws) except -1:
-        cdef int status
-        self.scratch.forget()  # a look leaves in the model what the last one left there
-        if self.form.cost(ws.row.nnz) < BUSY:
-            status = look(self.form, ws)
-        else:
-            with nogil:
-                status = look(self.form, ws)
-        return 0 if status == CF_OK else self.fail(status, "x")
-
-    cdef int take_label(self, Workspace ws, double y) except -1:
-        """The step by one example, with the work of `forward` where that was the same x."""
-        cdef bint known = ws.matches(&ws.row, self.form.learned, self.stamp)
-        cdef int status
-        self.ready(ws, True)
-        if not known or ws.known_round != self.form.learned:  # its room may have grown
-            self.look_at_row(ws)
-        self.scratch.forget()
-        if not self.has_room(ws):
-            self.reserve_update(ws)
-        if self.form.cost(ws.row.nnz) < BUSY:
-            status = self.take(ws, y)
-        else:
-            with nogil:
-                status = self.take(ws, y)
-        return 0 if status == CF_OK else self.fail(status, "x")
-
-    cdef int reserve_update(self, Workspace ws) except -1:
-        if self.fit is not None:
-            self.fit.reserve_update()
-        return self.form.reserve_update(ws)
-
-    # These two after a look at the row; inline, because a step may take no more than 100 ns.
-    @cython.final
-    cdef inline bint has_room(self, Workspace ws) noexcept nogil:
-        """Whether `take` can do without `make_room`."""
-        return self.form.has_room(ws) and (self.fit is None or self.fit.has_room())
-
-    @cython.final
-    cdef inline int take(self, Workspace ws, double y) noexcept nogil:
-        """The step by one example, and what the rules go by."""
-        cdef double m = ws.score[0], q = ws.quad[0]
-        cdef int status
-        if not self.rule.counts and self.fit is None:
-            return self.form.take(ws, 0, y)
-        status = self.form.take(ws, 0, self.rule.target(m, q, y))
-        if status != CF_OK:
-            return status
-        if self.rule.floor > 0.0:
-            self.tally.relevant += y > 0.0
-        if self.rule.kind == TEACHER:
-            self.tally.known += q / (1.0 + q)
-        if self.fit is not None:
-            self.fit.add(m / (1.0 + q), y > 0.0)
-        return status
+        self.learn_row(x, 0, 1.0 if as_flag(relevant, "relevant") else -1.0, 1.0, "x")
 
     @property
     def _threshold(self):
         self.lock.acquire_shared()
         try:
-            return self.rule.limit(self.form, &self.tally)
+            return self.filter_rule().decision.threshold(self.form, &self.filter_rule().tally)
         finally:
             self.lock.release_shared()
 
@@ -656,13 +626,10 @@ cdef class TastingEngine(FilterEngine):
 
     cdef int start(self, dict parts) except -1:
         classifier = copy.deepcopy(parts["given"])
-        FilterEngine.start(self, {**parts, "make": Form})
+        FilterEngine.start(self, parts)
         self.given, self.compiled = parts["given"], parts["compiled"]
         self.classifier = classifier
         return 0
-
-    cdef int set_options(self, dict parts, list changed) except -1:
-        return FilterEngine.set_options(self, {**parts, "make": Form}, changed)
 
     @property
     def _classifier(self):
@@ -670,20 +637,20 @@ cdef class TastingEngine(FilterEngine):
         return self.classifier
 
     cdef dict get_state(self):
-        return {"rounds": self.tally.rounds, "learned": self.form.learned,
+        return {"rounds": self._rounds, "learned": self.form.learned,
                 "chance": self.chance.state(), "classifier": copy.deepcopy(self.classifier)}
 
     cdef int set_state(self, State state) except -1:
-        cdef Form form = self.new_model()
+        cdef FilterRule rule = <FilterRule>self.new_rule()
         cdef Chance chance = self.chance_of(state)
-        cdef int64_t rounds = state.count("rounds")
-        form.learned = state.count("learned")
+        rule.tally.rounds = state.count("rounds")
+        rule.form.learned = state.count("learned")
         classifier = copy.deepcopy(state.get("classifier"))
         if type(classifier) is not type(self.given):
             raise TypeError("classifier of the state must be of the type of the one given, "
                             f"{type(self.given).__name__}")
-        self.begin(form, chance)
-        self.tally.rounds, self.classifier = rounds, classifier
+        self.begin(rule, chance)
+        self.classifier = classifier
         return 0
 
     cdef int begin_again(self) except -1:
@@ -704,7 +671,8 @@ cdef class TastingEngine(FilterEngine):
         return as_number(self.classifier.margin(x), "the margin of classifier")
 
     cdef bint toss(self, double margin) except -1:
-        return self.rule.decide(self.form, &self.tally, self.chance.bits, margin, 0.0)
+        cdef FilterRule rule = self.filter_rule()
+        return rule.decision.decide(self.form, &rule.tally, self.chance.bits, margin, 0.0)
 
     cdef int teach(self, object x, bint relevant) except -1:
         self.classifier.learn(x, True if relevant else False)
@@ -720,16 +688,22 @@ cdef class TastingEngine(FilterEngine):
         finally:
             self.lock.release_shared()
 
-    cdef bint changed(self, object x, double y) except -1:
-        cdef bint forwarded = False
+    cdef Py_ssize_t choose_row(self, object x) except -1:
+        cdef FilterRule rule
+        cdef bint forwarded
         self.lock.acquire()
         try:
-            if y == 0.0:
-                forwarded = self.toss(self.ask(x))
-                self.tally.rounds += 1
-            else:
-                self.teach(x, y > 0.0)
+            rule = self.filter_rule()
+            forwarded = self.toss(self.ask(x))
+            rule.tally.rounds += 1
             return forwarded
+        finally:
+            self.lock.release()
+
+    cdef int learn_row(self, object x, Py_ssize_t i, double y, double weight, str name) except -1:
+        self.lock.acquire()
+        try:
+            return self.teach(x, y > 0.0)
         finally:
             self.lock.release()
 
@@ -825,7 +799,7 @@ cdef class FilterRun(RowRun):
         if target is not None and self.total:
             target.lock.acquire_shared()
             try:
-                target.width(self.stream.rows.d, "X")
+                target.check_width(self.stream.rows.d, "X")
             finally:
                 target.lock.release_shared()
 
@@ -839,8 +813,8 @@ cdef class FilterRun(RowRun):
     cdef int begin(self, Engine given) except -1:
         """The lock of a classifier's own engine comes last."""
         cdef FilterEngine engine = <FilterEngine>given, target = self.target_of(engine)
-        self.base = self.ready = self.mask = 0
-        if engine.rule.kind == COIN:
+        self.base = self.ready = 0
+        if engine.filter_rule().decision.kind == COIN:
             self.before, self.tosses = engine.chance.generator.bit_generator.state, 0
         self.target = target
         if target is None:
@@ -852,9 +826,9 @@ cdef class FilterRun(RowRun):
             target.lock.acquire()
         try:
             self.unknown = self.unknown or target.form.d == 0
-            self.at_hand(target)
-            self.scratch.rng = NULL if engine.chance is None else engine.chance.bits
-            target.scratch.forget()
+            self.begin_rows(target)
+            self.ws.rng = NULL if engine.chance is None else engine.chance.bits
+            target.ws.forget()
         except BaseException:
             self.end(engine, MORE)
             raise
@@ -873,65 +847,67 @@ cdef class FilterRun(RowRun):
                 self.tossed = False
             if (status != CF_OK and target is not None and self.unknown and self.done == 0
                     and target.form.learned == 0):
-                target.form = target.new_model()
+                target.begin(target.new_rule(), target.chance)
         finally:
             if target is not None and target is not engine:
                 target.lock.release()
         return 0
 
     cdef int round(self, Engine engine) noexcept nogil:
-        return self.one(<FilterEngine>engine, self.scratch)
+        return self.one(<FilterRule>(<FilterEngine>engine).rule, self.rule, self.form, self.ws)
 
-    cdef int one(self, FilterEngine engine, Workspace ws) noexcept nogil:
+    cdef int one(self, FilterRule outer, Rule rule, Form form, Workspace ws) noexcept nogil:
+        """`outer` decides and counts the rounds, `rule` over the form learns: for AppleTasting they
+        are two."""
         cdef Py_ssize_t t = self.done
         cdef int status = CF_OK
         if self.target is None:
             self.over = not self.over
             return MORE if self.over else CF_OK
         if not self.decided:
-            status = self.decide(engine, ws, t)
+            status = self.decide(outer, form, ws, t)
         if status == CF_OK and (self.full
                                 or (<uint8_t *>np.PyArray_DATA(self.forwarded))[t]):
-            if not self.target.has_room(ws):
+            if not form.has_room(ws):
                 return MORE
-            status = self.target.take(
-                ws, 1.0 if (<uint8_t *>np.PyArray_DATA(self.relevant))[t] else -1.0)
-            if status == CF_OK and self.target is not engine:
-                engine.form.learned += 1
+            status = rule.learn(
+                ws, 0, 1.0 if (<uint8_t *>np.PyArray_DATA(self.relevant))[t] else -1.0)
+            if status == CF_OK and outer.form is not form:
+                outer.form.learned += 1
         if status == CF_OK:
-            self.count(engine)
+            self.count(outer)
         self.decided = False
         return status
 
-    cdef void count(self, FilterEngine engine) noexcept nogil:
+    cdef void count(self, FilterRule outer) noexcept nogil:
         """The round is over. Nothing that may fail comes behind this."""
-        engine.tally.rounds += not self.teaching
+        outer.tally.rounds += not self.teaching
         self.tosses += self.tossed
         self.tossed = False
 
-    cdef int decide(self, FilterEngine engine, Workspace ws, Py_ssize_t t) noexcept nogil:
+    cdef int decide(self, FilterRule outer, Form form, Workspace ws, Py_ssize_t t) noexcept nogil:
         """The round up to its decision."""
         cdef int status
         if t >= self.base + self.ready:
             self.base = t
-            self.ready = self.form.read_ahead(self.rows, t, min(<Py_ssize_t>AHEAD, self.total - t), ws)
+            self.ready = form.read_ahead(self.rows, t, min(<Py_ssize_t>AHEAD, self.total - t), ws)
         if not self.rows.at(t, ws.buffer, &ws.row):
             return CF_ENOMEM
-        status = self.form.read_ahead_row(ws, t - self.base)
+        status = form.read_ahead_row(ws, t - self.base)
         if status != CF_OK:
             return status
         data_of(self.margins)[t] = ws.score[0] / (1.0 + ws.quad[0])
         if not self.teaching:
-            self.tossed = engine.rule.tosses(ws.score[0], ws.quad[0])
-            (<uint8_t *>np.PyArray_DATA(self.forwarded))[t] = engine.rule.decide(
-                self.form, &engine.tally, ws.rng, ws.score[0], ws.quad[0])
+            self.tossed = outer.decision.tosses(ws.score[0], ws.quad[0])
+            (<uint8_t *>np.PyArray_DATA(self.forwarded))[t] = outer.decision.decide(
+                form, &outer.tally, ws.rng, ws.score[0], ws.quad[0])
         self.decided = True
         return CF_OK
 
     cdef int supply(self, Engine engine) except -1:
         if self.target is None:
             return self.call(<TastingEngine>engine)
-        return self.target.reserve_update(self.scratch)
+        return RowRun.supply(self, engine)
 
     cdef int call(self, TastingEngine engine) except -1:
         """A round of a classifier that is Python's."""
@@ -940,16 +916,15 @@ cdef class FilterRun(RowRun):
         self.over = False  # until it is: an error leaves the round undone
         if not self.teaching:
             data_of(self.margins)[t] = engine.ask(x)
-            self.tossed = engine.rule.tosses(data_of(self.margins)[t], 0.0)
+            self.tossed = engine.filter_rule().decision.tosses(data_of(self.margins)[t], 0.0)
             self.forwarded[t] = engine.toss(data_of(self.margins)[t])
         if self.full or self.forwarded[t]:
             engine.teach(x, self.relevant[t])
-        self.count(engine)
+        self.count(engine.filter_rule())
         self.over = True
         return 0
 
     cdef int fail(self, Engine engine, int status) except -1:
-        self.form.raise_error(status)
         return self.target.fail(status, f"x = X[{self.done}]")
 
 
@@ -988,11 +963,11 @@ cdef class TopicsRun(RowRun):
     def alone(self, report):
         """All rounds; the model is this run's own."""
         engine = RowEngine()
-        engine._start({"make": lambda: self.topics})
+        engine._start({"make": lambda: Rule(self.topics)})
         self.run(engine, report)
 
     cdef int round(self, Engine engine) noexcept nogil:
-        return self.one(self.topics, self.scratch)
+        return self.one(self.topics, self.ws)
 
     cdef int one(self, Single form, Workspace ws) noexcept nogil:
         cdef Py_ssize_t t = self.done, topics = np.PyArray_DIM(self.margins, 1)
@@ -1012,7 +987,7 @@ cdef class TopicsRun(RowRun):
         if not form.has_room(ws):
             return MORE
         self.decided = False
-        return take_topics(form, ws,
+        return learn_topics(form, ws,
                            <const uint8_t *>np.PyArray_DATA(self.relevant) + t * topics)
 
     cdef int fail(self, Engine engine, int status) except -1:

@@ -30,7 +30,7 @@ from coactive_fast._table cimport (
     cf_get_library, cf_get_table, cf_library, cf_packed_size, cf_pad, cf_row, cf_table,
 )
 from coactive_fast.coactive._rules cimport Perceptron
-from coactive_fast.filtering._rules cimport TEACHER, Rule as FilterRule, Tally
+from coactive_fast.filtering._rules cimport TEACHER, Decision, Tally
 from coactive_fast.learner._engine cimport Form, RowEngine
 from coactive_fast.learner._run cimport MORE
 from coactive_fast.learner._state cimport vector_of
@@ -707,7 +707,7 @@ cdef class PackedForm(Single):
         self.share = numbers + numbers_of(self.d) if self.forget < 1.0 else NULL
         self.learned = <int64_t>block[<int>CF_FLEET_LEARNED]
 
-    cdef int reserve(self, Workspace ws) except -1:
+    cdef int reserve(self, Workspace ws, bint learning) except -1:
         return ws.reserve(1, 2 * cf_pad(self.d))
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
@@ -727,17 +727,14 @@ cdef class PackedForm(Single):
                 return CF_ENONFINITE
         return CF_OK if fabs(m[0]) <= DBL_MAX else CF_ENONFINITE
 
-    cdef int read_one(self, Workspace ws, double *m, double *q) noexcept nogil:
+    cdef int read_pair(self, Workspace ws, double *m, double *q) noexcept nogil:
         cdef Crossed alone
         alone.p, alone.c = 0, NULL
         return self.read_crossed(ws, alone, m, q)
 
     cdef int read(self, Workspace ws) noexcept nogil:
         ws.score[0] = ws.quad[0] = 0.0
-        return self.read_one(ws, ws.score, ws.quad) if self.d else CF_OK
-
-    cdef int look(self, Workspace ws) noexcept nogil:
-        return self.read(ws)
+        return self.read_pair(ws, ws.score, ws.quad) if self.d else CF_OK
 
     cdef int reserve_rows(self, Rows X, Crossed by, Workspace ws) except -1:
         ws.buffer.reserve(X.most)
@@ -886,7 +883,7 @@ cdef class Worker:
         cdef double *x
         if self.d != d:
             if self.form is not None:
-                self.form.know(d)
+                self.form.resize(1, d)
             if self.rule is not None:
                 self.rule.start(d)
             x = new_doubles(1, cf_pad(d), f"a row of {d} features")
@@ -1528,8 +1525,8 @@ cdef class Seat:
         arms.fresh = make_form
         forms = [make_form() for _ in range(records.core.k)]
         for form in forms:
-            form.know(records.d)
-        arms.take_forms(forms)
+            form.resize(1, records.d)
+        arms.set_forms(forms)
         self.forms = forms
         return 0
 
@@ -1780,12 +1777,12 @@ cdef class FilterFleet(FleetEngine):
         As for `FleetEngine`.
     """
 
-    cdef FilterRule rule       # which decides
+    cdef Decision rule       # which decides
     cdef bint full             # feedback="full": a run learns every label
 
     def __init__(self, Records records, **words):
         self.full = records.kind.parameters["feedback"] == "full"
-        self.rule = records.kind.template.clone()._rule
+        self.rule = records.kind.template.clone()._decision
         FleetEngine.__init__(self, records, **words)
 
     cdef int step(self, Worker w, PackedForm form, Perceptron rule, uint64_t *record,
@@ -1793,7 +1790,7 @@ cdef class FilterFleet(FleetEngine):
         form.sit(block)
         return self.play_round(self.rule, form, record, w.x, y, what, m)
 
-    cdef int play_round(self, FilterRule rule, PackedForm form, uint64_t *record, const double *x,
+    cdef int play_round(self, Decision rule, PackedForm form, uint64_t *record, const double *x,
                         double y, int what, double *m) noexcept nogil:
         """m[0]: the margin; m[1]: 1 where x is forwarded. y is 1 or -1."""
         cdef uint64_t *counted = record + <int>CF_FLEET_EXTRA

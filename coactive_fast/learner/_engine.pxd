@@ -34,55 +34,51 @@ cdef class Engine:
     cdef int set_options(self, dict parts, list changed) except -1
 
 
-# A round of a learner of rows is a reading, which leaves what it found in a Workspace, and a change,
-# which takes that up. Both are pure functions of the state, the row and the parameters: whether a
-# reading comes from an earlier call or is made anew changes no bit.
+# A round of a learner of rows is a reading, which leaves what it found in a Workspace, and an update,
+# which goes on from that. Both are pure functions of the state, the row and the parameters: whether
+# a reading comes from an earlier call or is made anew changes no bit.
 
 cdef class Form:
-    # What a learner of rows has learned. Invariants. k >= 1 answers a reading (classes, arms; a
-    # filter has one); d features, 0 while they are not known (memory may be there already);
-    # `learned` counts the examples. A status below 0 has changed nothing visible.
+    # The regressions or weights of k >= 1 answers (classes, arms; a filter has one) over d features, 0
+    # while they are not known (memory may be there already); `learned` counts the examples. A status
+    # below 0 has changed nothing visible.
     cdef Py_ssize_t k, d
     cdef int64_t learned
     cdef Py_ssize_t most           # features there may be at the most, or 0: as many as the first
 
     # --- with the GIL
-    cdef int reserve(self, Workspace ws) except -1                # scratch for ws.row
-    cdef int know(self, Py_ssize_t n) except -1            # memory for rows of n features
-    cdef int widen(self, Py_ssize_t k) except -1           # k answers, more than before
-    cdef int set_options(self, Form other) except -1            # its parameters; the state stays
-    cdef int reserve_update(self, Workspace ws) except -1          # for taking ws.row
+    # Memory for k answers, no fewer than before, and rows of d features; what was learned stays.
+    cdef int resize(self, Py_ssize_t k, Py_ssize_t d) except -1
+    # Memory of the workspace for ws.row; learning: and of the form, for what `update` adds.
+    cdef int reserve(self, Workspace ws, bint learning) except -1
+    cdef int set_options(self, Form other) except -1       # its parameters; the state stays
     cdef int raise_error(self, int status) except -1       # what says more than the status
     cdef dict get_state(self)
-    cdef int set_state(self, State state) except -1          # into a model that was just made
+    cdef int set_state(self, State state) except -1        # into a form that was just made
     cdef np_weights(self)
     cdef np_inverse(self, Py_ssize_t i)
     cdef np_information(self)
     cdef dict health(self)
 
     # --- without
-    cdef double cost(self, Py_ssize_t nnz) noexcept nogil  # of a round: elements touched
-    cdef void prepare(self, Workspace ws) noexcept nogil      # ws.row in the form that is read
-    cdef int read_scores(self, Workspace ws) noexcept nogil   # m alone, of the state as it is
-    # A pure reading, by any number of threads: m and what the engine decides by.
+    cdef double cost(self, Py_ssize_t nnz) noexcept nogil  # of a round: elements read or written
+    cdef void prepare(self, Workspace ws) noexcept nogil   # ws.row in the layout that is read
+    cdef int read_scores(self, Workspace ws) noexcept nogil     # score alone
+    # score and quad. Without ws.writing it is a pure reading, by any number of threads; with it the
+    # form finds all that an update needs and repairs its damage. `read_one`: what the update of
+    # answer i needs, by who may write.
     cdef int read(self, Workspace ws) noexcept nogil
-    # The same by the one who may change the model, with all that `take` needs.
-    cdef int look(self, Workspace ws) noexcept nogil
-    # Only what `take` of answer i needs.
-    cdef int look_at(self, Workspace ws, Py_ssize_t i) noexcept nogil
-    # After a reading, where the engine draws: ws.label by chance, from ws.rng.
-    cdef void draw(self, Workspace ws) noexcept nogil
-    cdef int repair(self, Workspace ws) noexcept nogil        # after CF_ENOTPOSITIVE; then look again
-    # In a run: rows t ... t + count - 1 of X are looked at next, in this order, while the model may
-    # learn. Work that can be shared is done now, for as many of them as the answer says (at least
-    # one); `look_ahead` is then the look at row t + i, which stands in ws.row.
-    cdef Py_ssize_t read_ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count, Workspace ws) noexcept nogil
+    cdef int read_one(self, Workspace ws, Py_ssize_t i) noexcept nogil
+    # In a run: rows t ... t + count - 1 of X are read next, in this order, while the form may learn.
+    # Work that can be shared is done now, for as many of them as the answer says (at least one);
+    # `read_ahead_row` then reads row t + i, which stands in ws.row.
+    cdef Py_ssize_t read_ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count,
+                               Workspace ws) noexcept nogil
     cdef int read_ahead_row(self, Workspace ws, Py_ssize_t i) noexcept nogil
-    # Whether `take` can do without `make_room`.
-    cdef bint has_room(self, Workspace ws) noexcept nogil
-    # Learns ws.row, after a look at it; y is what the family says of answer i.
-    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil
-    cdef void flush(self) noexcept nogil                  # what a run has put off
+    cdef bint has_room(self, Workspace ws) noexcept nogil  # `update` does not need `reserve`
+    # An example of answer i with target y, after a reading of ws.row: all or nothing.
+    cdef int update(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil
+    cdef void flush(self) noexcept nogil                   # what updates have put off
 
     cdef inline void count(self, Py_ssize_t n) noexcept nogil:
         """One example of n features more."""
@@ -91,81 +87,67 @@ cdef class Form:
             self.d = n
 
 
-cdef class RowEngine(Engine):
-    # `scratch` belongs to the call that set `busy`; others bring their own and keep no cache. Its
-    # key is (row, learned, stamp): stamp counts what changes the form otherwise.
+cdef class Rule:
+    # How a learner decides and what it learns of an answer: over a form of its own. As it stands it
+    # takes the best score, and learns numbers.
     cdef Form form
-    cdef object make           # () -> a fresh model: what reset() begins with
-    cdef Py_ssize_t most       # max_features of the model, or 0
-    cdef bint draws            # a choice takes draws of `chance`: it counts as a change
-    cdef Py_ssize_t built      # answers of a fresh model
-    cdef Workspace scratch
+    cdef bint draws            # choose draws from ws.rng
+    cdef bint counts           # choose changes the state: a round is counted
+    cdef bint calls_python     # a user's function is called: nobody else may hold the lock
+    cdef object raised         # what that has raised in the last round, or None
+
+    cdef int choose(self, Workspace ws) noexcept nogil     # ws.label, and ws.greedy
+    # ws.row for answer i, of which the family says y. Unless ws.is_read, it reads what it needs.
+    cdef int learn(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil
+    cdef int resize(self, Py_ssize_t k, Py_ssize_t d) except -1
+    cdef int set_options(self, Rule other) except -1
+    cdef dict get_state(self)                              # with that of the form
+    cdef int set_state(self, State state) except -1
+
+
+cdef class RowEngine(Engine):
+    # `ws` belongs to the call that set `busy`; others bring their own and keep no cache. Its key is
+    # (row, learned, stamp): stamp counts what changes form and rule otherwise.
+    cdef Rule rule
+    cdef Form form             # that of the rule
+    cdef object make           # () -> a fresh rule: what reset() begins with
+    cdef Py_ssize_t most       # max_features of the form, or 0
+    cdef Py_ssize_t built      # answers of a fresh form
+    cdef bint unit_rows        # rows are scaled to length 1
+    cdef Workspace ws
     cdef cf_flag busy
     cdef int64_t stamp
 
-    cdef Form new_model(self)
-    cdef void begin(self, Form form, Chance chance) noexcept
-    cdef int refuse_width(self, Py_ssize_t n, str name) except -1
+    cdef Rule new_rule(self)
+    cdef void begin(self, Rule rule, Chance chance) noexcept
+    cdef int check_width(self, Py_ssize_t n, str name) except -1
     cdef int refuse_answer(self, Py_ssize_t i, str name) except -1
-    cdef int read_now(self, Workspace ws) except -1
-    cdef int read_locked(self, Workspace ws, bint alone, bint brief) except? -1000
-    cdef int learn_row(self, object x, Py_ssize_t i, double y, str name) except -1
-    cdef int learn_one(self, Workspace ws, Py_ssize_t i, double y, str name) except -1
-    cdef int learn_locked(self, Workspace ws, Py_ssize_t i, double y) except -1
+    cdef int reserve(self, Workspace ws, bint learning) except -1
+    cdef Py_ssize_t choose_row(self, object x) except -1
+    cdef int choose_locked(self, Workspace ws, bint alone, bint brief) except? -1000
+    cdef int learn_row(self, object x, Py_ssize_t i, double y, double weight, str name) except -1
+    cdef int learn_locked(self, Workspace ws, Py_ssize_t i, double y, str name) except -1
     cdef int fail(self, int status, str what) except -1
     cdef np.ndarray scores(self, Rows rows)
 
     # The small parts of a round, in line: called, they would cost a tenth of a small round.
 
     cdef inline Workspace borrow(self):
-        return self.scratch if cf_flag_set(&self.busy) else Workspace()
+        return self.ws if cf_flag_set(&self.busy) else Workspace()
 
     cdef inline void give_back(self, Workspace ws) noexcept:
         ws.buffer.let_go()
-        if ws is self.scratch:
+        if ws is self.ws:
             cf_flag_clear(&self.busy)
 
     cdef inline int set_row(self, object x, Workspace ws) except -1:
-        """Converts and checks x. That may run code of its own, which may change the model: the
+        """Converts and checks x. That may run code of its own, which may change the form: the
         width is checked again with the lock held."""
         self.lock.check_open()
         ws.given_null = row_of(x, "x", ws.buffer, &ws.given, self.form.d,
-                              self.form.most > 0) == CF_ROW_NULL
-        ws.row, ws.null = ws.given, ws.given_null
+                               self.form.most > 0) == CF_ROW_NULL
         return 0
 
-    cdef inline int width(self, Py_ssize_t n, str name) except -1:
-        """Refuses rows of another width, with the lock held."""
-        if n != self.form.d and (self.form.d or self.form.most):
-            self.refuse_width(n, name)
-        return 0
-
-    cdef inline int ready(self, Workspace ws, bint learning) except -1:
-        """With the lock held: the memory that the row needs, and the row in the model's form."""
-        cdef Form form = self.form
-        ws.row, ws.null = ws.given, ws.given_null  # this may not be the first time
-        self.width(ws.row.n, "x")
-        if learning:
-            form.know(ws.row.n)
-        form.reserve(ws)
-        ws.rng = NULL if self.chance is None else self.chance.bits
-        form.prepare(ws)
-        return 0
-
-    cdef inline int look_back(self, Workspace ws, Py_ssize_t i, str name) except -1:
-        """With the lock held: the scratch for the model as it is; `fresh`: it holds no reading of
-        this row."""
-        cdef bint known
-        known = (ws.known_round == self.form.learned
-                 and ws.matches(&ws.given, self.form.learned, self.stamp))
-        if i >= self.form.k:
-            self.refuse_answer(i, name)
-        self.ready(ws, True)
-        ws.is_read = known and ws.known_round == self.form.learned  # its memory may have grown
-        if ws.is_read:
-            ws.null = ws.known_null
-        return 0
-
-
-# A reading by the one who may change the model: what shows damage is repaired.
-cdef int look(Form form, Workspace ws) noexcept nogil
+    cdef inline bint is_brief(self, Py_ssize_t nnz) noexcept:
+        """Whether a round is so short that it keeps the GIL."""
+        return not self.rule.calls_python and self.form.cost(nnz) < BUSY

@@ -108,20 +108,14 @@ cdef class Engine:
 
 
 cdef class Form:
-    cdef int reserve(self, Workspace ws) except -1:
-        return ws.reserve(self.k, 0)
-
-    cdef int know(self, Py_ssize_t n) except -1:
+    cdef int resize(self, Py_ssize_t k, Py_ssize_t d) except -1:
         return 0
 
-    cdef int widen(self, Py_ssize_t k) except -1:
-        raise NotImplementedError
+    cdef int reserve(self, Workspace ws, bint learning) except -1:
+        return ws.reserve(self.k, 0)
 
     cdef int set_options(self, Form other) except -1:
         self.most = other.most
-        return 0
-
-    cdef int reserve_update(self, Workspace ws) except -1:
         return 0
 
     cdef int raise_error(self, int status) except -1:
@@ -155,74 +149,88 @@ cdef class Form:
         return CF_EVALUE
 
     cdef int read(self, Workspace ws) noexcept nogil:
-        """The best score; enough for those that neither explore nor need more."""
-        cdef int status = self.read_scores(ws)
-        if status != CF_OK:
-            return status
-        ws.greedy = ws.label = K.best_label(self.k, ws.score)
-        return CF_OK if ws.label >= 0 else CF_ENONFINITE
+        return self.read_scores(ws)
 
-    cdef int look(self, Workspace ws) noexcept nogil:
+    cdef int read_one(self, Workspace ws, Py_ssize_t i) noexcept nogil:
         return self.read(ws)
 
-    cdef int look_at(self, Workspace ws, Py_ssize_t i) noexcept nogil:
-        return self.look(ws)
-
-    cdef void draw(self, Workspace ws) noexcept nogil:
-        pass
-
-    cdef int repair(self, Workspace ws) noexcept nogil:
-        return CF_ENOTPOSITIVE
-
-    cdef Py_ssize_t read_ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count, Workspace ws) noexcept nogil:
+    cdef Py_ssize_t read_ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count,
+                               Workspace ws) noexcept nogil:
         return count
 
     cdef int read_ahead_row(self, Workspace ws, Py_ssize_t i) noexcept nogil:
-        return self.look(ws)
+        return self.read(ws)
 
     cdef bint has_room(self, Workspace ws) noexcept nogil:
         return True
 
-    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+    cdef int update(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         return CF_EVALUE
 
     cdef void flush(self) noexcept nogil:
         pass
 
 
-cdef class RowEngine(Engine):
-    """One model, its generator, and the parts of a round.
+cdef class Rule:
+    def __init__(self, Form form):
+        self.form = form
 
-    The parts that it starts from: make, a function that gives a fresh model; chance, owned from
-    then on, or None; most, max_features or 0; draws, whether a choice draws.
+    cdef int choose(self, Workspace ws) noexcept nogil:
+        cdef int status = self.form.read(ws)
+        if status != CF_OK:
+            return status
+        ws.greedy = ws.label = K.best_label(self.form.k, ws.score)
+        return CF_OK if ws.label >= 0 else CF_ENONFINITE
+
+    cdef int learn(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+        cdef int status = CF_OK if ws.is_read else self.form.read_one(ws, i)
+        return self.form.update(ws, i, y) if status == CF_OK else status
+
+    cdef int resize(self, Py_ssize_t k, Py_ssize_t d) except -1:
+        return self.form.resize(k, d)
+
+    cdef int set_options(self, Rule other) except -1:
+        return self.form.set_options(other.form)
+
+    cdef dict get_state(self):
+        return self.form.get_state()
+
+    cdef int set_state(self, State state) except -1:
+        return self.form.set_state(state)
+
+
+cdef class RowEngine(Engine):
+    """A rule with its form, a generator, and the parts of a round.
+
+    The parts that it starts from: make, a function that gives a fresh rule; chance, owned from
+    then on, or None; most, max_features or 0; unit_rows, whether rows are scaled to length 1.
     """
 
     def __cinit__(self):
-        self.scratch = Workspace()
+        self.ws = Workspace()
 
     cdef int start(self, dict parts) except -1:
-        cdef Form form = parts["make"]()  # what it refuses changes nothing
-        form.most = parts.get("most", 0)
-        self.make, self.most, self.draws = parts["make"], form.most, parts.get("draws", False)
-        self.built = form.k
-        self.begin(form, parts.get("chance"))
+        cdef Rule rule = parts["make"]()  # what it refuses changes nothing
+        rule.form.most = parts.get("most", 0)
+        self.make, self.most = parts["make"], rule.form.most
+        self.unit_rows, self.built = parts.get("unit_rows", False), rule.form.k
+        self.begin(rule, parts.get("chance"))
         return 0
 
     cdef bint is_fresh(self) except -1:
         return self.form.learned == 0 and self.form.k == self.built
 
-    cdef Form new_model(self):
-        cdef Form form = self.make()
-        form.most = self.most
-        return form
+    cdef Rule new_rule(self):
+        cdef Rule rule = self.make()
+        rule.form.most = self.most
+        return rule
 
     # --- what every engine has ----------------------------------------------------------------
 
     @property
     def _rounds(self):
         """How many rounds there were: where not said otherwise, examples."""
-        self.lock.check_open()
-        return self.form.learned
+        return self._learned
 
     @property
     def _answers(self):
@@ -243,73 +251,70 @@ cdef class RowEngine(Engine):
         return self.form.d
 
     cdef dict get_state(self):
-        return {**self.form.get_state(), **({} if self.chance is None else self.chance.state())}
+        return {**self.rule.get_state(), **({} if self.chance is None else self.chance.state())}
 
     cdef int set_state(self, State state) except -1:
-        cdef Form form = self.new_model()
-        cdef Chance chance = None
-        if self.chance is not None:
-            chance = Chance.restored(state.given)
-        form.set_state(state)
-        self.begin(form, chance)
+        cdef Rule rule = self.new_rule()
+        cdef Chance chance = None if self.chance is None else Chance.restored(state.given)
+        rule.set_state(state)
+        self.begin(rule, chance)
         return 0
 
     cdef int begin_again(self) except -1:
-        cdef Form form = self.new_model()
-        self.begin(form, None if self.chance is None else self.chance.fresh())
+        cdef Rule rule = self.new_rule()
+        self.begin(rule, None if self.chance is None else self.chance.fresh())
         return 0
 
-    cdef void begin(self, Form form, Chance chance) noexcept:
-        self.form, self.chance = form, chance
+    cdef void begin(self, Rule rule, Chance chance) noexcept:
+        self.rule, self.form, self.chance = rule, rule.form, chance
         self.stamp += 1
 
     cdef int set_options(self, dict parts, list changed) except -1:
-        cdef Form form = parts["make"]()
-        form.most = parts.get("most", 0)
-        self.form.set_options(form)
-        self.make = parts["make"]
+        cdef Rule rule = parts["make"]()
+        rule.form.most = parts.get("most", 0)
+        self.rule.set_options(rule)
+        self.make, self.unit_rows = parts["make"], parts.get("unit_rows", False)
         if "seed" in changed:
             self.chance = parts.get("chance")
         self.stamp += 1
         return 0
 
-    def _widen(self):
+    def _add_answer(self):
         """One answer more; its number."""
         self.lock.acquire()
         try:
-            self.form.widen(self.form.k + 1)
+            self.rule.resize(self.form.k + 1, self.form.d)
             self.stamp += 1
             return self.form.k - 1
         finally:
             self.lock.release()
 
-    def _tell(self, str what, i=None, str name="i"):
+    def _read(self, str what, i=None, str name="i"):
         """weights, inverse (of answer i), information or health of the form."""
-        cdef Form form
         cdef Py_ssize_t answer = as_count(i, name) if what == "inverse" else 0
         self.lock.acquire_shared()
         try:
-            form = self.form
             if what == "weights":
-                return form.np_weights()
+                return self.form.np_weights()
             if what == "information":
-                return form.np_information()
+                return self.form.np_information()
             if what == "health":
-                return form.health()
-            if answer >= form.k:
-                raise ValueError(f"{name} must be in 0 ... {form.k - 1}, got {answer}")
-            return form.np_inverse(answer)
+                return self.form.health()
+            if answer >= self.form.k:
+                self.refuse_answer(answer, name)
+            return self.form.np_inverse(answer)
         finally:
             self.lock.release_shared()
 
     def _fits(self, Py_ssize_t n, str name):
         """Refuses what has n features, where that is another number than those known."""
         self.lock.check_open()
-        self.width(n, name)
+        self.check_width(n, name)
 
     # --- parts of a round ---------------------------------------------------------------------
 
-    cdef int refuse_width(self, Py_ssize_t n, str name) except -1:
+    cdef int check_width(self, Py_ssize_t n, str name) except -1:
+        """Refuses rows of another width, with the lock held."""
         cdef Py_ssize_t d = self.form.d, most = self.form.most
         if most and n > most:
             raise ValueError(f"{name} must have at most {most} features (max_features), got {n}")
@@ -320,84 +325,113 @@ cdef class RowEngine(Engine):
     cdef int refuse_answer(self, Py_ssize_t i, str name) except -1:
         raise ValueError(f"{name} must be in 0 ... {self.form.k - 1}, got {i}")
 
-    cdef int read_now(self, Workspace ws) except -1:
-        """The reading that `choose` begins with, and its draw. A short one has the lock alone, which
-        costs least; where a long one finds damage, the next one has it alone and repairs it."""
-        ws.forget()
-        cdef bint brief = self.form.cost(ws.given.nnz) < BUSY, alone = brief or self.draws
-        cdef int status
-        self.lock.acquire_read(alone)
-        try:
-            status = self.read_locked(ws, alone, brief)
-        finally:
-            self.lock.release_read(alone)
-        if status == CF_OK:
-            return 0
-        self.lock.acquire()
-        try:
-            return self.read_locked(ws, True, brief)
-        finally:
-            self.lock.release()
-
-    @cython.final
-    cdef int read_locked(self, Workspace ws, bint alone, bint brief) except? -1000:
-        """CF_OK, or CF_ENOTPOSITIVE for who does not have the lock alone. The reading is kept for the
-        `learn` that follows, unless a draw changes what stands in the scratch."""
+    cdef int reserve(self, Workspace ws, bint learning) except -1:
+        """With the lock held: the memory that the row needs, and the row in the form's layout."""
         cdef Form form = self.form
-        cdef int status
-        self.ready(ws, False)
-        if brief:
-            status = form.read(ws)
-        else:
-            with nogil:
-                status = form.read(ws)
-        if status != CF_OK:
-            if status == CF_ENOTPOSITIVE:
-                if not alone:
-                    return status
-                status = look(form, ws)
-            if status != CF_OK:
-                self.fail(status, "x")
-        if self.draws:
-            form.draw(ws)
-        elif ws is self.scratch and form.d:
-            ws.remember(&ws.given, form.learned, self.stamp)
-        return CF_OK
+        ws.row, ws.null = ws.given, ws.given_null
+        if ws.row.n != form.d:
+            self.check_width(ws.row.n, "x")
+        if learning:
+            self.rule.resize(form.k, ws.row.n)
+        form.reserve(ws, learning)
+        ws.rng = NULL if self.chance is None else self.chance.bits
+        if self.unit_rows:
+            ws.scaled.reserve(ws.row.nnz)
+            ws.scale_row()
+        form.prepare(ws)
+        return 0
 
-    cdef int learn_row(self, object x, Py_ssize_t i, double y, str name) except -1:
-        """`learn`: all other arguments have become C values before x is looked at."""
+    cdef Py_ssize_t choose_row(self, object x) except -1:
+        """The choice for x. A short one has the lock alone, which costs least; where a long one
+        finds damage, it is made again alone, which repairs it."""
         cdef Workspace ws = self.borrow()
+        cdef bint brief, alone
+        cdef int status
         try:
             self.set_row(x, ws)
-            return self.learn_one(ws, i, y, name)
+            brief = self.is_brief(ws.given.nnz)
+            alone = brief or self.rule.draws or self.rule.counts
+            self.lock.acquire_read(alone)
+            try:
+                status = self.choose_locked(ws, alone, brief)
+            finally:
+                self.lock.release_read(alone)
+            if status != CF_OK:
+                self.lock.acquire()
+                try:
+                    self.choose_locked(ws, True, brief)
+                finally:
+                    self.lock.release()
+            return ws.label
         finally:
             self.give_back(ws)
 
-    cdef int learn_one(self, Workspace ws, Py_ssize_t i, double y, str name) except -1:
-        """`learn` of what stands in the scratch as answer i, which `name` gave."""
-        self.lock.acquire()
-        try:
-            self.look_back(ws, i, name)
-            return self.learn_locked(ws, i, y)
-        finally:
-            self.lock.release()
-
-    @cython.final
-    cdef int learn_locked(self, Workspace ws, Py_ssize_t i, double y) except -1:
-        """The step by what `look_back` has made ready."""
-        cdef Form form = self.form
+    cdef int choose_locked(self, Workspace ws, bint alone, bint brief) except? -1000:
+        """CF_OK, or CF_ENOTPOSITIVE for who does not have the lock alone. The reading is kept for the
+        `learn` that follows, unless a draw changes what stands in the workspace."""
+        cdef Rule rule = self.rule
         cdef int status
-        if not form.has_room(ws):
-            form.reserve_update(ws)
-        if form.cost(ws.row.nnz) < BUSY:
-            status = take(form, ws, i, y)
+        ws.forget()
+        if alone:
+            self.ws.forget()  # a form may keep what the last reading found
+        self.reserve(ws, rule.counts)
+        ws.writing = alone
+        if brief:
+            status = rule.choose(ws)
         else:
             with nogil:
-                status = take(form, ws, i, y)
+                status = rule.choose(ws)
+        if status != CF_OK:
+            if status == CF_ENOTPOSITIVE and not alone:
+                return status
+            self.fail(status, "x")
+        if not rule.draws and ws is self.ws and (self.form.d or rule.counts):
+            ws.remember(&ws.given, self.form.learned, self.stamp)
+        return CF_OK
+
+    cdef int learn_row(self, object x, Py_ssize_t i, double y, double weight, str name) except -1:
+        """`learn` of answer i, which `name` gave: all other arguments have become C values before x
+        is converted."""
+        cdef Workspace ws = self.borrow()
+        try:
+            self.set_row(x, ws)
+            ws.weight = weight
+            self.lock.acquire()
+            try:
+                return self.learn_locked(ws, i, y, name)
+            finally:
+                self.lock.release()
+        finally:
+            self.give_back(ws)
+
+    cdef int learn_locked(self, Workspace ws, Py_ssize_t i, double y, str name) except -1:
+        """`learn` of the row that was given, with the work of `choose` where that was the same."""
+        cdef Rule rule = self.rule
+        cdef Form form = self.form
+        cdef bint known = ws.matches(&ws.given, form.learned, self.stamp)
+        cdef int status
+        if i >= form.k:
+            self.refuse_answer(i, name)
+        self.reserve(ws, True)
+        ws.is_read = known and ws.known_round == form.learned  # its memory may have grown
+        if ws.is_read:
+            ws.null = ws.known_null
+        ws.writing = True
+        self.ws.forget()
+        if self.is_brief(ws.row.nnz):
+            status = rule.learn(ws, i, y)
+            form.flush()
+        else:
+            with nogil:
+                status = rule.learn(ws, i, y)
+                form.flush()
         ws.forget()
         return 0 if status == CF_OK else self.fail(status, "x")
 
     cdef int fail(self, int status, str what) except -1:
+        error, self.rule.raised = self.rule.raised, None
+        if error is not None:
+            raise error
         self.form.raise_error(status)
         if status == CF_ENOMEM:
             raise MemoryError(f"{what} to be sorted")
@@ -411,27 +445,30 @@ cdef class RowEngine(Engine):
     # --- many rows ----------------------------------------------------------------------------
 
     cdef np.ndarray scores(self, Rows rows):
-        """m of all answers for all rows, shape (n, k)."""
+        """The scores of all answers for all rows, shape (n, k)."""
         cdef Workspace ws = Workspace()
         cdef Form form
         cdef Py_ssize_t t = 0, k
         cdef int status = CF_OK
         cdef np.ndarray out
         cdef double *to
+        cdef bint unit_rows
         self.lock.acquire_shared()
         try:
-            form = self.form
+            form, unit_rows = self.form, self.unit_rows
             k = form.k
-            self.width(rows.d, "X")
+            self.check_width(rows.d, "X")
             out = <np.ndarray>numpy.empty((rows.n, k))
             ws.reserve_for(rows)
-            form.reserve(ws)
+            form.reserve(ws, False)
             to = data_of(out)
             with nogil:
                 while t < rows.n and status == CF_OK:
                     status = ws.load(rows, t)
                     if status != CF_OK:
                         break
+                    if unit_rows:
+                        ws.scale_row()
                     form.prepare(ws)
                     status = form.read_scores(ws)
                     if status == CF_OK and not K.all_finite(k, ws.score):
@@ -444,27 +481,3 @@ cdef class RowEngine(Engine):
         if status != CF_OK:
             self.fail(status, f"row {t} of X")
         return out
-
-
-cdef int look(Form form, Workspace ws) noexcept nogil:
-    cdef int status = form.look(ws)
-    if status == CF_ENOTPOSITIVE:
-        status = form.repair(ws)
-        if status == CF_OK:
-            status = form.look(ws)
-    return status
-
-
-cdef int take(Form form, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
-    """One example; unless it is fresh, a look at this row stands in the scratch."""
-    cdef int status = CF_OK
-    if not ws.is_read:
-        status = form.look_at(ws, i)
-        if status == CF_ENOTPOSITIVE:
-            status = form.repair(ws)
-            if status == CF_OK:
-                status = form.look_at(ws, i)
-    if status == CF_OK:
-        status = form.take(ws, i, y)
-    form.flush()
-    return status

@@ -1,7 +1,7 @@
 # The one loop of long runs: locks, pauses, progress, and what is left when one ends early.
 
 from coactive_fast._table cimport CF_OK, cf_row
-from coactive_fast.learner._engine cimport Engine, Form, RowEngine
+from coactive_fast.learner._engine cimport Engine, Form, RowEngine, Rule
 from coactive_fast.rows._rows cimport Rows, Workspace
 
 # Statuses of `round` beside those of the library (which are <= 0).
@@ -47,22 +47,26 @@ cdef class Run:
 
 
 cdef class RowRun(Run):
-    # Rounds that take row `done` of a table, which begins anew at its end. `begin` has the form
+    # Rounds that take row `done` of a table, which begins anew at its end. `begin` has rule and form
     # ready for all of them; a family adds `round` (without the GIL a method cannot put these into
     # local variables: it hands them on as arguments) and `history`.
     cdef Rows rows
-    cdef Workspace scratch
-    cdef Form form           # that of the engine since the last pause
+    cdef Workspace ws
+    cdef Rule rule             # those of the engine since the last pause
+    cdef Form form
+    cdef bint unit_rows
     cdef cf_row next           # the places of the row that comes next, which are asked for early
 
     cdef int set_rows(self, Rows rows, Py_ssize_t epochs, bint early) except -1
-    cdef int at_hand(self, RowEngine engine) except -1
+    cdef int begin_rows(self, RowEngine engine) except -1
 
-    # The row of this round, in the form that is read.
+    # The row of this round, in the layout that is read.
     cdef inline int read_row(self, Form form, Workspace ws) noexcept nogil:
         cdef Py_ssize_t t = self.done % self.rows.n
         cdef int status = ws.load(self.rows, t)
         if status == CF_OK:
+            if self.unit_rows:
+                ws.scale_row()
             form.prepare(ws)
             if ws.next != NULL:
                 self.rows.places(t + 1 if t + 1 < self.rows.n else 0, ws.next)

@@ -6,7 +6,7 @@ from cpython.exc cimport PyErr_CheckSignals
 
 from coactive_fast._arrays cimport refuse
 from coactive_fast._table cimport CF_EVALUE, CF_OK
-from coactive_fast.learner._engine cimport BUSY, Engine, Form, RowEngine
+from coactive_fast.learner._engine cimport Engine, RowEngine
 from coactive_fast.rows._rows cimport SPARSE, Rows, Workspace
 
 from coactive_fast.learner._progress import reporter
@@ -157,25 +157,26 @@ cdef class RowRun(Run):
     cdef int set_rows(self, Rows rows, Py_ssize_t epochs, bint early) except -1:
         """The rows, gone through so many times. early: while one is at work the lines of memory
         that the next one needs are asked for."""
-        self.rows, self.total, self.scratch = rows, epochs * rows.n, Workspace()
+        self.rows, self.total, self.ws = rows, epochs * rows.n, Workspace()
         if early and rows.kind == SPARSE:
-            self.scratch.next = &self.next
+            self.ws.next = &self.next
         return 0
 
     cdef int begin(self, Engine engine) except -1:
-        return self.at_hand(<RowEngine>engine)
+        return self.begin_rows(<RowEngine>engine)
 
-    cdef int at_hand(self, RowEngine engine) except -1:
-        """Everything for rounds with the model of this engine, which a reader may have replaced
-        since the last pause."""
-        cdef Workspace ws = self.scratch
-        engine.width(self.rows.d, "X")
-        self.form = engine.form
-        self.form.know(self.rows.d)
+    cdef int begin_rows(self, RowEngine engine) except -1:
+        """Everything for rounds of this engine, whose rule and form may be others since the last
+        pause."""
+        cdef Workspace ws = self.ws
+        engine.check_width(self.rows.d, "X")
+        self.rule, self.form, self.unit_rows = engine.rule, engine.form, engine.unit_rows
+        self.rule.resize(self.form.k, self.rows.d)
         ws.reserve_for(self.rows)
-        self.form.reserve(ws)
+        self.form.reserve(ws, False)
         ws.rng = NULL if engine.chance is None else engine.chance.bits
-        self.mask = 0 if self.form.cost(self.rows.most) > BUSY else 15  # a look takes 25 ns
+        ws.is_read = ws.writing = True  # a rule learns from what it has just read
+        self.mask = 15 if engine.is_brief(self.rows.most) else 0  # the clock takes 25 ns
         return 0
 
     cdef int end(self, Engine engine, int status) except -1:
@@ -183,7 +184,7 @@ cdef class RowRun(Run):
         return 0
 
     cdef int supply(self, Engine engine) except -1:
-        return self.form.reserve_update(self.scratch)
+        return self.form.reserve(self.ws, True)
 
     cdef int fail(self, Engine engine, int status) except -1:
         return (<RowEngine>engine).fail(status, f"row {self.done % self.rows.n} of X")

@@ -21,10 +21,10 @@ from coactive_fast._table cimport (
 )
 from coactive_fast.data._compiled cimport Pieces
 from coactive_fast.learner._chance cimport Chance
-from coactive_fast.learner._engine cimport Engine, Form, RowEngine, look
+from coactive_fast.learner._engine cimport Engine, RowEngine, Rule
 from coactive_fast.learner._run cimport MORE, RowRun
 from coactive_fast.rewards._rules cimport (
-    THOMPSON, BanditEngine, BanditRounds, Choice, Regressions, Rule,
+    THOMPSON, BanditEngine, BanditRounds, Choice, Exploration, Regressions,
 )
 from coactive_fast.rows._rows cimport SPARSE, RowBuffer, Rows, Workspace, rows_of, write_out
 
@@ -602,7 +602,7 @@ cdef class LoggedRounds(BanditRounds):
         self.first = self.seen.ends if self.seen.kind == SPARSE else self.seen.value
         if engine.contexts:
             self.contexts, self.told = rows_of(log.context, "context"), RowBuffer()
-        self.scratch, self.at = Workspace(), Choice()
+        self.ws, self.at = Workspace(), Choice()
         self.at.arms, self.at.rows = self.arms, self.seen
 
     cdef int begin(self, Engine given) except -1:
@@ -617,7 +617,7 @@ cdef class LoggedRounds(BanditRounds):
             self.told.reserve(self.contexts.d)
         if engine.contexts != self.at.by.p:
             raise ValueError("context_features of the learner was changed during the run")
-        return self.at_hand(engine)
+        return self.begin_rounds(engine)
 
     cdef int show(self, Rows seen, Choice at) noexcept nogil:
         """The actions of this round."""
@@ -666,7 +666,7 @@ cdef class LawRun(LoggedRounds):
     def __init__(self, BanditEngine engine, log, Py_ssize_t samples):
         LoggedRounds.__init__(self, engine, log)
         self.samples, self.child = samples, engine.chance
-        if engine.rule.kind == THOMPSON:
+        if engine.exploration.kind == THOMPSON:
             self.child = Chance(engine.chance.generator.spawn(1)[0])
 
     def fill(self, engine, Py_ssize_t until, np.ndarray law, report):
@@ -675,9 +675,9 @@ cdef class LawRun(LoggedRounds):
         self.run(engine, report)
 
     cdef int round(self, Engine engine) noexcept nogil:
-        return self.one(self.form, self.rule, self.scratch, self.at, self.child)
+        return self.one(self.form, self.exploration, self.ws, self.at, self.child)
 
-    cdef int one(self, Regressions form, Rule rule, Workspace ws, Choice at,
+    cdef int one(self, Regressions form, Exploration rule, Workspace ws, Choice at,
                  Chance chance) noexcept nogil:
         cdef Py_ssize_t turn, count
         cdef int status = self.show(self.seen, at)
@@ -758,9 +758,9 @@ cdef class BanditReplay(LoggedRounds):
         self.run(engine, report)
 
     cdef int round(self, Engine engine) noexcept nogil:
-        return self.one(self.form, self.rule, self.scratch, self.at, self.accepted)
+        return self.one(self.form, self.exploration, self.ws, self.at, self.accepted)
 
-    cdef int one(self, Regressions form, Rule rule, Workspace ws, Choice at,
+    cdef int one(self, Regressions form, Exploration rule, Workspace ws, Choice at,
                  Accepted accepted) noexcept nogil:
         cdef Py_ssize_t i
         cdef int status
@@ -795,7 +795,6 @@ cdef class LabelReplay(RowRun):
     cdef Accepted accepted
     cdef np.ndarray right
     cdef Py_ssize_t k
-    cdef bint draws
 
     def __init__(self, RowEngine engine, log, Accepted accepted):
         self.accepted, self.k = accepted, engine.form.k
@@ -811,23 +810,18 @@ cdef class LabelReplay(RowRun):
         if engine.form.k != self.k:
             raise ValueError(f"log must have {engine.form.k} actions in each round, one a class, "
                              f"got {self.k}")
-        self.draws = engine.draws
         return RowRun.begin(self, engine)
 
     cdef int round(self, Engine engine) noexcept nogil:
-        return self.one(self.form, self.scratch, self.accepted)
+        return self.one(self.rule, self.ws, self.accepted)
 
-    cdef int one(self, Form form, Workspace ws, Accepted accepted) noexcept nogil:
-        cdef int status = self.read_row(form, ws)
+    cdef int one(self, Rule rule, Workspace ws, Accepted accepted) noexcept nogil:
+        cdef int status = self.read_row(rule.form, ws)
         if status == CF_OK:
-            status = look(form, ws)
-        if status != CF_OK:
+            status = rule.choose(ws)
+        if status != CF_OK or not accepted.takes(self.done, ws.label):
             return status
-        if self.draws:
-            form.draw(ws)
-        if not accepted.takes(self.done, ws.label):
-            return CF_OK
-        status = form.take(ws, ws.label,
+        status = rule.learn(ws, ws.label,
                             1.0 if (<const char *>np.PyArray_DATA(self.right))[self.done] else -1.0)
         if status == CF_OK:
             accepted.keep(self.done)

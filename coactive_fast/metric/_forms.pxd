@@ -12,7 +12,7 @@ from coactive_fast.rows._rows cimport Rows, Workspace
 
 
 cdef class Ridges(Form):
-    # k ridge regressions: A_i = ridge I + sum x x^T over what was taken for i, and w_i. A reading
+    # k ridge regressions: A_i = ridge I + sum x x^T over what was learned for i, and w_i. A reading
     # leaves m_i = w_i.x and q_i = x^T A_i^-1 x in s.m and s.q, and sets s.null where the row is
     # null in the form's space. The step is w_i += A_i^-1 x (y - m_i) with the new A_i. What a form
     # cannot do it refuses in words.
@@ -21,7 +21,7 @@ cdef class Ridges(Form):
 
     # exploit: the first of the best m; label: of the best m + sqrt(factor q). A form may leave out
     # the q of answers that cannot win.
-    cdef int choose(self, Workspace ws, double factor) noexcept nogil
+    cdef int read_ucb(self, Workspace ws, double factor) noexcept nogil
     # After a look (looked: at all answers, whatever ws.coef holds by now): whether the step of answer
     # i stays in range; nothing can fail after that.
     cdef int check_update(self, Workspace ws, Py_ssize_t i, bint looked) noexcept nogil
@@ -39,8 +39,8 @@ cdef class Lines(Ridges):
     cdef Py_ssize_t room
     cdef double fresh
     cdef bint inverted         # second values are those of A, not of its inverse
+    cdef double work, entry_work   # of a round: so much, and so much for each entry and answer
 
-    cdef int begin(self, Py_ssize_t k, double fresh) except -1
     cdef int lay_out(self, Py_ssize_t room, Py_ssize_t k) except -1
     cdef np_values(self, bint second, Py_ssize_t i, Py_ssize_t count)
     cdef int load_table(self, State state, str name, bint second) except -1
@@ -88,7 +88,8 @@ cdef class Single(Form):
     # What learners from rewards want, of `FullRidge` and `DiagonalRidge`. Readings, with a Workspace
     # that was fitted (many rows: by fit_rows), of m and q; CF_ENOTPOSITIVE: the inverse is damaged.
     # q NULL: m alone.
-    cdef int read_one(self, Workspace ws, double *m, double *q) noexcept nogil
+    cdef int read_pair(self, Workspace ws, double *m, double *q) noexcept nogil
+    cdef int repair(self) noexcept nogil               # A^-1 anew from A; CF_ENOTPOSITIVE: not possible
     # What sqrt(q) of a row with this x.x cannot exceed, without a look at A; infinite: not known.
     cdef double widest(self, double square) noexcept nogil
     cdef int reserve_rows(self, Rows X, Crossed by, Workspace ws) except -1
@@ -132,7 +133,7 @@ cdef int linear(const cf_row *x, const double *w, double *m) noexcept nogil
 # topic has alone; and the labels of that row, one of each topic, learned.
 cdef int read_topics(Single topics, double q, double *out) noexcept nogil
 
-cdef int take_topics(Single topics, Workspace ws, const uint8_t *y) noexcept nogil
+cdef int learn_topics(Single topics, Workspace ws, const uint8_t *y) noexcept nogil
 
 # m = w.x of all rows, and x.x; both with the bits of `dot`, in whatever form they come.
 cdef int read_means(Rows X, const double *w, Workspace ws, double *m) noexcept nogil

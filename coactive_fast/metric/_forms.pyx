@@ -69,17 +69,14 @@ cdef int set_counts(Form form, State state) except -1:
         state.parts("classes", k)
     else:
         state.table("weights", k, d)
-    if k > form.k:
-        form.widen(k)
-    if d:
-        form.know(d)
+    form.resize(k, d)
     form.d, form.learned = d, learned
     return 0
 
 
 cdef class Ridges(Form):
-    cdef int choose(self, Workspace ws, double factor) noexcept nogil:
-        cdef int status = self.look(ws)
+    cdef int read_ucb(self, Workspace ws, double factor) noexcept nogil:
+        cdef int status = self.read(ws)
         if status != CF_OK:
             return status
         ws.greedy = K.best_label(self.k, ws.score)
@@ -100,12 +97,24 @@ cdef class Ridges(Form):
 
 
 cdef class Lines(Ridges):
+    """Lines of memory for k answers; see _forms.pxd.
+
+    Parameters
+    ----------
+    k : int
+    fresh : float
+        The second value of what was never learned; 0: there are none.
+    inverted : bool
+        Whether second values are those of A, not of its inverse.
+    """
+
+    def __init__(self, Py_ssize_t k, double fresh=0.0, bint inverted=False):
+        self.fresh, self.inverted = fresh, inverted
+        self.entry_work = 4.0 if inverted else 1.0
+        self.lay_out(0, k)
+
     def __dealloc__(self):
         L.free(self.core.data)
-
-    cdef int begin(self, Py_ssize_t k, double fresh) except -1:
-        self.fresh = fresh
-        return self.lay_out(0, k)
 
     cdef int lay_out(self, Py_ssize_t room, Py_ssize_t k) except -1:
         """New memory for so many features and answers with what is there already."""
@@ -125,20 +134,18 @@ cdef class Lines(Ridges):
         self.core, self.room, self.k = core, room, k
         return 0
 
-    cdef int know(self, Py_ssize_t n) except -1:
-        cdef Py_ssize_t room = n
-        if n <= self.room:
-            return 0
-        if self.most:
-            room = max(n, min(self.most, self.room + self.room // 2))
-        return self.lay_out(room, self.k)
+    cdef int resize(self, Py_ssize_t k, Py_ssize_t d) except -1:
+        cdef Py_ssize_t room = self.room
+        if d > room:
+            room = max(d, min(self.most, room + room // 2))
+        return 0 if k == self.k and room == self.room else self.lay_out(room, k)
 
-    cdef int widen(self, Py_ssize_t k) except -1:
-        return self.lay_out(self.room, k)
+    cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
+        return self.work + self.entry_work * nnz * self.k
 
     # --- reading ------------------------------------------------------------------------------
 
-    cdef int reserve(self, Workspace ws) except -1:
+    cdef int reserve(self, Workspace ws, bint learning) except -1:
         if ws.row.n > self.room:
             ws.view.reserve(ws.row.nnz)
         return ws.reserve(self.k, 0)
@@ -153,7 +160,10 @@ cdef class Lines(Ridges):
         ws.row.i32, ws.row.i64 = NULL, ws.view.place
 
     cdef int read_scores(self, Workspace ws) noexcept nogil:
-        K.lines_scores(&self.core, &ws.row, ws.next, ws.score)
+        if self.inverted:
+            K.lines_counted(&self.core, &ws.row, ws.next, ws.score)
+        else:
+            K.lines_scores(&self.core, &ws.row, ws.next, ws.score)
         return CF_OK
 
     # --- arrays and states --------------------------------------------------------------------
@@ -232,7 +242,7 @@ cdef class DiagonalRidges(Lines):
 
     def __init__(self, Py_ssize_t k, double ridge, bint printed=False):
         self.ridge, self.printed = ridge, printed
-        self.begin(k, 1.0 / ridge)
+        Lines.__init__(self, k, 1.0 / ridge)
 
     cdef int set_options(self, Form other) except -1:
         self.printed = (<DiagonalRidges?>other).printed
@@ -242,7 +252,7 @@ cdef class DiagonalRidges(Lines):
         K.lines_read(&self.core, &ws.row, ws.next, ws.score, ws.quad)
         return CF_OK
 
-    cdef int look_at(self, Workspace ws, Py_ssize_t i) noexcept nogil:
+    cdef int read_one(self, Workspace ws, Py_ssize_t i) noexcept nogil:
         K.lines_read_one(&self.core, &ws.row, i, ws.score + i, ws.quad + i)
         return CF_OK
 
@@ -364,14 +374,11 @@ cdef class FullRidges(Ridges):
                             'covariance="diagonal" takes less')
         return [Full(n, ridge=self.ridge, precision=self.precision) for _ in range(k)]
 
-    cdef int know(self, Py_ssize_t n) except -1:
-        if n != self.held:  # only before the first round
-            self.allot(self.k, n, self.fresh(self.k, n))
-        return 0
-
-    cdef int widen(self, Py_ssize_t k) except -1:
+    cdef int resize(self, Py_ssize_t k, Py_ssize_t d) except -1:
         cdef Py_ssize_t i, more = k - self.k
-        if self.held == 0:
+        if d and d != self.held:  # only before the first round
+            return self.allot(k, d, self.fresh(k, d))
+        if more == 0 or self.held == 0:
             self.k = k
             return 0
         weights, grown = self.np_weights(), self.np_grown()
@@ -425,7 +432,7 @@ cdef class FullRidges(Ridges):
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return 0.125 * self.k * self.held * self.held
 
-    cdef int reserve(self, Workspace ws) except -1:
+    cdef int reserve(self, Workspace ws, bint learning) except -1:
         cdef Py_ssize_t n = ws.row.n
         ws.view.reserve(n)
         if n <= ABREAST:
@@ -439,16 +446,16 @@ cdef class FullRidges(Ridges):
         """Where v_i stands; eight abreast: that of its group."""
         return ws.vectors + (i // 8 if self.abreast else i) * self.w_step
 
-    cdef void look_at_group(self, Workspace ws, Py_ssize_t g) noexcept nogil:
+    cdef void read_group(self, Workspace ws, Py_ssize_t g) noexcept nogil:
         cdef Py_ssize_t i
         K.octet_read(self.held, self.b + g * self.b_step, self.w + g * self.w_step, ws.row.value,
                      ws.vectors + g * self.w_step, ws.score + 8 * g, ws.quad + 8 * g)
         if self.converted:
             for i in range(8 * g, min(8 * g + 8, self.k)):
                 if self.at[i].core.robust:
-                    self.look_at_robust(ws, i)
+                    self.read_robust(ws, i)
 
-    cdef void look_at_robust(self, Workspace ws, Py_ssize_t i) noexcept nogil:
+    cdef void read_robust(self, Workspace ws, Py_ssize_t i) noexcept nogil:
         """v_i and q_i of a robust core."""
         cdef double *row = self.row_of(ws, i)
         cdef double *v = row
@@ -467,7 +474,7 @@ cdef class FullRidges(Ridges):
         cdef double *v = self.row_of(ws, i)
         ws.coef[i] = 1.0
         if core.robust:
-            self.look_at_robust(ws, i)
+            self.read_robust(ws, i)
             return
         if self.at[i].waiting:
             K.rank_one_symv(&core.b, core.w, ws.row.value, v)
@@ -476,6 +483,16 @@ cdef class FullRidges(Ridges):
         else:
             K.symv(&core.b, ws.row.value, v)
         ws.quad[i] = K.dot(self.held, ws.row.value, v)
+
+    cdef int read_product(self, Workspace ws, Py_ssize_t i) noexcept nogil:
+        """The same, checked, and repaired by who may."""
+        cdef int status
+        self.product(ws, i)
+        status = self.check_product(ws, i)
+        if status == CF_ENOTPOSITIVE and ws.writing and self.repair(ws):
+            self.product(ws, i)
+            status = self.check_product(ws, i)
+        return status
 
     cdef int check_product(self, Workspace ws, Py_ssize_t i) noexcept nogil:
         return CF_OK if ws.quad[i] > 0.0 else explain_quad(self.held, ws.row.value, self.ridge,
@@ -497,6 +514,12 @@ cdef class FullRidges(Ridges):
         return CF_OK
 
     cdef int read(self, Workspace ws) noexcept nogil:
+        cdef int status = self.read_all(ws)
+        if status == CF_ENOTPOSITIVE and ws.writing and self.repair(ws):
+            status = self.read_all(ws)
+        return status
+
+    cdef int read_all(self, Workspace ws) noexcept nogil:
         cdef Py_ssize_t i
         cdef int status
         if self.held != ws.row.n:  # nothing is known: every answer is as good
@@ -506,7 +529,7 @@ cdef class FullRidges(Ridges):
             self.read_scores(ws)
         for i in range(cf_pad(self.k) // 8 if self.abreast else self.k):
             if self.abreast:
-                self.look_at_group(ws, i)
+                self.read_group(ws, i)
             else:
                 self.product(ws, i)
         for i in range(self.k):
@@ -515,14 +538,14 @@ cdef class FullRidges(Ridges):
                 return status
         return CF_OK
 
-    cdef int choose(self, Workspace ws, double factor) noexcept nogil:
+    cdef int read_ucb(self, Workspace ws, double factor) noexcept nogil:
         """One by one, without all the products: q_i <= x.x / ridge bounds an answer's score, and
         only those that can still win are looked at, the best bound first. c tells which."""
         cdef double score, best = -DBL_MAX, width
         cdef Py_ssize_t i, k = self.k
         cdef int status
         if self.abreast or not self.bounded or self.held != ws.row.n:
-            return Ridges.choose(self, ws, factor)
+            return Ridges.read_ucb(self, ws, factor)
         self.read_scores(ws)
         ws.greedy = K.best_label(k, ws.score)
         width = K.dot(self.held, ws.row.value, ws.row.value) / self.ridge
@@ -537,9 +560,8 @@ cdef class FullRidges(Ridges):
             i = K.best_label(k, ws.temp)
             if ws.temp[i] < best or ws.temp[i] == -DBL_MAX:
                 return CF_OK
-            self.product(ws, i)
+            status = self.read_product(ws, i)
             ws.temp[i] = -DBL_MAX
-            status = self.check_product(ws, i)
             if status != CF_OK:
                 return status
             score = ws.score[i] + sqrt(factor * ws.quad[i])
@@ -548,25 +570,30 @@ cdef class FullRidges(Ridges):
             if score > best or (score == best and i < ws.label):
                 best, ws.label = score, i
 
-    cdef int look_at(self, Workspace ws, Py_ssize_t i) noexcept nogil:
+    cdef int read_one(self, Workspace ws, Py_ssize_t i) noexcept nogil:
+        cdef int status
         if self.abreast:
-            self.look_at_group(ws, i // 8)
-            return self.check_product(ws, i)
+            self.read_group(ws, i // 8)
+            status = self.check_product(ws, i)
+            if status == CF_ENOTPOSITIVE and self.repair(ws):
+                self.read_group(ws, i // 8)
+                status = self.check_product(ws, i)
+            return status
         ws.score[i] = K.dot(self.held, ws.row.value, self.w + i * self.w_step)
         ws.coef[i] = 0.0
-        return CF_OK  # `allows` makes the product
+        return CF_OK  # `check_update` makes the product
 
-    cdef int repair(self, Workspace ws) noexcept nogil:
-        """The inverses that gave a q <= 0 anew from their A."""
+    cdef bint repair(self, Workspace ws) noexcept nogil:
+        """The inverses that gave a q <= 0 anew from their A; whether there was one."""
         cdef Py_ssize_t i
-        cdef int status = CF_ENOTPOSITIVE
+        cdef bint found = False
         for i in range(self.k):
             if not ws.quad[i] > 0.0 and (self.abreast or ws.coef[i] != 0.0):
                 self.copy_lane(i, True)
                 if L.full_repair(self.at[i].core, K, self.scratch):
                     self.renewed(i)
-                    status = CF_OK
-        return status
+                    found = True
+        return found
 
     cdef void renewed(self, Py_ssize_t i) noexcept nogil:
         """After a core has made its inverse anew."""
@@ -579,11 +606,7 @@ cdef class FullRidges(Ridges):
     cdef int check_update(self, Workspace ws, Py_ssize_t i, bint looked) noexcept nogil:
         cdef int status
         if not (self.abreast or looked or ws.coef[i] != 0.0):
-            self.product(ws, i)
-            status = self.check_product(ws, i)
-            if status == CF_ENOTPOSITIVE and self.repair(ws) == CF_OK:
-                self.product(ws, i)
-                status = self.check_product(ws, i)
+            status = self.read_product(ws, i)
             if status != CF_OK:
                 return status
         self.size = K.dot(self.held, ws.row.value, ws.row.value)
@@ -594,7 +617,7 @@ cdef class FullRidges(Ridges):
         cdef double q = ws.quad[i]
         self.move(ws, i, (y - ws.score[i]) / (1.0 + q), move)
         if self.kind != CF_FULL_NOTHING:
-            self.update(ws, i, q)
+            self.update_matrix(ws, i, q)
 
     cdef void move(self, Workspace ws, Py_ssize_t label, double step, bint all) noexcept nogil:
         """w_i += c_i v_i for all, and w += step v for the label; or the latter alone."""
@@ -615,7 +638,7 @@ cdef class FullRidges(Ridges):
         else:
             K.axpy(self.held, step, self.row_of(ws, label), self.w + label * self.w_step)
 
-    cdef void update(self, Workspace ws, Py_ssize_t i, double q) noexcept nogil:
+    cdef void update_matrix(self, Workspace ws, Py_ssize_t i, double q) noexcept nogil:
         """A_i += x x^T."""
         cdef cf_full *core = self.at[i].core
         cdef Py_ssize_t g = i // 8
@@ -759,10 +782,12 @@ cdef class DualRidges(Ridges):
         self.errors = Errors()
         self.all = Kept(kernel, kernel_params)
         self.spread = <np.ndarray>numpy.zeros((0, 0))
-        self.widen(k)
+        self.resize(k, 0)
 
-    cdef int widen(self, Py_ssize_t k) except -1:
+    cdef int resize(self, Py_ssize_t k, Py_ssize_t d) except -1:
         cdef np.ndarray spread
+        if k == self.k:
+            return 0
         refuse_beyond_limit(<double>EMPTY * k, f"{k} classes of a kernel form", "fewer take less")
         spread = <np.ndarray>numpy.zeros((k, self.spread.shape[1]))
         spread[:self.k] = self.spread
@@ -789,7 +814,7 @@ cdef class DualRidges(Ridges):
         """What lets the GIL go here is the solve itself: the object must be locked for it."""
         return 1e9
 
-    cdef int reserve(self, Workspace ws) except -1:
+    cdef int reserve(self, Workspace ws, bint learning) except -1:
         cdef Py_ssize_t i, most = 0
         ws.reserve(self.k, 0)
         for i in range(self.k):
@@ -860,11 +885,11 @@ cdef class DualRidges(Ridges):
         kept.errors.raise_own()
         raise ValueError("x is too large: its kernel with itself or a stored row is not finite")
 
-    cdef int look_under_lock(self, Workspace ws, Py_ssize_t first, Py_ssize_t last) noexcept:
+    cdef int read_with_gil(self, Workspace ws, Py_ssize_t first, Py_ssize_t last) noexcept:
         """Answers first ... last - 1."""
         cdef Py_ssize_t i
         try:
-            self.reserve(ws)
+            self.reserve(ws, False)
             if self.moving:
                 self.all_values(ws)
             for i in range(first, last):
@@ -882,18 +907,18 @@ cdef class DualRidges(Ridges):
         if not self.moving:
             return self.read(ws)
         with gil:
-            status = self.look_under_lock(ws, 0, 0)
+            status = self.read_with_gil(ws, 0, 0)
             for i in range(self.k if status == CF_OK else 0):
                 ws.score[i] = K.dot(self.all.n, ws.view.value, self.spread_of(i))
         return status
 
     cdef int read(self, Workspace ws) noexcept nogil:
         with gil:
-            return self.look_under_lock(ws, 0, self.k)
+            return self.read_with_gil(ws, 0, self.k)
 
-    cdef int look_at(self, Workspace ws, Py_ssize_t i) noexcept nogil:
+    cdef int read_one(self, Workspace ws, Py_ssize_t i) noexcept nogil:
         with gil:
-            return self.look_under_lock(ws, i, i + 1)
+            return self.read_with_gil(ws, i, i + 1)
 
     # --- changing -----------------------------------------------------------------------------
 
@@ -1073,10 +1098,10 @@ cdef class Single(Form):
     def __cinit__(self):
         self.k, self.forget, self.weight = 1, 1.0, 1.0
 
-    cdef int know(self, Py_ssize_t n) except -1:
-        if self.d == 0:
-            self.start(n)
-            self.d = n
+    cdef int resize(self, Py_ssize_t k, Py_ssize_t d) except -1:
+        if self.d == 0 and d:
+            self.start(d)
+            self.d = d
         return 0
 
     cdef int start(self, Py_ssize_t n) except -1:
@@ -1111,7 +1136,7 @@ cdef class Single(Form):
         miss[0] = (y - sigma) / s
         return self.weight * s
 
-    cdef int read_one(self, Workspace ws, double *m, double *q) noexcept nogil:
+    cdef int read_pair(self, Workspace ws, double *m, double *q) noexcept nogil:
         return CF_EVALUE
 
     cdef double widest(self, double square) noexcept nogil:
@@ -1161,6 +1186,9 @@ cdef class Single(Form):
 
     cdef double length(self, const double *matrix, const double *u, Workspace ws) noexcept nogil:
         return 0.0
+
+    cdef int repair(self) noexcept nogil:
+        return CF_ENOTPOSITIVE
 
     cdef int decay(self, double f) except -1:
         raise NotImplementedError
@@ -1344,8 +1372,13 @@ cdef class FullRidge(Single):
         self.metric = metric
         return 0
 
-    cdef int reserve(self, Workspace ws) except -1:
+    cdef int reserve(self, Workspace ws, bint learning) except -1:
         ws.reserve(1, 3 * cf_pad(self.d))
+        if learning and self.forget < 1.0:
+            self.period = L.past_period(K, self.d, self.forget)
+            if self.saved == NULL:
+                self.saved = new_doubles(1, L.full_size(self.d) + cf_pad(self.d),
+                                         f"what {self.d} features forget")
         return ws.forms.widen(&ws.row)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
@@ -1355,6 +1388,8 @@ cdef class FullRidge(Single):
 
     cdef int read(self, Workspace ws) noexcept nogil:
         cdef const double *x
+        if ws.writing:
+            return self.read_for_update(ws)
         ws.score[0] = ws.quad[0] = 0.0
         if self.d == 0:
             return CF_OK
@@ -1370,9 +1405,11 @@ cdef class FullRidge(Single):
         return L.full_propose(&self.metric.core, K, x, self.weight / self.past.scale, self.work,
                               self.v, &self.quad)
 
-    cdef int look(self, Workspace ws) noexcept nogil:
+    cdef int read_for_update(self, Workspace ws) noexcept nogil:
         cdef const double *x = ws.forms.whole(&ws.row)
         cdef int status = self.propose(x)
+        if status == CF_ENOTPOSITIVE and self.repair() == CF_OK:
+            status = self.propose(x)
         ws.score[0] = K.dot(self.d, self.w, x)
         ws.quad[0] = self.quad / self.past.scale
         ws.forms.clear(&ws.row)
@@ -1385,16 +1422,7 @@ cdef class FullRidge(Single):
     cdef bint has_room(self, Workspace ws) noexcept nogil:
         return self.forget == 1.0 or self.period != 0
 
-    cdef int reserve_update(self, Workspace ws) except -1:
-        if self.forget == 1.0:
-            return 0
-        self.period = L.past_period(K, self.d, self.forget)
-        if self.saved == NULL:
-            self.saved = new_doubles(1, L.full_size(self.d) + cf_pad(self.d),
-                                     f"what {self.d} features forget")
-        return 0
-
-    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+    cdef int update(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         cdef const double *x = ws.forms.whole(&ws.row)
         cdef cf_past before
         cdef cf_full core
@@ -1497,7 +1525,7 @@ cdef class FullRidge(Single):
 
     # --- candidate rows -------------------------------------------------------------------------
 
-    cdef int read_one(self, Workspace ws, double *m, double *q) noexcept nogil:
+    cdef int read_pair(self, Workspace ws, double *m, double *q) noexcept nogil:
         """Half the work of `read`, which also leaves A^-1 x."""
         cdef const double *x = ws.forms.whole(&ws.row)
         cdef int status
@@ -1766,7 +1794,7 @@ cdef class FullRidge(Single):
         add_to(n, width, self.w, n, z)
         return status
 
-    cdef int repair(self, Workspace ws) noexcept nogil:
+    cdef int repair(self) noexcept nogil:
         if L.full_repair(&self.metric.core, K, self.work):
             return CF_OK
         return CF_ENOTPOSITIVE
@@ -1872,7 +1900,7 @@ cdef class FullRidge(Single):
         cdef Stored metric = <Stored>Moving.from_state(state.get("metric"))
         if not (scale > 0.0 and share > 0.0):
             state.refuse("scale", "> 0, as share", scale)
-        self.know(d)
+        self.resize(1, d)
         state.load("w", d, self.w)
         metric._ask_for(self.metric.core.precision)
         self.metric, self.past.scale, self.past.share = metric, scale, share
@@ -1921,14 +1949,14 @@ cdef class WindowRidge(FullRidge):
             self.ring, self.label = ring, ring + self.window * cf_pad(n)
         return FullRidge.start(self, n)
 
-    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+    cdef int update(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         cdef const double *x = ws.forms.whole(&ws.row)
         cdef double size = K.dot(self.d, x, x)
         cdef int status
         ws.forms.clear(&ws.row)
         if not size < LARGE:
             return CF_ENONFINITE
-        status = FullRidge.take(self, ws, i, y)
+        status = FullRidge.update(self, ws, i, y)
         if status != CF_OK:
             return status
         if self.held == self.window:
@@ -2065,9 +2093,6 @@ cdef class BallRidge(WindowRidge):
         ws.score[0] = ws.quad[0] = 0.0
         return linear(&ws.row, self.w, ws.score) if self.d else CF_OK
 
-    cdef int look(self, Workspace ws) noexcept nogil:
-        return self.read(ws)
-
     cdef int propose(self, const double *x) noexcept nogil:
         """The step with its projection makes the product itself."""
         return CF_OK
@@ -2088,11 +2113,11 @@ cdef class BallRidge(WindowRidge):
                     self.metric.memory)
         self.lam = 0.0
 
-    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+    cdef int update(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         cdef const double *x
         cdef int status
         if self.held < self.window or not self.window:
-            status = FullRidge.take(self, ws, i, y)
+            status = FullRidge.update(self, ws, i, y)
             x = ws.forms.whole(&ws.row)
         else:
             x = ws.forms.whole(&ws.row)
@@ -2163,14 +2188,14 @@ cdef class DiagonalRidge(Single):
     def __dealloc__(self):
         L.free(self.a)
 
-    cdef int know(self, Py_ssize_t n) except -1:
-        if n <= self.d:
+    cdef int resize(self, Py_ssize_t k, Py_ssize_t d) except -1:
+        if d <= self.d:
             return 0
         if self.d == 0:
             self.lazy = self.forget < 1.0
-        if n > self.held:
-            self.lay_out(max(n, min(self.most, self.held + self.held // 2)))
-        self.d = n
+        if d > self.held:
+            self.lay_out(max(d, min(self.most, self.held + self.held // 2)))
+        self.d = d
         return 0
 
     cdef int lay_out(self, Py_ssize_t n) except -1:
@@ -2187,7 +2212,7 @@ cdef class DiagonalRidge(Single):
         self.room, self.held = a + 4 * n, n
         return 0
 
-    cdef int reserve(self, Workspace ws) except -1:
+    cdef int reserve(self, Workspace ws, bint learning) except -1:
         return ws.reserve(1, self.d if self.lazy else 0)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
@@ -2243,7 +2268,7 @@ cdef class DiagonalRidge(Single):
 
     # --- learning -----------------------------------------------------------------------------
 
-    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+    cdef int update(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         """w += (x / a) c (y - m) / (1 + c q), a += c x^2, by the a that has forgotten; then the
         projection."""
         cdef const cf_row *x = &ws.row
@@ -2342,7 +2367,7 @@ cdef class DiagonalRidge(Single):
 
     # --- candidate rows -------------------------------------------------------------------------
 
-    cdef int read_one(self, Workspace ws, double *m, double *q) noexcept nogil:
+    cdef int read_pair(self, Workspace ws, double *m, double *q) noexcept nogil:
         return self.read_row(&ws.row, ws.vectors, m, q)
 
     cdef int reserve_rows(self, Rows X, Crossed by, Workspace ws) except -1:
@@ -2456,7 +2481,7 @@ cdef class DiagonalRidge(Single):
             lazy, a, scale = True, <np.ndarray>(scale * a - self.ridge), 1.0
         if not (scale > 0.0 and ((self.ridge + scale * a if lazy else a) > 0.0).all()):
             state.refuse("a", "that of a diagonal > 0")
-        self.know(d)
+        self.resize(1, d)
         memcpy(self.a, np.PyArray_DATA(a), <size_t>d * sizeof(double))
         state.load("w", d, self.w)
         self.lazy, self.scale, self.sums = lazy, scale, 0.0 if lazy else sums
@@ -2532,10 +2557,15 @@ cdef class DualRidge(Single):
         self.drop, self.room = y + 4 * each, room
         return 0
 
-    cdef int reserve(self, Workspace ws) except -1:
+    cdef int reserve(self, Workspace ws, bint learning) except -1:
+        self.gram.kept.reserve(&ws.row, ws.forms)
+        if learning and not self.has_room(ws):
+            self.gram.reserve_update(&ws.row, ws.forms)
+            if self.gram.room > self.room:
+                self.make_place(self.gram.room)
         if self.gram.length() > ws.vectors_room:
             ws.reserve(1, 2 * self.gram.length())
-        return self.gram.kept.reserve(&ws.row, ws.forms)
+        return 0
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         """A kernel that is Python may call anything: the object must be locked for it."""
@@ -2553,12 +2583,11 @@ cdef class DualRidge(Single):
 
     cdef int read(self, Workspace ws) noexcept nogil:
         cdef double own
+        if ws.writing:
+            self.u = self.own_u
+            return self.solve(ws, self.u, &self.own)
         ws.score[0] = ws.quad[0] = 0.0
         return self.solve(ws, ws.vectors, &own) if self.d else CF_OK
-
-    cdef int look(self, Workspace ws) noexcept nogil:
-        self.u = self.own_u
-        return self.solve(ws, self.u, &self.own)
 
     @cython.final
     cdef int solve(self, Workspace ws, double *u, double *own) noexcept nogil:
@@ -2639,7 +2668,7 @@ cdef class DualRidge(Single):
         cdef Py_ssize_t at = self.block_n & ~<Py_ssize_t>7
         cdef int status = CF_OK
         if i >= self.block_count:
-            return self.look(ws)
+            return self.read(ws)
         self.u = self.block + i * self.stride
         self.own = self.owns[i]
         if self.gram.factor.n > self.block_n:
@@ -2656,13 +2685,7 @@ cdef class DualRidge(Single):
     cdef bint has_room(self, Workspace ws) noexcept nogil:
         return self.gram.factor.n < self.room and self.gram.has_room(&ws.row, ws.forms)
 
-    cdef int reserve_update(self, Workspace ws) except -1:
-        self.gram.reserve_update(&ws.row, ws.forms)
-        if self.gram.room > self.room:
-            self.make_place(self.gram.room)
-        return 0
-
-    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+    cdef int update(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         cdef int status = CF_OK
         if self.own != 0.0:
             if not self.own / self.ridge < MOST_OWN:
@@ -2768,13 +2791,13 @@ cdef class BudgetRidge(DualRidge):
     cdef int start(self, Py_ssize_t n) except -1:
         refuse_beyond_limit(18.0 * self.budget * self.budget, f"a budget of {self.budget} examples",
                             "a smaller one takes less")
-        self.inner.know(self.budget)  # refuses one of which a square overflows
+        self.inner.resize(1, self.budget)  # refuses one of which a square overflows
         return DualRidge.start(self, n)
 
-    cdef int reserve(self, Workspace ws) except -1:
+    cdef int reserve(self, Workspace ws, bint learning) except -1:
         """As much as a full dictionary takes."""
         ws.reserve(1, 5 * cf_pad(self.budget) + 8 if self.d else 0)
-        return self.gram.kept.reserve(&ws.row, ws.forms)
+        return DualRidge.reserve(self, ws, learning)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return DualRidge.cost(self, nnz) + <double>self.budget * self.budget
@@ -2837,7 +2860,7 @@ cdef class BudgetRidge(DualRidge):
         inner = Full.from_state(state.get("inner"))
         (<Stored>inner)._ask_for(CF_FULL_AUTO)
         state.vector("w", self.budget)
-        self.know(d)
+        self.resize(1, d)
         DualRidge.set_extra(self, state, d)
         if self.gram.factor.n > self.budget:
             state.refuse("gram", f"at most {self.budget} rows", self.gram.factor.n)
@@ -2889,10 +2912,10 @@ cdef class TopicRidge(DualRidge):
             out[k] = self.products[k] / (1.0 + q)
         return CF_OK if K.all_finite(self.topics, self.products) else CF_ENONFINITE
 
-    cdef int take_all(self, Workspace ws, const uint8_t *y) noexcept nogil:
+    cdef int learn_all(self, Workspace ws, const uint8_t *y) noexcept nogil:
         cdef Py_ssize_t n = self.gram.factor.n, k
         cdef double pivot = sqrt(self.ridge * (1.0 + ws.quad[0]))
-        cdef int status = self.take(ws, 0, 0.0)
+        cdef int status = self.update(ws, 0, 0.0)
         if status == CF_OK and self.gram.factor.n > n:
             for k in range(self.topics):
                 self.all_c[k * self.row + n] = (
@@ -2904,8 +2927,8 @@ cdef int read_topics(Single topics, double q, double *out) noexcept nogil:
     return (<TopicRidge>topics).margins(q, out)
 
 
-cdef int take_topics(Single topics, Workspace ws, const uint8_t *y) noexcept nogil:
-    return (<TopicRidge>topics).take_all(ws, y)
+cdef int learn_topics(Single topics, Workspace ws, const uint8_t *y) noexcept nogil:
+    return (<TopicRidge>topics).learn_all(ws, y)
 
 
 # --- one regression in dual form, w in the unit ball ------------------------------------------

@@ -17,10 +17,10 @@ from ..learner._check import choice, count, number, precision_of, switch
 from ..learner._random import make_generator
 from ..metric._forms import DiagonalRidges, DualRidges, FullRidges
 from ._history import MulticlassHistory
-from ._rules import Arow, BanditFeedback, Counted, LabelFeedback, MulticlassRun, Perceptron
-from ._rules import Banditron as BanditronModel
-from ._rules import Confidit as ConfiditModel
-from ._rules import Newtron as NewtronModel
+from ._rules import Arow, BanditFeedback, LabelFeedback, MulticlassRun, Perceptron
+from ._rules import Banditron as BanditronRule
+from ._rules import Confidit as ConfiditRule
+from ._rules import Newtron as NewtronRule
 
 MOST = 2**60  # of anything that is counted: memory ends long before
 
@@ -38,16 +38,17 @@ class MulticlassLearner(Learner):
         most = given.pop("max_features")
         most = 0 if most is None else count("max_features", most, least=1, most=MOST)
         first = make_generator(given.pop("seed")) if "seed" in given else None
-        model = self._model(n_classes, **given)
+        make = self._rule(n_classes, **given)
         chance = Chance(first) if self._has_chance(parameters) else None
-        return {"make": model, "chance": chance, "most": most, "draws": self._draws}
+        return {"make": make, "chance": chance, "most": most,
+                "unit_rows": parameters.get("normalize", False)}
 
     def _has_chance(self, parameters):
         """Whether anything is ever drawn: the generator is then part of the state."""
         return self._draws
 
-    def _model(self, n_classes, **parameters):
-        """Checks the parameters; answers a function that makes a fresh model."""
+    def _rule(self, n_classes, **parameters):
+        """Checks the parameters; returns a function that makes a fresh rule."""
         raise NotImplementedError
 
     # --- many rows --------------------------------------------------------------------------
@@ -166,7 +167,7 @@ class MulticlassLearner(Learner):
         >>> learner.add_class(), learner.n_classes
         (2, 3)
         """
-        return self._widen()
+        return self._add_answer()
 
     @property
     def n_classes(self) -> int:
@@ -181,7 +182,7 @@ class MulticlassLearner(Learner):
     @property
     def weights(self) -> Vector:
         """The weights, a copy of shape (K, d); (K, 0) before the first round."""
-        return self._tell("weights")
+        return self._read("weights")
 
 
 def _noisy(labels, noise, rng, n_classes):
@@ -239,9 +240,9 @@ class Banditron(MulticlassLearner, BanditFeedback):
                  max_features: SupportsIndex | None = None, seed: Any = None) -> None:
         self._begin(n_classes=n_classes, gamma=gamma, max_features=max_features, seed=seed)
 
-    def _model(self, n_classes, gamma):
+    def _rule(self, n_classes, gamma):
         gamma = number("gamma", gamma, above=0.0, most=1.0)
-        return lambda: BanditronModel(n_classes, gamma)
+        return lambda: BanditronRule(n_classes, gamma)
 
 
 class Newtron(MulticlassLearner, BanditFeedback):
@@ -325,7 +326,7 @@ class Newtron(MulticlassLearner, BanditFeedback):
             raise ValueError('max_features goes with covariance="diagonal" only')
         return super()._build(parameters)
 
-    def _model(self, n_classes, covariance, alpha, beta, gamma, norm_bound):
+    def _rule(self, n_classes, covariance, alpha, beta, gamma, norm_bound):
         given = {
             "whole": choice("covariance", covariance, ("diagonal", "full")) == "full",
             "alpha": number("alpha", alpha, above=0.0, most=1e150),
@@ -333,7 +334,7 @@ class Newtron(MulticlassLearner, BanditFeedback):
             "gamma": number("gamma", gamma, above=0.0, most=1.0),
             "bound": number("norm_bound", norm_bound, least=1e-150, most=1e150),
         }
-        return lambda: NewtronModel(n_classes, **given)
+        return lambda: NewtronRule(n_classes, **given)
 
 
 class MulticlassPerceptron(MulticlassLearner, LabelFeedback):
@@ -373,7 +374,7 @@ class MulticlassPerceptron(MulticlassLearner, LabelFeedback):
                  max_features: SupportsIndex | None = None) -> None:
         self._begin(n_classes=n_classes, max_features=max_features)
 
-    def _model(self, n_classes):
+    def _rule(self, n_classes):
         return lambda: Perceptron(n_classes)
 
 
@@ -401,7 +402,7 @@ class _Spread:
         >>> learner.inverse(0)
         array([0.5, 0.2])
         """
-        return self._tell("inverse", i)
+        return self._read("inverse", i)
 
     def information(self) -> Vector:
         """``log det A_i`` minus its value at the start: how much each class knows.
@@ -422,7 +423,7 @@ class _Spread:
         >>> learner.information().round(3)
         array([0.   , 0.693])
         """
-        return self._tell("information")
+        return self._read("information")
 
 
 class MulticlassSecondOrderPerceptron(_Spread, MulticlassLearner, LabelFeedback):
@@ -468,9 +469,9 @@ class MulticlassSecondOrderPerceptron(_Spread, MulticlassLearner, LabelFeedback)
                  max_features: SupportsIndex | None = None) -> None:
         self._begin(n_classes=n_classes, a=a, max_features=max_features)
 
-    def _model(self, n_classes, a):
+    def _rule(self, n_classes, a):
         a = number("a", a, least=1e-300)  # 1 / a is the first variance
-        return lambda: Counted(n_classes, a)
+        return lambda: Perceptron(n_classes, a)
 
 
 class MulticlassAROW(_Spread, MulticlassLearner, LabelFeedback):
@@ -515,7 +516,7 @@ class MulticlassAROW(_Spread, MulticlassLearner, LabelFeedback):
                  max_features: SupportsIndex | None = None) -> None:
         self._begin(n_classes=n_classes, r=r, max_features=max_features)
 
-    def _model(self, n_classes, r):
+    def _rule(self, n_classes, r):
         r = number("r", r, above=0.0)
         return lambda: Arow(n_classes, r)
 
@@ -673,7 +674,7 @@ class Confidit(_Spread, MulticlassLearner, BanditFeedback):
     def _has_chance(self, parameters):
         return parameters["alpha"] != 1.0
 
-    def _model(self, n_classes, covariance, kernel, kernel_params, diagonal_step, precision,
+    def _rule(self, n_classes, covariance, kernel, kernel_params, diagonal_step, precision,
                **parameters):
         covariance = choice("covariance", covariance, COVARIANCES)
         precision = precision_of(precision, covariance)
@@ -692,7 +693,8 @@ class Confidit(_Spread, MulticlassLearner, BanditFeedback):
         else:
             def ridges():
                 return DiagonalRidges(n_classes, ridge, printed)
-        return lambda: ConfiditModel(ridges(), **given)
+        del given["normalize"]  # an option of the engine
+        return lambda: ConfiditRule(ridges(), **given)
 
     def health(self) -> dict[str, NDArray[Any]]:
         """What the watch over rounding errors has seen, for ``covariance="full"``.
@@ -713,14 +715,14 @@ class Confidit(_Spread, MulticlassLearner, BanditFeedback):
         >>> learner.health()["updates"]
         array([0, 1])
         """
-        return self._tell("health")
+        return self._read("health")
 
     @property
     def weights(self) -> Vector:
         """The weights, a copy of shape (K, d); (K, 0) before the first round. Not with a kernel."""
         if self._parameters["covariance"] == "kernel":
             raise AttributeError('there are no weights with covariance="kernel"')
-        return self._tell("weights")
+        return self._read("weights")
 
 
 def _checked(confidence, eta, alpha, projection, norm_bound, delta, approximation_error,

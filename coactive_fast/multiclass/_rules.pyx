@@ -16,7 +16,7 @@ from coactive_fast._table cimport (
     cf_get_table, cf_library, cf_newton, cf_pad, cf_table,
 )
 from coactive_fast.learner._chance cimport Chance
-from coactive_fast.learner._engine cimport Engine, Form, RowEngine, look
+from coactive_fast.learner._engine cimport Engine, RowEngine, Rule
 from coactive_fast.learner._run cimport RowRun
 from coactive_fast.learner._state cimport State, vector_of
 from coactive_fast.metric._forms cimport Lines, Ridges, settled
@@ -40,142 +40,150 @@ cdef enum Width:
 WIDTHS = {"constant": CONSTANT, "theory": THEORY, "selfnormalized": SELF_NORMALIZED}
 
 
-# --- models without a confidence --------------------------------------------------------------
+# --- rules without a confidence ---------------------------------------------------------------
 
 
-cdef class Perceptron(Lines):
-    """On a mistake ``w_y += x`` and ``w_chosen -= x``; where there are second values, ``x^2`` to
-    those of both."""
+cdef class LineRule(Rule):
+    # The best score, of one weight vector a class.
+    cdef Lines lines           # the form
 
-    def __init__(self, Py_ssize_t k):
-        self.begin(k, 0.0)
+    cdef int use(self, Lines lines) except -1:
+        self.form = self.lines = lines
+        return 0
 
-    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
-        cdef cf_change change
-        cdef int status = CF_OK
-        if ws.label != i:
-            change.first_class, change.second_class = i, ws.label
-            change.first_step, change.second_step = 1.0, -1.0
-            status = K.lines_add(&self.core, &ws.row, &change, self.core.second != 0)
-        if status == CF_OK:
-            self.count(ws.row.n)
+    cdef int choose(self, Workspace ws) noexcept nogil:
+        """The reading, and a draw where the rule draws."""
+        cdef int status = self.read(ws)
+        if status == CF_OK and self.draws:
+            self.draw(ws)
         return status
+
+    cdef int read(self, Workspace ws) noexcept nogil:
+        self.lines.read_scores(ws)
+        ws.greedy = ws.label = K.best_label(self.lines.k, ws.score)
+        return CF_OK if ws.label >= 0 else CF_ENONFINITE
+
+    cdef void draw(self, Workspace ws) noexcept nogil:
+        """The first label at which the probabilities so far exceed one uniform draw."""
+        cdef double u = ws.rng.next_double(ws.rng.state), reached = 0.0
+        cdef Py_ssize_t i
+        ws.label = self.lines.k - 1
+        for i in range(self.lines.k):
+            reached += self.probability(ws, i)
+            if reached > u:
+                ws.label = i
+                return
+
+    cdef double probability(self, Workspace ws, Py_ssize_t label) noexcept nogil:
+        return 0.0
+
+    cdef int learn(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+        cdef int status = CF_OK if ws.is_read else self.read(ws)
+        if status == CF_OK:
+            status = self.step(ws, i, y)
+        if status == CF_OK:
+            self.lines.count(ws.row.n)
+        return status
+
+    cdef int step(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+        return CF_EVALUE
 
 
 @cython.final
-cdef class Banditron(Lines):
+cdef class Perceptron(LineRule):
+    """On a mistake ``w_y += x`` and ``w_chosen -= x``; with `a`, the second-order Perceptron's, also
+    ``S += x^2`` for both, a + S being the second values."""
+
+    def __init__(self, Py_ssize_t k, double a=0.0):
+        self.use(Lines(k, a, a != 0.0))
+
+    cdef int step(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+        cdef cf_change change
+        if ws.label == i:
+            return CF_OK
+        change.first_class, change.second_class = i, ws.label
+        change.first_step, change.second_step = 1.0, -1.0
+        return K.lines_add(&self.lines.core, &ws.row, &change, self.lines.core.second != 0)
+
+
+@cython.final
+cdef class Banditron(LineRule):
     """``w_r += x ([right] [r = label] / p_r - [r = best])``; the choice is drawn."""
 
     cdef double gamma
 
     def __init__(self, Py_ssize_t k, double gamma):
-        self.gamma = gamma
-        self.begin(k, 0.0)
+        self.gamma, self.draws = gamma, True
+        self.use(Lines(k))
 
-    cdef int set_options(self, Form other) except -1:
+    cdef int set_options(self, Rule other) except -1:
         self.gamma = (<Banditron?>other).gamma
-        return Lines.set_options(self, other)
+        return Rule.set_options(self, other)
 
-    cdef double chance(self, Py_ssize_t label, Py_ssize_t best) noexcept nogil:
-        cdef double p = self.gamma / self.k
-        return p + (1.0 - self.gamma) if label == best else p
+    cdef double probability(self, Workspace ws, Py_ssize_t label) noexcept nogil:
+        cdef double p = self.gamma / self.lines.k
+        return p + (1.0 - self.gamma) if label == ws.greedy else p
 
-    cdef void draw(self, Workspace ws) noexcept nogil:
-        """The first label at which the chances so far exceed one uniform draw."""
-        cdef double u = ws.rng.next_double(ws.rng.state), reached = 0.0
-        cdef Py_ssize_t r
-        ws.label = self.k - 1
-        for r in range(self.k):
-            reached += self.chance(r, ws.greedy)
-            if reached > u:
-                ws.label = r
-                return
-
-    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
-        cdef double step = 1.0 / self.chance(i, ws.greedy) if y > 0.0 else 0.0
+    cdef int step(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+        cdef double step = 1.0 / self.probability(ws, i) if y > 0.0 else 0.0
         cdef cf_change change
-        cdef int status = CF_OK
         change.first_class, change.second_class = ws.greedy, -1
         change.first_step, change.second_step = -1.0, step
         if i == ws.greedy:
             change.first_step += step
         elif y > 0.0:
             change.second_class = i
-        status = K.lines_add(&self.core, &ws.row, &change, 0)
-        if status == CF_OK:
-            self.count(ws.row.n)
-        return status
+        return K.lines_add(&self.lines.core, &ws.row, &change, 0)
 
 
 @cython.final
-cdef class Counted(Perceptron):
-    """The second-order Perceptron: on a mistake also ``S += x^2`` for both."""
-
-    # The second-order Perceptron; the second value is a + S.
-
-    def __init__(self, Py_ssize_t k, double a):
-        self.inverted = True
-        self.begin(k, a)
-
-    cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
-        return 4.0 * nnz * self.k
-
-    cdef int read_scores(self, Workspace ws) noexcept nogil:
-        K.lines_counted(&self.core, &ws.row, ws.next, ws.score)
-        return CF_OK
-
-
-@cython.final
-cdef class Arow(Lines):
+cdef class Arow(LineRule):
     """Below margin 1: ``w_y += a Sigma_y x``, ``w_j -= a Sigma_j x``, less variance for both."""
 
     cdef double r
 
     def __init__(self, Py_ssize_t k, double r):
         self.r = r
-        self.begin(k, 1.0)
+        self.use(Lines(k, 1.0))
 
-    cdef int set_options(self, Form other) except -1:
+    cdef int set_options(self, Rule other) except -1:
         self.r = (<Arow?>other).r
-        return Lines.set_options(self, other)
+        return Rule.set_options(self, other)
 
-    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+    cdef int step(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         cdef Py_ssize_t j, rival = -1
         cdef double margin, V, Vj, unused, beta
         cdef cf_change change
-        cdef int status = CF_OK
-        for j in range(self.k):
+        for j in range(self.lines.k):
             if j != i and (rival < 0 or ws.score[j] > ws.score[rival]):
                 rival = j
         margin = ws.score[i] - ws.score[rival]
-        if margin < 1.0:
-            K.lines_read_one(&self.core, &ws.row, i, &unused, &V)
-            K.lines_read_one(&self.core, &ws.row, rival, &unused, &Vj)
-            V += Vj
-            beta = 1.0 / (V + self.r)
-            if not (V - V == 0.0 and margin - margin == 0.0):
-                return CF_ENONFINITE
-            change.first_class, change.second_class = i, rival
-            change.first_step = beta * (1.0 - margin)
-            change.second_step = -change.first_step
-            status = K.lines_shrink(&self.core, &ws.row, &change, beta)
-        if status == CF_OK:
-            self.count(ws.row.n)
-        return status
+        if not margin < 1.0:
+            return CF_OK
+        K.lines_read_one(&self.lines.core, &ws.row, i, &unused, &V)
+        K.lines_read_one(&self.lines.core, &ws.row, rival, &unused, &Vj)
+        V += Vj
+        beta = 1.0 / (V + self.r)
+        if not (V - V == 0.0 and margin - margin == 0.0):
+            return CF_ENONFINITE
+        change.first_class, change.second_class = i, rival
+        change.first_step = beta * (1.0 - margin)
+        change.second_step = -change.first_step
+        return K.lines_shrink(&self.lines.core, &ws.row, &change, beta)
 
 
 # --- Confidit ---------------------------------------------------------------------------------
 
 
 @cython.final
-cdef class Confidit(Form):
+cdef class Confidit(Rule):
     """Upper confidence bounds over k ridge regressions, told right or wrong.
 
     Parameters
     ----------
     ridges : Ridges
         With ridge (1 + alpha)^2.
-    alpha, eta, confidence, projection, norm_bound, delta, normalize
+    alpha, eta, confidence, projection, norm_bound, delta
         Those of DEFINITIONS 3.
     error : float, ndarray or callable
         The approximation error of every round, of round t, or a function of t, t from 1.
@@ -185,101 +193,63 @@ cdef class Confidit(Form):
     # Theory: q / (1 + q) of the labels learned, and the errors of the rounds so far. These are
     # numbers (`error` times the rounds), sums of an array (`errors`), or what a function has
     # answered. Self-normalised: in `logdets` log det A_i of each class, less its first value.
-    # k, d and learned are those of the ridges.
-    cdef readonly Ridges ridges
+    cdef Ridges ridges         # the form
     cdef double alpha, eta, norm_bound
     cdef double doubt          # -log delta
     cdef Width width
-    cdef bint projection, normalize
+    cdef bint projection
     cdef double explained
     cdef double error
     cdef np.ndarray errors     # errors[j]: of rounds 1 ... j; or None
     cdef object error_of       # round -> error, or None
     cdef double erred          # what it has answered so far, summed
-    cdef object raised
     cdef np.ndarray logdets    # k; kept up while the width is self-normalised
 
     def __init__(self, Ridges ridges, *, double alpha, double eta, str confidence,
-                 bint projection, double norm_bound, double delta, error, bint normalize):
-        self.ridges, self.k = ridges, ridges.k
-        self.logdets = <np.ndarray>numpy.zeros(self.k)
+                 bint projection, double norm_bound, double delta, error):
+        self.form = self.ridges = ridges
+        self.logdets = <np.ndarray>numpy.zeros(ridges.k)
         self.alpha, self.eta, self.projection = alpha, eta, projection
         self.width = WIDTHS[confidence]
-        self.norm_bound, self.doubt, self.normalize = norm_bound, -K.log_one(delta), normalize
+        self.norm_bound, self.doubt = norm_bound, -K.log_one(delta)
         if callable(error):
-            self.error_of = error
+            self.error_of, self.calls_python = error, True
         elif isinstance(error, numpy.ndarray):
             self.errors = <np.ndarray>numpy.concatenate(([0.0], numpy.cumsum(error)))
         else:
             self.error = error
 
-    cdef int set_options(self, Form other) except -1:
+    cdef int set_options(self, Rule other) except -1:
         """Everything but alpha, which shapes A, and what was learned."""
         cdef Confidit o = <Confidit?>other
         cdef np.ndarray logdets = self.logdets
         if o.width == SELF_NORMALIZED and self.width != SELF_NORMALIZED:
             logdets = <np.ndarray>self.ridges.np_information()
         self.ridges.set_options(o.ridges)
-        self.most = o.most
         self.logdets = logdets
         self.eta, self.width, self.projection = o.eta, o.width, o.projection
-        self.norm_bound, self.doubt, self.normalize = o.norm_bound, o.doubt, o.normalize
+        self.norm_bound, self.doubt = o.norm_bound, o.doubt
         self.error, self.errors, self.error_of = o.error, o.errors, o.error_of
+        self.calls_python = o.calls_python
         return 0
 
-    cdef int widen(self, Py_ssize_t k) except -1:
-        logdets = numpy.append(self.logdets, numpy.zeros(k - self.k))
-        self.ridges.widen(k)
-        self.k, self.logdets = k, <np.ndarray>logdets
+    cdef int resize(self, Py_ssize_t k, Py_ssize_t d) except -1:
+        cdef Py_ssize_t more = k - self.ridges.k
+        logdets = numpy.append(self.logdets, numpy.zeros(more)) if more else self.logdets
+        self.ridges.resize(k, d)
+        self.logdets = <np.ndarray>logdets
         return 0
 
-    cdef int know(self, Py_ssize_t n) except -1:
-        self.ridges.most = self.most
-        return self.ridges.know(n)
-
-    cdef int reserve_update(self, Workspace ws) except -1:
-        return self.ridges.reserve_update(ws)
-
-    cdef bint has_room(self, Workspace ws) noexcept nogil:
-        return self.ridges.has_room(ws)
-
-    cdef void flush(self) noexcept nogil:
-        self.ridges.flush()
-
-    cdef int repair(self, Workspace ws) noexcept nogil:
-        return self.ridges.repair(ws)
-
-    cdef int raise_error(self, int status) except -1:
-        error, self.raised = self.raised, None
-        if error is not None:
-            raise error
-        return self.ridges.raise_error(status)
-
-    # --- reading ------------------------------------------------------------------------------
-
-    cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
-        # a user's function may call anything: the object must be locked for it
-        return self.ridges.cost(nnz) if self.error_of is None else 1e18
-
-    cdef int reserve(self, Workspace ws) except -1:
-        if self.normalize:
-            ws.scaled.reserve(ws.row.nnz)
-        return self.ridges.reserve(ws)
-
-    cdef void prepare(self, Workspace ws) noexcept nogil:
-        """The row in the form that is read, with length 1 where that is wanted."""
-        if self.normalize and not ws.null:
-            K.row_unit(ws.row.nnz, ws.row.value, ws.scaled.value)
-            ws.row.value = ws.scaled.value
-        self.ridges.prepare(ws)
+    # --- choosing -----------------------------------------------------------------------------
 
     cdef double error_so_far(self) noexcept nogil:
         """The approximation errors of the rounds so far, summed."""
         if self.error_of is not None:
             return self.erred
         if self.errors is not None:
-            return data_of(self.errors)[min(self.learned, np.PyArray_DIM(self.errors, 0) - 1)]
-        return self.learned * self.error
+            return data_of(self.errors)[min(self.ridges.learned,
+                                             np.PyArray_DIM(self.errors, 0) - 1)]
+        return self.ridges.learned * self.error
 
     cdef double factor(self) noexcept nogil:
         """f of the width sqrt(f q): eta, or 2 eta_t in round t = learned + 1, with C = 4."""
@@ -287,60 +257,48 @@ cdef class Confidit(Form):
             return self.eta
         return 2.0 * (self.ridges.ridge * self.norm_bound * self.norm_bound / 2.0
                       + 2.0 * self.explained
-                      + 36.0 * (K.log_one(self.learned + 5.0) + self.doubt)
+                      + 36.0 * (K.log_one(self.ridges.learned + 5.0) + self.doubt)
                       + 4.0 * self.error_so_far())
 
-    cdef Py_ssize_t bold(self, Workspace ws) noexcept nogil:
-        """The label of the best m + width, from m and q; self-normalised it has z to work in."""
+    cdef Py_ssize_t argmax_ucb(self, Workspace ws) noexcept nogil:
+        """The label of the best score + width; self-normalised it uses ws.temp."""
         cdef double chance, reach
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, k = self.ridges.k
         if self.width != SELF_NORMALIZED:
-            return K.bold_label(self.k, ws.score, ws.quad, self.factor())
-        chance = 2.0 * (K.log_one(<double>self.k) + self.doubt)
-        for i in range(self.k):
+            return K.bold_label(k, ws.score, ws.quad, self.factor())
+        chance = 2.0 * (K.log_one(<double>k) + self.doubt)
+        for i in range(k):
             reach = (sqrt(data_of(self.logdets)[i] + chance)
                      + (1.0 + self.alpha) * self.norm_bound)
             ws.temp[i] = ws.quad[i] * (reach * reach)
-        return K.bold_label(self.k, ws.score, ws.temp, 1.0)
-
-    cdef int decide(self, Workspace ws) noexcept nogil:
-        """Steps 2 and 3, from m and q."""
-        cdef int status = K.project_labels(self.k, ws.score, ws.quad, self.alpha, ws.coef, ws.temp)
-        if status != CF_OK:
-            return status
-        return self.choose(ws)
+        return K.bold_label(k, ws.score, ws.temp, 1.0)
 
     cdef int choose(self, Workspace ws) noexcept nogil:
-        ws.greedy = K.best_label(self.k, ws.score)
-        ws.label = self.bold(ws)
-        return CF_OK if ws.greedy >= 0 and ws.label >= 0 else CF_ENONFINITE
-
-    cdef int read(self, Workspace ws) noexcept nogil:
+        """Steps 1 to 3. A row that is null gets label 0."""
         cdef int status = CF_OK
         ws.greedy = ws.label = 0
         if ws.null:
             return CF_OK
-        if self.projection:
+        if not self.projection and self.width != SELF_NORMALIZED:
+            status = self.ridges.read_ucb(ws, self.factor())
+        else:
             status = self.ridges.read(ws)
             if status == CF_OK and not ws.null:
-                status = self.decide(ws)
-        elif self.width == SELF_NORMALIZED:
-            status = self.ridges.look(ws)
-            if status == CF_OK and not ws.null:
-                status = self.choose(ws)
-        else:
-            status = self.ridges.choose(ws, self.factor())
+                status = self.choose_read(ws)
         if ws.null:
             ws.greedy = ws.label = 0
         return status
 
-    cdef int look_at(self, Workspace ws, Py_ssize_t i) noexcept nogil:
-        if self.projection or ws.null:
-            return self.read(ws)
-        return self.ridges.look_at(ws, i)
-
-    cdef int read_scores(self, Workspace ws) noexcept nogil:
-        return self.ridges.read_scores(ws)
+    cdef int choose_read(self, Workspace ws) noexcept nogil:
+        cdef Py_ssize_t k = self.ridges.k
+        cdef int status = CF_OK
+        if self.projection:
+            status = K.project_labels(k, ws.score, ws.quad, self.alpha, ws.coef, ws.temp)
+        if status != CF_OK:
+            return status
+        ws.greedy = K.best_label(k, ws.score)
+        ws.label = self.argmax_ucb(ws)
+        return CF_OK if ws.greedy >= 0 and ws.label >= 0 else CF_ENONFINITE
 
     # --- learning -----------------------------------------------------------------------------
 
@@ -352,10 +310,15 @@ cdef class Confidit(Form):
             return -1.0
         return -1.0 if ws.rng.next_double(ws.rng.state) < (1.0 + self.alpha) / 2.0 else 1.0
 
-    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+    cdef int learn(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         cdef double q, error = 0.0
         cdef int status = CF_OK
-        if self.error_of is not None:
+        if not ws.is_read:
+            if self.projection or ws.null:
+                status = self.choose(ws)
+            else:
+                status = self.ridges.read_one(ws, i)
+        if status == CF_OK and self.error_of is not None:
             with gil:
                 status = self.ask_error(&error)
         if status == CF_OK and not ws.null:
@@ -370,13 +333,12 @@ cdef class Confidit(Form):
             self.explained += q / (1.0 + q)
         self.erred += error
         self.ridges.count(ws.row.n)
-        self.count(ws.row.n)
         return CF_OK
 
     cdef int ask_error(self, double *error) noexcept:
-        """The user's function for this round; what it raises is kept for `raise_error`."""
+        """The user's function for this round; what it raises is kept for the engine."""
         try:
-            error[0] = as_number(self.error_of(self.learned + 1), "approximation_error(t)")
+            error[0] = as_number(self.error_of(self.ridges.learned + 1), "approximation_error(t)")
             if error[0] < 0.0:
                 raise ValueError(f"approximation_error(t) must be >= 0, got {error[0]}")
         except BaseException as raised:
@@ -385,18 +347,6 @@ cdef class Confidit(Form):
         return CF_OK
 
     # --- states ---------------------------------------------------------------------------------
-
-    cdef np_weights(self):
-        return self.ridges.np_weights()
-
-    cdef np_inverse(self, Py_ssize_t i):
-        return self.ridges.np_inverse(i)
-
-    cdef np_information(self):
-        return self.ridges.np_information()
-
-    cdef dict health(self):
-        return self.ridges.health()
 
     cdef dict get_state(self):
         found = {**self.ridges.get_state(), "explained": self.explained}
@@ -410,14 +360,13 @@ cdef class Confidit(Form):
         cdef double explained = state.number("explained", 0.0)
         self.erred = state.number("erred", 0.0) if state.has("erred") else 0.0
         self.ridges.set_state(state)
-        self.k, self.d, self.learned = self.ridges.k, self.ridges.d, self.ridges.learned
         self.explained = explained
         if self.width == SELF_NORMALIZED:
-            self.logdets = state.vector("logdets", self.k)
+            self.logdets = state.vector("logdets", self.ridges.k)
             if not (<object>self.logdets).min() >= 0.0:
                 state.refuse("logdets", ">= 0")
         else:
-            self.logdets = <np.ndarray>numpy.zeros(self.k)
+            self.logdets = <np.ndarray>numpy.zeros(self.ridges.k)
         return 0
 
 
@@ -440,7 +389,7 @@ cdef double *vectors(Py_ssize_t n) except NULL:
 
 
 @cython.final
-cdef class Newtron(Lines):
+cdef class Newtron(LineRule):
     """The minimiser of ``sum f_s(W) + ||W||^2 / (2 bound)``, f_s the quadratic estimate of a round.
 
     Parameters
@@ -473,38 +422,34 @@ cdef class Newtron(Lines):
     def __init__(self, Py_ssize_t k, *, double alpha, double beta, double gamma, double bound,
                  bint whole):
         self.alpha, self.beta, self.gamma = alpha, beta, gamma
-        self.bound, self.whole = bound, whole
-        self.begin(k, 0.0 if whole else 1.0 / bound)
+        self.bound, self.whole, self.draws = bound, whole, True
+        self.use(Lines(k, 0.0 if whole else 1.0 / bound))
+        self.lines.entry_work = 4.0
 
     def __dealloc__(self):
         L.free(self.memory)
 
-    cdef int raise_error(self, int status) except -1:
-        """The classes share each gradient, with opposite signs: what separates them is lost in the
-        digits of a large one, in every form of A."""
-        if status == CF_EVALUE:
-            raise ValueError("x is too large: with covariance=\"full\" the columns must be scaled, such "
-                             f"that beta norm_bound g.g of a gradient g is at most {CF_FULL_STEEP:g}")
-        return 0
-
-    cdef int set_options(self, Form other) except -1:
+    cdef int set_options(self, Rule other) except -1:
         """Everything but the bound, which shapes A."""
         cdef Newtron o = <Newtron?>other
         self.alpha, self.beta, self.gamma = o.alpha, o.beta, o.gamma
-        return Lines.set_options(self, other)
+        return Rule.set_options(self, other)
 
-    cdef int know(self, Py_ssize_t n) except -1:
+    cdef int resize(self, Py_ssize_t k, Py_ssize_t d) except -1:
+        """The metric grows for classes that were added once a row is learned again."""
         cdef Stored metric
-        if self.whole and self.held != n:
-            refuse_matrix(self.k, n)
-            metric = Full(product_of(self.k, n, "a matrix"), ridge=1.0 / self.bound,
-                          precision="fast")
-            self.take_over(vectors(self.k * n), metric, n)
-        elif self.whole and self.metric.core.n < self.k * n:
-            self.enlarge()
-        return Lines.know(self, n)
+        if self.whole and k == self.lines.k and d:
+            if self.held != d:
+                refuse_matrix(k, d)
+                metric = Full(product_of(k, d, "a matrix"), ridge=1.0 / self.bound,
+                              precision="fast")
+                self.own_metric(vectors(k * d), metric, d)
+            elif self.metric.core.n < k * d:
+                self.enlarge()
+            self.lines.work = (<double>k * d) ** 2
+        return self.lines.resize(k, d)
 
-    cdef void take_over(self, double *block, Stored metric, Py_ssize_t d) noexcept:
+    cdef void own_metric(self, double *block, Stored metric, Py_ssize_t d) noexcept:
         """A metric over d features and its vectors, whose memory is owned from now on."""
         cdef Py_ssize_t padded = cf_pad(metric.core.n)
         L.free(self.memory)
@@ -516,79 +461,70 @@ cdef class Newtron(Lines):
     cdef int enlarge(self) except -1:
         """For classes that were added: they stand behind the others, and A has nothing beside its
         diagonal there. O((k d)^3), once for all that came since the last round."""
-        cdef Py_ssize_t n = self.metric.core.n, more = self.k * self.held
+        cdef Py_ssize_t n = self.metric.core.n, more = self.lines.k * self.held
         cdef double *block
-        refuse_matrix(self.k, self.held)
+        refuse_matrix(self.lines.k, self.held)
         matrix = numpy.zeros((more, more))
         numpy.fill_diagonal(matrix, 1.0 / self.bound)
         matrix[:n, :n] = self.metric.matrix()
         metric = Full.from_matrix(matrix, 1.0 / self.bound, precision="fast")
         block = vectors(more)
         memcpy(block, self.z, <size_t>n * sizeof(double))
-        self.take_over(block, <Stored>metric, self.held)
+        self.own_metric(block, <Stored>metric, self.held)
         return 0
 
     # --- reading ------------------------------------------------------------------------------
 
-    cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
-        cdef double n = <double>self.k * self.d
-        return n * n if self.whole else 4.0 * nnz * self.k
-
     cdef int read(self, Workspace ws) noexcept nogil:
-        """m, the best label, and p."""
+        """The scores, the best label, and the p of the labels in ws.quad."""
         cdef double top, sum = 0.0
-        cdef Py_ssize_t i
-        K.lines_scores(&self.core, &ws.row, ws.next, ws.score)
-        ws.greedy = ws.label = K.best_label(self.k, ws.score)
-        if ws.greedy < 0:
-            return CF_ENONFINITE
+        cdef Py_ssize_t i, k = self.lines.k
+        cdef int status = LineRule.read(self, ws)
+        if status != CF_OK:
+            return status
         top = ws.score[ws.greedy]
-        for i in range(self.k):
+        for i in range(k):
             ws.quad[i] = self.alpha * (ws.score[i] - top)
-        K.exp_many(self.k, ws.quad, ws.quad)
-        for i in range(self.k):
+        K.exp_many(k, ws.quad, ws.quad)
+        for i in range(k):
             sum += ws.quad[i]
-        for i in range(self.k):
+        for i in range(k):
             ws.quad[i] /= sum
         return CF_OK
 
-    cdef double mixed(self, Workspace ws, Py_ssize_t label) noexcept nogil:
-        """The chance with which a label is chosen."""
-        return (1.0 - self.gamma) * ws.quad[label] + self.gamma / self.k
-
-    cdef void draw(self, Workspace ws) noexcept nogil:
-        """The first label at which the chances so far exceed one uniform draw."""
-        cdef double u = ws.rng.next_double(ws.rng.state), reached = 0.0
-        cdef Py_ssize_t i
-        ws.label = self.k - 1
-        for i in range(self.k):
-            reached += self.mixed(ws, i)
-            if reached > u:
-                ws.label = i
-                return
+    cdef double probability(self, Workspace ws, Py_ssize_t label) noexcept nogil:
+        """That with which a label is chosen."""
+        return (1.0 - self.gamma) * ws.quad[label] + self.gamma / self.lines.k
 
     # --- learning -----------------------------------------------------------------------------
 
-    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
-        """The gradient is estimated as c (x) x, ``c = step (e_i - 1/k)``."""
-        cdef double p = self.mixed(ws, i), curve = self.beta, step = ws.quad[i] / p, size
+    cdef int step(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+        """The gradient is estimated as c (x) x, ``c = slope (e_i - 1/k)``."""
+        cdef double p = self.probability(ws, i), curve = self.beta, slope = ws.quad[i] / p, size
         cdef Py_ssize_t j
         cdef int status = CF_OK
         if y > 0.0:
-            step, curve = (ws.quad[i] - 1.0) / p, self.beta * p
-        for j in range(self.k):
-            ws.coef[j] = -step / self.k
-        ws.coef[i] += step
-        size = step * step * K.ridge_square(&ws.row)
+            slope, curve = (ws.quad[i] - 1.0) / p, self.beta * p
+        for j in range(self.lines.k):
+            ws.coef[j] = -slope / self.lines.k
+        ws.coef[i] += slope
+        size = slope * slope * K.ridge_square(&ws.row)
         if not (size <= MOST and curve * size <= MOST and self.bound * size <= MOST):
             return CF_ENONFINITE
         if self.whole and curve * size * self.bound > CF_FULL_STEEP:
-            return CF_EVALUE
+            with gil:
+                return self.refuse_steep()
         if size > 0.0:
             status = self.along_all(ws, curve) if self.whole else self.along_lines(ws, curve)
-        if status == CF_OK:
-            self.count(ws.row.n)
         return status
+
+    cdef int refuse_steep(self) noexcept:
+        """The classes share each gradient, with opposite signs: what separates them is lost in the
+        digits of a large one, in every form of A."""
+        self.raised = ValueError(
+            "x is too large: with covariance=\"full\" the columns must be scaled, such that beta "
+            f"norm_bound g.g of a gradient g is at most {CF_FULL_STEEP:g}")
+        return CF_EVALUE
 
     cdef int along_lines(self, Workspace ws, double curve) noexcept nogil:
         """``a += curve g^2``, ``w -= g / a``, each weight by itself."""
@@ -597,9 +533,9 @@ cdef class Newtron(Lines):
         cdef double *a
         cdef Py_ssize_t e, j
         for e in range(ws.row.nnz):
-            w = self.core.data + place_of(&ws.row, e) * self.core.stride
-            a, x = w + self.core.second, ws.row.value[e]
-            for j in range(self.k):
+            w = self.lines.core.data + place_of(&ws.row, e) * self.lines.core.stride
+            a, x = w + self.lines.core.second, ws.row.value[e]
+            for j in range(self.lines.k):
                 g = ws.coef[j] * x
                 a[j] += curve * (g * g)
                 w[j] -= g / a[j]
@@ -611,19 +547,19 @@ cdef class Newtron(Lines):
         cdef int status
         for e in range(ws.row.nnz):
             f = place_of(&ws.row, e)
-            for j in range(self.k):
+            for j in range(self.lines.k):
                 self.g[j * d + f] = ws.coef[j] * ws.row.value[e]
         status = self.newton(curve)
         for e in range(ws.row.nnz):
             f = place_of(&ws.row, e)
-            for j in range(self.k):
+            for j in range(self.lines.k):
                 self.g[j * d + f] = 0.0
         if status != CF_OK:
             return status
         self.z, self.z_next = self.z_next, self.z
-        for j in range(self.k):
+        for j in range(self.lines.k):
             for f in range(d):
-                self.core.data[f * self.core.stride + j] = self.w_next[j * d + f]
+                self.lines.core.data[f * self.lines.core.stride + j] = self.w_next[j * d + f]
         return CF_OK
 
     cdef int newton(self, double curve) noexcept nogil:
@@ -635,10 +571,10 @@ cdef class Newtron(Lines):
         cdef int status = L.full_propose(&self.metric.core, K, self.g, curve, self.work, self.v, &q)
         if status != CF_OK:
             return status
-        for j in range(self.k):
+        for j in range(self.lines.k):
             for f in range(d):
                 ahead += curve * (self.g[j * d + f] * (
-                    self.core.data[f * self.core.stride + j] - self.z[j * d + f]))
+                    self.lines.core.data[f * self.lines.core.stride + j] - self.z[j * d + f]))
         move.c, move.gain, move.radius, move.limit = curve, ahead, self.bound, self.bound
         memcpy(self.z_next, self.z, <size_t>n * sizeof(double))
         K.axpy(n, ahead / (1.0 + curve * q), self.v, self.z_next)
@@ -652,8 +588,8 @@ cdef class Newtron(Lines):
     # --- states ---------------------------------------------------------------------------------
 
     cdef dict get_state(self):
-        cdef dict found = Lines.get_state(self)
-        if self.metric is not None and self.d:
+        cdef dict found = self.lines.get_state()
+        if self.metric is not None and self.lines.d:
             found["metric"], found["lam"] = settled(self.metric), self.lam
             found["z"] = vector_of(self.z, self.metric.core.n)
         return found
@@ -671,13 +607,13 @@ cdef class Newtron(Lines):
             if n % d:
                 state.refuse("metric", "over whole classes")
             metric._ask_for(CF_FULL_FAST)
-            self.take_over(vectors(n), metric, d)
+            self.own_metric(vectors(n), metric, d)
             state.load("z", n, self.z)
-        Lines.set_state(self, state)
+        self.lines.set_state(state)
         if n == 0:
             return 0
         self.lam = state.number("lam", 0.0)
-        if not numpy.linalg.norm(self.np_weights()) <= SAME * self.bound:
+        if not numpy.linalg.norm(self.lines.np_weights()) <= SAME * self.bound:
             state.refuse("weights", f"not longer than norm_bound = {self.bound:g}")
         return 0
 
@@ -692,11 +628,11 @@ cdef class MulticlassEngine(RowEngine):
     def _pruning(self):
         """Whether full matrices of classes that cannot win are left alone: the choices are the
         same either way."""
-        return isinstance(self.form, Confidit) and (<Confidit>self.form).ridges.bounded
+        return isinstance(self.rule, Confidit) and (<Confidit>self.rule).ridges.bounded
 
     @_pruning.setter
     def _pruning(self, bint value):
-        (<Confidit?>self.form).ridges.bounded = value
+        (<Confidit?>self.rule).ridges.bounded = value
 
     # --- one round ----------------------------------------------------------------------------
 
@@ -720,13 +656,7 @@ cdef class MulticlassEngine(RowEngine):
         >>> cf.Confidit(3).choose([1.0, 0.0])
         0
         """
-        cdef Workspace ws = self.borrow()
-        try:
-            self.set_row(x, ws)
-            self.read_now(ws)
-            return ws.label
-        finally:
-            self.give_back(ws)
+        return self.choose_row(x)
 
     cdef inline Py_ssize_t label_of(self, object label, str name) except -1:
         self.lock.check_open()
@@ -779,7 +709,7 @@ cdef class BanditFeedback(MulticlassEngine):
         array([2])
         """
         cdef Py_ssize_t i = self.label_of(label, "label")
-        self.learn_row(x, i, 1.0 if as_flag(correct, "correct") else -1.0, "label")
+        self.learn_row(x, i, 1.0 if as_flag(correct, "correct") else -1.0, 1.0, "label")
 
 
 cdef class LabelFeedback(MulticlassEngine):
@@ -802,7 +732,7 @@ cdef class LabelFeedback(MulticlassEngine):
         2
         """
         cdef Py_ssize_t i = self.label_of(y, "y")
-        self.learn_row(x, i, 1.0, "y")
+        self.learn_row(x, i, 1.0, 1.0, "y")
 
 
 # --- whole streams ----------------------------------------------------------------------------
@@ -839,7 +769,7 @@ cdef class MulticlassRun(RowRun):
     cdef np.ndarray labels, choices, mistakes, explored
     cdef np.ndarray chances    # of each label for each row, or None: for the history alone
     cdef Py_ssize_t top        # the largest label, -1 where there is none
-    cdef bint bandit, draws
+    cdef bint bandit
 
     def __init__(self, X, y, Py_ssize_t k, epochs, noisy, chances):
         cdef Rows rows = rows_of(X, "X")
@@ -863,32 +793,30 @@ cdef class MulticlassRun(RowRun):
         if self.top >= engine.form.k:
             raise ValueError(f"y must hold labels in 0 ... {engine.form.k - 1}, got {self.top}: "
                              "the learner has lost classes during the run")
-        self.bandit, self.draws = isinstance(engine, BanditFeedback), engine.draws
+        self.bandit = isinstance(engine, BanditFeedback)
         return RowRun.begin(self, engine)
 
     cdef int several(self, Engine engine, Py_ssize_t until) noexcept nogil:
-        return self.play(self.form, self.scratch, until)
+        return self.play(self.rule, self.ws, until)
 
-    cdef inline int play(self, Form form, Workspace ws, Py_ssize_t until) noexcept nogil:
+    cdef inline int play(self, Rule rule, Workspace ws, Py_ssize_t until) noexcept nogil:
         cdef int status = CF_OK
         while self.done < until and status == CF_OK:
-            status = self.one(form, ws)
+            status = self.one(rule, ws)
             self.done += status == CF_OK
         return status
 
-    cdef inline int one(self, Form form, Workspace ws) noexcept nogil:
+    cdef inline int one(self, Rule rule, Workspace ws) noexcept nogil:
         cdef Py_ssize_t label
         cdef Py_ssize_t right = (<const Py_ssize_t *>np.PyArray_DATA(self.labels))[
             self.done % self.rows.n]
-        cdef int status = self.read_row(form, ws)
+        cdef int status = self.read_row(rule.form, ws)
         if status == CF_OK:
-            status = look(form, ws)
+            status = rule.choose(ws)
         if status != CF_OK:
             return status
-        if self.draws:
-            form.draw(ws)
         label = ws.label
-        status = form.take(ws, label if self.bandit else right, 1.0 if label == right else -1.0)
+        status = rule.learn(ws, label if self.bandit else right, 1.0 if label == right else -1.0)
         if status == CF_OK:
             (<Py_ssize_t *>np.PyArray_DATA(self.choices))[self.done] = label
             (<char *>np.PyArray_DATA(self.mistakes))[self.done] = label != right

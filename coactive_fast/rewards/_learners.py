@@ -11,17 +11,18 @@ from .._typing import Precision, Progress, Real, RowsLike, Seed, Self, Vector
 from ..learner._base import Learner
 from ..learner._chance import Chance
 from ..learner._check import choice, count, number, precision_of, switch
+from ..learner._engine import Rule
 from ..learner._random import make_generator
 from ..metric._forms import DiagonalRidge, FullRidge
 from ._history import BanditHistory, Decision, RegressionHistory
 from ._rules import (
     ArmEngine,
     Catalogue,
+    Exploration,
     LinearEngine,
     RegressionEngine,
     Regressions,
     RidgeRun,
-    Rule,
 )
 
 Link: TypeAlias = Literal["identity", "logistic"]
@@ -50,7 +51,7 @@ def regression(link, covariance, ridge, forget, max_features, precision):
     given: tuple[object, ...] = (ridge, forget, logistic)
     if form is FullRidge:
         given = (*given, precision)
-    return lambda k: lambda: Regressions(k, ridge, lambda: form(*given)), words
+    return lambda k: lambda: Rule(Regressions(k, ridge, lambda: form(*given))), words
 
 
 class RewardLearner(Learner):
@@ -137,7 +138,7 @@ class RewardLearner(Learner):
         dict
             See `Confidit.health`; of several arms the first.
         """
-        return self._tell("health")
+        return self._read("health")
 
 
 class OnlineRidge(RewardLearner, RegressionEngine):
@@ -289,12 +290,12 @@ class OnlineRidge(RewardLearner, RegressionEngine):
     @property
     def weights(self) -> Vector:
         """The weights w, a copy; empty before the first row."""
-        return self._tell("weights")[0]
+        return self._read("weights")[0]
 
 
 def inverse_of(learner: Learner, i: SupportsIndex) -> Vector:
     """That of regression i, empty where there is nothing yet."""
-    found = learner._tell("inverse", i, "arm")
+    found = learner._read("inverse", i, "arm")
     if found is None:
         return np.zeros((0, 0) if learner.covariance == "full" else 0)
     return found
@@ -332,11 +333,11 @@ class Bandit(RewardLearner):
         named = {name: given.pop(name)
                  for name in ("link", "covariance", "ridge", "forget", "max_features", "precision")}
         fresh, words = regression(**named)
-        rule = _rule(**given, **named)
+        exploration = _exploration(**given, **named)
         words |= {"modest": given["width"] == "theory", "max_pending": pending}
         if contexts and named["max_features"] is not None:
             raise ValueError("max_features and context_features exclude each other")
-        return {"make": fresh(arms), "chance": chance, "rule": rule, "arms": "n_arms" in parameters,
+        return {"make": fresh(arms), "chance": chance, "exploration": exploration, "arms": "n_arms" in parameters,
                 "context_features": contexts, **words}
 
     # --- decisions --------------------------------------------------------------------------
@@ -393,8 +394,8 @@ class Bandit(RewardLearner):
         return self._expired
 
 
-def _rule(explore, width, link, covariance, ridge, forget, floor, scale, power, noise, norm_bound,
-          delta, max_features, precision):
+def _exploration(explore, width, link, covariance, ridge, forget, floor, scale, power, noise,
+                 norm_bound, delta, max_features, precision):
     explore = choice("explore", explore, EXPLORE)
     if isinstance(width, str):
         choice("width", width, ("theory",))
@@ -407,10 +408,10 @@ def _rule(explore, width, link, covariance, ridge, forget, floor, scale, power, 
         width = number("width", width, least=0.0)
     floor = number("floor", floor, least=0.0, below=1.0)
     delta = number("delta", delta, above=0.0, below=1.0)
-    return Rule(explore, width, link=link, ridge=float(ridge), delta=delta, floor=floor,
-                noise=number("noise", noise, least=0.0),
-                norm_bound=number("norm_bound", norm_bound, least=0.0),
-                scale=number("scale", scale, least=0.0), power=number("power", power, least=0.0))
+    return Exploration(explore, width, link=link, ridge=float(ridge), delta=delta, floor=floor,
+                       noise=number("noise", noise, least=0.0),
+                       norm_bound=number("norm_bound", norm_bound, least=0.0),
+                       scale=number("scale", scale, least=0.0), power=number("power", power, least=0.0))
 
 
 class LinearBandit(Bandit, LinearEngine):
@@ -626,7 +627,7 @@ class LinearBandit(Bandit, LinearEngine):
     @property
     def weights(self) -> Vector:
         """The weights w, a copy; empty before the first round."""
-        return self._tell("weights")[0]
+        return self._read("weights")[0]
 
 
 class ArmBandit(Bandit, ArmEngine):
@@ -758,7 +759,7 @@ delta, max_pending, max_features, precision, seed
         >>> bandit.add_arm(), bandit.n_arms
         (2, 3)
         """
-        return self._widen()
+        return self._add_answer()
 
     def inverse(self, arm: SupportsIndex) -> Vector:
         """``A^-1`` of an arm, a copy: see `LinearBandit.inverse`.
@@ -789,4 +790,4 @@ delta, max_pending, max_features, precision, seed
     @property
     def weights(self) -> Vector:
         """Weights w of each arm, a copy (n_arms, d); (n_arms, 0) before the first round."""
-        return self._tell("weights")
+        return self._read("weights")

@@ -22,7 +22,7 @@ cdef enum Kind:
     SQUARECB
     GREEDY
 
-cdef class Rule
+cdef class Exploration
 
 
 @cython.final
@@ -67,32 +67,33 @@ cdef class Regressions(Form):
     # k regressions that know nothing of each other: one an arm, or one for all actions. Invariants:
     # at[i] is the regression i, as which `forms` keeps it alive; d is what rows have that were
     # learned or decided on, and each form either has memory for as many or is fresh. A reading
-    # leaves m and q of each in s.m and s.q; learning works with s.m[0] and s.q[0] alone.
+    # leaves those of each in ws.score and ws.quad; learning works with the first of both alone.
     cdef object fresh          # () -> a regression that knows nothing
     cdef double ridge
     cdef list forms
     cdef PyObject **at
 
     cdef Single form(self, Py_ssize_t i)
-    cdef int take_forms(self, list forms) except -1
+    cdef int set_forms(self, list forms) except -1
     cdef void drop_refused(self) noexcept
+    cdef int repair(self) noexcept nogil
     cdef int decay(self, double f) except -1
     cdef int merge(self, Regressions other) except -1
     cdef int read_rows(self, Rows X, Crossed by, Workspace ws, double *m, double *q) noexcept nogil
     cdef int reserve_rows(self, Rows X, Crossed by, Workspace ws) except -1
     # z <- w + width F z with F F^T = A^-1 of the first regression, for rows of n features; after
-    # fit_drawn. `reach`: the largest |w_i|.
+    # reserve_drawn. `reach`: the largest |w_i|.
     cdef double reach(self) noexcept nogil
     cdef int reserve_drawn(self, Workspace ws) except -1
     cdef int drawn(self, Workspace ws, Py_ssize_t n, double width, double *z) noexcept nogil
     cdef int read_all(self, Workspace ws, bint widths) noexcept nogil
-    cdef bint read_arms(self, Workspace ws, Choice at, Rule rule) noexcept nogil
-    cdef int read_offer(self, Workspace ws, Choice at, Rows rows, Rule rule,
+    cdef bint read_arms(self, Workspace ws, Choice at, Exploration rule) noexcept nogil
+    cdef int read_offer(self, Workspace ws, Choice at, Rows rows, Exploration rule,
                         bint widths) noexcept nogil
 
 
 @cython.final
-cdef class Rule:
+cdef class Exploration:
     # Never changed: another rule replaces it.
     cdef Kind kind
     cdef bint theory, logistic
@@ -129,11 +130,11 @@ cdef double prediction_of(bint logistic, double m, double y, double *loss) noexc
 
 
 cdef class RewardEngine(RowEngine):
-    # Regressions that are told numbers: the model is a Regressions.
+    # Regressions that learn numbers: the form is a Regressions.
     cdef bint logistic         # rewards lie in [0, 1]
     cdef bint modest           # weights are at most 1: the width of the theory wants it
     # A number of its own for each stretch of examples in which nothing but learning has changed
-    # the model; no engine ever has that of another. No part of any state.
+    # the form; no engine ever has that of another. No part of any state.
     cdef int64_t era
 
     cdef double target_of(self, object value, str name) except? -1.0
@@ -141,16 +142,15 @@ cdef class RewardEngine(RowEngine):
     cdef void new_era(self) noexcept
     cdef Regressions copied(self)
     cdef tuple examples_of(self, object y, object weight, Py_ssize_t n)
-    cdef int learn_weighted(self, object x, Py_ssize_t i, double y, double weight,
-                            str name) except -1
-    cdef int mend(self, Workspace ws) except -1
+    cdef void replace(self, Regressions form) noexcept
+    cdef int mend(self) except -1
 
 
 cdef class BanditEngine(RewardEngine):
     # What waits for its reward: id -> (arm, row as learn takes it), the oldest first.
     cdef bint arms
     cdef Py_ssize_t contexts   # features of a context
-    cdef Rule rule
+    cdef Exploration exploration
     cdef dict waiting
     cdef int64_t decided, expired
     cdef Py_ssize_t max_pending
@@ -185,14 +185,14 @@ cdef class BanditRounds(Run):
     # row), and `at` says of how many of them and under which context.
     cdef Rows seen
     cdef bint arms
-    cdef Workspace scratch
+    cdef Workspace ws
     cdef Choice at
     cdef Regressions form
-    cdef Rule rule
+    cdef Exploration exploration
     cdef Chance chance
 
-    cdef int at_hand(self, BanditEngine engine) except -1
-    cdef int read(self, Regressions form, Rule rule, Workspace ws, Choice at,
+    cdef int begin_rounds(self, BanditEngine engine) except -1
+    cdef int read(self, Regressions form, Exploration rule, Workspace ws, Choice at,
                   Chance chance) noexcept nogil
     cdef int teach(self, Regressions form, Workspace ws, Choice at, Py_ssize_t i,
                    double reward) noexcept nogil

@@ -23,7 +23,7 @@ from coactive_fast._table cimport (
     CF_CATALOGUE_SLOTS, CF_CATALOGUE_TERMS, CF_ENOMEM, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_OK,
     CF_ROW_NULL, CF_STALE, cf_get_library, cf_get_table, cf_library, cf_look, cf_pad, cf_row, cf_table,
 )
-from coactive_fast.learner._engine cimport BUSY, Engine
+from coactive_fast.learner._engine cimport BUSY, Engine, Form, Rule, RowEngine
 from coactive_fast.learner._run cimport MORE, RowRun
 from coactive_fast.learner._state cimport opened, vector_of
 from coactive_fast.metric._forms cimport Past, read_means, read_squares, sigmoid
@@ -45,7 +45,7 @@ KINDS = {"ucb": UCB, "thompson": THOMPSON, "squarecb": SQUARECB, "greedy": GREED
 # --- the laws of choice -----------------------------------------------------------------------
 
 
-cdef class Rule:
+cdef class Exploration:
     """What is chosen among scored actions.
 
     Parameters
@@ -338,12 +338,12 @@ cdef class Regressions(Form):
     def __init__(self, Py_ssize_t k, double ridge, fresh):
         self.fresh, self.ridge = fresh, ridge
         refuse_beyond_limit(OBJECT * k, f"{k} arms", "each has a regression of its own")
-        self.take_forms([fresh() for _ in range(k)])
+        self.set_forms([fresh() for _ in range(k)])
 
     def __dealloc__(self):
         L.free(self.at)
 
-    cdef int take_forms(self, list forms) except -1:
+    cdef int set_forms(self, list forms) except -1:
         cdef Py_ssize_t i, k = len(forms)
         cdef PyObject **at = <PyObject **>L.alloc(<size_t>k, sizeof(PyObject *))
         if at == NULL:
@@ -359,15 +359,15 @@ cdef class Regressions(Form):
 
     # --- memory -------------------------------------------------------------------------------
 
-    cdef int know(self, Py_ssize_t n) except -1:
+    cdef int resize(self, Py_ssize_t k, Py_ssize_t d) except -1:
         """What a refused row left is no dimension."""
         cdef Single form
         self.drop_refused()
-        if n > self.d:
-            for form in self.forms:
-                form.most = self.most
-                form.know(n)
-        return 0
+        forms = [*self.forms, *(self.fresh() for _ in range(k - self.k))]
+        for form in forms[0 if d > self.d else self.k:]:
+            form.most = self.most
+            form.resize(1, d)
+        return self.set_forms(forms) if k > self.k else 0
 
     cdef void drop_refused(self) noexcept:
         cdef Py_ssize_t i
@@ -382,24 +382,12 @@ cdef class Regressions(Form):
                 else:
                     form.d = self.d
 
-    cdef int widen(self, Py_ssize_t k) except -1:
+    cdef int reserve(self, Workspace ws, bint learning) except -1:
         cdef Single form
-        cdef list more = [self.fresh() for _ in range(k - self.k)]
-        for form in more:
-            form.most = self.most
-            if self.d:
-                form.know(self.d)
-        return self.take_forms([*self.forms, *more])
-
-    cdef int reserve(self, Workspace ws) except -1:
-        (<Single>self.at[0]).reserve(ws)
+        (<Single>self.at[0]).reserve(ws, learning)
+        for form in self.forms[1:] if learning and not self.has_room(ws) else ():
+            form.reserve(ws, True)
         return ws.reserve(self.k, 0)
-
-    cdef int reserve_update(self, Workspace ws) except -1:
-        cdef Single form
-        for form in self.forms:
-            form.reserve_update(ws)
-        return 0
 
     cdef bint has_room(self, Workspace ws) noexcept nogil:
         cdef Py_ssize_t i
@@ -437,12 +425,13 @@ cdef class Regressions(Form):
                 ws.score[i], ws.quad[i] = 0.0, K.dot(ws.row.nnz, ws.row.value, ws.row.value) / self.ridge
                 status = CF_OK if ws.quad[i] <= DBL_MAX else CF_ENONFINITE
             else:
-                status = (<Single>self.at[i]).read_one(ws, ws.score + i, ws.quad + i if widths else NULL)
+                status = (<Single>self.at[i]).read_pair(ws, ws.score + i,
+                                                        ws.quad + i if widths else NULL)
             if status != CF_OK:
                 return status
         return CF_OK
 
-    cdef int read_offer(self, Workspace ws, Choice at, Rows rows, Rule rule,
+    cdef int read_offer(self, Workspace ws, Choice at, Rows rows, Exploration rule,
                         bint widths) noexcept nogil:
         """What the rule compares; widths: m and q of all actions."""
         cdef int status
@@ -466,7 +455,7 @@ cdef class Regressions(Form):
             return CF_OK
         return self.read_rows(rows, at.by, ws, at.m, NULL)
 
-    cdef bint read_arms(self, Workspace ws, Choice at, Rule rule) noexcept nogil:
+    cdef bint read_arms(self, Workspace ws, Choice at, Exploration rule) noexcept nogil:
         """z alone, as far as it can be the largest: q <= x.x ||A^-1|| bounds the score of an arm,
         and the arms are read from the highest bound on, until none reaches the best. False: all
         are to be read, since nothing bounds them or something is not as it should be."""
@@ -478,7 +467,7 @@ cdef class Regressions(Form):
         for i in range(self.k):
             bound[i] = rule.bonus(self, i) * (<Single>self.at[i]).widest(square)
             if not (bound[i] < INFINITY
-                    and (<Single>self.at[i]).read_one(ws, at.m + i, NULL) == CF_OK):
+                    and (<Single>self.at[i]).read_pair(ws, at.m + i, NULL) == CF_OK):
                 return False
             bound[i] = at.m[i] + bound[i] if at.left[i] else -INFINITY
             at.z[i] = -INFINITY
@@ -486,25 +475,23 @@ cdef class Regressions(Form):
             K.top_k(self.k, bound, 1, &i, NULL)
             if bound[i] == -INFINITY or bound[i] < best:
                 return True
-            if (<Single>self.at[i]).read_one(ws, at.m + i, &q) != CF_OK:
+            if (<Single>self.at[i]).read_pair(ws, at.m + i, &q) != CF_OK:
                 return False
             at.z[i] = at.m[i] + rule.bonus(self, i) * sqrt(q)
             best, bound[i] = max(best, at.z[i]), -INFINITY
 
-    cdef int look(self, Workspace ws) noexcept nogil:
-        return self.read(ws)
-
-    cdef int look_at(self, Workspace ws, Py_ssize_t i) noexcept nogil:
+    cdef int read_one(self, Workspace ws, Py_ssize_t i) noexcept nogil:
         if ws.null:
             return CF_OK
         (<Single>self.at[i]).weight = ws.weight
-        return (<Single>self.at[i]).look(ws)
+        return (<Single>self.at[i]).read(ws)
 
-    cdef int repair(self, Workspace ws) noexcept nogil:
+    cdef int repair(self) noexcept nogil:
+        """CF_OK where one was damaged and is not any more."""
         cdef Py_ssize_t i
         cdef int status = CF_ENOTPOSITIVE
         for i in range(self.k if self.d else 0):
-            if (<Single>self.at[i]).repair(ws) == CF_OK:
+            if (<Single>self.at[i]).repair() == CF_OK:
                 status = CF_OK
         return status
 
@@ -546,13 +533,13 @@ cdef class Regressions(Form):
 
     # --- learning -----------------------------------------------------------------------------
 
-    cdef int take(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+    cdef int update(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         """A null row counts as an example and makes nothing be forgotten."""
         cdef int status = CF_OK
         if ws.null:
             (<Single>self.at[i]).learned = (<Single>self.at[i]).learned + 1
         else:
-            status = (<Single>self.at[i]).take(ws, 0, y)
+            status = (<Single>self.at[i]).update(ws, 0, y)
         if status == CF_OK:
             self.count(ws.row.n)
         return status
@@ -574,7 +561,7 @@ cdef class Regressions(Form):
         if self.d and other.d and self.d != other.d:
             raise ValueError(f"other must have rows of {self.d} features, got {other.d}")
         if self.d == 0:
-            self.take_forms(other.forms)
+            self.set_forms(other.forms)
             self.d = other.d
         elif other.d:
             for i in range(self.k):
@@ -624,7 +611,7 @@ cdef class Regressions(Form):
             forms.append(form)
         if sum != learned:
             state.refuse("learned", f"{sum}, as that of its regressions", learned)
-        self.take_forms(forms)
+        self.set_forms(forms)
         self.d, self.learned = d, learned
         return 0
 
@@ -654,8 +641,8 @@ cdef class RewardEngine(RowEngine):
             self.new_era()
         return 0
 
-    cdef void begin(self, Form form, Chance chance) noexcept:
-        RowEngine.begin(self, form, chance)
+    cdef void begin(self, Rule rule, Chance chance) noexcept:
+        RowEngine.begin(self, rule, chance)
         self.new_era()
 
     cdef void new_era(self) noexcept:
@@ -691,24 +678,18 @@ cdef class RewardEngine(RowEngine):
                 self.weight_of(weights[i])
         return targets, weights
 
-    cdef int learn_weighted(self, object x, Py_ssize_t i, double y, double weight,
-                            str name) except -1:
-        """`learn` of what is told of answer i."""
-        cdef Workspace ws = self.borrow()
-        try:
-            self.set_row(x, ws)
-            ws.weight = weight
-            return self.learn_one(ws, i, y, name)
-        finally:
-            self.give_back(ws)
-
     # --- the past -----------------------------------------------------------------------------
 
     cdef Regressions copied(self):
         """The model as it is, for who holds the lock."""
-        cdef Regressions form = <Regressions>self.new_model()
+        cdef Regressions form = <Regressions>self.new_rule().form
         form.set_state(opened(self.form.get_state()))
         return form
+
+    cdef void replace(self, Regressions form) noexcept:
+        self.form = self.rule.form = form
+        self.stamp += 1
+        self.new_era()
 
     def _decay(self, f):
         """The whole past counts f times as much."""
@@ -721,9 +702,7 @@ cdef class RewardEngine(RowEngine):
                 form.decay(SMALLEST)
                 share /= SMALLEST
             form.decay(share)
-            self.form = form
-            self.stamp += 1
-            self.new_era()
+            self.replace(form)
         finally:
             self.lock.release()
 
@@ -739,9 +718,7 @@ cdef class RewardEngine(RowEngine):
         try:
             form = self.copied()
             form.merge(theirs)
-            self.form = form
-            self.stamp += 1
-            self.new_era()
+            self.replace(form)
         finally:
             self.lock.release()
 
@@ -762,7 +739,7 @@ cdef class RewardEngine(RowEngine):
             self.lock.acquire_shared()
             try:
                 form = <Regressions>self.form
-                self.width(rows.d, "X")
+                self.check_width(rows.d, "X")
                 form.reserve_rows(rows, by, ws)
                 with nogil:
                     status = form.read_rows(rows, by, ws, data_of(m), data_of(q))
@@ -770,7 +747,7 @@ cdef class RewardEngine(RowEngine):
                 self.lock.release_shared()
             if status != CF_ENOTPOSITIVE:
                 break
-            self.mend(ws)
+            self.mend()
         if status != CF_OK:
             self.fail(status, "a row of X")
         for t in range(rows.n):
@@ -779,11 +756,11 @@ cdef class RewardEngine(RowEngine):
                 data_of(m)[t] = sigmoid(data_of(m)[t])
         return (m, q) if spread else m
 
-    cdef int mend(self, Workspace ws) except -1:
+    cdef int mend(self) except -1:
         """What a reading has found damaged is made anew where that can be."""
         self.lock.acquire()
         try:
-            self.form.repair(ws)
+            (<Regressions>self.form).repair()
             self.new_era()
         finally:
             self.lock.release()
@@ -829,27 +806,24 @@ cdef class RidgeRun(RowRun):
                                  loss=self.loss[:self.done])
 
     cdef int round(self, Engine engine) noexcept nogil:
-        return self.one(<Regressions>self.form, self.scratch)
+        return self.one(self.rule, self.form, self.ws)
 
-    cdef int one(self, Regressions form, Workspace ws) noexcept nogil:
+    cdef int one(self, Rule rule, Form form, Workspace ws) noexcept nogil:
         cdef Py_ssize_t t = self.done
-        cdef double y = data_of(self.y)[t], m = 0.0
+        cdef double y = data_of(self.y)[t]
         cdef int status
         if not form.has_room(ws):
             return MORE
         status = self.read_row(form, ws)
         ws.weight = data_of(self.weights)[t]
         if status == CF_OK:
-            status = form.look_at(ws, 0)
-            if status == CF_ENOTPOSITIVE and form.repair(ws) == CF_OK:
-                status = form.look_at(ws, 0)
-        if status == CF_OK and not ws.null:
-            m = ws.score[0]
+            status = form.read_one(ws, 0)
         if status == CF_OK:
-            status = form.take(ws, 0, y)
+            status = rule.learn(ws, 0, y)
         if status != CF_OK:
             return status
-        data_of(self.predictions)[t] = prediction_of(self.logistic, m, y, data_of(self.loss) + t)
+        data_of(self.predictions)[t] = prediction_of(
+            self.logistic, 0.0 if ws.null else ws.score[0], y, data_of(self.loss) + t)
         return CF_OK
 
 
@@ -859,7 +833,7 @@ cdef class RidgeRun(RowRun):
 cdef class BanditEngine(RewardEngine):
     """A bandit: one regression for all actions with features, or a regression an arm.
 
-    It starts from rule, a `Rule`; arms, whether each has a regression; context_features, 0 for
+    It starts from exploration, an `Exploration`; arms, whether each has a regression; context_features, 0 for
     arms; max_pending.
     """
 
@@ -869,7 +843,7 @@ cdef class BanditEngine(RewardEngine):
     cdef int start(self, dict parts) except -1:
         RewardEngine.start(self, parts)
         self.arms, self.contexts = parts["arms"], parts["context_features"]
-        self.rule, self.max_pending = parts["rule"], parts["max_pending"]
+        self.exploration, self.max_pending = parts["exploration"], parts["max_pending"]
         return 0
 
     cdef bint is_fresh(self) except -1:
@@ -887,18 +861,18 @@ cdef class BanditEngine(RewardEngine):
 
     cdef int set_options(self, dict parts, list changed) except -1:
         RewardEngine.set_options(self, parts, changed)
-        self.rule, self.max_pending = parts["rule"], parts["max_pending"]
+        self.exploration, self.max_pending = parts["exploration"], parts["max_pending"]
         return self.forget_oldest()
 
-    cdef void begin(self, Form form, Chance chance) noexcept:
-        RewardEngine.begin(self, form, chance)
+    cdef void begin(self, Rule rule, Chance chance) noexcept:
+        RewardEngine.begin(self, rule, chance)
         self.waiting, self.decided, self.expired = {}, 0, 0
 
     # --- one question -------------------------------------------------------------------------
 
     cdef Choice borrow_choice(self, Workspace ws):
         """That of the engine for who has its scratch."""
-        return self.choice if ws is self.scratch else Choice()
+        return self.choice if ws is self.ws else Choice()
 
     cdef int offer(self, object X, object allowed, object context, Workspace ws,
                    Choice at) except -1:
@@ -928,7 +902,7 @@ cdef class BanditEngine(RewardEngine):
         cdef double cost
         cdef int status
         if at.arms:
-            self.ready(ws, False)
+            self.reserve(ws, False)
             form = <Regressions>self.form
             if at.n != form.k:
                 raise ValueError("allowed: an arm was added meanwhile")
@@ -939,14 +913,14 @@ cdef class BanditEngine(RewardEngine):
             self.refuse_actions(at.rows.d, "X")
             at.d = max(form.d, at.rows.d * (self.contexts + 1))
             form.reserve_rows(at.rows, at.by, ws)
-            if self.rule.kind == THOMPSON:
+            if self.exploration.kind == THOMPSON:
                 at.fit_draws(at.d)
                 form.reserve_drawn(ws)
             cost = form.cost(at.rows.most) * (1.0 if self.contexts else 0.5 * at.n)
         if cost < BUSY:
-            return form.read_offer(ws, at, at.rows, self.rule, widths)
+            return form.read_offer(ws, at, at.rows, self.exploration, widths)
         with nogil:
-            status = form.read_offer(ws, at, at.rows, self.rule, widths)
+            status = form.read_offer(ws, at, at.rows, self.exploration, widths)
         return status
 
     cdef int refuse_actions(self, Py_ssize_t n, str name) except -1:
@@ -954,7 +928,7 @@ cdef class BanditEngine(RewardEngine):
         can hold."""
         cdef Py_ssize_t d = self.form.d // (self.contexts + 1)
         if self.contexts == 0:
-            return self.width(n, name)
+            return self.check_width(n, name)
         if d and n != d:
             raise ValueError(f"{name} must have {d} features, as what was learned before, got {n}")
         if d == 0:
@@ -982,9 +956,9 @@ cdef class BanditEngine(RewardEngine):
             self.give_back(ws)
 
     cdef object answer(self, Workspace ws, Choice at):
-        cdef bint writes = at.what == DECISION or (at.what != SCORES and self.rule.draws())
+        cdef bint writes = at.what == DECISION or (at.what != SCORES and self.exploration.draws())
         cdef int turn, status = CF_OK
-        if at.what == LAW and at.samples == 0 and self.rule.kind == THOMPSON:
+        if at.what == LAW and at.samples == 0 and self.exploration.kind == THOMPSON:
             raise ValueError("samples must be given: the law of thompson has no closed form")
         for turn in range(2):
             self.lock.acquire_read(writes)
@@ -1000,7 +974,7 @@ cdef class BanditEngine(RewardEngine):
                 self.lock.release_read(writes)
             if status != CF_ENOTPOSITIVE or turn:
                 break
-            self.mend(ws)
+            self.mend()
         self.fail(status, "x" if at.arms else "X")
 
     cdef object act(self, Workspace ws, Choice at):
@@ -1027,7 +1001,7 @@ cdef class BanditEngine(RewardEngine):
 
     cdef Py_ssize_t place(self, Choice at) except -1:
         """The action for one place, which is then taken."""
-        cdef Py_ssize_t i = self.rule.place(at, self.form.learned, self.chance.bits)
+        cdef Py_ssize_t i = self.exploration.place(at, self.form.learned, self.chance.bits)
         at.left[i] = 0
         at.count -= 1
         return i
@@ -1036,20 +1010,20 @@ cdef class BanditEngine(RewardEngine):
         """z: what is compared. Thompson draws, which takes long where there is a factor to make."""
         cdef Regressions form = <Regressions>self.form
         cdef int status
-        if self.rule.kind != THOMPSON or at.arms or form.cost(at.d) < BUSY:
-            status = self.rule.score(form, ws, at, chance)
+        if self.exploration.kind != THOMPSON or at.arms or form.cost(at.d) < BUSY:
+            status = self.exploration.score(form, ws, at, chance)
         else:
             with nogil:
-                status = self.rule.score(form, ws, at, chance)
+                status = self.exploration.score(form, ws, at, chance)
         return 0 if status == CF_OK else self.fail(status, "x" if at.arms else "X")
 
     cdef int law(self, Workspace ws, Choice at) except -1:
         """The law of the first place, into p; thompson: from draws of a generator of its own."""
         cdef Py_ssize_t turn
         cdef Chance child
-        if self.rule.kind != THOMPSON:
+        if self.exploration.kind != THOMPSON:
             self.score(ws, at, self.chance)
-            self.rule.law(at, self.form.learned)
+            self.exploration.law(at, self.form.learned)
             return 0
         child = Chance(self.chance.generator.spawn(1)[0])
         memset(at.p, 0, <size_t>at.n * sizeof(double))
@@ -1057,7 +1031,7 @@ cdef class BanditEngine(RewardEngine):
             PyErr_CheckSignals()
             self.score(ws, at, child)
             at.p[at.best(at.z)] += 1.0
-        self.rule.mix(at, at.samples)
+        self.exploration.mix(at, at.samples)
         return 0
 
     # --- the calls ----------------------------------------------------------------------------
@@ -1078,7 +1052,7 @@ cdef class BanditEngine(RewardEngine):
         cdef double probability = numpy.nan
         cdef np.ndarray law = None
         cdef Py_ssize_t i
-        if self.rule.kind != THOMPSON or at.samples:
+        if self.exploration.kind != THOMPSON or at.samples:
             self.law(ws, at)
             law = vector_of(at.p, at.n)
         self.know_for(at)
@@ -1095,7 +1069,7 @@ cdef class BanditEngine(RewardEngine):
     cdef int know_for(self, Choice at) except -1:
         """Memory for what is to be decided."""
         try:
-            self.form.know(at.d)
+            self.form.resize(self.form.k, at.d)
         except BaseException:
             self.form.raise_error(CF_OK)
             raise
@@ -1146,8 +1120,7 @@ cdef class BanditEngine(RewardEngine):
                 arm, row = self.waiting[found]
                 self.set_row(row, ws)
                 ws.weight = c
-                self.look_back(ws, arm, "arm")
-                self.learn_locked(ws, arm, y)
+                self.learn_locked(ws, arm, y, "arm")
                 del self.waiting[found]
             finally:
                 self.lock.release()
@@ -1166,7 +1139,7 @@ cdef class BanditEngine(RewardEngine):
     # --- learning -----------------------------------------------------------------------------
 
     cdef int learn_crossed(self, object x, double y, double weight, object context) except -1:
-        """`learn_weighted` of (1, c) (x) x."""
+        """`learn_row` of (1, c) (x) x."""
         cdef np.ndarray vector
         cdef Workspace ws = self.borrow()
         cdef Crossed by
@@ -1178,7 +1151,11 @@ cdef class BanditEngine(RewardEngine):
             self.refuse_actions(ws.given.n, "x")
             cross(&ws.given, by, ws)
             ws.weight = weight
-            return self.learn_one(ws, 0, y, "x")
+            self.lock.acquire()
+            try:
+                return self.learn_locked(ws, 0, y, "x")
+            finally:
+                self.lock.release()
         finally:
             self.give_back(ws)
 
@@ -1213,7 +1190,7 @@ cdef class BanditEngine(RewardEngine):
             self.offer(rows, None, None, ws, apart)
             self.answer(ws, apart)
             for i in range(at.n):
-                at.z[i] = at.m[i] + self.rule.width * sqrt(apart.q[i])
+                at.z[i] = at.m[i] + self.exploration.width * sqrt(apart.q[i])
             if not K.all_finite(at.n, at.z):
                 self.fail(CF_ENONFINITE, "X")
             at.left[first] = 0
@@ -1234,13 +1211,13 @@ cdef class BanditEngine(RewardEngine):
         x = numpy.pad(a, (0, d - len(a))) - numpy.pad(b, (0, d - len(b)))
         if not numpy.isfinite(x).all():
             raise ValueError("x_first - x_second is too large: it overflows")
-        self.learn_weighted(x, 0, 1.0 if won else 0.0, 1.0, "x_first")
+        self.learn_row(x, 0, 1.0 if won else 0.0, 1.0, "x_first")
 
     cdef np.ndarray written_out(self, object x, str name):
         cdef Workspace ws = Workspace()
         cdef cf_row row
         row_of(x, name, ws.buffer, &row, self.form.d, self.most > 0)
-        self.width(row.n, name)
+        self.check_width(row.n, name)
         return dense_vector(&row, name)
 
     # --- states -------------------------------------------------------------------------------
@@ -1263,12 +1240,12 @@ cdef class BanditEngine(RewardEngine):
                             "places": numpy.concatenate([whole_numbers([]), *places])}}
 
     cdef int set_state(self, State state) except -1:
-        cdef Regressions form = <Regressions>self.new_model()
+        cdef Rule rule = self.new_rule()
         cdef Chance chance = Chance.restored(state.given)
         cdef int64_t decided = state.count("decided"), expired = state.count("expired")
-        form.set_state(state)
-        waiting = self.waiting_of(state.part("waiting"), form.k, form.d, decided)
-        self.begin(form, chance)
+        rule.set_state(state)
+        waiting = self.waiting_of(state.part("waiting"), rule.form.k, rule.form.d, decided)
+        self.begin(rule, chance)
         self.waiting, self.decided, self.expired = waiting, decided, expired
         return 0
 
@@ -2276,7 +2253,7 @@ cdef class Catalogue:
         if self.found < self.places:
             self.found += 1
 
-    cdef int pick(self, int64_t era, Regressions form, Rule rule, Workspace ws,
+    cdef int pick(self, int64_t era, Regressions form, Exploration rule, Workspace ws,
                   Py_ssize_t k) noexcept nogil:
         """The k best under the rule (ucb or greedy), into `index`: a status, or NOT_THIS_WAY."""
         cdef double width = rule.bonus(form, 0) if rule.kind == UCB else 0.0
@@ -2563,7 +2540,7 @@ cdef enum:
 cdef object answer_items(BanditEngine engine, Workspace ws, Choice at, int *status):
     """The answer, with the engine's lock held; a status tells why there is none."""
     cdef Catalogue items = <Catalogue>at.items
-    cdef Rule rule = engine.rule
+    cdef Exploration rule = engine.exploration
     cdef np.ndarray mask = at.mask
     items.lock.acquire()
     try:
@@ -2604,7 +2581,7 @@ cdef object pick_items(BanditEngine engine, Catalogue items, Workspace ws, Choic
                        int *status):
     """ucb and greedy; None: not this way, or a status."""
     cdef Regressions form = <Regressions>engine.form
-    cdef Rule rule = engine.rule
+    cdef Exploration rule = engine.exploration
     cdef Py_ssize_t wanted = min(max(at.k, 1), items.living)
     cdef int64_t era = engine.era
     cdef double p
@@ -2630,7 +2607,7 @@ cdef np.ndarray places_of(BanditEngine engine, Catalogue items, Py_ssize_t wante
     """The best; with a floor, place after place, by chance one of those left."""
     cdef np.ndarray out = new_indices(wanted)
     cdef int64_t *found = <int64_t *>np.PyArray_DATA(out)
-    cdef double floor = engine.rule.floor
+    cdef double floor = engine.exploration.floor
     cdef bitgen_t *bits = engine.chance.bits
     cdef int64_t count = items.count_left() if floor > 0.0 else 0
     cdef Py_ssize_t i, next = 0
@@ -2676,9 +2653,9 @@ cdef int draw_once(BanditEngine engine, Catalogue items, Workspace ws, Choice at
                    Chance chance) except? -1000:
     """v = w + width F z into at.drawn, a context contracted out of it; a status."""
     cdef Regressions form = <Regressions>engine.form
-    cdef double width = engine.rule.width
+    cdef double width = engine.exploration.width
     cdef int status
-    if not engine.rule.inside(form, at, square_of(at.by), items.largest * items.largest):
+    if not engine.exploration.inside(form, at, square_of(at.by), items.largest * items.largest):
         return CF_ENONFINITE
     at.fit_draws(at.d)
     form.reserve_drawn(ws)
@@ -2698,7 +2675,7 @@ cdef np.ndarray drawn_places(BanditEngine engine, Catalogue items, Workspace ws,
     status[0] = draw_once(engine, items, ws, at, engine.chance)
     if status[0] != CF_OK:
         return None
-    if k == 1 and engine.rule.floor == 0.0:
+    if k == 1 and engine.exploration.floor == 0.0:
         out = new_indices(1)
         (<int64_t *>np.PyArray_DATA(out))[0] = items.largest_product(at.drawn, NULL, &best)
         return out
@@ -2724,7 +2701,7 @@ cdef np.ndarray drawn_law(BanditEngine engine, Catalogue items, Workspace ws, Ch
         if status[0] != CF_OK:
             return None
         at.p[items.largest_product(at.drawn, NULL, &best)] += 1.0
-    engine.rule.mix(at, at.samples)
+    engine.exploration.mix(at, at.samples)
     return vector_of(at.p, at.n)
 
 
@@ -2746,7 +2723,7 @@ cdef object read_items(BanditEngine engine, Catalogue items, Workspace ws, Choic
                        int *status):
     """m and q of all rows, or what else the rule compares, one array of rows after another."""
     cdef Regressions form = <Regressions>engine.form
-    cdef Rule rule = engine.rule
+    cdef Exploration rule = engine.exploration
     cdef bint widths = at.what == SCORES or at.k > 1 or (rule.kind == UCB and form.d == 0)
     cdef Py_ssize_t i, first
     cdef Rows rows
@@ -2777,19 +2754,20 @@ cdef object read_items(BanditEngine engine, Catalogue items, Workspace ws, Choic
 cdef class BanditRounds(Run):
     """The parts of a round that are the same wherever its actions come from."""
 
-    cdef int at_hand(self, BanditEngine engine) except -1:
+    cdef int begin_rounds(self, BanditEngine engine) except -1:
         """Everything for rounds with the model of this engine."""
-        cdef Workspace ws = self.scratch
+        cdef Workspace ws = self.ws
         cdef Py_ssize_t p = self.at.by.p
         engine.refuse_actions(self.seen.d, "X")
-        self.form, self.rule, self.chance = <Regressions>engine.form, engine.rule, engine.chance
+        self.form, self.exploration, self.chance = <Regressions>engine.form, engine.exploration, engine.chance
         self.at.d = max(self.form.d, (p + 1) * self.seen.d)
-        self.form.know(self.at.d)
+        self.form.resize(self.form.k, self.at.d)
         ws.reserve_for(self.seen)
+        ws.writing = True
         ws.row.n = ws.row.nnz = self.at.d
-        self.form.reserve(ws)
+        self.form.reserve(ws, False)
         self.form.form(0).reserve_rows(self.seen, self.at.by, ws)  # which knows nothing, maybe
-        if self.rule.kind == THOMPSON and not self.arms:
+        if self.exploration.kind == THOMPSON and not self.arms:
             self.form.form(0).reserve_drawn(ws)
         self.at.fit_draws(self.at.d)
         ws.scaled.reserve(self.at.d)
@@ -2797,9 +2775,9 @@ cdef class BanditRounds(Run):
         return 0
 
     cdef int supply(self, Engine engine) except -1:
-        return self.form.reserve_update(self.scratch)
+        return self.form.reserve(self.ws, True)
 
-    cdef int read(self, Regressions form, Rule rule, Workspace ws, Choice at,
+    cdef int read(self, Regressions form, Exploration rule, Workspace ws, Choice at,
                   Chance chance) noexcept nogil:
         """The scores of what is seen, as `place` and `law` want them."""
         cdef Py_ssize_t turn
@@ -2808,7 +2786,7 @@ cdef class BanditRounds(Run):
             if self.arms:
                 ws.load(self.seen, 0)
             status = form.read_offer(ws, at, self.seen, rule, False)
-            if status != CF_ENOTPOSITIVE or form.repair(ws) != CF_OK:
+            if status != CF_ENOTPOSITIVE or form.repair() != CF_OK:
                 break
         return rule.score(form, ws, at, chance) if status == CF_OK else status
 
@@ -2822,10 +2800,8 @@ cdef class BanditRounds(Run):
             return CF_ENONFINITE
         ws.weight = 1.0
         form.prepare(ws)
-        status = form.look_at(ws, arm)
-        if status == CF_ENOTPOSITIVE and form.repair(ws) == CF_OK:
-            status = form.look_at(ws, arm)
-        return form.take(ws, arm, reward) if status == CF_OK else status
+        status = form.read_one(ws, arm)
+        return form.update(ws, arm, reward) if status == CF_OK else status
 
     cdef int fail(self, Engine engine, int status) except -1:
         return (<BanditEngine>engine).fail(status, f"round {self.done} of X")
@@ -2882,7 +2858,7 @@ cdef class BanditRun(BanditRounds):
         self.means = new_vector(n)
         self.reward, self.regret = new_vector(rounds), new_vector(rounds)
         self.probability, self.choice = new_vector(rounds), new_indices(rounds)
-        self.scratch, self.at = Workspace(), Choice()
+        self.ws, self.at = Workspace(), Choice()
         self.at.reserve(n)
         self.at.arms, self.at.rows = self.arms, self.seen
 
@@ -2896,12 +2872,12 @@ cdef class BanditRun(BanditRounds):
             raise ValueError(f"rewards must have {(<BanditEngine>engine).form.k} columns, one an "
                              "arm: arms were added during the run")
         self.at.by.p = 0 if self.contexts is None else np.PyArray_DIM(self.contexts, 1)
-        return self.at_hand(<BanditEngine>engine)
+        return self.begin_rounds(<BanditEngine>engine)
 
     cdef int round(self, Engine engine) noexcept nogil:
-        return self.one(self.form, self.rule, self.scratch, self.at)
+        return self.one(self.form, self.exploration, self.ws, self.at)
 
-    cdef int one(self, Regressions form, Rule rule, Workspace ws, Choice at) noexcept nogil:
+    cdef int one(self, Regressions form, Exploration rule, Workspace ws, Choice at) noexcept nogil:
         cdef Py_ssize_t i, j, t = self.done
         cdef int status
         cdef double best = -INFINITY, reward
@@ -2976,7 +2952,7 @@ cdef class RegressionEngine(RewardEngine):
         array([0.75])
         """
         cdef double target = self.target_of(y, "y"), c = self.weight_of(weight)
-        self.learn_weighted(x, 0, target, c, "x")
+        self.learn_row(x, 0, target, c, "x")
 
 
 cdef class LinearEngine(BanditEngine):
@@ -3034,7 +3010,7 @@ cdef class LinearEngine(BanditEngine):
         """
         cdef double y = self.target_of(reward, "reward"), c = self.weight_of(weight)
         if self.contexts == 0 and context is None:
-            self.learn_weighted(x, 0, y, c, "x")
+            self.learn_row(x, 0, y, c, "x")
         else:
             self.learn_crossed(x, y, c, context)
 
@@ -3091,4 +3067,4 @@ cdef class ArmEngine(BanditEngine):
         """
         cdef Py_ssize_t i = as_label(arm, "arm", False)
         cdef double y = self.target_of(reward, "reward"), c = self.weight_of(weight)
-        self.learn_weighted(x, i, y, c, "arm")
+        self.learn_row(x, i, y, c, "arm")

@@ -141,6 +141,7 @@ cdef class Workspace:
     cdef bint given_null
     cdef double weight         # of the example, where a family has weights
     cdef bint is_read          # it holds the reading of this row
+    cdef bint writing          # who reads may change the form
     cdef bint null             # no feature of the row differs from 0, as a form sees it
     cdef cf_row *next          # in a run the places of the row that comes next, else NULL
     cdef Py_ssize_t lanes, vectors_room
@@ -161,11 +162,13 @@ cdef class Workspace:
     cdef bint known_null
 
     cdef int reserve(self, Py_ssize_t k, Py_ssize_t doubles) except -1
-    # Room for any row of `rows`, as which `row` is to be fitted by what reads it.
+    # Memory for any row of `rows`; `row` is then what a form is to reserve for.
     cdef int reserve_for(self, Rows rows) except -1
-    # Row t of rows, which were expected; CF_OK or CF_ENOMEM.
+    # Row t of rows, which were reserved for; CF_OK or CF_ENOMEM.
     cdef int load(self, Rows rows, Py_ssize_t t) noexcept nogil
+    cdef void scale_row(self) noexcept nogil               # to length 1, unless it is null
     cdef int remember(self, const cf_row *row, int64_t round, int64_t stamp) except -1
+    # Whether what was read last is what this row would give.
     cdef bint matches(self, const cf_row *row, int64_t round, int64_t stamp) noexcept
     cdef inline void forget(self) noexcept:
         self.known_round = -1

@@ -677,6 +677,7 @@ cdef class Workspace:
 
     cdef int reserve_for(self, Rows rows) except -1:
         self.buffer.reserve(rows.most)
+        self.scaled.reserve(rows.most)
         self.row.n, self.row.nnz, self.row.i32 = rows.d, rows.most, NULL
         self.row.i64 = <const int64_t *>rows.place  # that it is not NULL is all that counts
         return 0
@@ -686,6 +687,11 @@ cdef class Workspace:
             return CF_ENOMEM
         self.null = K.row_check(self.row.nnz, self.row.value) == CF_ROW_NULL
         return CF_OK
+
+    cdef void scale_row(self) noexcept nogil:
+        if not self.null:
+            K.row_unit(self.row.nnz, self.row.value, self.scaled.value)
+            self.row.value = self.scaled.value
 
     cdef int remember(self, const cf_row *row, int64_t round, int64_t stamp) except -1:
         cdef Py_ssize_t nnz = row.nnz
@@ -700,7 +706,6 @@ cdef class Workspace:
         return 0
 
     cdef bint matches(self, const cf_row *row, int64_t round, int64_t stamp) noexcept:
-        """Whether what was read last is what this row would give."""
         cdef size_t nnz = <size_t>row.nnz
         if (self.known_round != round or self.known_stamp != stamp or self.known.n != row.n
                 or self.known.nnz != row.nnz or (self.known.i32 == NULL) != (row.i32 == NULL)
