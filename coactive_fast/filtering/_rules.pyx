@@ -540,7 +540,7 @@ cdef class FilterEngine(RowEngine):
             form = self.form
             self.check_width(rows.d, "X")
             ws.reserve_for(rows)
-            form.reserve(ws, False)
+            form.reserve(ws)
             form.reserve_many(ws)
             while t < rows.n and status == CF_OK:
                 with nogil:
@@ -868,8 +868,6 @@ cdef class FilterRun(RowRun):
             status = self.decide(outer, form, ws, t)
         if status == CF_OK and (self.full
                                 or (<uint8_t *>np.PyArray_DATA(self.forwarded))[t]):
-            if not form.has_room(ws):
-                return MORE
             status = rule.learn(
                 ws, 0, 1.0 if (<uint8_t *>np.PyArray_DATA(self.relevant))[t] else -1.0)
             if status == CF_OK and outer.form is not form:
@@ -905,12 +903,10 @@ cdef class FilterRun(RowRun):
         return CF_OK
 
     cdef int supply(self, Engine engine) except -1:
-        if self.target is None:
-            return self.call(<TastingEngine>engine)
-        return RowRun.supply(self, engine)
+        """A round of a classifier that is Python's."""
+        return self.call(<TastingEngine>engine)
 
     cdef int call(self, TastingEngine engine) except -1:
-        """A round of a classifier that is Python's."""
         cdef Py_ssize_t t = self.done
         x = self.table[t] if isinstance(self.table, numpy.ndarray) else self.table[t:t + 1]
         self.over = False  # until it is: an error leaves the round undone
@@ -925,6 +921,7 @@ cdef class FilterRun(RowRun):
         return 0
 
     cdef int fail(self, Engine engine, int status) except -1:
+        self.form.raise_error(status)  # which the target may have no more
         return self.target.fail(status, f"x = X[{self.done}]")
 
 
@@ -984,8 +981,6 @@ cdef class TopicsRun(RowRun):
             if status != CF_OK:
                 return status
             self.decided = True
-        if not form.has_room(ws):
-            return MORE
         self.decided = False
         return learn_topics(form, ws,
                            <const uint8_t *>np.PyArray_DATA(self.relevant) + t * topics)

@@ -707,7 +707,7 @@ cdef class PackedForm(Single):
         self.share = numbers + numbers_of(self.d) if self.forget < 1.0 else NULL
         self.learned = <int64_t>block[<int>CF_FLEET_LEARNED]
 
-    cdef int reserve(self, Workspace ws, bint learning) except -1:
+    cdef int reserve(self, Workspace ws) except -1:
         return ws.reserve(1, 2 * cf_pad(self.d))
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:

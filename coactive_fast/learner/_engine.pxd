@@ -49,8 +49,7 @@ cdef class Form:
     # --- with the GIL
     # Memory for k answers, no fewer than before, and rows of d features; what was learned stays.
     cdef int resize(self, Py_ssize_t k, Py_ssize_t d) except -1
-    # Memory of the workspace for ws.row; learning: and of the form, for what `update` adds.
-    cdef int reserve(self, Workspace ws, bint learning) except -1
+    cdef int reserve(self, Workspace ws) except -1         # memory of the workspace, for ws.row
     cdef int set_options(self, Form other) except -1       # its parameters; the state stays
     cdef int raise_error(self, int status) except -1       # what says more than the status
     cdef dict get_state(self)
@@ -75,7 +74,6 @@ cdef class Form:
     cdef Py_ssize_t read_ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count,
                                Workspace ws) noexcept nogil
     cdef int read_ahead_row(self, Workspace ws, Py_ssize_t i) noexcept nogil
-    cdef bint has_room(self, Workspace ws) noexcept nogil  # `update` does not need `reserve`
     # An example of answer i with target y, after a reading of ws.row: all or nothing.
     cdef int update(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil
     cdef void flush(self) noexcept nogil                   # what updates have put off

@@ -111,7 +111,7 @@ cdef class Form:
     cdef int resize(self, Py_ssize_t k, Py_ssize_t d) except -1:
         return 0
 
-    cdef int reserve(self, Workspace ws, bint learning) except -1:
+    cdef int reserve(self, Workspace ws) except -1:
         return ws.reserve(self.k, 0)
 
     cdef int set_options(self, Form other) except -1:
@@ -160,9 +160,6 @@ cdef class Form:
 
     cdef int read_ahead_row(self, Workspace ws, Py_ssize_t i) noexcept nogil:
         return self.read(ws)
-
-    cdef bint has_room(self, Workspace ws) noexcept nogil:
-        return True
 
     cdef int update(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         return CF_EVALUE
@@ -333,7 +330,7 @@ cdef class RowEngine(Engine):
             self.check_width(ws.row.n, "x")
         if learning:
             self.rule.resize(form.k, ws.row.n)
-        form.reserve(ws, learning)
+        form.reserve(ws)
         ws.rng = NULL if self.chance is None else self.chance.bits
         if self.unit_rows:
             ws.scaled.reserve(ws.row.nnz)
@@ -460,7 +457,7 @@ cdef class RowEngine(Engine):
             self.check_width(rows.d, "X")
             out = <np.ndarray>numpy.empty((rows.n, k))
             ws.reserve_for(rows)
-            form.reserve(ws, False)
+            form.reserve(ws)
             to = data_of(out)
             with nogil:
                 while t < rows.n and status == CF_OK:

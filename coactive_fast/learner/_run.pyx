@@ -173,7 +173,7 @@ cdef class RowRun(Run):
         self.rule, self.form, self.unit_rows = engine.rule, engine.form, engine.unit_rows
         self.rule.resize(self.form.k, self.rows.d)
         ws.reserve_for(self.rows)
-        self.form.reserve(ws, False)
+        self.form.reserve(ws)
         ws.rng = NULL if engine.chance is None else engine.chance.bits
         ws.is_read = ws.writing = True  # a rule learns from what it has just read
         self.mask = 15 if engine.is_brief(self.rows.most) else 0  # the clock takes 25 ns
@@ -182,9 +182,6 @@ cdef class RowRun(Run):
     cdef int end(self, Engine engine, int status) except -1:
         self.form.flush()
         return 0
-
-    cdef int supply(self, Engine engine) except -1:
-        return self.form.reserve(self.ws, True)
 
     cdef int fail(self, Engine engine, int status) except -1:
         return (<RowEngine>engine).fail(status, f"row {self.done % self.rows.n} of X")

@@ -22,7 +22,7 @@ from coactive_fast._table cimport (
 from coactive_fast.data._compiled cimport Pieces
 from coactive_fast.learner._chance cimport Chance
 from coactive_fast.learner._engine cimport Engine, RowEngine, Rule
-from coactive_fast.learner._run cimport MORE, RowRun
+from coactive_fast.learner._run cimport RowRun
 from coactive_fast.rewards._rules cimport (
     THOMPSON, BanditEngine, BanditRounds, Choice, Exploration, Regressions,
 )
@@ -764,8 +764,6 @@ cdef class BanditReplay(LoggedRounds):
                  Accepted accepted) noexcept nogil:
         cdef Py_ssize_t i
         cdef int status
-        if not form.has_room(ws):
-            return MORE
         status = self.show(self.seen, at)
         if status == CF_OK:
             status = self.read(form, rule, ws, at, self.chance)

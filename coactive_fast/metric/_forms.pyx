@@ -145,7 +145,7 @@ cdef class Lines(Ridges):
 
     # --- reading ------------------------------------------------------------------------------
 
-    cdef int reserve(self, Workspace ws, bint learning) except -1:
+    cdef int reserve(self, Workspace ws) except -1:
         if ws.row.n > self.room:
             ws.view.reserve(ws.row.nnz)
         return ws.reserve(self.k, 0)
@@ -432,7 +432,7 @@ cdef class FullRidges(Ridges):
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return 0.125 * self.k * self.held * self.held
 
-    cdef int reserve(self, Workspace ws, bint learning) except -1:
+    cdef int reserve(self, Workspace ws) except -1:
         cdef Py_ssize_t n = ws.row.n
         ws.view.reserve(n)
         if n <= ABREAST:
@@ -814,7 +814,7 @@ cdef class DualRidges(Ridges):
         """What lets the GIL go here is the solve itself: the object must be locked for it."""
         return 1e9
 
-    cdef int reserve(self, Workspace ws, bint learning) except -1:
+    cdef int reserve(self, Workspace ws) except -1:
         cdef Py_ssize_t i, most = 0
         ws.reserve(self.k, 0)
         for i in range(self.k):
@@ -889,7 +889,7 @@ cdef class DualRidges(Ridges):
         """Answers first ... last - 1."""
         cdef Py_ssize_t i
         try:
-            self.reserve(ws, False)
+            self.reserve(ws)
             if self.moving:
                 self.all_values(ws)
             for i in range(first, last):
@@ -1372,13 +1372,8 @@ cdef class FullRidge(Single):
         self.metric = metric
         return 0
 
-    cdef int reserve(self, Workspace ws, bint learning) except -1:
+    cdef int reserve(self, Workspace ws) except -1:
         ws.reserve(1, 3 * cf_pad(self.d))
-        if learning and self.forget < 1.0:
-            self.period = L.past_period(K, self.d, self.forget)
-            if self.saved == NULL:
-                self.saved = new_doubles(1, L.full_size(self.d) + cf_pad(self.d),
-                                         f"what {self.d} features forget")
         return ws.forms.widen(&ws.row)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
@@ -1419,9 +1414,6 @@ cdef class FullRidge(Single):
 
     # --- learning -----------------------------------------------------------------------------
 
-    cdef bint has_room(self, Workspace ws) noexcept nogil:
-        return self.forget == 1.0 or self.period != 0
-
     cdef int update(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         cdef const double *x = ws.forms.whole(&ws.row)
         cdef cf_past before
@@ -1430,7 +1422,9 @@ cdef class FullRidge(Single):
         cdef double m = ws.score[0]
         cdef int status = CF_OK
         cdef bint fades = self.forget < 1.0 and self.learned, saves = False
-        if fades:
+        if fades and self.period == 0:
+            status = self.reserve_past()
+        if fades and status == CF_OK:
             before, core = self.past, self.metric.core
             size = <size_t>L.full_size(self.d) * sizeof(double)
             self.past.count = self.learned
@@ -1455,6 +1449,16 @@ cdef class FullRidge(Single):
                 memcpy(self.metric.memory, self.saved, size)
                 memcpy(self.w, self.saved + L.full_size(self.d), <size_t>self.d * sizeof(double))
         return status
+
+    cdef int reserve_past(self) noexcept nogil:
+        """What forgetting needs besides."""
+        cdef Py_ssize_t size = L.full_size(self.d) + cf_pad(self.d)
+        if self.saved == NULL:
+            self.saved = <double *>L.alloc(<size_t>size, sizeof(double))
+        if self.saved == NULL:
+            return CF_ENOMEM
+        self.period = L.past_period(K, self.d, self.forget)
+        return CF_OK
 
     cdef int fade(self, const double *x, double *m) noexcept nogil:
         """M <- f M, b <- f b and the regulariser, before the example x, which was looked at. Its
@@ -2212,7 +2216,7 @@ cdef class DiagonalRidge(Single):
         self.room, self.held = a + 4 * n, n
         return 0
 
-    cdef int reserve(self, Workspace ws, bint learning) except -1:
+    cdef int reserve(self, Workspace ws) except -1:
         return ws.reserve(1, self.d if self.lazy else 0)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
@@ -2557,15 +2561,10 @@ cdef class DualRidge(Single):
         self.drop, self.room = y + 4 * each, room
         return 0
 
-    cdef int reserve(self, Workspace ws, bint learning) except -1:
-        self.gram.kept.reserve(&ws.row, ws.forms)
-        if learning and not self.has_room(ws):
-            self.gram.reserve_update(&ws.row, ws.forms)
-            if self.gram.room > self.room:
-                self.make_place(self.gram.room)
+    cdef int reserve(self, Workspace ws) except -1:
         if self.gram.length() > ws.vectors_room:
             ws.reserve(1, 2 * self.gram.length())
-        return 0
+        return self.gram.kept.reserve(&ws.row, ws.forms)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         """A kernel that is Python may call anything: the object must be locked for it."""
@@ -2685,12 +2684,27 @@ cdef class DualRidge(Single):
     cdef bint has_room(self, Workspace ws) noexcept nogil:
         return self.gram.factor.n < self.room and self.gram.has_room(&ws.row, ws.forms)
 
+    cdef int grow(self, Workspace ws) noexcept:
+        """Memory for one example more."""
+        try:
+            self.gram.reserve_update(&ws.row, ws.forms)
+            if self.gram.room > self.room:
+                self.make_place(self.gram.room)
+        except BaseException as error:
+            self.gram.kept.errors.keep(error)
+            return CF_EVALUE
+        return CF_OK
+
     cdef int update(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         cdef int status = CF_OK
         if self.own != 0.0:
             if not self.own / self.ridge < MOST_OWN:
                 return CF_EVALUE
-            status = self.store(ws, y)
+            if not self.has_room(ws):
+                with gil:
+                    status = self.grow(ws)
+            if status == CF_OK:
+                status = self.store(ws, y)
         if status == CF_OK:
             self.learned += 1
             self.expire()
@@ -2794,10 +2808,10 @@ cdef class BudgetRidge(DualRidge):
         self.inner.resize(1, self.budget)  # refuses one of which a square overflows
         return DualRidge.start(self, n)
 
-    cdef int reserve(self, Workspace ws, bint learning) except -1:
+    cdef int reserve(self, Workspace ws) except -1:
         """As much as a full dictionary takes."""
         ws.reserve(1, 5 * cf_pad(self.budget) + 8 if self.d else 0)
-        return DualRidge.reserve(self, ws, learning)
+        return self.gram.kept.reserve(&ws.row, ws.forms)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return DualRidge.cost(self, nnz) + <double>self.budget * self.budget

@@ -1883,7 +1883,6 @@ cdef class Kept:
     cdef int ask(self, const cf_row *x, Py_ssize_t first, bint own, double *out) noexcept:
         """A callable kernel, which may raise anything: kept for `raise_error`."""
         cdef Py_ssize_t s
-        self.coming = None  # a row that was not appended after all
         try:
             v = frozen(x)
             if own:
@@ -1911,9 +1910,9 @@ cdef class Kept:
         return KEPT_DENSE if x.n <= WIDE and 4 * forms.nnz >= x.n else KEPT_SPARSE
 
     cdef bint has_room(self, const cf_row *x, Forms forms) noexcept nogil:
-        """Whether `append` can do without `make_room`."""
+        """Whether `append` can do without `reserve_update`."""
         if self.kind == CALLABLE:
-            return self.coming is not None
+            return False
         if self.form == UNDECIDED or self.lead + self.n >= self.room or x.n != self.d:
             return False
         if self.form == KEPT_DENSE:
@@ -2012,7 +2011,7 @@ cdef class Kept:
         return 0
 
     cdef void append(self, const cf_row *x, Forms forms) noexcept nogil:
-        """x as the last row; after `has_room` or `make_room` for it."""
+        """x as the last row; after `has_room` or `reserve_update` for it."""
         cdef Py_ssize_t at = self.lead + self.n
         cdef ptrdiff_t end
         if self.kind == CALLABLE:

@@ -24,7 +24,7 @@ from coactive_fast._table cimport (
     CF_ROW_NULL, CF_STALE, cf_get_library, cf_get_table, cf_library, cf_look, cf_pad, cf_row, cf_table,
 )
 from coactive_fast.learner._engine cimport BUSY, Engine, Form, Rule, RowEngine
-from coactive_fast.learner._run cimport MORE, RowRun
+from coactive_fast.learner._run cimport RowRun
 from coactive_fast.learner._state cimport opened, vector_of
 from coactive_fast.metric._forms cimport Past, read_means, read_squares, sigmoid
 from coactive_fast.rows._rows cimport (
@@ -382,19 +382,9 @@ cdef class Regressions(Form):
                 else:
                     form.d = self.d
 
-    cdef int reserve(self, Workspace ws, bint learning) except -1:
-        cdef Single form
-        (<Single>self.at[0]).reserve(ws, learning)
-        for form in self.forms[1:] if learning and not self.has_room(ws) else ():
-            form.reserve(ws, True)
+    cdef int reserve(self, Workspace ws) except -1:
+        (<Single>self.at[0]).reserve(ws)
         return ws.reserve(self.k, 0)
-
-    cdef bint has_room(self, Workspace ws) noexcept nogil:
-        cdef Py_ssize_t i
-        for i in range(self.k):
-            if not (<Single>self.at[i]).has_room(ws):
-                return False
-        return True
 
     cdef int set_options(self, Form other) except -1:
         cdef Regressions o = <Regressions?>other
@@ -812,8 +802,6 @@ cdef class RidgeRun(RowRun):
         cdef Py_ssize_t t = self.done
         cdef double y = data_of(self.y)[t]
         cdef int status
-        if not form.has_room(ws):
-            return MORE
         status = self.read_row(form, ws)
         ws.weight = data_of(self.weights)[t]
         if status == CF_OK:
@@ -2765,7 +2753,7 @@ cdef class BanditRounds(Run):
         ws.reserve_for(self.seen)
         ws.writing = True
         ws.row.n = ws.row.nnz = self.at.d
-        self.form.reserve(ws, False)
+        self.form.reserve(ws)
         self.form.form(0).reserve_rows(self.seen, self.at.by, ws)  # which knows nothing, maybe
         if self.exploration.kind == THOMPSON and not self.arms:
             self.form.form(0).reserve_drawn(ws)
@@ -2773,9 +2761,6 @@ cdef class BanditRounds(Run):
         ws.scaled.reserve(self.at.d)
         self.mask = 15 if self.at.n * self.form.cost(self.at.d) < 1e5 else 0
         return 0
-
-    cdef int supply(self, Engine engine) except -1:
-        return self.form.reserve(self.ws, True)
 
     cdef int read(self, Regressions form, Exploration rule, Workspace ws, Choice at,
                   Chance chance) noexcept nogil:
@@ -2881,8 +2866,6 @@ cdef class BanditRun(BanditRounds):
         cdef Py_ssize_t i, j, t = self.done
         cdef int status
         cdef double best = -INFINITY, reward
-        if not form.has_room(ws):
-            return MORE
         self.show(self.seen, ws, at, self.world)
         at.allow_all()
         status = self.read(form, rule, ws, at, self.chance)
