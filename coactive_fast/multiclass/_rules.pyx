@@ -52,41 +52,27 @@ cdef class LineRule(Rule):
         return 0
 
     cdef int choose(self, Workspace ws) noexcept nogil:
-        """The reading, and a draw where the rule draws."""
-        cdef int status = self.read(ws)
-        if status == CF_OK and self.draws:
-            self.draw(ws)
-        return status
-
-    cdef int read(self, Workspace ws) noexcept nogil:
         self.lines.read_scores(ws)
         ws.greedy = ws.label = K.best_label(self.lines.k, ws.score)
         return CF_OK if ws.label >= 0 else CF_ENONFINITE
 
-    cdef void draw(self, Workspace ws) noexcept nogil:
-        """The first label at which the probabilities so far exceed one uniform draw."""
-        cdef double u = ws.rng.next_double(ws.rng.state), reached = 0.0
-        cdef Py_ssize_t i
-        ws.label = self.lines.k - 1
-        for i in range(self.lines.k):
-            reached += self.probability(ws, i)
-            if reached > u:
-                ws.label = i
-                return
-
-    cdef double probability(self, Workspace ws, Py_ssize_t label) noexcept nogil:
-        return 0.0
-
-    cdef int learn(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
-        cdef int status = CF_OK if ws.is_read else self.read(ws)
-        if status == CF_OK:
-            status = self.step(ws, i, y)
+    cdef inline int count(self, Workspace ws, int status) noexcept nogil:
+        """After an update with this status."""
         if status == CF_OK:
             self.lines.count(ws.row.n)
         return status
 
-    cdef int step(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
-        return CF_EVALUE
+
+cdef void draw(Workspace ws, Py_ssize_t k) noexcept nogil:
+    """The first label at which the probabilities in ws.temp so far exceed one uniform draw."""
+    cdef double u = ws.rng.next_double(ws.rng.state), reached = 0.0
+    cdef Py_ssize_t i
+    ws.label = k - 1
+    for i in range(k):
+        reached += ws.temp[i]
+        if reached > u:
+            ws.label = i
+            return
 
 
 @cython.final
@@ -97,13 +83,14 @@ cdef class Perceptron(LineRule):
     def __init__(self, Py_ssize_t k, double a=0.0):
         self.use(Lines(k, a, a != 0.0))
 
-    cdef int step(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+    cdef int learn(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         cdef cf_change change
-        if ws.label == i:
-            return CF_OK
-        change.first_class, change.second_class = i, ws.label
-        change.first_step, change.second_step = 1.0, -1.0
-        return K.lines_add(&self.lines.core, &ws.row, &change, self.lines.core.second != 0)
+        cdef int status = CF_OK if ws.is_read else self.choose(ws)
+        if status == CF_OK and ws.label != i:
+            change.first_class, change.second_class = i, ws.label
+            change.first_step, change.second_step = 1.0, -1.0
+            status = K.lines_add(&self.lines.core, &ws.row, &change, self.lines.core.second != 0)
+        return self.count(ws, status)
 
 
 @cython.final
@@ -120,20 +107,34 @@ cdef class Banditron(LineRule):
         self.gamma = (<Banditron?>other).gamma
         return Rule.set_options(self, other)
 
+    cdef int choose(self, Workspace ws) noexcept nogil:
+        cdef Py_ssize_t i, k = self.lines.k
+        cdef int status = LineRule.choose(self, ws)
+        if status == CF_OK:
+            for i in range(k):
+                ws.temp[i] = self.probability(ws, i)
+            draw(ws, k)
+        return status
+
     cdef double probability(self, Workspace ws, Py_ssize_t label) noexcept nogil:
         cdef double p = self.gamma / self.lines.k
         return p + (1.0 - self.gamma) if label == ws.greedy else p
 
-    cdef int step(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
-        cdef double step = 1.0 / self.probability(ws, i) if y > 0.0 else 0.0
+    cdef int learn(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+        cdef double step = 0.0
         cdef cf_change change
+        cdef int status = CF_OK if ws.is_read else LineRule.choose(self, ws)
+        if status != CF_OK:
+            return status
+        if y > 0.0:
+            step = 1.0 / self.probability(ws, i)
         change.first_class, change.second_class = ws.greedy, -1
         change.first_step, change.second_step = -1.0, step
         if i == ws.greedy:
             change.first_step += step
         elif y > 0.0:
             change.second_class = i
-        return K.lines_add(&self.lines.core, &ws.row, &change, 0)
+        return self.count(ws, K.lines_add(&self.lines.core, &ws.row, &change, 0))
 
 
 @cython.final
@@ -150,7 +151,11 @@ cdef class Arow(LineRule):
         self.r = (<Arow?>other).r
         return Rule.set_options(self, other)
 
-    cdef int step(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+    cdef int learn(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+        cdef int status = CF_OK if ws.is_read else self.choose(ws)
+        return self.count(ws, self.shrink(ws, i) if status == CF_OK else status)
+
+    cdef int shrink(self, Workspace ws, Py_ssize_t i) noexcept nogil:
         cdef Py_ssize_t j, rival = -1
         cdef double margin, V, Vj, unused, beta
         cdef cf_change change
@@ -475,11 +480,20 @@ cdef class Newtron(LineRule):
 
     # --- reading ------------------------------------------------------------------------------
 
+    cdef int choose(self, Workspace ws) noexcept nogil:
+        cdef Py_ssize_t i, k = self.lines.k
+        cdef int status = self.read(ws)
+        if status == CF_OK:
+            for i in range(k):
+                ws.temp[i] = self.probability(ws, i)
+            draw(ws, k)
+        return status
+
     cdef int read(self, Workspace ws) noexcept nogil:
         """The scores, the best label, and the p of the labels in ws.quad."""
         cdef double top, sum = 0.0
         cdef Py_ssize_t i, k = self.lines.k
-        cdef int status = LineRule.read(self, ws)
+        cdef int status = LineRule.choose(self, ws)
         if status != CF_OK:
             return status
         top = ws.score[ws.greedy]
@@ -497,6 +511,10 @@ cdef class Newtron(LineRule):
         return (1.0 - self.gamma) * ws.quad[label] + self.gamma / self.lines.k
 
     # --- learning -----------------------------------------------------------------------------
+
+    cdef int learn(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
+        cdef int status = CF_OK if ws.is_read else self.read(ws)
+        return self.count(ws, self.step(ws, i, y) if status == CF_OK else status)
 
     cdef int step(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
         """The gradient is estimated as c (x) x, ``c = slope (e_i - 1/k)``."""

@@ -363,6 +363,8 @@ cdef class Regressions(Form):
         """What a refused row left is no dimension."""
         cdef Single form
         self.drop_refused()
+        if k == self.k and d <= self.d:
+            return 0
         forms = [*self.forms, *(self.fresh() for _ in range(k - self.k))]
         for form in forms[0 if d > self.d else self.k:]:
             form.most = self.most
