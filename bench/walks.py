@@ -10,7 +10,9 @@ How much one must read to understand what a call does. Counted are the package's
 functions: those of its Python files, its Cython functions (def, cdef, cpdef, inline ones too) and
 those of the C library. Not counted are what Cython adds, Python, NumPy and the operations on lanes
 (csrc/isa/lanes*.h). Each function counts once, however often it is entered; of a run those count
-that every fourth round at least enters.
+that every fourth round at least enters. A second count ends at the C library: of its functions
+those count that Python or Cython enters, and a module with its .pxd is one file, all C files
+together are one.
 
 It is exact, not sampled: the copy is compiled without optimisation, each function calls
 ``__cyg_profile_func_enter`` (``-finstrument-functions``), a small library that is preloaded writes
@@ -45,7 +47,12 @@ PLAIN void __cyg_profile_func_enter(void *function, void *site)
     if (on && many < ROOM)
         entered[many++] = function;
 }
-PLAIN void __cyg_profile_func_exit(void *function, void *site) { (void)function, (void)site; }
+PLAIN void __cyg_profile_func_exit(void *function, void *site)
+{
+    (void)function, (void)site;
+    if (on && many < ROOM)
+        entered[many++] = 0;
+}
 PLAIN void walk_from_here(void) { many = 0, on = 1; }
 PLAIN void walk_to_here(void) { on = 0; }
 PLAIN int walk_length(void) { return many; }
@@ -225,12 +232,19 @@ class Recorder:
                 self.python.append((self.library.walk_length(), step))
 
     def steps(self):
-        """Addresses of compiled functions, and Python functions between them."""
-        found, many, length = [], 0, self.library.walk_length()
+        """Addresses of compiled functions, each with that of the one that it was entered from, and
+        Python functions between them."""
+        found, stack, many, length = [], [], 0, self.library.walk_length()
         if length == ROOM:
             raise RuntimeError("a walk is too long for the hook")
         for at, step in [*self.python, (length, None)]:
-            found += [("compiled", self.library.walk_step(i)) for i in range(many, at)]
+            for i in range(many, at):
+                address = self.library.walk_step(i)
+                if address is None:
+                    stack[-1:] = []
+                    continue
+                found.append(("compiled", address, stack[-1] if stack else None))
+                stack.append(address)
             many = at
             if step is not None:
                 found.append(step)
@@ -305,18 +319,30 @@ def readable(name, file):
 
 
 def functions(walked, names, source):
-    """The functions of one walk, each once, as (name, file): of two lengths of a run those that
-    the longer one enters more often."""
-    counted = [collections.Counter(), collections.Counter()]
+    """The functions of one walk, each once, as (name, file, whether C code alone enters it): of two
+    lengths of a run those that the longer one enters more often."""
+    counted, outer = [collections.Counter(), collections.Counter()], set()
     for steps, counts in zip(walked, counted, strict=False):
         for step in steps:
             entry = names[step[1]] if step[0] == "compiled" else tuple(step[1:])
-            if entry is not None:
-                counts[entry[0], source(*entry)] += 1
+            if entry is None:
+                continue
+            entry = entry[0], source(*entry)
+            counts[entry] += 1
+            parent = names.get(step[2]) if step[0] == "compiled" else None
+            if not (is_c(entry[1]) and parent is not None and is_c(source(*parent))):
+                outer.add(entry)
     if len(walked) == 1:
-        return list(counted[0])
-    return [entry for entry, times in counted[1].items()
-            if times - counted[0][entry] >= ROUNDS // 4]
+        found = counted[0]
+    else:
+        found = [entry for entry, times in counted[1].items()
+                 if times - counted[0][entry] >= ROUNDS // 4]
+    return [(*entry, entry not in outer) for entry in found]
+
+
+def is_c(file):
+    """Whether a file is one of the C library."""
+    return file.startswith("csrc")
 
 
 class Sources:
@@ -433,13 +459,16 @@ def report(found, verbose):
     for name, entered in found.items():
         if verbose:
             print(f"\n{name}")
-            for number, (function, file) in enumerate(entered, 1):
-                print(f"  {number:3}  {function:44} {file}")
-        files = [file for _, file in entered]
+            for number, (function, file, inner) in enumerate(entered, 1):
+                print(f"  {number:3}  {function:44} {file}{'  (from C)' if inner else ''}")
+        files = [file for _, file, _ in entered]
+        outer = {os.path.splitext(file)[0] if not is_c(file) else "csrc"
+                 for _, file, inner in entered if not inner}
         changes = sum(a != b for a, b in zip(files, files[1:], strict=False))
         python = [file for file in files if file.endswith(".py")]
         print(f"{name}: {len(entered)} functions, {len(set(files))} files, {changes} changes of "
-              f"file (of Python: {len(python)} functions, {len(set(python))} files)")
+              f"file (of Python: {len(python)} functions, {len(set(python))} files); up to the C "
+              f"library: {sum(not inner for *_, inner in entered)} functions, {len(outer)} modules")
 
 
 if __name__ == "__main__":

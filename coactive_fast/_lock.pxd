@@ -8,6 +8,8 @@
 # What was read to choose between `acquire` and `acquire_shared` is read again once the lock is held.
 # Two objects are locked in the order that the class of the outer one names.
 
+from libc.stdint cimport int64_t
+
 cdef extern from "coactive_fast/cf_lock.h" nogil:
     ctypedef struct cf_lock:
         pass
@@ -15,6 +17,10 @@ cdef extern from "coactive_fast/cf_lock.h" nogil:
         pass
     bint cf_lock_try(cf_lock *l)
     int c_release "cf_lock_release"(cf_lock *l)
+    ctypedef struct cf_number:
+        pass
+    int64_t cf_number_get(const cf_number *number)
+    void cf_number_put(cf_number *number, int64_t value)
     bint cf_flag_set(cf_flag *flag)
     void cf_flag_clear(cf_flag *flag)
 

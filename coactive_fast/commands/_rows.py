@@ -466,7 +466,7 @@ class Indexed(Growing):
         self.name, self.first, self.last = name, first, -1
 
     def grow(self, begin, all_names):
-        for name in all_names.table.told(begin):
+        for name in all_names.table.since(begin):
             if name is not None:
                 text, line = name
                 at = int(text) - self.first if WHOLE.fullmatch(text) else -1

@@ -12,7 +12,7 @@ cdef class Pieces:
     cdef bint ended
     cdef dict arrays            # what a piece is read into
 
-    cdef int make_room(self) except -1
+    cdef int reserve(self) except -1
     cdef void *room(self, str name, Py_ssize_t n, str dtype) except NULL
     cdef int read(self, const char *begin) except -1
     cdef int64_t lines_before(self) noexcept

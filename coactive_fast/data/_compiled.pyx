@@ -51,7 +51,7 @@ cdef class Pieces:
         self.name = name
         self.buffer = bytearray(piece)
         self.arrays = {}
-        self.make_room()
+        self.reserve()
 
     def advance(self):
         """Reads the next piece; False where there is none. A bad line is a `ValueError`."""
@@ -59,11 +59,11 @@ cdef class Pieces:
         if not self.next_piece():
             return False
         if len(self.buffer) != room:
-            self.make_room()
+            self.reserve()
         self.read(self.buffer)
         return True
 
-    cdef int make_room(self) except -1:
+    cdef int reserve(self) except -1:
         """Arrays with room for what a full buffer may hold."""
         raise NotImplementedError
 
@@ -139,7 +139,7 @@ cdef class Rows(Pieces):
         self.rules.query = query
         self.text.least, self.text.most = INT64_MAX, -1
 
-    cdef int make_room(self) except -1:
+    cdef int reserve(self) except -1:
         cdef Py_ssize_t pairs = cf_text_pairs_room(len(self.buffer))
         cdef Py_ssize_t rows = cf_text_rows_room(len(self.buffer))
         self.text.index = <int64_t *>self.room("index", pairs, "i8")
@@ -213,7 +213,7 @@ cdef class Ratings(Pieces):
     cdef cf_text_ratings text
     cdef readonly np.ndarray users, items, ratings
 
-    cdef int make_room(self) except -1:
+    cdef int reserve(self) except -1:
         cdef Py_ssize_t rows = cf_text_rows_room(len(self.buffer))
         self.text.user = <int64_t *>self.room("user", rows, "i8")
         self.text.item = <int64_t *>self.room("item", rows, "i8")

@@ -15,6 +15,7 @@ from libc.string cimport memcpy, memset
 from coactive_fast._arrays cimport (
     as_flag, as_number, data_of, finite_vector, new_doubles, new_vector, refuse,
 )
+from coactive_fast._lock cimport cf_flag_clear, cf_flag_set
 from coactive_fast._table cimport (
     CF_ENOMEM, CF_ENONFINITE, CF_OK, cf_get_library, cf_get_table, cf_library, cf_row, cf_table,
 )
@@ -399,11 +400,20 @@ cdef class FilterEngine(RowEngine):
     the generator is."""
 
     cdef inline FilterRule filter_rule(self):
+        """With the lock held, or where nobody else may have the object."""
         return <FilterRule>self.rule
+
+    cdef FilterRule current_rule(self):
+        cdef FilterRule rule
+        while not cf_flag_set(&self.replacing):
+            pass
+        rule = <FilterRule>self.rule
+        cf_flag_clear(&self.replacing)
+        return rule
 
     @property
     def _decision(self):
-        return self.filter_rule().decision
+        return self.current_rule().decision
 
     cdef bint is_fresh(self) except -1:
         return self.filter_rule().tally.rounds == 0 and self.form.learned == 0
@@ -411,7 +421,7 @@ cdef class FilterEngine(RowEngine):
     @property
     def _rounds(self):
         self.lock.check_open()
-        return self.filter_rule().tally.rounds
+        return self.current_rule().tally.rounds
 
     cdef dict get_state(self):
         found = self.rule.get_state()
@@ -512,7 +522,7 @@ cdef class FilterEngine(RowEngine):
         cdef Workspace ws
         cdef Fit fit
         self.lock.check_open()
-        if self.filter_rule().fit is None:
+        if self.current_rule().fit is None:
             return min(max((1.0 + self.margin_of(x)) / 2.0, 0.0), 1.0)
         ws = self.borrow()
         try:
@@ -849,6 +859,8 @@ cdef class FilterRun(RowRun):
                     and target.form.learned == 0):
                 target.begin(target.new_rule(), target.chance)
         finally:
+            if target is not None:
+                RowRun.end(self, target, status)
             if target is not None and target is not engine:
                 target.lock.release()
         return 0

@@ -779,7 +779,7 @@ cdef class PackedForm(Single):
 
     # One example into the block: x is written out (cf_pad(d), zeros beyond). *m: w.x of before.
     # Where this is not CF_OK the block holds no regression any more.
-    cdef int set_row(self, const double *x, double y, bint null, double *m) noexcept nogil:
+    cdef int learn(self, const double *x, double y, bint null, double *m) noexcept nogil:
         cdef double mean, q, a, miss, weight
         cdef Py_ssize_t i
         cdef int good = 1
@@ -972,7 +972,7 @@ cdef class FleetEngine:
         """The arguments of a run, all checked."""
         raise NotImplementedError
 
-    cdef object get_state(self, Stream s):
+    cdef object history(self, Stream s):
         """What a run leaves behind."""
         return None
 
@@ -1294,7 +1294,7 @@ cdef class FleetEngine:
         if s.keys.n != s.rows.n:
             raise ValueError(f"keys must have length {s.rows.n}, one a row of X, got {s.keys.n}")
         if s.rows.n == 0:
-            return self.get_state(s)
+            return self.history(s)
         first.is_text = s.keys.are_text
         if not self.records.laid:
             self.rehearse_first(s)
@@ -1336,7 +1336,7 @@ cdef class FleetEngine:
         finally:
             if pool is not None:
                 pool.shutdown()
-        return self.get_state(s)
+        return self.history(s)
 
     cdef int rehearse_first(self, Stream s) except -1:
         cdef Workspace scratch = Workspace()
@@ -1575,7 +1575,7 @@ cdef class RewardFleet(FleetEngine):
                   uint64_t *block, double y, bint null, int what, double *m) noexcept nogil:
         form.sit(block)
         record[<int>CF_FLEET_ROUNDS] += 1
-        return form.set_row(w.x, y, null, m)
+        return form.learn(w.x, y, null, m)
 
     cdef int fail(self, int status, str what) except -1:
         return self.seat.engine.fail(status, what)
@@ -1735,7 +1735,7 @@ cdef class RewardFleet(FleetEngine):
         s.m = None if isinstance(engine, BanditEngine) else new_vector(n)
         return s
 
-    cdef object get_state(self, Stream s):
+    cdef object history(self, Stream s):
         cdef Py_ssize_t t
         cdef np.ndarray loss
         cdef Key at
@@ -1814,7 +1814,7 @@ cdef class FilterFleet(FleetEngine):
             record[<int>CF_FLEET_ROUNDS] += 1
         if what == DECIDE or (what == FORWARD and not forwarded):
             return CF_OK
-        status = form.set_row(x, rule.target(mean, q, y), False, &seen)
+        status = form.learn(x, rule.target(mean, q, y), False, &seen)
         if status == CF_OK and rule.counts:
             if rule.floor > 0.0:
                 tally.relevant += y > 0.0
@@ -1884,7 +1884,7 @@ cdef class FilterFleet(FleetEngine):
         s.what = EVERY if self.full else FORWARD
         return s
 
-    cdef object get_state(self, Stream s):
+    cdef object history(self, Stream s):
         return history_of(s.forwarded, s.m, <object>s.y > 0.0)
 
 

@@ -4,7 +4,9 @@
 cimport numpy as np
 from libc.stdint cimport int64_t
 
-from coactive_fast._lock cimport Lock, cf_flag, cf_flag_clear, cf_flag_set
+from coactive_fast._lock cimport (
+    Lock, cf_flag, cf_flag_clear, cf_flag_set, cf_number, cf_number_get, cf_number_put,
+)
 from coactive_fast._table cimport CF_ROW_NULL
 from coactive_fast.learner._chance cimport Chance
 from coactive_fast.learner._state cimport State
@@ -115,9 +117,17 @@ cdef class RowEngine(Engine):
     cdef Workspace ws
     cdef cf_flag busy
     cdef int64_t stamp
+    # What is read without the lock, as `publish` has left it: k and d of the form, whether rows may
+    # be wider than d, whether choosing changes the state, and the entries from which a round is long.
+    # rule and form themselves are read so by `current_form` alone, which `replacing` guards.
+    cdef cf_number answers, width, open_end, writes, long_from
+    cdef cf_flag replacing
 
     cdef Rule new_rule(self)
-    cdef void begin(self, Rule rule, Chance chance) noexcept
+    cdef int begin(self, Rule rule, Chance chance) except -1
+    cdef void replace(self, Rule rule, Form form) noexcept
+    cdef void publish(self) noexcept
+    cdef Form current_form(self)
     cdef int check_width(self, Py_ssize_t n, str name) except -1
     cdef int refuse_answer(self, Py_ssize_t i, str name) except -1
     cdef int reserve(self, Workspace ws, bint learning) except -1
@@ -142,10 +152,10 @@ cdef class RowEngine(Engine):
         """Converts and checks x. That may run code of its own, which may change the form: the
         width is checked again with the lock held."""
         self.lock.check_open()
-        ws.given_null = row_of(x, "x", ws.buffer, &ws.given, self.form.d,
-                               self.form.most > 0) == CF_ROW_NULL
+        ws.given_null = row_of(x, "x", ws.buffer, &ws.given, cf_number_get(&self.width),
+                               cf_number_get(&self.open_end)) == CF_ROW_NULL
         return 0
 
     cdef inline bint is_brief(self, Py_ssize_t nnz) noexcept:
         """Whether a round is so short that it keeps the GIL."""
-        return not self.rule.calls_python and self.form.cost(nnz) < BUSY
+        return nnz < cf_number_get(&self.long_from)

@@ -8,7 +8,7 @@ from libc.stddef cimport size_t
 from libc.string cimport memcpy
 
 from coactive_fast._arrays cimport as_count, data_of, refuse
-from coactive_fast._lock cimport Lock
+from coactive_fast._lock cimport Lock, cf_flag_clear, cf_flag_set, cf_number_get, cf_number_put
 from coactive_fast._table cimport (
     CF_ENOMEM, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_EVALUE, CF_OK, cf_get_table, cf_table,
 )
@@ -233,19 +233,19 @@ cdef class RowEngine(Engine):
     def _answers(self):
         """How many answers a reading has: classes, arms."""
         self.lock.check_open()
-        return self.form.k
+        return cf_number_get(&self.answers)
 
     @property
     def _learned(self):
         """How many examples were learned."""
         self.lock.check_open()
-        return self.form.learned
+        return self.current_form().learned
 
     @property
     def _dimension(self):
         """How many features the rows have; 0 while that is not known."""
         self.lock.check_open()
-        return self.form.d
+        return self.current_form().d
 
     cdef dict get_state(self):
         return {**self.rule.get_state(), **({} if self.chance is None else self.chance.state())}
@@ -262,9 +262,43 @@ cdef class RowEngine(Engine):
         self.begin(rule, None if self.chance is None else self.chance.fresh())
         return 0
 
-    cdef void begin(self, Rule rule, Chance chance) noexcept:
-        self.rule, self.form, self.chance = rule, rule.form, chance
+    cdef int begin(self, Rule rule, Chance chance) except -1:
+        self.chance = chance
+        self.replace(rule, rule.form)
+        return 0
+
+    cdef void replace(self, Rule rule, Form form) noexcept:
+        """Rule and form by others; those before live until this is over."""
+        cdef Rule before = self.rule
+        cdef Form form_before = self.form
+        while not cf_flag_set(&self.replacing):
+            pass
+        self.rule, self.form = rule, form
+        cf_flag_clear(&self.replacing)
+        rule.form = form
         self.stamp += 1
+        self.publish()
+
+    cdef void publish(self) noexcept:
+        """After each change, with the lock held."""
+        cdef Form form = self.form
+        cdef double work = form.cost(0), entry_work = form.cost(1) - work, limit = 0.0
+        if not self.rule.calls_python and work < BUSY:
+            limit = min((BUSY - work) / max(entry_work, 1e-6), 1e18)
+        cf_number_put(&self.answers, form.k)
+        cf_number_put(&self.width, form.d)
+        cf_number_put(&self.open_end, form.most > 0)
+        cf_number_put(&self.writes, self.rule.draws or self.rule.counts)
+        cf_number_put(&self.long_from, <int64_t>limit)
+
+    cdef Form current_form(self):
+        """The form, for who does not hold the lock."""
+        cdef Form form
+        while not cf_flag_set(&self.replacing):
+            pass
+        form = self.form
+        cf_flag_clear(&self.replacing)
+        return form
 
     cdef int set_options(self, dict parts, list changed) except -1:
         cdef Rule rule = parts["make"]()
@@ -274,6 +308,7 @@ cdef class RowEngine(Engine):
         if "seed" in changed:
             self.chance = parts.get("chance")
         self.stamp += 1
+        self.publish()
         return 0
 
     def _add_answer(self):
@@ -282,6 +317,7 @@ cdef class RowEngine(Engine):
         try:
             self.rule.resize(self.form.k + 1, self.form.d)
             self.stamp += 1
+            self.publish()
             return self.form.k - 1
         finally:
             self.lock.release()
@@ -305,8 +341,11 @@ cdef class RowEngine(Engine):
 
     def _fits(self, Py_ssize_t n, str name):
         """Refuses what has n features, where that is another number than those known."""
-        self.lock.check_open()
-        self.check_width(n, name)
+        self.lock.acquire_shared()
+        try:
+            self.check_width(n, name)
+        finally:
+            self.lock.release_shared()
 
     # --- parts of a round ---------------------------------------------------------------------
 
@@ -347,7 +386,7 @@ cdef class RowEngine(Engine):
         try:
             self.set_row(x, ws)
             brief = self.is_brief(ws.given.nnz)
-            alone = brief or self.rule.draws or self.rule.counts
+            alone = brief or cf_number_get(&self.writes)
             self.lock.acquire_read(alone)
             try:
                 status = self.choose_locked(ws, alone, brief)
@@ -364,10 +403,12 @@ cdef class RowEngine(Engine):
             self.give_back(ws)
 
     cdef int choose_locked(self, Workspace ws, bint alone, bint brief) except? -1000:
-        """CF_OK, or CF_ENOTPOSITIVE for who does not have the lock alone. The reading is kept for the
-        `learn` that follows, unless a draw changes what stands in the workspace."""
+        """CF_OK, or CF_ENOTPOSITIVE for who does not have the lock alone and needs it. The reading is
+        kept for the `learn` that follows, unless a draw changes what stands in the workspace."""
         cdef Rule rule = self.rule
         cdef int status
+        if not alone and (rule.draws or rule.counts):
+            return CF_ENOTPOSITIVE  # another rule than when the lock was chosen
         ws.forget()
         if alone:
             self.ws.forget()  # a form may keep what the last reading found
@@ -382,7 +423,9 @@ cdef class RowEngine(Engine):
             if status == CF_ENOTPOSITIVE and not alone:
                 return status
             self.fail(status, "x")
-        if not rule.draws and ws is self.ws and (self.form.d or rule.counts):
+        if rule.counts:
+            self.publish()  # a first round has fixed the width
+        if not rule.draws and ws is self.ws and self.form.d:
             ws.remember(&ws.given, self.form.learned, self.stamp)
         return CF_OK
 
@@ -423,6 +466,7 @@ cdef class RowEngine(Engine):
                 status = rule.learn(ws, i, y)
                 form.flush()
         ws.forget()
+        self.publish()
         return 0 if status == CF_OK else self.fail(status, "x")
 
     cdef int fail(self, int status, str what) except -1:
@@ -473,8 +517,8 @@ cdef class RowEngine(Engine):
                     if status == CF_OK:
                         memcpy(to + t * k, ws.score, <size_t>k * sizeof(double))
                         t += 1
+            if status != CF_OK:
+                self.fail(status, f"row {t} of X")
         finally:
             self.lock.release_shared()
-        if status != CF_OK:
-            self.fail(status, f"row {t} of X")
         return out

@@ -181,6 +181,7 @@ cdef class RowRun(Run):
 
     cdef int end(self, Engine engine, int status) except -1:
         self.form.flush()
+        (<RowEngine>engine).publish()
         return 0
 
     cdef int fail(self, Engine engine, int status) except -1:

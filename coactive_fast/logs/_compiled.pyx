@@ -66,7 +66,7 @@ cdef class Names:
         self.names.slots = np.PyArray_SIZE(self.slots)
         return 0
 
-    cdef int reserve_update(self, Py_ssize_t length) except -1:
+    cdef int reserve(self, Py_ssize_t length) except -1:
         """For what a piece of so many bytes may bring."""
         cdef Py_ssize_t most = self.names.n + cf_log_names_room(length)
         cdef Py_ssize_t size = sizeof(cf_log_name)
@@ -85,7 +85,7 @@ cdef class Names:
     def __len__(self):
         return self.names.n
 
-    def get_state(self, Py_ssize_t begin):
+    def since(self, Py_ssize_t begin):
         """``(name, line)`` of those from number `begin` on, as text; of namespaces None, and of
         what is no text, its bytes.
 
@@ -145,7 +145,7 @@ cdef class LogPieces(Pieces):
         """Room for the names of the piece, and nothing read of it."""
         if self.log.line == 0 and self.length >= 3 and begin[:3] == b"\xef\xbb\xbf":
             memset(<char *>begin, b" "[0], 3)   # what some editors put in front of UTF-8
-        self.table.reserve_update(self.length)
+        self.table.reserve(self.length)
         self.log.names = &self.table.names
         self.log.actions.n = self.log.shared.n = self.log.n_rows = self.log.n_rounds = 0
         return 0
@@ -191,7 +191,7 @@ cdef class Rounds(LogPieces):
             self.log.taken = (<Rounds?>before).log.taken
             self.log.drop = (<Rounds?>before).log.drop
 
-    cdef int reserve_update(self) except -1:
+    cdef int reserve(self) except -1:
         cdef Py_ssize_t pairs = cf_log_pairs_room(len(self.buffer))
         cdef Py_ssize_t rounds = cf_log_rounds_room(len(self.buffer))
         self.log.scratch = <char *>self.room("scratch", len(self.buffer), "u1")
@@ -261,7 +261,7 @@ cdef class Lines(LogPieces):
         Pieces.__init__(self, file, name, piece)
         self.table, self.bare = names, bare
 
-    cdef int reserve_update(self) except -1:
+    cdef int reserve(self) except -1:
         cdef Py_ssize_t pairs = cf_log_pairs_room(len(self.buffer))
         cdef Py_ssize_t rows = cf_log_rounds_room(len(self.buffer))
         self.log.actions.name = <int32_t *>self.room("name", pairs, "i4")
@@ -527,7 +527,7 @@ cdef class Expected:
         cdef int status = CF_OK
         with nogil:
             for t in range(n):
-                status = self.reserve_for(self.actions, first + t, p, data_of(mean) + t,
+                status = self.expect(self.actions, first + t, p, data_of(mean) + t,
                                      data_of(taken) + t)
                 if status != CF_OK:
                     break
@@ -538,7 +538,7 @@ cdef class Expected:
     cdef Py_ssize_t end(self, Py_ssize_t t) noexcept nogil:
         return (<const int64_t *>np.PyArray_DATA(self.offsets))[t]
 
-    cdef int reserve_for(self, Rows actions, Py_ssize_t t, const double *law, double *mean,
+    cdef int expect(self, Rows actions, Py_ssize_t t, const double *law, double *mean,
                     double *taken) noexcept nogil:
         cdef Py_ssize_t first = self.end(t), i
         cdef const double *w = self.blended(t)

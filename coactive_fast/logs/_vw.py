@@ -167,10 +167,10 @@ class Names:
         """Takes over the new ones; returns how many there were before."""
         begin = len(self.texts)
         more = list(range(begin, len(self.table)))
-        for i, told in enumerate(self.table.told(begin)):
+        for i, entry in enumerate(self.table.since(begin)):
             text = None
-            if told is not None:
-                text, line = told
+            if entry is not None:
+                text, line = entry
                 if isinstance(text, bytes):
                     raise ValueError(f"{file}: line {line}: a name must be text in UTF-8, got "
                                      f"{text!r:.60}")

@@ -1422,9 +1422,10 @@ cdef class FullRidge(Single):
         cdef double m = ws.score[0]
         cdef int status = CF_OK
         cdef bint fades = self.forget < 1.0 and self.learned, saves = False
-        if fades and self.period == 0:
-            status = self.reserve_past()
-        if fades and status == CF_OK:
+        if fades and self.period == 0 and not self.reserve_past():
+            ws.forms.clear(&ws.row)
+            return CF_ENOMEM
+        if fades:
             before, core = self.past, self.metric.core
             size = <size_t>L.full_size(self.d) * sizeof(double)
             self.past.count = self.learned
@@ -1450,15 +1451,19 @@ cdef class FullRidge(Single):
                 memcpy(self.w, self.saved + L.full_size(self.d), <size_t>self.d * sizeof(double))
         return status
 
-    cdef int reserve_past(self) noexcept nogil:
-        """What forgetting needs besides."""
+    cdef bint reserve_past(self) noexcept nogil:
+        """What forgetting needs besides; whether there was memory."""
         cdef Py_ssize_t size = L.full_size(self.d) + cf_pad(self.d)
         if self.saved == NULL:
             self.saved = <double *>L.alloc(<size_t>size, sizeof(double))
-        if self.saved == NULL:
-            return CF_ENOMEM
-        self.period = L.past_period(K, self.d, self.forget)
-        return CF_OK
+        if self.saved != NULL:
+            self.period = L.past_period(K, self.d, self.forget)
+        return self.saved != NULL
+
+    cdef int raise_error(self, int status) except -1:
+        if status == CF_ENOMEM and self.forget < 1.0 and self.saved == NULL:
+            raise MemoryError(f"what {self.d} features forget")
+        return 0
 
     cdef int fade(self, const double *x, double *m) noexcept nogil:
         """M <- f M, b <- f b and the regulariser, before the example x, which was looked at. Its

@@ -11,6 +11,7 @@ from libc.string cimport memcpy
 from coactive_fast._arrays cimport (
     as_flag, as_label, as_number, data_of, labels_of, new_doubles, new_indices, plain, product_of,
 )
+from coactive_fast._lock cimport cf_number_get
 from coactive_fast._table cimport (
     CF_ENONFINITE, CF_EVALUE, CF_FULL_FAST, CF_FULL_STEEP, CF_OK, cf_change, cf_get_library,
     cf_get_table, cf_library, cf_newton, cf_pad, cf_table,
@@ -678,7 +679,7 @@ cdef class MulticlassEngine(RowEngine):
 
     cdef inline Py_ssize_t label_of(self, object label, str name) except -1:
         self.lock.check_open()
-        return as_label(label, name, self.form.k == 2)
+        return as_label(label, name, cf_number_get(&self.answers) == 2)
 
     # --- many rows ----------------------------------------------------------------------------
 

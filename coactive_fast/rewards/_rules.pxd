@@ -142,7 +142,6 @@ cdef class RewardEngine(RowEngine):
     cdef void new_era(self) noexcept
     cdef Regressions copied(self)
     cdef tuple examples_of(self, object y, object weight, Py_ssize_t n)
-    cdef void replace(self, Regressions form) noexcept
     cdef int mend(self) except -1
 
 

@@ -19,6 +19,7 @@ from coactive_fast._arrays cimport (
     refuse_non_finite, row_stride,
 )
 from coactive_fast._lock cimport Lock
+from coactive_fast._lock cimport cf_number_get, cf_number_put
 from coactive_fast._table cimport (
     CF_CATALOGUE_SLOTS, CF_CATALOGUE_TERMS, CF_ENOMEM, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_OK,
     CF_ROW_NULL, CF_STALE, cf_get_library, cf_get_table, cf_library, cf_look, cf_pad, cf_row, cf_table,
@@ -633,8 +634,8 @@ cdef class RewardEngine(RowEngine):
             self.new_era()
         return 0
 
-    cdef void begin(self, Rule rule, Chance chance) noexcept:
-        RowEngine.begin(self, rule, chance)
+    cdef void replace(self, Rule rule, Form form) noexcept:
+        RowEngine.replace(self, rule, form)
         self.new_era()
 
     cdef void new_era(self) noexcept:
@@ -678,10 +679,6 @@ cdef class RewardEngine(RowEngine):
         form.set_state(opened(self.form.get_state()))
         return form
 
-    cdef void replace(self, Regressions form) noexcept:
-        self.form = self.rule.form = form
-        self.stamp += 1
-        self.new_era()
 
     def _decay(self, f):
         """The whole past counts f times as much."""
@@ -694,7 +691,7 @@ cdef class RewardEngine(RowEngine):
                 form.decay(SMALLEST)
                 share /= SMALLEST
             form.decay(share)
-            self.replace(form)
+            self.replace(self.rule, form)
         finally:
             self.lock.release()
 
@@ -710,7 +707,7 @@ cdef class RewardEngine(RowEngine):
         try:
             form = self.copied()
             form.merge(theirs)
-            self.replace(form)
+            self.replace(self.rule, form)
         finally:
             self.lock.release()
 
@@ -834,6 +831,7 @@ cdef class BanditEngine(RewardEngine):
         RewardEngine.start(self, parts)
         self.arms, self.contexts = parts["arms"], parts["context_features"]
         self.exploration, self.max_pending = parts["exploration"], parts["max_pending"]
+        self.publish()
         return 0
 
     cdef bint is_fresh(self) except -1:
@@ -852,11 +850,18 @@ cdef class BanditEngine(RewardEngine):
     cdef int set_options(self, dict parts, list changed) except -1:
         RewardEngine.set_options(self, parts, changed)
         self.exploration, self.max_pending = parts["exploration"], parts["max_pending"]
+        self.publish()
         return self.forget_oldest()
 
-    cdef void begin(self, Rule rule, Chance chance) noexcept:
+    cdef int begin(self, Rule rule, Chance chance) except -1:
         RewardEngine.begin(self, rule, chance)
         self.waiting, self.decided, self.expired = {}, 0, 0
+        return 0
+
+    cdef void publish(self) noexcept:
+        RewardEngine.publish(self)
+        if self.exploration is not None and self.exploration.draws():
+            cf_number_put(&self.writes, 1)
 
     # --- one question -------------------------------------------------------------------------
 
@@ -870,7 +875,7 @@ cdef class BanditEngine(RewardEngine):
         at.arms = self.arms
         if self.arms:
             self.set_row(X, ws)
-            at.reserve(self.form.k)
+            at.reserve(cf_number_get(&self.answers))
             return at.allow(allowed)
         at.context = context_of(context, self.contexts, -1)
         at.by.p = self.contexts
@@ -946,13 +951,18 @@ cdef class BanditEngine(RewardEngine):
             self.give_back(ws)
 
     cdef object answer(self, Workspace ws, Choice at):
-        cdef bint writes = at.what == DECISION or (at.what != SCORES and self.exploration.draws())
-        cdef int turn, status = CF_OK
-        if at.what == LAW and at.samples == 0 and self.exploration.kind == THOMPSON:
-            raise ValueError("samples must be given: the law of thompson has no closed form")
-        for turn in range(2):
+        cdef bint writes = at.what == DECISION or (at.what != SCORES
+                                                   and cf_number_get(&self.writes)), mended = False
+        cdef int status = CF_OK
+        while True:
             self.lock.acquire_read(writes)
             try:
+                if at.what != SCORES and not writes and self.exploration.draws():
+                    writes = True  # another rule than when the lock was chosen
+                    continue
+                if at.what == LAW and at.samples == 0 and self.exploration.kind == THOMPSON:
+                    raise ValueError("samples must be given: the law of thompson has no closed "
+                                     "form")
                 if at.items is not None:
                     found = answer_items(self, ws, at, &status)
                 else:
@@ -962,9 +972,10 @@ cdef class BanditEngine(RewardEngine):
                     return found
             finally:
                 self.lock.release_read(writes)
-            if status != CF_ENOTPOSITIVE or turn:
+            if status != CF_ENOTPOSITIVE or mended:
                 break
             self.mend()
+            mended = True
         self.fail(status, "x" if at.arms else "X")
 
     cdef object act(self, Workspace ws, Choice at):
@@ -1069,6 +1080,7 @@ cdef class BanditEngine(RewardEngine):
         """The decision for action i, which waits from now on."""
         self.waiting[self.decided] = self.kept(ws, at, i)
         self.form.d = max(self.form.d, at.d)
+        self.publish()
         self.decided += 1
         self.forget_oldest()
         return Decision(self.decided - 1, i, probability)
@@ -1137,7 +1149,8 @@ cdef class BanditEngine(RewardEngine):
             vector = context_of(context, self.contexts, -1)
             by.p, by.c = self.contexts, data_of(vector)
             ws.given_null = row_of(x, "x", ws.buffer, &ws.given,
-                                  self.form.d // (by.p + 1), False) == CF_ROW_NULL
+                                  cf_number_get(&self.width) // (by.p + 1),
+                                  False) == CF_ROW_NULL
             self.refuse_actions(ws.given.n, "x")
             cross(&ws.given, by, ws)
             ws.weight = weight
@@ -1206,7 +1219,7 @@ cdef class BanditEngine(RewardEngine):
     cdef np.ndarray written_out(self, object x, str name):
         cdef Workspace ws = Workspace()
         cdef cf_row row
-        row_of(x, name, ws.buffer, &row, self.form.d, self.most > 0)
+        row_of(x, name, ws.buffer, &row, cf_number_get(&self.width), self.most > 0)
         self.check_width(row.n, name)
         return dense_vector(&row, name)
 
@@ -2762,6 +2775,10 @@ cdef class BanditRounds(Run):
         self.at.fit_draws(self.at.d)
         ws.scaled.reserve(self.at.d)
         self.mask = 15 if self.at.n * self.form.cost(self.at.d) < 1e5 else 0
+        return 0
+
+    cdef int end(self, Engine engine, int status) except -1:
+        (<RowEngine>engine).publish()
         return 0
 
     cdef int read(self, Regressions form, Exploration rule, Workspace ws, Choice at,

@@ -72,6 +72,19 @@ static inline int cf_lock_release(cf_lock *l)
                                                    memory_order_release, memory_order_relaxed);
 }
 
+/* A number that who has the lock writes and anyone reads: no order with what is beside it. */
+typedef _Atomic(int64_t) cf_number;
+
+static inline int64_t cf_number_get(const cf_number *number)
+{
+    return atomic_load_explicit(number, memory_order_relaxed);
+}
+
+static inline void cf_number_put(cf_number *number, int64_t value)
+{
+    atomic_store_explicit(number, value, memory_order_relaxed);
+}
+
 /* A flag: whoever sets it owns something until it is cleared. */
 static inline int cf_flag_set(atomic_int *flag)
 {
