@@ -445,11 +445,11 @@ cdef class FilterEngine(RowEngine):
 
     # --- the calls ----------------------------------------------------------------------------
 
-    cdef int choose_locked(self, Workspace ws, bint alone, bint brief) except? -1000:
+    cdef int choose_locked(self, Workspace ws, bint alone) except? -1000:
         """A row that is refused is no first one, from which the number of features is known."""
         cdef bint unknown = self.form.d == 0
         try:
-            return RowEngine.choose_locked(self, ws, alone, brief)
+            return RowEngine.choose_locked(self, ws, alone)
         except BaseException:
             if unknown:
                 self.begin(self.new_rule(), self.chance)
@@ -472,7 +472,7 @@ cdef class FilterEngine(RowEngine):
         if not known or ws.known_round != self.form.learned:  # its memory may have grown
             ws.forget()
             ws.writing = False
-            if self.is_brief(ws.row.nnz):
+            if ws.brief:
                 status = self.form.read(ws)
             else:
                 with nogil:

@@ -114,6 +114,7 @@ cdef class RowEngine(Engine):
     cdef Py_ssize_t most       # max_features of the form, or 0
     cdef Py_ssize_t built      # answers of a fresh form
     cdef bint unit_rows        # rows are scaled to length 1
+    cdef bint grown            # the rule has not resized since answers were added
     cdef Workspace ws
     cdef cf_flag busy
     cdef int64_t stamp
@@ -132,7 +133,8 @@ cdef class RowEngine(Engine):
     cdef int refuse_answer(self, Py_ssize_t i, str name) except -1
     cdef int reserve(self, Workspace ws, bint learning) except -1
     cdef Py_ssize_t choose_row(self, object x) except -1
-    cdef int choose_locked(self, Workspace ws, bint alone, bint brief) except? -1000
+    cdef bint choose_shared(self, Workspace ws) except -1
+    cdef int choose_locked(self, Workspace ws, bint alone) except? -1000
     cdef int learn_row(self, object x, Py_ssize_t i, double y, double weight, str name) except -1
     cdef int learn_locked(self, Workspace ws, Py_ssize_t i, double y, str name) except -1
     cdef int fail(self, int status, str what) except -1
@@ -154,8 +156,5 @@ cdef class RowEngine(Engine):
         self.lock.check_open()
         ws.given_null = row_of(x, "x", ws.buffer, &ws.given, cf_number_get(&self.width),
                                cf_number_get(&self.open_end)) == CF_ROW_NULL
+        ws.brief = ws.given.nnz < cf_number_get(&self.long_from)
         return 0
-
-    cdef inline bint is_brief(self, Py_ssize_t nnz) noexcept:
-        """Whether a round is so short that it keeps the GIL."""
-        return nnz < cf_number_get(&self.long_from)

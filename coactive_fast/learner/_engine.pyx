@@ -273,7 +273,7 @@ cdef class RowEngine(Engine):
         cdef Form form_before = self.form
         while not cf_flag_set(&self.replacing):
             pass
-        self.rule, self.form = rule, form
+        self.rule, self.form, self.grown = rule, form, True
         cf_flag_clear(&self.replacing)
         rule.form = form
         self.stamp += 1
@@ -316,6 +316,7 @@ cdef class RowEngine(Engine):
         self.lock.acquire()
         try:
             self.rule.resize(self.form.k + 1, self.form.d)
+            self.grown = True
             self.stamp += 1
             self.publish()
             return self.form.k - 1
@@ -367,8 +368,9 @@ cdef class RowEngine(Engine):
         ws.row, ws.null = ws.given, ws.given_null
         if ws.row.n != form.d:
             self.check_width(ws.row.n, "x")
-        if learning:
+        if learning and (ws.row.n > form.d or self.grown):
             self.rule.resize(form.k, ws.row.n)
+            self.grown = False
         form.reserve(ws)
         ws.rng = NULL if self.chance is None else self.chance.bits
         if self.unit_rows:
@@ -381,31 +383,31 @@ cdef class RowEngine(Engine):
         """The choice for x. A short one has the lock alone, which costs least; where a long one
         finds damage, it is made again alone, which repairs it."""
         cdef Workspace ws = self.borrow()
-        cdef bint brief, alone
-        cdef int status
         try:
             self.set_row(x, ws)
-            brief = self.is_brief(ws.given.nnz)
-            alone = brief or cf_number_get(&self.writes)
-            self.lock.acquire_read(alone)
-            try:
-                status = self.choose_locked(ws, alone, brief)
-            finally:
-                self.lock.release_read(alone)
-            if status != CF_OK:
+            if ws.brief or cf_number_get(&self.writes) or not self.choose_shared(ws):
                 self.lock.acquire()
                 try:
-                    self.choose_locked(ws, True, brief)
+                    self.choose_locked(ws, True)
                 finally:
                     self.lock.release()
             return ws.label
         finally:
             self.give_back(ws)
 
-    cdef int choose_locked(self, Workspace ws, bint alone, bint brief) except? -1000:
+    cdef bint choose_shared(self, Workspace ws) except -1:
+        """The choice beside other readers; False: it needs the lock alone."""
+        self.lock.acquire_shared()
+        try:
+            return self.choose_locked(ws, False) == CF_OK
+        finally:
+            self.lock.release_shared()
+
+    cdef int choose_locked(self, Workspace ws, bint alone) except? -1000:
         """CF_OK, or CF_ENOTPOSITIVE for who does not have the lock alone and needs it. The reading is
         kept for the `learn` that follows, unless a draw changes what stands in the workspace."""
         cdef Rule rule = self.rule
+        cdef Form form = self.form
         cdef int status
         if not alone and (rule.draws or rule.counts):
             return CF_ENOTPOSITIVE  # another rule than when the lock was chosen
@@ -414,7 +416,7 @@ cdef class RowEngine(Engine):
             self.ws.forget()  # a form may keep what the last reading found
         self.reserve(ws, rule.counts)
         ws.writing = alone
-        if brief:
+        if ws.brief:
             status = rule.choose(ws)
         else:
             with nogil:
@@ -423,10 +425,10 @@ cdef class RowEngine(Engine):
             if status == CF_ENOTPOSITIVE and not alone:
                 return status
             self.fail(status, "x")
-        if rule.counts:
+        if rule.counts and form.d != cf_number_get(&self.width):
             self.publish()  # a first round has fixed the width
-        if not rule.draws and ws is self.ws and self.form.d:
-            ws.remember(&ws.given, self.form.learned, self.stamp)
+        if not rule.draws and ws is self.ws and form.d:
+            ws.remember(&ws.given, form.learned, self.stamp)
         return CF_OK
 
     cdef int learn_row(self, object x, Py_ssize_t i, double y, double weight, str name) except -1:
@@ -458,7 +460,7 @@ cdef class RowEngine(Engine):
             ws.null = ws.known_null
         ws.writing = True
         self.ws.forget()
-        if self.is_brief(ws.row.nnz):
+        if ws.brief:
             status = rule.learn(ws, i, y)
             form.flush()
         else:

@@ -5,6 +5,7 @@ import contextlib
 from cpython.exc cimport PyErr_CheckSignals
 
 from coactive_fast._arrays cimport refuse
+from coactive_fast._lock cimport cf_number_get
 from coactive_fast._table cimport CF_EVALUE, CF_OK
 from coactive_fast.learner._engine cimport Engine, RowEngine
 from coactive_fast.rows._rows cimport SPARSE, Rows, Workspace
@@ -176,7 +177,7 @@ cdef class RowRun(Run):
         self.form.reserve(ws)
         ws.rng = NULL if engine.chance is None else engine.chance.bits
         ws.is_read = ws.writing = True  # a rule learns from what it has just read
-        self.mask = 15 if engine.is_brief(self.rows.most) else 0  # the clock takes 25 ns
+        self.mask = 15 if self.rows.most < cf_number_get(&engine.long_from) else 0  # the clock takes 25 ns
         return 0
 
     cdef int end(self, Engine engine, int status) except -1:

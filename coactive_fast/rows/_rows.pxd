@@ -139,6 +139,7 @@ cdef class Workspace:
     cdef cf_row row            # in the form that is read
     cdef cf_row given          # as it came, and whether it was null: what `row` begins with
     cdef bint given_null
+    cdef bint brief            # a round of it is so short that it keeps the GIL
     cdef double weight         # of the example, where a family has weights
     cdef bint is_read          # it holds the reading of this row
     cdef bint writing          # who reads may change the form

@@ -14,7 +14,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from coactive_fast._arrays cimport (
     Matrix, as_rows, convert_array, data_of, has_plain_rows, indices_of,
-    is_plain_vector, is_sparse, matrix_of, new_doubles, new_vector, plain, product_of,
+    is_plain, is_sparse, matrix_of, new_doubles, new_vector, plain, product_of,
     refuse_bad_matrix, refuse_length, refuse_non_finite, take_scratch,
 )
 from coactive_fast._table cimport (
@@ -191,9 +191,9 @@ cdef bint is_pair(object x):
 cdef int row_of(object x, str name, RowBuffer buffer, cf_row *row, Py_ssize_t width=0,
                 bint open_end=False) except -1:
     cdef int answer
-    if is_plain_vector(x):
+    if is_plain(x, np.NPY_DOUBLE):
         row.n = row.nnz = np.PyArray_DIM(<np.ndarray>x, 0)
-        row.value = data_of(<np.ndarray>x)
+        row.value = <double *>np.PyArray_DATA(<np.ndarray>x)
         row.i32, row.i64 = NULL, NULL
     elif type(x) is csr_type or type(x) is csr_other:
         sparse_row(x, name, buffer, row)
