@@ -391,10 +391,6 @@ cdef class FilterRule(Rule):
         return 0
 
 
-cdef enum:
-    AHEAD = 48       # rows that are read ahead, at the most
-
-
 cdef class FilterEngine(RowEngine):
     """The engine of the filters, and their base class; its rule is a `FilterRule`, for whose coin
     the generator is."""
@@ -792,8 +788,6 @@ cdef class FilterRun(RowRun):
     cdef bint tossed
     cdef FilterEngine target   # whose model is at work; None: the rounds are calls of Python's
     cdef bint unknown          # that model did not know its dimension
-    cdef Py_ssize_t base       # the first row of those looked at ahead
-    cdef Py_ssize_t ready      # how many they are
 
     def __init__(self, Stream stream, relevant, bint full, projection=None, bint teaching=False):
         self.stream, self.projection, self.teaching = stream, projection, teaching
@@ -823,7 +817,6 @@ cdef class FilterRun(RowRun):
     cdef int begin(self, Engine given) except -1:
         """The lock of a classifier's own engine comes last."""
         cdef FilterEngine engine = <FilterEngine>given, target = self.target_of(engine)
-        self.base = self.ready = 0
         if engine.filter_rule().decision.kind == COIN:
             self.before, self.tosses = engine.chance.generator.bit_generator.state, 0
         self.target = target
@@ -897,13 +890,7 @@ cdef class FilterRun(RowRun):
 
     cdef int decide(self, FilterRule outer, Form form, Workspace ws, Py_ssize_t t) noexcept nogil:
         """The round up to its decision."""
-        cdef int status
-        if t >= self.base + self.ready:
-            self.base = t
-            self.ready = form.read_ahead(self.rows, t, min(<Py_ssize_t>AHEAD, self.total - t), ws)
-        if not self.rows.at(t, ws.buffer, &ws.row):
-            return CF_ENOMEM
-        status = form.read_ahead_row(ws, t - self.base)
+        cdef int status = self.read_ahead(form, ws)
         if status != CF_OK:
             return status
         data_of(self.margins)[t] = ws.score[0] / (1.0 + ws.quad[0])
@@ -954,7 +941,6 @@ cdef class TopicsRun(RowRun):
     cdef np.ndarray relevant, margins
     cdef double tau
     cdef Single topics
-    cdef Py_ssize_t base, ready
     cdef bint decided
 
     def __init__(self, Stream stream, relevant, Single form, double tau):
@@ -982,12 +968,7 @@ cdef class TopicsRun(RowRun):
         cdef Py_ssize_t t = self.done, topics = np.PyArray_DIM(self.margins, 1)
         cdef int status
         if not self.decided:
-            if t >= self.base + self.ready:
-                self.base = t
-                self.ready = form.read_ahead(self.rows, t, min(<Py_ssize_t>AHEAD, self.total - t), ws)
-            if not self.rows.at(t, ws.buffer, &ws.row):
-                return CF_ENOMEM
-            status = form.read_ahead_row(ws, t - self.base)
+            status = self.read_ahead(form, ws)
             if status == CF_OK:
                 status = read_topics(form, ws.quad[0], data_of(self.margins) + t * topics)
             if status != CF_OK:

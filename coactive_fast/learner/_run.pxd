@@ -56,9 +56,12 @@ cdef class RowRun(Run):
     cdef Form form
     cdef bint unit_rows
     cdef cf_row next           # the places of the row that comes next, which are asked for early
+    cdef Py_ssize_t base, many # the first of the rows that are read ahead, and how many they are
 
     cdef int set_rows(self, Rows rows, Py_ssize_t epochs, bint early) except -1
     cdef int begin_rows(self, RowEngine engine) except -1
+    # The reading of the row of this round, of which the form may have done a part for many at once.
+    cdef int read_ahead(self, Form form, Workspace ws) noexcept nogil
 
     # The row of this round, in the layout that is read.
     cdef inline int read_row(self, Form form, Workspace ws) noexcept nogil:

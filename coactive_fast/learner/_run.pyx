@@ -6,7 +6,7 @@ from cpython.exc cimport PyErr_CheckSignals
 
 from coactive_fast._arrays cimport refuse
 from coactive_fast._lock cimport cf_number_get
-from coactive_fast._table cimport CF_EVALUE, CF_OK
+from coactive_fast._table cimport CF_ENOMEM, CF_EVALUE, CF_OK
 from coactive_fast.learner._engine cimport Engine, RowEngine
 from coactive_fast.rows._rows cimport SPARSE, Rows, Workspace
 
@@ -24,6 +24,7 @@ cdef extern from "<time.h>" nogil:
     """
     double cf_seconds()
 
+cdef Py_ssize_t AHEAD = 48  # rows that are read ahead, at the most
 cdef double PAUSE = 0.02  # seconds between two looks at signals: a fifth of what a Ctrl-C may take
 
 
@@ -177,8 +178,19 @@ cdef class RowRun(Run):
         self.form.reserve(ws)
         ws.rng = NULL if engine.chance is None else engine.chance.bits
         ws.is_read = ws.writing = True  # a rule learns from what it has just read
-        self.mask = 15 if self.rows.most < cf_number_get(&engine.long_from) else 0  # the clock takes 25 ns
+        self.base = self.many = 0
+        # the clock takes 25 ns
+        self.mask = 15 if self.rows.most < cf_number_get(&engine.long_from) else 0
         return 0
+
+    cdef int read_ahead(self, Form form, Workspace ws) noexcept nogil:
+        cdef Py_ssize_t t = self.done
+        if t >= self.base + self.many:
+            self.base = t
+            self.many = form.read_ahead(self.rows, t, min(<Py_ssize_t>AHEAD, self.total - t), ws)
+        if not self.rows.at(t, ws.buffer, &ws.row):
+            return CF_ENOMEM
+        return form.read_ahead_row(ws, t - self.base)
 
     cdef int end(self, Engine engine, int status) except -1:
         self.form.flush()

@@ -337,8 +337,8 @@ class Bandit(RewardLearner):
         words |= {"modest": given["width"] == "theory", "max_pending": pending}
         if contexts and named["max_features"] is not None:
             raise ValueError("max_features and context_features exclude each other")
-        return {"make": fresh(arms), "chance": chance, "exploration": exploration, "arms": "n_arms" in parameters,
-                "context_features": contexts, **words}
+        return {"make": fresh(arms), "chance": chance, "exploration": exploration,
+                "arms": "n_arms" in parameters, "context_features": contexts, **words}
 
     # --- decisions --------------------------------------------------------------------------
 
@@ -411,7 +411,8 @@ def _exploration(explore, width, link, covariance, ridge, forget, floor, scale, 
     return Exploration(explore, width, link=link, ridge=float(ridge), delta=delta, floor=floor,
                        noise=number("noise", noise, least=0.0),
                        norm_bound=number("norm_bound", norm_bound, least=0.0),
-                       scale=number("scale", scale, least=0.0), power=number("power", power, least=0.0))
+                       scale=number("scale", scale, least=0.0),
+                       power=number("power", power, least=0.0))
 
 
 class LinearBandit(Bandit, LinearEngine):

@@ -410,12 +410,13 @@ cdef class Regressions(Form):
         return self.read_all(ws, True)
 
     cdef int read_all(self, Workspace ws, bint widths) noexcept nogil:
+        cdef double fresh = K.dot(ws.row.nnz, ws.row.value, ws.row.value) / self.ridge
         cdef Py_ssize_t i
         cdef int status
         ws.greedy = ws.label = 0
         for i in range(self.k):
             if self.d == 0 or ws.null:
-                ws.score[i], ws.quad[i] = 0.0, K.dot(ws.row.nnz, ws.row.value, ws.row.value) / self.ridge
+                ws.score[i], ws.quad[i] = 0.0, fresh
                 status = CF_OK if ws.quad[i] <= DBL_MAX else CF_ENONFINITE
             else:
                 status = (<Single>self.at[i]).read_pair(ws, ws.score + i,
@@ -442,8 +443,8 @@ cdef class Regressions(Form):
             return self.read_rows(rows, at.by, ws, at.m, at.q)
         if rule.kind == UCB:
             at.scored = True
-            return (<Single>self.at[0]).read_upper(rows, at.by, ws, rule.bonus(self, 0), at.left, at.m,
-                                                   at.q, at.z)
+            return (<Single>self.at[0]).read_upper(rows, at.by, ws, rule.bonus(self, 0), at.left,
+                                                   at.m, at.q, at.z)
         if rule.kind == THOMPSON:
             return CF_OK
         return self.read_rows(rows, at.by, ws, at.m, NULL)
@@ -820,8 +821,8 @@ cdef class RidgeRun(RowRun):
 cdef class BanditEngine(RewardEngine):
     """A bandit: one regression for all actions with features, or a regression an arm.
 
-    It starts from exploration, an `Exploration`; arms, whether each has a regression; context_features, 0 for
-    arms; max_pending.
+    It starts from exploration, an `Exploration`; arms, whether each has a regression;
+    context_features, 0 for arms; max_pending.
     """
 
     def __cinit__(self):
@@ -2762,7 +2763,8 @@ cdef class BanditRounds(Run):
         cdef Workspace ws = self.ws
         cdef Py_ssize_t p = self.at.by.p
         engine.refuse_actions(self.seen.d, "X")
-        self.form, self.exploration, self.chance = <Regressions>engine.form, engine.exploration, engine.chance
+        self.form, self.chance = <Regressions>engine.form, engine.chance
+        self.exploration = engine.exploration
         self.at.d = max(self.form.d, (p + 1) * self.seen.d)
         self.form.resize(self.form.k, self.at.d)
         ws.reserve_for(self.seen)
