@@ -35,7 +35,7 @@ class ConvexLearner(Learner):
     def _constant(self, name):
         """The parameter where it was given, else what its formula gave."""
         given = self._parameters[name]
-        return getattr(self._update, name) if given is None else given
+        return getattr(self._rule, name) if given is None else given
 
     def run(self, losses: Values | Callable[[int, Vector], Real], rounds: SupportsIndex, *,
             progress: Progress = None) -> ConvexHistory:

@@ -650,7 +650,7 @@ cdef class ConvexEngine(Engine):
     # y is the centre; a round writes y_next and exchanges the pointers. All vectors have n doubles
     # in one piece of memory, owned here. While `pending` is not NOTHING and there is a chance, v
     # is a direction that it has drawn.
-    cdef PointUpdate update
+    cdef PointUpdate rule
     cdef dict parts            # that reset() starts from, with a chance that is made anew
     cdef Py_ssize_t n
     cdef int64_t t             # rounds that were learned
@@ -677,7 +677,7 @@ cdef class ConvexEngine(Engine):
         self.y, self.y_next, self.v, self.x = (memory, memory + padded, memory + 2 * padded,
                                                memory + 3 * padded)
         memcpy(self.y, data_of(parts["origin"]), <size_t>self.n * sizeof(double))
-        self.update, self.chance, self.parts = update, parts.get("chance"), parts
+        self.rule, self.chance, self.parts = update, parts.get("chance"), parts
         return 0
 
     cdef bint is_fresh(self) except -1:
@@ -689,13 +689,13 @@ cdef class ConvexEngine(Engine):
         return self.t
 
     @property
-    def _update(self):
+    def _rule(self):
         self.lock.check_open()
-        return self.update
+        return self.rule
 
     cdef dict told(self):
         state = {"rounds": self.t, "y": vector_of(self.y, self.n), "pending": <int>self.pending,
-                 **self.update.get_state()}
+                 **self.rule.get_state()}
         if self.chance is not None:
             waiting = self.n if self.pending != NOTHING else 0
             state |= {"v": vector_of(self.v, waiting), **self.chance.state()}
@@ -714,7 +714,7 @@ cdef class ConvexEngine(Engine):
             v = state.vector("v", self.n if pending else 0)
         refuse_outside(state, update, data_of(y), data_of(v) if pending else NULL, self.x,
                        self.y_next)
-        self.update, self.chance = update, chance
+        self.rule, self.chance = update, chance
         memcpy(self.y, data_of(y), <size_t>self.n * sizeof(double))
         memcpy(self.v, data_of(v), <size_t>np.PyArray_DIM(v, 0) * sizeof(double))
         self.t, self.pending = t, <Pending>pending
@@ -727,14 +727,14 @@ cdef class ConvexEngine(Engine):
     cdef int set_options(self, dict parts, list changed) except -1:
         cdef PointUpdate update = parts["make"]()
         names = ", ".join(changed)
-        if update.gamma != self.update.gamma:
+        if update.gamma != self.rule.gamma:
             raise ValueError(f"{names}: gamma would change, and with it the set that the centre "
                              "lies in: call reset() before that")
-        if update.delta != self.update.delta and self.pending != NOTHING:
+        if update.delta != self.rule.delta and self.pending != NOTHING:
             raise ValueError(f"{names}: delta would change under the point that was asked for: "
                              "tell its loss before that")
-        update.set_state(opened(self.update.get_state()), self.t, self.y)
-        self.update, self.parts = update, parts
+        update.set_state(opened(self.rule.get_state()), self.t, self.y)
+        self.rule, self.parts = update, parts
         if "seed" in changed:
             self.chance = parts["chance"]
         return 0
@@ -786,7 +786,7 @@ cdef class ConvexEngine(Engine):
         self.lock.acquire()
         try:
             if self.pending == NOTHING and self.chance is not None:
-                status = self.update.draw(self.chance, self.y, self.v)
+                status = self.rule.draw(self.chance, self.y, self.v)
                 if status != CF_OK:
                     self.fail(status, "feasible.direction()")
             self.pending = kind
@@ -800,7 +800,7 @@ cdef class ConvexEngine(Engine):
         if self.chance is None:
             memcpy(data_of(x), self.y, <size_t>self.n * sizeof(double))
         else:
-            self.update.reach(self.y, self.v, sign, data_of(x))
+            self.rule.reach(self.y, self.v, sign, data_of(x))
         return x
 
     cdef int refuse_pending(self, Pending wanted) except -1:
@@ -815,7 +815,7 @@ cdef class ConvexEngine(Engine):
         """A step along phi v, which ends the round where the update is the engine's own and not a
         copy; a negative status has changed nothing."""
         cdef int status = update.step(phi, v, <double>(self.t + 1), self.y, self.y_next)
-        if status == CF_OK and update is self.update:
+        if status == CF_OK and update is self.rule:
             self.y, self.y_next = self.y_next, self.y
             self.t += 1
             self.pending = NOTHING
@@ -825,7 +825,7 @@ cdef class ConvexEngine(Engine):
         """Raises what a round that failed means, first of all what a set of the user's own
         raised."""
         cdef Region region
-        for region in (self.update.whole, self.update.region):
+        for region in (self.rule.whole, self.rule.region):
             if region is not None and region.error is not None:
                 error, region.error = region.error, None
                 raise error
@@ -882,11 +882,11 @@ cdef class GradientEngine(ConvexEngine):
         try:
             if self.pending != ONE:
                 self.refuse_pending(ONE)
-            if self.n < BUSY and self.update.compiled:
-                status = self.step(self.update, 1.0, data_of(g))
+            if self.n < BUSY and self.rule.compiled:
+                status = self.step(self.rule, 1.0, data_of(g))
             else:
                 with nogil:
-                    status = self.step(self.update, 1.0, data_of(g))
+                    status = self.step(self.rule, 1.0, data_of(g))
             if status != CF_OK:
                 self.fail(status, "gradient")
         finally:
@@ -900,7 +900,7 @@ cdef class GradientEngine(ConvexEngine):
         losses.gradient(i, m[0], self.x)
         if not K.all_finite(self.n, self.x):
             return CF_ENONFINITE
-        return self.step(self.update, 1.0, self.x)
+        return self.step(self.rule, 1.0, self.x)
 
 
 cdef class BanditEngine(ConvexEngine):
@@ -1025,12 +1025,12 @@ cdef class BanditEngine(ConvexEngine):
             try:
                 if self.pending != asked:
                     self.refuse_pending(asked)
-                update = self.update
+                update = self.rule
                 self.largest = max(fabs(plus), fabs(minus))
                 beyond = self.largest > self.bound and not self.bound_named
                 if beyond:
                     update = self.parts["make"]()
-                    update.set_state(opened(self.update.get_state()), self.t, self.y)
+                    update.set_state(opened(self.rule.get_state()), self.t, self.y)
                 if self.n < BUSY and update.compiled:
                     status = self.estimate(update, plus, minus)
                 else:
@@ -1065,7 +1065,7 @@ cdef class BanditEngine(ConvexEngine):
         if not isfinite(mean):
             return CF_ENONFINITE
         status = self.step(update, phi, self.v)
-        if status == CF_OK and update is self.update:
+        if status == CF_OK and update is self.rule:
             self.mean, self.previous = mean, loss
         return status
 
@@ -1073,18 +1073,18 @@ cdef class BanditEngine(ConvexEngine):
         cdef int status
         self.largest = 0.0
         if self.pending == NOTHING:
-            status = self.update.draw(self.chance, self.y, self.v)
+            status = self.rule.draw(self.chance, self.y, self.v)
             if status != CF_OK:
                 return status
         self.pending = ONE
-        self.update.reach(self.y, self.v, 1.0, self.x)
+        self.rule.reach(self.y, self.v, 1.0, self.x)
         loss[0] = losses.value(i, self.x, m)
         if not (isfinite(loss[0]) and isfinite(m[0])):
             return CF_ENONFINITE
         self.largest = fabs(loss[0])
         if self.largest > self.bound and not self.bound_named:
             return ASIDE
-        return self.estimate(self.update, loss[0], loss[0])
+        return self.estimate(self.rule, loss[0], loss[0])
 
 
 @cython.final
@@ -1120,7 +1120,7 @@ cdef class ConvexRun(Run):
                              getattr(self.losses, "scaling", None))
 
     def run(self, Engine engine, report):
-        if self.rows is not None and (<ConvexEngine>engine).update.compiled:
+        if self.rows is not None and (<ConvexEngine>engine).rule.compiled:
             Run.run(self, engine, report)
         else:
             self.by_calls(engine, report)
