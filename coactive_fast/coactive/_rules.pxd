@@ -36,6 +36,9 @@ cdef class WeightUpdate:
     cdef void commit(self) noexcept nogil
     cdef dict get_state(self)
     cdef int set_state(self, State state) except -1
+    # Where the dimension is known: what there is beside the weights and their mean.
+    cdef dict own_state(self)
+    cdef int set_own_state(self, State state) except -1
 
 
 @cython.final

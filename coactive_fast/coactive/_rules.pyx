@@ -17,7 +17,7 @@ from libc.string cimport memcmp, memcpy, memmove, memset
 from numpy.random cimport bitgen_t
 
 from coactive_fast._arrays cimport (
-    add_features, as_count, as_size, as_vector, data_of, finite_vector, indices_of, is_plain,
+    add_features, as_count, as_size, as_vector, data_of, finite_vector, has_plain_rows, indices_of, is_plain,
     matrix_of, new_doubles, new_indices, new_vector, numeric, product_of, refuse, refuse_bad_matrix,
     refuse_non_finite, scores_of, take_scratch,
 )
@@ -114,10 +114,17 @@ cdef class WeightUpdate:
         self.mean, self.mean_next = self.mean_next, self.mean
         self.rounds += 1
 
+    cdef dict own_state(self):
+        return {}
+
+    cdef int set_own_state(self, State state) except -1:
+        return 0
+
     cdef dict get_state(self):
         state = {"n": self.n, "rounds": self.rounds}
         if self.n:
-            state |= {"w": vector_of(self.w, self.n), "mean": vector_of(self.mean, self.n)}
+            state |= {"w": vector_of(self.w, self.n), "mean": vector_of(self.mean, self.n),
+                      **self.own_state()}
         return state
 
     cdef int set_state(self, State state) except -1:
@@ -130,6 +137,7 @@ cdef class WeightUpdate:
             self.start(n)
             state.load("w", n, self.w)
             state.load("mean", n, self.mean)
+            self.set_own_state(state)
         self.rounds = rounds
         return 0
 
@@ -193,19 +201,14 @@ cdef class Perceptron(WeightUpdate):
         self.commit()
         return CF_OK
 
-    cdef dict get_state(self):
-        state = WeightUpdate.get_state(self)
-        if self.n:
-            state |= {"waiting": self.waiting, "sum": vector_of(self.sum, self.n)}
-        return state
+    cdef dict own_state(self):
+        return {"waiting": self.waiting, "sum": vector_of(self.sum, self.n)}
 
-    cdef int set_state(self, State state) except -1:
-        WeightUpdate.set_state(self, state)
-        if self.n:
-            self.waiting = state.count("waiting", 0, self.rounds)
-            state.load("sum", self.n, self.sum)
-            if self.waiting == 0 and not all_zero(self.n, self.sum):
-                state.refuse("sum", "zeros where no round is waiting")
+    cdef int set_own_state(self, State state) except -1:
+        self.waiting = state.count("waiting", 0, state.count("rounds"))
+        state.load("sum", self.n, self.sum)
+        if self.waiting == 0 and not all_zero(self.n, self.sum):
+            state.refuse("sum", "zeros where no round is waiting")
         return 0
 
 
@@ -276,15 +279,11 @@ cdef class Exponentiated(WeightUpdate):
         self.commit()
         return CF_OK
 
-    cdef dict get_state(self):
-        state = WeightUpdate.get_state(self)
-        if self.n:
-            state["theta"] = vector_of(self.theta, self.n)
-        return state
+    cdef dict own_state(self):
+        return {"theta": vector_of(self.theta, self.n)}
 
-    cdef int set_state(self, State state) except -1:
-        WeightUpdate.set_state(self, state)
-        return state.load("theta", self.n, self.theta) if self.n else 0
+    cdef int set_own_state(self, State state) except -1:
+        return state.load("theta", self.n, self.theta)
 
 
 def region_around_zero(feasible, Py_ssize_t n):
@@ -451,19 +450,11 @@ cdef class SecondOrder(Bounded):
         for i in range(self.n):
             w[i] = scale * y[i]
 
-    cdef dict get_state(self):
-        state = WeightUpdate.get_state(self)
-        if self.n:
-            state |= {"y": vector_of(self.y, self.n), "lam": self.lam,
-                      "metric": self.metric.state()}
-            if self.region is not None:
-                state["face"] = self.face.copy()
-        return state
+    cdef dict own_state(self):
+        state = {"y": vector_of(self.y, self.n), "lam": self.lam, "metric": self.metric.state()}
+        return state if self.region is None else {**state, "face": self.face.copy()}
 
-    cdef int set_state(self, State state) except -1:
-        WeightUpdate.set_state(self, state)
-        if self.n == 0:
-            return 0
+    cdef int set_own_state(self, State state) except -1:
         metric = Full.from_state(state.get("metric"))
         if ((<Stored>metric).core.n != self.n
                 or (<Stored>metric).core.ridge != self.epsilon):
@@ -518,18 +509,13 @@ cdef class Custom(WeightUpdate):
         self.commit()
         return CF_OK
 
-    cdef dict get_state(self):
-        state = WeightUpdate.get_state(self)
-        if self.n:
-            state["memory"] = copy.deepcopy(self.memory_of_rule)
-            if self.beside is not None:
-                state.update(self.beside.get_state(self.memory_of_rule, self.n))
+    cdef dict own_state(self):
+        state = {"memory": copy.deepcopy(self.memory_of_rule)}
+        if self.beside is not None:
+            state.update(self.beside.get_state(self.memory_of_rule, self.n))
         return state
 
-    cdef int set_state(self, State state) except -1:
-        WeightUpdate.set_state(self, state)
-        if self.n == 0:
-            return 0
+    cdef int set_own_state(self, State state) except -1:
         memory = state.get("memory")
         if not isinstance(memory, dict):
             state.refuse("memory", "a dict", memory)
@@ -576,7 +562,7 @@ def in_order(clicked):
 
 cdef np.ndarray documents_of(object x):
     """The matrix of a query's documents: at least one, with at least one feature."""
-    cdef np.ndarray a = table_of(x, "x")
+    cdef np.ndarray a = <np.ndarray>(x if has_plain_rows(x, True) else table_of(x, "x"))
     if np.PyArray_DIM(a, 0) == 0 or np.PyArray_DIM(a, 1) == 0:
         raise ValueError("x must have at least one document and one feature, got shape "
                          f"{(<object>a).shape}")
@@ -660,7 +646,7 @@ cdef class RankingWorkspace:
     cdef double *utility       # docs
     cdef double *own           # docs: utilities of a user who has weights of its own
     cdef ptrdiff_t *place      # docs zeros
-    cdef ptrdiff_t *drawn      # 5 docs: random rankings
+    cdef ptrdiff_t *drawn      # 5 docs: random rankings; or room of cf_click_preferences
     cdef ptrdiff_t took        # which of them was the answer, or -1
     cdef ptrdiff_t *presented  # places
     cdef ptrdiff_t *better     # places
@@ -692,7 +678,7 @@ cdef class RankingWorkspace:
         wide, deep = cf_pad(docs), cf_pad(places)
         sorting = max(cf_top_k_scratch(docs, sorts), 2 * places + 8)
         sorting *= <Py_ssize_t>(sizeof(cf_candidate) // sizeof(double))
-        total = cf_pad(n) + 4 * wide + cf_pad(5 * docs) + 7 * deep + sorting
+        total = cf_pad(n) + 4 * wide + cf_pad(cf_click_scratch(docs)) + 7 * deep + sorting
         at = <double *>take_scratch(total, sizeof(double))  # ptrdiff_t are as long
         L.free(self.memory)
         self.memory = at
@@ -701,7 +687,7 @@ cdef class RankingWorkspace:
         self.score, self.utility, self.own = at, at + wide, at + 2 * wide
         self.place, at = <ptrdiff_t *>(at + 3 * wide), at + 4 * wide
         memset(self.place, 0, <size_t>docs * sizeof(ptrdiff_t))
-        self.drawn, at = <ptrdiff_t *>at, at + cf_pad(5 * docs)
+        self.drawn, at = <ptrdiff_t *>at, at + cf_pad(cf_click_scratch(docs))
         self.presented, self.better = <ptrdiff_t *>at, <ptrdiff_t *>(at + deep)
         self.plus, self.minus = <ptrdiff_t *>(at + 2 * deep), <ptrdiff_t *>(at + 3 * deep)
         self.weight, self.discount = at + 4 * deep, at + 5 * deep
@@ -745,28 +731,9 @@ cdef class RankingWorkspace:
 # The Preference Perceptron in the feature space of a kernel (DEFINITIONS 2, "Kernels").
 #
 # The score of a document z is sum_s c_s k(x_s, z) over the rows kept. A round adds the rows whose
-# places the feedback changed, equal ones joined, with what they gained in 1/log2(place + 1). What
-# is learned is a value that is never changed: a round makes the next one beside it, at the price of
-# a copy of the rows, less than what one document's score costs several times over.
-
-
-cdef class Expansion:
-    # Invariants: never changed; `kept` holds a dense row for each of `coefficients`, none of which
-    # is 0; `sizes` are the rows of each round that has some, oldest first, in all as many.
-    cdef Kept kept
-    cdef np.ndarray coefficients
-    cdef list sizes
-
-    def __init__(self, kernel, kernel_params, rows, coefficients, sizes):
-        self.kept = Kept(kernel, kernel_params)
-        if len(rows):
-            self.kept.restore(opened({"n": rows.shape[0], "d": rows.shape[1], "form": KEPT_DENSE,
-                               "rows": rows}, "rows"))
-        self.coefficients, self.sizes = coefficients, sizes
-
-    def rows(self, d):
-        """A copy of the rows, of d features."""
-        return self.kept.state()["rows"] if self.kept.n else numpy.empty((0, d))
+# places the feedback changed, equal ones joined, with what they gained in 1/log2(place + 1). The
+# rows kept are never changed: a round makes the next ones beside them, at the price of a copy, less
+# than what one document's score costs several times over.
 
 
 cdef class KernelPerceptron(WeightUpdate):
@@ -783,26 +750,39 @@ cdef class KernelPerceptron(WeightUpdate):
         Places of a ranking that count.
     """
 
+    # Invariants: `kept` holds a dense row for each of `coefficients`, none of which is 0; `sizes`
+    # are the rows of each round that has some, oldest first, in all as many.
     cdef object kernel, params
     cdef Py_ssize_t budget, places
-    cdef Expansion learned
+    cdef Kept kept
+    cdef np.ndarray coefficients
+    cdef list sizes
 
     def __init__(self, kernel, kernel_params, Py_ssize_t budget, Py_ssize_t places):
         self.kernel, self.params, self.budget, self.places = kernel, kernel_params, budget, places
-        self.learned = self.expansion(numpy.empty((0, 0)), numpy.empty(0), [])
+        self.kept, self.coefficients, self.sizes = self.keep(()), numpy.empty(0), []
         self.compiled = False  # runs are the loop of single calls
 
-    def expansion(self, rows, coefficients, sizes):
-        return Expansion(self.kernel, self.params, rows, coefficients, sizes)
+    cdef Kept keep(self, rows):
+        """A store of these rows."""
+        cdef Kept kept = Kept(self.kernel, self.params)
+        if len(rows):
+            kept.restore(opened({"n": rows.shape[0], "d": rows.shape[1], "form": KEPT_DENSE,
+                                 "rows": rows}, "rows"))
+        return kept
+
+    cdef object rows(self):
+        """A copy of the rows kept."""
+        return self.kept.state()["rows"] if self.kept.n else numpy.empty((0, self.n))
 
     cdef int start(self, Py_ssize_t n) except -1:
         self.n = n
         return 0
 
     cdef dict get_state(self):
-        return {"n": self.n, "rounds": self.rounds, "rows": self.learned.rows(self.n),
-                "coefficients": self.learned.coefficients,
-                "sizes": numpy.array(self.learned.sizes, dtype=numpy.int64)}
+        return {"n": self.n, "rounds": self.rounds, "rows": self.rows(),
+                "coefficients": self.coefficients,
+                "sizes": numpy.array(self.sizes, dtype=numpy.int64)}
 
     cdef int set_state(self, State state) except -1:
         cdef Py_ssize_t d = state.count("n"), rounds = state.count("rounds", 0, MOST_ROUNDS), m
@@ -815,51 +795,51 @@ cdef class KernelPerceptron(WeightUpdate):
             state.refuse("sizes", "the rows of each round")
         if not coefficients.all():
             state.refuse("coefficients", "other than 0")
-        self.learned = self.expansion(rows, coefficients, sizes.tolist())
+        self.kept, self.coefficients, self.sizes = self.keep(rows), coefficients, sizes.tolist()
         self.n, self.rounds = d, rounds
         return 0
 
     cdef int scores(self, np.ndarray a, double *out) except -1:
         """Of the rows of a table; by any number of threads."""
         cdef np.ndarray rows = <np.ndarray>numpy.ascontiguousarray(a, dtype=numpy.float64), values
-        cdef Expansion learned = self.learned
+        cdef Kept kept = self.kept
         cdef Forms forms = Forms()
         cdef Matrix x = matrix_of(rows)
         cdef cf_row row
         cdef Py_ssize_t i
         cdef int status = CF_OK
         refuse_bad_matrix(rows, &x, "x")
-        values = new_vector(learned.kept.n)
+        values = new_vector(kept.n)
         memset(out, 0, <size_t>x.n * sizeof(double))
-        if learned.kept.n == 0:
+        if kept.n == 0:
             return 0
         with nogil:
             for i in range(x.n):
                 row = row_at(&x, i)
-                status = learned.kept.values(&row, forms, 0, data_of(values))
+                status = kept.values(&row, forms, 0, data_of(values))
                 if status != CF_OK:
                     break
-                out[i] = K.dot(learned.kept.n, data_of(learned.coefficients), data_of(values))
+                out[i] = K.dot(kept.n, data_of(self.coefficients), data_of(values))
         if status != CF_OK:
-            learned.kept.errors.raise_own()
+            kept.errors.raise_own()
             refuse(status, "the scores of x")
         return 0
 
     cdef int learn(self, np.ndarray a, list presented, list better) except -1:
         """A round; the oldest ones leave whole for the budget."""
-        cdef Expansion before = self.learned, after = before
+        cdef Kept kept
         rows, coefficients = moves(numpy.asarray(a, dtype=numpy.float64), better, presented)
         new = len(rows)
         if new:
-            sizes = [*before.sizes, new]
-            rows = numpy.concatenate([before.rows(rows.shape[1]), rows])
-            coefficients = numpy.concatenate([before.coefficients, coefficients])
+            sizes = [*self.sizes, new]
+            rows = numpy.concatenate([self.rows(), rows])
+            coefficients = numpy.concatenate([self.coefficients, coefficients])
             while self.budget and len(rows) > self.budget:
                 gone = sizes.pop(0)
                 rows, coefficients = rows[gone:], coefficients[gone:]
-            after = self.expansion(rows, coefficients, sizes)
-            refuse_bad_rows(after.kept, <np.ndarray>numpy.ascontiguousarray(rows[-new:]))
-        self.learned = after
+            kept = self.keep(rows)
+            refuse_bad_rows(kept, <np.ndarray>numpy.ascontiguousarray(rows[-new:]))
+            self.kept, self.coefficients, self.sizes = kept, coefficients, sizes
         self.rounds += 1
         return 0
 
@@ -967,7 +947,7 @@ cdef class CoactiveEngine(Engine):
     def _rows_kept(self):
         self.lock.check_open()
         rule = self.rule
-        return (<KernelPerceptron>rule).learned.kept.n if isinstance(rule, KernelPerceptron) else 0
+        return (<KernelPerceptron>rule).kept.n if isinstance(rule, KernelPerceptron) else 0
 
     def _another(self):
         """An engine of the same kind that has learned nothing."""
@@ -1140,7 +1120,8 @@ cdef class CoactiveEngine(Engine):
         cdef WeightUpdate rule = self.rule
         cdef const double *w = rule.mean if mean and rule.rounds else rule.w
         cdef Py_ssize_t i
-        self.refuse_dimension(x.d, "x")
+        if rule.n and x.d != rule.n:
+            self.refuse_dimension(x.d, "x")
         if isinstance(rule, KernelPerceptron):
             if mean:
                 raise ValueError("average needs weights, and a kernel has none")
@@ -1913,11 +1894,10 @@ cdef class UserSession:
     # (a place in the sorted order) lies everything that is alive.
     cdef ItemsRun run_
     cdef Decider user
-    cdef np.ndarray value, order       # utilities or ratings; places by utility
-    cdef np.ndarray truth              # utilities, which regret is measured by
-    cdef const double *truth_
-    cdef const double *value_
-    cdef const ptrdiff_t *order_
+    cdef list held                     # the arrays that these point to
+    cdef const double *truth           # utilities, which regret is measured by
+    cdef const double *value           # utilities or ratings
+    cdef const ptrdiff_t *order        # items by utility
     cdef unsigned char *alive
     cdef Py_ssize_t left, top
     # What is read to score everything: `kept` rows, those of the items `id`, ascending, among
@@ -1934,14 +1914,15 @@ cdef class UserSession:
     def __init__(self, ItemsRun run, Decider user, weights, ratings):
         cdef Py_ssize_t n = run.n, i
         self.run_, self.user = run, user
-        self.value = self.truth = item_utilities(run.items, weights)
+        value = truth = item_utilities(run.items, weights)
         if user.kind == BETTER or user.kind == BEST or user.kind == ONE_HIGHER:
-            rounded = numpy.clip(numpy.rint(self.truth), 1.0, 5.0)
-            self.value = <np.ndarray>(rounded if ratings is None else
-                                      numpy.where(numpy.isnan(ratings), rounded, ratings))
-        self.order = <np.ndarray>ascending(self.truth)
-        self.truth_, self.value_ = data_of(self.truth), data_of(self.value)
-        self.order_ = <const ptrdiff_t *>np.PyArray_DATA(self.order)
+            value = numpy.clip(numpy.rint(truth), 1.0, 5.0)
+            if ratings is not None:
+                value = numpy.where(numpy.isnan(ratings), value, ratings)
+        order = ascending(truth)
+        self.held = [truth, value, order]
+        self.truth, self.value = data_of(truth), data_of(value)
+        self.order = <const ptrdiff_t *>np.PyArray_DATA(order)
         self.alive = <unsigned char *>take_scratch(n, 1)
         memset(self.alive, 1, <size_t>n)
         self.id = <ptrdiff_t *>take_scratch(n, sizeof(ptrdiff_t))
@@ -1957,13 +1938,23 @@ cdef class UserSession:
         L.free(self.own)
 
     cdef int run(self) noexcept nogil:
-        return CF_OK
+        """All rounds, or one that fails."""
+        cdef Py_ssize_t t
+        cdef int status = CF_OK
+        for t in range(self.run_.rounds):
+            if self.left == 0 or self.run_.stop or status != CF_OK:
+                break
+            status = self.round(t)
+        return status
+
+    cdef int round(self, Py_ssize_t t) noexcept nogil:
+        return CF_EVALUE
 
     cdef double best_left(self) noexcept nogil:
         """The highest utility of what is left."""
-        while not self.alive[self.order_[self.top]]:
+        while not self.alive[self.order[self.top]]:
             self.top -= 1
-        return self.truth_[self.order_[self.top]]
+        return self.truth[self.order[self.top]]
 
     cdef void keep_alive(self) noexcept nogil:
         """Copies the rows of what is left together, once an eighth of those read has left."""
@@ -2015,12 +2006,11 @@ cdef class Session(UserSession):
     cdef ptrdiff_t *place              # of an item in the sorted order
     cdef uint64_t *called              # memory of the roll
     cdef cf_roll roll                  # of indices (EXPECTED) or of `graded` (BETTER, BEST)
-    cdef np.ndarray graded, place_of, edge, end
-    cdef const ptrdiff_t *graded_      # items by their ratings, NULL where nobody asks
-    cdef const ptrdiff_t *place_of_    # the places there, of items
-    cdef const ptrdiff_t *edge_        # where a place's rating begins (BEST) or ends (BETTER), or
+    cdef const ptrdiff_t *graded       # items by their ratings, NULL where nobody asks
+    cdef const ptrdiff_t *place_of     # the places there, of items
+    cdef const ptrdiff_t *edge         # where a place's rating begins (BEST) or ends (BETTER), or
                                        # where the rating one higher begins
-    cdef const ptrdiff_t *end_         # and where that one ends
+    cdef const ptrdiff_t *end          # and where that one ends
     cdef bint current
 
     def __init__(self, ItemsRun run, CoactiveEngine learner, Decider user, weights, ratings):
@@ -2036,7 +2026,7 @@ cdef class Session(UserSession):
         self.place, self.next_place = self.at + n, self.at + 2 * n
         for i in range(n):
             self.at[i] = self.next_place[i] = i
-            self.place[self.order_[i]] = i
+            self.place[self.order[i]] = i
         self.next_place[n] = n
         self.call_roll()
 
@@ -2054,18 +2044,19 @@ cdef class Session(UserSession):
         L.roll_call(&self.roll, n, self.called)
         if kind == EXPECTED:
             return 0
-        order = ascending(self.value)
-        values = self.value[order]
+        value = self.held[1]
+        graded = ascending(value)
+        values = value[graded]
         wanted = values + 1.0 if kind == ONE_HIGHER else values
-        self.edge = numpy.searchsorted(values, wanted, "right" if kind == BETTER else "left")
-        self.end = numpy.searchsorted(values, wanted, "right")
+        edge = numpy.searchsorted(values, wanted, "right" if kind == BETTER else "left")
+        end = numpy.searchsorted(values, wanted, "right")
         place_of = numpy.empty(n, dtype=numpy.intp)
-        place_of[order] = numpy.arange(n)
-        self.graded, self.place_of = <np.ndarray>order, <np.ndarray>place_of
-        self.graded_ = <const ptrdiff_t *>np.PyArray_DATA(self.graded)
-        self.place_of_ = <const ptrdiff_t *>np.PyArray_DATA(self.place_of)
-        self.edge_ = <const ptrdiff_t *>np.PyArray_DATA(self.edge)
-        self.end_ = <const ptrdiff_t *>np.PyArray_DATA(self.end)
+        place_of[graded] = numpy.arange(n)
+        self.held += [graded, place_of, edge, end]
+        self.graded = <const ptrdiff_t *>np.PyArray_DATA(graded)
+        self.place_of = <const ptrdiff_t *>np.PyArray_DATA(place_of)
+        self.edge = <const ptrdiff_t *>np.PyArray_DATA(edge)
+        self.end = <const ptrdiff_t *>np.PyArray_DATA(end)
         return 0
 
     cdef double score_of(self, Py_ssize_t i) noexcept nogil:
@@ -2076,26 +2067,18 @@ cdef class Session(UserSession):
             return K.dot_f32(d, <const float *>rows + i * d, self.rule.w)
         return K.dot(d, <const double *>rows + i * d, self.rule.w)
 
-    cdef int run(self) noexcept nogil:
-        cdef Py_ssize_t t, i, j
-        cdef int status
-        for t in range(self.run_.rounds):
-            if self.left == 0 or self.run_.stop:
-                break
-            i = self.present()
-            if i < 0:
-                return CF_ENONFINITE
-            self.utility[t] = self.truth_[i]
-            self.optimal[t] = self.best_left()
-            j = self.respond(i)
-            self.feedback[t] = self.truth_[j]
-            self.remove(i)  # first: the peaks come out of the step
-            if j != i:
-                self.remove(j)
-            status = self.learn(i, j)
-            if status != CF_OK:
-                return status
-        return CF_OK
+    cdef int round(self, Py_ssize_t t) noexcept nogil:
+        cdef Py_ssize_t i = self.present(), j
+        if i < 0:
+            return CF_ENONFINITE
+        self.utility[t] = self.truth[i]
+        self.optimal[t] = self.best_left()
+        j = self.respond(i)
+        self.feedback[t] = self.truth[j]
+        self.remove(i)  # first: the peaks come out of the step
+        if j != i:
+            self.remove(j)
+        return self.learn(i, j)
 
     # --- presenting -------------------------------------------------------------------------------
 
@@ -2140,8 +2123,8 @@ cdef class Session(UserSession):
 
     cdef Py_ssize_t least_enough(self, Py_ssize_t i, double alpha) noexcept nogil:
         """The candidate of lowest utility that closes the share alpha of the gap."""
-        cdef const double *truth = self.truth_
-        cdef const ptrdiff_t *order = self.order_
+        cdef const double *truth = self.truth
+        cdef const ptrdiff_t *order = self.order
         cdef double now = truth[i], wanted = alpha * (truth[order[self.top]] - now)
         cdef Py_ssize_t low = 0, high = self.top, middle
         if now == truth[order[self.top]]:
@@ -2158,36 +2141,36 @@ cdef class Session(UserSession):
 
     cdef Py_ssize_t rated(self, Py_ssize_t i) noexcept nogil:
         """One of the candidates of the rating that the user wants, ties at random."""
-        cdef const ptrdiff_t *edge = self.edge_
+        cdef const ptrdiff_t *edge = self.edge
         cdef Py_ssize_t first, many
         if self.user.kind == BEST:
             first = L.roll_below(&self.roll, edge[L.roll_find(&self.roll, self.left - 1)])
             many = self.left - first
         elif self.user.kind == ONE_HIGHER:
-            first = L.roll_below(&self.roll, edge[self.place_of_[i]])
-            many = L.roll_below(&self.roll, self.end_[self.place_of_[i]]) - first
+            first = L.roll_below(&self.roll, edge[self.place_of[i]])
+            many = L.roll_below(&self.roll, self.end[self.place_of[i]]) - first
             if many == 0:
                 return i
         else:
-            first = L.roll_below(&self.roll, edge[self.place_of_[i]])
+            first = L.roll_below(&self.roll, edge[self.place_of[i]])
             if first == self.left:
                 return i  # nothing is better
             many = L.roll_below(&self.roll, edge[L.roll_find(&self.roll, first)]) - first
         if many > 1:
             first += self.user.pick(many)
-        return self.graded_[L.roll_find(&self.roll, first)]
+        return self.graded[L.roll_find(&self.roll, first)]
 
     cdef Py_ssize_t respond(self, Py_ssize_t i) noexcept nogil:
-        cdef double gains[5]
-        cdef Py_ssize_t drawn[5]
-        cdef const double *truth = self.truth_
-        cdef const ptrdiff_t *order = self.order_
+        cdef double gains[DRAWN]
+        cdef Py_ssize_t drawn[DRAWN]
+        cdef const double *truth = self.truth
+        cdef const ptrdiff_t *order = self.order
         cdef Py_ssize_t r, j
         if self.user.kind == ALPHA:
             return self.least_enough(i, self.user.alpha)
         if self.user.kind != EXPECTED:
             return self.rated(i)
-        for r in range(5):
+        for r in range(DRAWN):
             drawn[r] = L.roll_find(&self.roll, self.user.pick(self.left))
             gains[r] = truth[drawn[r]] - truth[i]
         j = self.least_enough(i, self.user.base)
@@ -2212,7 +2195,7 @@ cdef class Session(UserSession):
         self.next_place[self.place[i]] = self.place[i] + 1
         self.left -= 1
         if self.called != NULL:
-            L.roll_strike(&self.roll, i if self.graded_ == NULL else self.place_of_[i])
+            L.roll_strike(&self.roll, i if self.graded == NULL else self.place_of[i])
 
     cdef void strike(self, Py_ssize_t p) noexcept nogil:
         """The score at p is that of an item that has gone."""
@@ -2430,10 +2413,6 @@ cdef class PendingEngine(CoactiveEngine):
     cdef tuple checked(self, State pending, State state):
         raise NotImplementedError
 
-    # for an answer about n documents
-    cdef int make_room(self, Py_ssize_t n) except -1:
-        return 0
-
     # What a round over n documents draws.
     cdef int redraw(self, generator, Py_ssize_t n) except -1:
         raise NotImplementedError
@@ -2513,7 +2492,6 @@ cdef class PendingEngine(CoactiveEngine):
             m = self.read_shown(a, y, "shown")
             rows = matrix_of(a)
             self.read_clicks(wanted, m)
-            self.make_room(rows.n)
             status = self.answer(self.ws, &rows, m)
             if status != CF_OK:
                 refuse(status, "x")
@@ -2597,7 +2575,6 @@ cdef class PendingRun(RankingRun):
         cdef PendingEngine at_work = <PendingEngine?>engine
         RankingRun.begin(self, engine)
         at_work.ws.fit(self.ws.docs, self.all.d, self.ws.docs)
-        at_work.make_room(self.ws.docs)
         self.begun, self.before = self.done, at_work.chance.generator.bit_generator.state
         return 0
 
@@ -2926,32 +2903,25 @@ cdef class Comparisons(UserSession):
         self.direction = new_vector(run.d)
         self.scores, self.others = new_vector(run.n), new_vector(run.n)
 
-    cdef int run(self) noexcept nogil:
+    cdef int round(self, Py_ssize_t t) noexcept nogil:
         cdef double *u = data_of(self.direction)
         cdef double *score = data_of(self.scores)
         cdef double *other = data_of(self.others)
-        cdef Py_ssize_t t, i, j
+        cdef Py_ssize_t i, j
         cdef bint won
-        cdef int status
-        for t in range(self.run_.rounds):
-            if self.left == 0 or self.run_.stop:
-                break
-            self.keep_alive()
-            self.duel.aim(self.duel.ws, u)
-            both_scores(&self.kept_rows, self.duel.rule.w, self.duel.ws.delta, score, other)
-            i, j = self.best_kept(score), self.best_kept(other)
-            if i < 0 or j < 0:
-                return CF_ENONFINITE
-            won = self.value_[j] > self.value_[i]
-            self.utility[t] = (self.truth_[i] + self.truth_[j]) / 2.0
-            self.optimal[t] = self.best_left()
-            self.feedback[t] = self.truth_[j if won else i]
-            status = self.duel.move_by(self.duel.ws, u, won)
-            if status != CF_OK:
-                return status
-            self.alive[i] = self.alive[j] = 0
-            self.left -= 1 + (i != j)
-        return CF_OK
+        self.keep_alive()
+        self.duel.aim(self.duel.ws, u)
+        both_scores(&self.kept_rows, self.duel.rule.w, self.duel.ws.delta, score, other)
+        i, j = self.best_kept(score), self.best_kept(other)
+        if i < 0 or j < 0:
+            return CF_ENONFINITE
+        won = self.value[j] > self.value[i]
+        self.utility[t] = (self.truth[i] + self.truth[j]) / 2.0
+        self.optimal[t] = self.best_left()
+        self.feedback[t] = self.truth[j if won else i]
+        self.alive[i] = self.alive[j] = 0
+        self.left -= 1 + (i != j)
+        return self.duel.move_by(self.duel.ws, u, won)
 
 
 # --- pair swaps -------------------------------------------------------------------------------
@@ -3042,10 +3012,9 @@ cdef class PDGDEngine(PendingEngine):
     """Draws rankings from the Plackett-Luce model; pairs of clicks, each by how fair it was."""
 
     # Pending: `presented`, and the `scores`, by document.
-    cdef np.ndarray spare      # workspace of cf_click_preferences
 
     def __cinit__(self):
-        self.held, self.spare = ("presented", "scores"), new_vector(0)
+        self.held = ("presented", "scores")
 
     cdef tuple checked(self, State pending, State state):
         cdef np.ndarray presented = ordering_of(pending)
@@ -3054,11 +3023,6 @@ cdef class PDGDEngine(PendingEngine):
         if not numpy.array_equal(rest, rest[numpy.lexsort((rest, -scores[rest]))]):
             pending.refuse("presented", f"by score behind the first {self.k} places")
         return presented, scores
-
-    cdef int make_room(self, Py_ssize_t n) except -1:
-        if np.PyArray_DIM(self.spare, 0) < cf_click_scratch(n):
-            self.spare = new_vector(cf_click_scratch(n))
-        return 0
 
     cdef tuple order(self, const Matrix *x, ptrdiff_t *shown):
         cdef np.ndarray scores = new_vector(x.n)
@@ -3125,7 +3089,7 @@ cdef class PDGDEngine(PendingEngine):
                     Py_ssize_t m) noexcept nogil:
         """The step for ws.clicked of the first m places of a ranking."""
         m = L.click_preferences(K, x.n, self.k, score, ranking, m, ws.clicked, ws.weight,
-                                data_of(self.spare))
+                                <double *>ws.drawn)
         memset(ws.delta, 0, <size_t>x.d * sizeof(double))
         add_features(m, x, ranking, self.rate, ws.weight, ws.delta)
         return self.rule.step(ws.delta)
