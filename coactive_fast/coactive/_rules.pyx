@@ -726,6 +726,19 @@ cdef class RankingWorkspace:
         return min(m, most)
 
 
+cdef void put_rest(RankingWorkspace ws, Py_ssize_t n, Py_ssize_t m, const ptrdiff_t *order,
+                   ptrdiff_t *ranking) noexcept nogil:
+    """Behind the first m places of a ranking the other ones of all n documents, in this order."""
+    cdef Py_ssize_t i
+    for i in range(m):
+        ws.place[ranking[i]] = 1
+    for i in range(n):
+        if not ws.place[order[i]]:
+            ranking[m] = order[i]
+            m += 1
+    memset(ws.place, 0, <size_t>n * sizeof(ptrdiff_t))
+
+
 # --- kernels ----------------------------------------------------------------------------------
 
 # The Preference Perceptron in the feature space of a kernel (DEFINITIONS 2, "Kernels").
@@ -1063,15 +1076,13 @@ cdef class CoactiveEngine(Engine):
         ndarray of shape (n,)
             Of the documents, or of the candidates in their order.
         """
-        cdef np.ndarray c
         cdef bint mean
         self.lock.check_open()
         mean = switch("average", average)
         if self.kind == RANKING:
             return self.scored(documents_of(x), mean)
         if self.kind == ITEMS:
-            c = self.candidates(x)
-            return self.scored(self.items if c is None else <np.ndarray>self.items[c], mean)
+            return self.scored(self.rows_of(self.candidates(x)), mean)
         task = self.parts["task"]
         if not hasattr(task, "scores"):
             raise TypeError(f"task must have scores(w, x) for this; {task!r} has not")
@@ -1153,14 +1164,10 @@ cdef class CoactiveEngine(Engine):
 
     cdef object best_item(self, np.ndarray candidates, bint mean):
         """The candidate of the best score, ties to the lower item."""
-        cdef np.ndarray score
-        cdef ptrdiff_t best
-        if candidates is None:
-            score = self.scored(self.items, mean)
-            K.top_k(np.PyArray_DIM(score, 0), data_of(score), 1, &best, NULL)
-            return best
-        score = self.scored(<np.ndarray>self.items[candidates], mean)
-        return int(candidates[score == score.max()].min())
+        return best_of(candidates, self.scored(self.rows_of(candidates), mean))
+
+    cdef np.ndarray rows_of(self, np.ndarray candidates):
+        return self.items if candidates is None else <np.ndarray>self.items[candidates]
 
     # --- changing ---------------------------------------------------------------------------------
 
@@ -1172,7 +1179,7 @@ cdef class CoactiveEngine(Engine):
                              f"before, got {n}")
         return 0
 
-    cdef WeightUpdate knowing(self, Py_ssize_t n, str what):
+    cdef WeightUpdate rule_for(self, Py_ssize_t n, str what):
         """The update for n features: a fresh one where the number is not known, which is kept when
         its first round has been learned."""
         cdef WeightUpdate rule = self.rule
@@ -1186,7 +1193,7 @@ cdef class CoactiveEngine(Engine):
     @cython.final
     cdef int step(self, Py_ssize_t n, str what) except -1:
         """One round by the workspace's delta; all or nothing, of a dimension that it brings too."""
-        cdef WeightUpdate rule = self.knowing(n, what)
+        cdef WeightUpdate rule = self.rule_for(n, what)
         cdef int status
         if n * n < BUSY and rule.compiled:
             status = rule.step(self.ws.delta)
@@ -1265,7 +1272,7 @@ cdef class CoactiveEngine(Engine):
             refuse_short(p, q)
             refuse_bad_matrix(a, &rows, "x")
             if isinstance(self.rule, KernelPerceptron):
-                rule = self.knowing(rows.d, "x")
+                rule = self.rule_for(rows.d, "x")
                 (<KernelPerceptron>rule).learn(a, [ws.presented[i] for i in range(p)],
                                                  [ws.better[i] for i in range(q)])
                 self.rule = rule
@@ -1301,6 +1308,15 @@ cdef Py_ssize_t item_at(object value, str name, Py_ssize_t n, np.ndarray candida
     if candidates is not None and not (candidates == i).any():
         raise ValueError(f"{name} must be one of the candidates in x, {i} is not")
     return i
+
+
+cdef Py_ssize_t best_of(np.ndarray candidates, np.ndarray score) except -1:
+    """The candidate of the best score, ties to the lower item; None: all items."""
+    cdef ptrdiff_t best
+    if candidates is not None:
+        return candidates[score == score.max()].min()
+    K.top_k(np.PyArray_DIM(score, 0), data_of(score), 1, &best, NULL)
+    return best
 
 
 cdef int refuse_short(Py_ssize_t shown, Py_ssize_t better) except -1:
@@ -1526,14 +1542,8 @@ cdef class Decider:
         if ws.took >= 0:
             memcpy(to, ws.drawn + ws.took * n, <size_t>n * sizeof(ptrdiff_t))
             return out
-        for i in range(places):
-            to[i] = ws.better[i]
-            ws.place[ws.better[i]] = 1
-        m = places
-        for i in range(n):  # the rest below, as presented
-            if not ws.place[shown[i]]:
-                to[m] = shown[i]
-                m += 1
+        memcpy(to, ws.better, <size_t>places * sizeof(ptrdiff_t))
+        put_rest(ws, n, places, shown, to)
         return out
 
     def answer_clicks(self, presented, np.ndarray chance, np.ndarray stop):
@@ -1680,7 +1690,7 @@ cdef class RankingRun(Run):
 
     cdef int begin(self, Engine engine) except -1:
         self.engine = <CoactiveEngine?>engine
-        self.engine.rule = rule = self.engine.knowing(self.all.d, "data")
+        self.engine.rule = rule = self.engine.rule_for(self.all.d, "data")
         self.direct = None
         if type(rule) is Perceptron and (<Perceptron>rule).batch == 1:
             self.direct = None if (<Perceptron>rule).waiting else rule
@@ -2455,7 +2465,7 @@ cdef class PendingEngine(CoactiveEngine):
         """What is pending after a draw for documents or candidates."""
         cdef Matrix x = matrix_of(a)
         cdef np.ndarray presented = new_indices(x.n)
-        self.rule = self.knowing(x.d, "x")
+        self.rule = self.rule_for(x.d, "x")
         self.ws.fit(x.n, x.d, x.n)
         beside = self.order(&x, <ptrdiff_t *>np.PyArray_DATA(presented))
         if beside is None:
@@ -2720,21 +2730,18 @@ cdef class DuelingEngine(PendingEngine):
         return True
 
     cdef tuple compare_items(self, np.ndarray candidates):
-        cdef Matrix x = matrix_of(self.items)
-        cdef np.ndarray direction = new_vector(x.d), presented = new_indices(2)
-        cdef ptrdiff_t *best = <ptrdiff_t *>np.PyArray_DATA(presented)
-        cdef const ptrdiff_t *index = NULL
-        cdef Py_ssize_t m = x.n
+        cdef np.ndarray rows = self.rows_of(candidates)
+        cdef Matrix x = matrix_of(rows)
+        cdef np.ndarray direction = new_vector(x.d), own = new_vector(x.n), other = new_vector(x.n)
         cdef bint finite
-        if candidates is not None:
-            m, index = np.PyArray_DIM(candidates, 0), <const ptrdiff_t *>np.PyArray_DATA(candidates)
-        self.ws.fit(2, x.d, 1)
+        self.ws.fit(1, x.d, 1)
         self.aim(self.ws, data_of(direction))
         with nogil:
-            finite = best_two(&x, m, index, self.rule.w, self.ws.delta, best)
+            finite = both_finite(&x, self.rule.w, self.ws.delta, data_of(own), data_of(other))
         if not finite:
             raise ValueError("explore gives scores that overflow")
-        return presented, direction, None
+        best = best_of(candidates, own), best_of(candidates, other)
+        return numpy.array(best, dtype=numpy.intp), direction, None
 
     # --- learn ------------------------------------------------------------------------------------
 
@@ -2826,30 +2833,6 @@ cdef class DuelingEngine(PendingEngine):
         if won:
             K.axpy(self.rule.n, self.rate, u, ws.delta)
         return self.rule.step(ws.delta)
-
-
-cdef bint best_two(const Matrix *x, Py_ssize_t m, const ptrdiff_t *index, const double *w,
-                   const double *other, ptrdiff_t *best) noexcept nogil:
-    """The best items of w and of w', ties to the lower one; 0 where a score is not finite.
-
-    Of m items, those of `index` where it is not NULL.
-    """
-    cdef Py_ssize_t i, j
-    cdef double top[2]
-    cdef double score[2]
-    cdef Matrix one = x[0]
-    cdef int side
-    one.n = 1
-    for j in range(m):
-        i = j if index == NULL else index[j]
-        one.rows = x.rows + i * x.step * (4 if x.floats else 8)
-        both_scores(&one, w, other, &score[0], &score[1])
-        for side in range(2):
-            if score[side] - score[side] != 0.0:
-                return False
-            if j == 0 or score[side] > top[side] or (score[side] == top[side] and i < best[side]):
-                top[side], best[side] = score[side], i
-    return True
 
 
 cdef bint brought_most(Py_ssize_t m, const ptrdiff_t *better,
@@ -3053,19 +3036,13 @@ cdef class PDGDEngine(PendingEngine):
                        ptrdiff_t *presented) noexcept nogil:
         """Scores, and all documents: the first places drawn, the rest by score. 0 where a score is
         not finite."""
-        cdef Py_ssize_t n = x.n, m = min(self.k, n), i
+        cdef Py_ssize_t n = x.n
         scores_of(x, self.rule.w, score)
         if not K.all_finite(n, score):
             return False
         self.draw_first(ws, n, score, presented)
         K.top_k(n, score, n, ws.better, <cf_candidate *>ws.sorting)
-        for i in range(m):
-            ws.place[presented[i]] = 1
-        for i in range(n):
-            if ws.place[ws.better[i]] == 0:
-                presented[m] = ws.better[i]
-                m += 1
-        memset(ws.place, 0, <size_t>n * sizeof(ptrdiff_t))
+        put_rest(ws, n, min(self.k, n), ws.better, presented)
         return True
 
     cdef void draw_first(self, RankingWorkspace ws, Py_ssize_t n, const double *score,

@@ -589,36 +589,30 @@ cdef class Losses:
 
     # --- single calls -------------------------------------------------------------------------
 
-    cdef double at(self, t, x, Py_ssize_t *i, double *m) except? -1.0:
-        """The loss, the row's number and the prediction, all arguments checked."""
+    cdef tuple at(self, t, x):
+        """The loss, the number of the row and the prediction, all arguments checked."""
         cdef np.ndarray point = finite_vector(x, "x", self.d, "a row of Z")
-        cdef double loss
-        i[0] = as_count(t, "t") % self.n
-        loss = self.value(i[0], data_of(point), m)
-        if not (isfinite(loss) and isfinite(m[0])):
+        cdef Py_ssize_t i = as_count(t, "t") % self.n
+        cdef double m, loss = self.value(i, data_of(point), &m)
+        if not (isfinite(loss) and isfinite(m)):
             raise ValueError("the loss at x overflows")
-        return loss
+        return loss, i, m
 
     def value_at(self, t, x):
-        cdef Py_ssize_t i
-        cdef double m
-        return self.at(t, x, &i, &m)
+        return self.at(t, x)[0]
 
     def gradient_at(self, t, x):
-        cdef Py_ssize_t i
-        cdef double m
         cdef np.ndarray g = new_vector(self.d)
-        self.at(t, x, &i, &m)
+        _, i, m = self.at(t, x)
         self.gradient(i, m, data_of(g))
         if not K.all_finite(self.d, data_of(g)):
             raise ValueError("the gradient at x overflows")
         return g
 
     def wrong_at(self, t, x):
-        cdef Py_ssize_t i
-        cdef double m
-        self.at(t, x, &i, &m)
+        _, i, m = self.at(t, x)
         return bool(self.wrong(i, m))
+
 
 cdef enum Pending:
     NOTHING
