@@ -389,7 +389,9 @@ cdef class SecondOrder(Bounded):
         cdef Py_ssize_t i
         cdef int status
         if all_zero(self.n, delta):  # nothing moves, not even the last bit of what was projected
-            self.still()
+            memcpy(self.w_next, self.w, <size_t>self.n * sizeof(double))
+            self.mean_of_next()
+            self.commit()
             return CF_OK
         status = self.move(delta, &lam)
         if status != CF_OK:
@@ -421,12 +423,6 @@ cdef class SecondOrder(Bounded):
         memcpy(np.PyArray_DATA(self.face_next), np.PyArray_DATA(self.face), <size_t>self.n)
         return self.region.newton(&self.metric.core, 1.0 / root, self.turned, self.y, self.y_next,
                                   lam, <signed char *>np.PyArray_DATA(self.face_next))
-
-    cdef void still(self) noexcept nogil:
-        """A round in which nothing changes but the count and the mean."""
-        memcpy(self.w_next, self.w, <size_t>self.n * sizeof(double))
-        self.mean_of_next()
-        self.commit()
 
     cdef const double *inward(self, const double *delta) noexcept nogil:
         """Delta itself, or (deferred, y outside the ball) without its part along y."""
@@ -899,6 +895,9 @@ cdef cf_row row_at(const Matrix *x, Py_ssize_t i) noexcept nogil:
     return row
 
 
+CHANGED = "task was changed while a call was at work"
+
+
 # --- the engine -------------------------------------------------------------------------------
 
 
@@ -918,6 +917,7 @@ cdef class CoactiveEngine(Engine):
     cdef Py_ssize_t k          # rankings: places that count
     cdef np.ndarray items      # catalogue
     cdef RankingWorkspace ws
+    cdef bint calls_python     # a reading may: it does not have the lock alone
 
     def __cinit__(self):
         self.ws = RankingWorkspace()
@@ -934,6 +934,7 @@ cdef class CoactiveEngine(Engine):
                      ITEMS if isinstance(task, Items) else OWN)
         self.k = task.k if self.kind == RANKING else 0
         self.items = task.features[:] if self.kind == ITEMS else None
+        self.calls_python = not rule.compiled
         self.rule, self.parts, self.chance = rule, parts, parts.get("chance")
         return 0
 
@@ -1058,7 +1059,8 @@ cdef class CoactiveEngine(Engine):
         if k is not None:
             raise ValueError("k goes with a Ranking task only")
         if self.kind == ITEMS:
-            return self.best_item(self.candidates(x), mean)
+            items = self.catalogue()
+            return self.best_item(items, candidates_of(x, items), mean)
         return self.parts["task"].argmax(self.scoring(mean), x)
 
     def scores(self, x, *, average=False):
@@ -1082,7 +1084,8 @@ cdef class CoactiveEngine(Engine):
         if self.kind == RANKING:
             return self.scored(documents_of(x), mean)
         if self.kind == ITEMS:
-            return self.scored(self.rows_of(self.candidates(x)), mean)
+            items = self.catalogue()
+            return self.scored(rows_of(items, candidates_of(x, items)), mean)
         task = self.parts["task"]
         if not hasattr(task, "scores"):
             raise TypeError(f"task must have scores(w, x) for this; {task!r} has not")
@@ -1096,7 +1099,7 @@ cdef class CoactiveEngine(Engine):
     cdef object rank(self, np.ndarray a, Py_ssize_t k, bint mean):
         """The first k places by score."""
         cdef Matrix x = matrix_of(a)
-        cdef bint brief = x.n * x.d < BUSY and self.rule.compiled
+        cdef bint brief = x.n * x.d < BUSY and not self.calls_python
         cdef RankingWorkspace ws = self.ws if brief else RankingWorkspace()
         cdef np.ndarray out = new_indices(min(k, x.n))
         self.lock.acquire_read(brief)
@@ -1112,7 +1115,7 @@ cdef class CoactiveEngine(Engine):
     cdef np.ndarray scored(self, np.ndarray a, bint mean):
         """The scores of rows."""
         cdef Matrix x = matrix_of(a)
-        cdef bint brief = x.n * x.d < BUSY and self.rule.compiled
+        cdef bint brief = x.n * x.d < BUSY and not self.calls_python
         cdef RankingWorkspace ws = self.ws if brief else RankingWorkspace()
         cdef np.ndarray out = new_vector(x.n)
         self.lock.acquire_read(brief)
@@ -1147,27 +1150,27 @@ cdef class CoactiveEngine(Engine):
             else:
                 with nogil:
                     scores_of(x, w, out)
-        if not K.all_finite(x.n, out):  # so does any NaN or infinity in x
-            refuse_non_finite(a, "x")
-            raise ValueError("x gives scores that overflow")
+        return 0 if K.all_finite(x.n, out) else refuse_overflow(a)
+
+    # Code that converts an argument may be the user's own, and other threads may be at work: as
+    # long as nothing was learned they may exchange the task. So a call reads the items once, and
+    # whoever has the lock for what depends on the kind of task checks it again.
+
+    cdef np.ndarray catalogue(self):
+        """The items of the task."""
+        cdef np.ndarray items = self.items
+        if items is None:
+            raise RuntimeError(CHANGED)
+        return items
+
+    cdef int refuse_other_task(self, Kind kind) except -1:
+        if self.kind != kind:
+            raise RuntimeError(CHANGED)
         return 0
 
-    cdef np.ndarray candidates(self, x):
-        """The candidates' indices, a copy; None stays None: all."""
-        cdef np.ndarray c
-        if x is None:
-            return None
-        c = <np.ndarray>index_array(x, "x", np.PyArray_DIM(self.items, 0), "items")
-        if np.PyArray_DIM(c, 0) == 0:
-            raise ValueError("x must hold at least one candidate")
-        return c
-
-    cdef object best_item(self, np.ndarray candidates, bint mean):
+    cdef object best_item(self, np.ndarray items, np.ndarray candidates, bint mean):
         """The candidate of the best score, ties to the lower item."""
-        return best_of(candidates, self.scored(self.rows_of(candidates), mean))
-
-    cdef np.ndarray rows_of(self, np.ndarray candidates):
-        return self.items if candidates is None else <np.ndarray>self.items[candidates]
+        return best_of(candidates, self.scored(rows_of(items, candidates), mean))
 
     # --- changing ---------------------------------------------------------------------------------
 
@@ -1287,10 +1290,9 @@ cdef class CoactiveEngine(Engine):
             self.lock.release()
 
     cdef int learn_item(self, x, y, better) except -1:
-        cdef np.ndarray c = self.candidates(x)
-        cdef Py_ssize_t n = np.PyArray_DIM(self.items, 0)
-        cdef Py_ssize_t i = item_at(y, "y", n, c), j = item_at(better, "better", n, c)
-        cdef Matrix rows = matrix_of(self.items)
+        cdef np.ndarray items = self.catalogue(), c = candidates_of(x, items)
+        cdef Matrix rows = matrix_of(items)
+        cdef Py_ssize_t i = item_at(y, "y", rows.n, c), j = item_at(better, "better", rows.n, c)
         self.lock.acquire()
         try:
             self.ws.fit(1, rows.d, 1)
@@ -1298,6 +1300,27 @@ cdef class CoactiveEngine(Engine):
             return self.step(rows.d, "the round")
         finally:
             self.lock.release()
+
+
+cdef int refuse_overflow(np.ndarray a) except -1:
+    """Rows whose scores are not finite: they overflow where all numbers of the rows are finite."""
+    refuse_non_finite(a, "x")
+    raise ValueError("x gives scores that overflow")
+
+
+cdef np.ndarray candidates_of(object x, np.ndarray items):
+    """The candidates' indices, a copy; None stays None: all."""
+    cdef np.ndarray c
+    if x is None:
+        return None
+    c = <np.ndarray>index_array(x, "x", np.PyArray_DIM(items, 0), "items")
+    if np.PyArray_DIM(c, 0) == 0:
+        raise ValueError("x must hold at least one candidate")
+    return c
+
+
+cdef np.ndarray rows_of(np.ndarray items, np.ndarray candidates):
+    return items if candidates is None else <np.ndarray>items[candidates]
 
 
 cdef Py_ssize_t item_at(object value, str name, Py_ssize_t n, np.ndarray candidates) except -1:
@@ -1509,7 +1532,7 @@ cdef class Decider:
         cdef np.ndarray y = places_of(presented, "presented"), given
         cdef np.ndarray a = documents_of(x), out, key
         cdef Matrix rows = matrix_of(a)
-        cdef Py_ssize_t n = rows.n, places = min(<Py_ssize_t>k, n), deep, i, m
+        cdef Py_ssize_t n = rows.n, places = min(<Py_ssize_t>k, n), i, m
         cdef RankingWorkspace ws = RankingWorkspace()
         cdef double best
         cdef ptrdiff_t *shown
@@ -1691,6 +1714,8 @@ cdef class RankingRun(Run):
     cdef int begin(self, Engine engine) except -1:
         self.engine = <CoactiveEngine?>engine
         self.engine.rule = rule = self.engine.rule_for(self.all.d, "data")
+        if not rule.compiled:  # as no learner is with which a run begins
+            raise RuntimeError("the learner was given other parameters during its run")
         self.direct = None
         if type(rule) is Perceptron and (<Perceptron>rule).batch == 1:
             self.direct = None if (<Perceptron>rule).waiting else rule
@@ -2414,9 +2439,9 @@ cdef class PendingEngine(CoactiveEngine):
         self.explore, self.rate = parts["explore"], parts["rate"]
         return 0
 
-    # What a family says itself. `order` draws what is shown of all documents, and returns what is
-    # held beside it, or None where a score is not finite.
-    cdef tuple order(self, const Matrix *x, ptrdiff_t *shown):
+    # What a family says itself. `order` draws what is shown of all documents, the rows of `a`, and
+    # returns what is held beside it.
+    cdef tuple order(self, np.ndarray a, const Matrix *x, ptrdiff_t *shown):
         raise NotImplementedError
 
     # what is pending, from a state
@@ -2438,18 +2463,19 @@ cdef class PendingEngine(CoactiveEngine):
     # --- present ----------------------------------------------------------------------------------
 
     cdef object rank(self, np.ndarray a, Py_ssize_t k, bint mean):
-        return CoactiveEngine.rank(self, a, k, mean) if mean else self.drawn(a)[:k].copy()
+        return CoactiveEngine.rank(self, a, k, mean) if mean else self.drawn(a, RANKING)[:k].copy()
 
-    cdef object best_item(self, np.ndarray candidates, bint mean):
+    cdef object best_item(self, np.ndarray items, np.ndarray candidates, bint mean):
         if mean:
-            return CoactiveEngine.best_item(self, candidates, mean)
-        return self.drawn(candidates).copy()
+            return CoactiveEngine.best_item(self, items, candidates, mean)
+        return self.drawn(candidates, ITEMS).copy()
 
-    cdef np.ndarray drawn(self, np.ndarray a):
+    cdef np.ndarray drawn(self, np.ndarray a, Kind kind):
         """Draws for these documents or candidates; what is presented. Where it fails the generator
         is wound back."""
         self.lock.acquire()
         try:
+            self.refuse_other_task(kind)
             rule, bits = self.rule, self.chance.generator.bit_generator
             before = bits.state
             try:
@@ -2467,11 +2493,7 @@ cdef class PendingEngine(CoactiveEngine):
         cdef np.ndarray presented = new_indices(x.n)
         self.rule = self.rule_for(x.d, "x")
         self.ws.fit(x.n, x.d, x.n)
-        beside = self.order(&x, <ptrdiff_t *>np.PyArray_DATA(presented))
-        if beside is None:
-            refuse_non_finite(a, "x")
-            raise ValueError("x gives scores that overflow")
-        return presented, *beside
+        return presented, *self.order(a, &x, <ptrdiff_t *>np.PyArray_DATA(presented))
 
     # --- learn ------------------------------------------------------------------------------------
 
@@ -2509,7 +2531,8 @@ cdef class PendingEngine(CoactiveEngine):
         finally:
             self.lock.release()
 
-    cdef int refuse_unpaired(self, str name) except -1:
+    cdef int refuse_unpaired(self, str name, Kind kind) except -1:
+        self.refuse_other_task(kind)
         if self.pending is None:
             raise ValueError(f"{name} must be what present returned: call present before learning")
         return 0
@@ -2519,7 +2542,7 @@ cdef class PendingEngine(CoactiveEngine):
         are checked too."""
         cdef Matrix x = matrix_of(a)
         cdef Py_ssize_t n, m
-        self.refuse_unpaired(name)
+        self.refuse_unpaired(name, RANKING)
         n = len(self.pending[0])
         if x.n != n:
             raise ValueError(f"x must have the {n} documents that were presented, got {x.n}")
@@ -2689,7 +2712,7 @@ cdef class DuelingEngine(PendingEngine):
         memcpy(ws.delta, self.rule.w, <size_t>d * sizeof(double))
         K.axpy(d, self.explore, u, ws.delta)
 
-    cdef tuple order(self, const Matrix *x, ptrdiff_t *shown):
+    cdef tuple order(self, np.ndarray a, const Matrix *x, ptrdiff_t *shown):
         cdef np.ndarray direction = new_vector(x.d)
         cdef np.ndarray brought = <np.ndarray>numpy.empty(x.n, dtype=numpy.uint8)
         cdef unsigned char *team = <unsigned char *>np.PyArray_DATA(brought)
@@ -2697,7 +2720,9 @@ cdef class DuelingEngine(PendingEngine):
         self.aim(self.ws, data_of(direction))
         with nogil:
             finite = self.draft(self.ws, x, shown, team)
-        return (direction, brought) if finite else None
+        if not finite:
+            refuse_overflow(a)
+        return direction, brought
 
     cdef int redraw(self, generator, Py_ssize_t n) except -1:
         generator.standard_normal(self.rule.n)
@@ -2730,7 +2755,7 @@ cdef class DuelingEngine(PendingEngine):
         return True
 
     cdef tuple compare_items(self, np.ndarray candidates):
-        cdef np.ndarray rows = self.rows_of(candidates)
+        cdef np.ndarray rows = rows_of(self.items, candidates)
         cdef Matrix x = matrix_of(rows)
         cdef np.ndarray direction = new_vector(x.d), own = new_vector(x.n), other = new_vector(x.n)
         cdef bint finite
@@ -2795,7 +2820,7 @@ cdef class DuelingEngine(PendingEngine):
         return <const unsigned char *>np.PyArray_DATA(self.pending[2])
 
     cdef int learn_item(self, x, y, better) except -1:
-        cdef np.ndarray c = self.candidates(x)
+        cdef np.ndarray c = candidates_of(x, self.catalogue())
         cdef const ptrdiff_t *pair
         cdef Py_ssize_t i, j, item
         try:
@@ -2805,7 +2830,7 @@ cdef class DuelingEngine(PendingEngine):
         i, j, item = as_count(first, "y"), as_count(second, "y"), as_count(better, "better")
         self.lock.acquire()
         try:
-            self.refuse_unpaired("y")
+            self.refuse_unpaired("y", ITEMS)
             pair = <const ptrdiff_t *>np.PyArray_DATA(self.pending[0])
             if i != pair[0] or j != pair[1]:
                 raise ValueError(f"y must be what present returned last, [{pair[0]}, {pair[1]}]")
@@ -2921,15 +2946,9 @@ cdef class PairwiseEngine(PendingEngine):
     cdef tuple checked(self, State pending, State state):
         return ordering_of(pending), pending.count("start", 0, 1)
 
-    cdef tuple order(self, const Matrix *x, ptrdiff_t *shown):
-        cdef RankingWorkspace ws = self.ws
-        cdef bint finite
-        with nogil:
-            scores_of(x, self.rule.w, ws.score)
-            finite = K.all_finite(x.n, ws.score)
-        if not finite:
-            return None
-        K.top_k(x.n, ws.score, x.n, shown, <cf_candidate *>ws.sorting)
+    cdef tuple order(self, np.ndarray a, const Matrix *x, ptrdiff_t *shown):
+        self.score(a, x, False, self.ws, self.ws.score)
+        K.top_k(x.n, self.ws.score, x.n, shown, <cf_candidate *>self.ws.sorting)
         return self.swap_pairs(x.n, x.n, shown),
 
     cdef int redraw(self, generator, Py_ssize_t n) except -1:
@@ -3007,12 +3026,17 @@ cdef class PDGDEngine(PendingEngine):
             pending.refuse("presented", f"by score behind the first {self.k} places")
         return presented, scores
 
-    cdef tuple order(self, const Matrix *x, ptrdiff_t *shown):
+    cdef tuple order(self, np.ndarray a, const Matrix *x, ptrdiff_t *shown):
+        """The first places drawn, the rest by score."""
+        cdef RankingWorkspace ws = self.ws
         cdef np.ndarray scores = new_vector(x.n)
-        cdef bint finite
+        cdef double *score = data_of(scores)
+        self.score(a, x, False, ws, score)
         with nogil:
-            finite = self.draw_all(self.ws, x, data_of(scores), shown)
-        return (scores,) if finite else None
+            self.draw_first(ws, x.n, score, shown)
+            K.top_k(x.n, score, x.n, ws.better, <cf_candidate *>ws.sorting)
+            put_rest(ws, x.n, min(self.k, x.n), ws.better, shown)
+        return scores,
 
     cdef int redraw(self, generator, Py_ssize_t n) except -1:
         generator.random(n)
@@ -3031,19 +3055,6 @@ cdef class PDGDEngine(PendingEngine):
             return status
         run.ask_ahead(2)
         return self.prefer(ws, x, ws.score, ws.presented, k)
-
-    cdef bint draw_all(self, RankingWorkspace ws, const Matrix *x, double *score,
-                       ptrdiff_t *presented) noexcept nogil:
-        """Scores, and all documents: the first places drawn, the rest by score. 0 where a score is
-        not finite."""
-        cdef Py_ssize_t n = x.n
-        scores_of(x, self.rule.w, score)
-        if not K.all_finite(n, score):
-            return False
-        self.draw_first(ws, n, score, presented)
-        K.top_k(n, score, n, ws.better, <cf_candidate *>ws.sorting)
-        put_rest(ws, n, min(self.k, n), ws.better, presented)
-        return True
 
     cdef void draw_first(self, RankingWorkspace ws, Py_ssize_t n, const double *score,
                          ptrdiff_t *first) noexcept nogil:

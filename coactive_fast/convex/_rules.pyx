@@ -805,6 +805,12 @@ cdef class ConvexEngine(Engine):
         raise ValueError(f"the pending point came from {ASKED[self.pending]}, not from "
                          f"{ASKED[wanted]}")
 
+    cdef int refuse_length(self, Py_ssize_t n, str name) except -1:
+        """What was as long as the dimension before the lock was held."""
+        if n != self.n:
+            raise RuntimeError(f"dimension was changed to {self.n} while {name} of {n} was at work")
+        return 0
+
     cdef int step(self, PointUpdate update, double phi, const double *v) noexcept nogil:
         """A step along phi v, which ends the round where the update is the engine's own and not a
         copy; a negative status has changed nothing."""
@@ -876,6 +882,7 @@ cdef class GradientEngine(ConvexEngine):
         try:
             if self.pending != ONE:
                 self.refuse_pending(ONE)
+            self.refuse_length(np.PyArray_DIM(g, 0), "gradient")
             if self.n < BUSY and self.rule.compiled:
                 status = self.step(self.rule, 1.0, data_of(g))
             else:
@@ -1141,6 +1148,7 @@ cdef class ConvexRun(Run):
     # --- without the GIL ----------------------------------------------------------------------
 
     cdef int begin(self, Engine engine) except -1:
+        (<ConvexEngine>engine).refuse_length(self.rows.d, "a run over rows")
         if engine.chance is not None and self.total - self.done >= MANY:
             engine.chance.borrow()
         return 0
