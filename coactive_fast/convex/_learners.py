@@ -79,7 +79,7 @@ class ConvexLearner(Learner):
         if length != dimension:
             raise ValueError(f"losses have rows of length {length}, but the learner has dimension "
                              f"{dimension}")
-        rows = losses._rows if type(losses) in own.COMPILED else None
+        rows = getattr(losses, "_rows", None) if type(losses) in own.COMPILED else None
         return ConvexRun(losses, value, rows, rounds, classifies).play(self, progress)
 
 
