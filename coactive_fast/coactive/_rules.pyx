@@ -17,9 +17,9 @@ from libc.string cimport memcmp, memcpy, memmove, memset
 from numpy.random cimport bitgen_t
 
 from coactive_fast._arrays cimport (
-    add_features, as_count, as_size, as_vector, data_of, finite_vector, has_plain_rows, indices_of, is_plain,
-    matrix_of, new_doubles, new_indices, new_vector, numeric, product_of, refuse, refuse_bad_matrix,
-    refuse_non_finite, scores_of, take_scratch,
+    add_features, as_count, as_size, as_vector, data_of, finite_vector, has_plain_rows, indices_of,
+    is_plain, matrix_of, new_doubles, new_indices, new_vector, numeric, product_of, refuse,
+    refuse_bad_matrix, refuse_non_finite, scores_of, take_scratch,
 )
 from coactive_fast._table cimport (
     CF_ENONFINITE, CF_EVALUE, CF_FULL_AUTO, CF_OK, cf_candidate, cf_click_scratch, cf_get_library,
@@ -587,8 +587,8 @@ cdef bint both_finite(const Matrix *x, const double *w, const double *other_w, d
 cdef void change(RankingWorkspace ws, Py_ssize_t m, const Matrix *x) noexcept nogil:
     """delta += sum of weight (x_plus - x_minus)"""
     if x.floats:
-        K.change_of_features_f32(m, ws.n, <const float *>x.rows, x.step, ws.plus, ws.minus, ws.weight,
-                                 ws.delta)
+        K.change_of_features_f32(m, ws.n, <const float *>x.rows, x.step, ws.plus, ws.minus,
+                                 ws.weight, ws.delta)
     else:
         K.change_of_features(m, ws.n, <const double *>x.rows, x.step, ws.plus, ws.minus, ws.weight,
                              ws.delta)
@@ -1494,7 +1494,8 @@ cdef class Decider:
             return
         if self.kind == EXPECTED:
             self.draw_rankings(ws, n)
-        L.feedback_alpha(K, n, k, utility, key, ws.presented, ws.discount, self.base, best, ws.better)
+        L.feedback_alpha(K, n, k, utility, key, ws.presented, ws.discount, self.base, best,
+                         ws.better)
         if self.kind != EXPECTED:
             return
         now = L.gain(k, utility, ws.presented, ws.discount)
@@ -1743,14 +1744,16 @@ cdef class RankingRun(Run):
             return ASIDE
         return self.play_round(self.engine, self.ws, &x)
 
-    cdef int play_round(self, CoactiveEngine engine, RankingWorkspace ws, const Matrix *x) noexcept nogil:
+    cdef int play_round(self, CoactiveEngine engine, RankingWorkspace ws,
+                        const Matrix *x) noexcept nogil:
         cdef Py_ssize_t n = x.n, k = min(self.k, n)
         cdef double best
         cdef int status
         if not both_finite(x, engine.rule.w, data_of(self.weights), ws.score, ws.utility):
             return CF_ENONFINITE
         self.ask_ahead(0)
-        K.top_k(n, ws.score, min(n, self.user.looks_at(k)), ws.presented, <cf_candidate *>ws.sorting)
+        K.top_k(n, ws.score, min(n, self.user.looks_at(k)), ws.presented,
+                <cf_candidate *>ws.sorting)
         best = self.measure(ws, n, k)
         self.ask_ahead(1)
         status = self.improve(ws, x, ws.score, best)
@@ -2624,7 +2627,8 @@ cdef class PendingRun(RankingRun):
                 at_work.redraw(generator, self.query(t).n)
         return 0
 
-    cdef int play_round(self, CoactiveEngine engine, RankingWorkspace ws, const Matrix *x) noexcept nogil:
+    cdef int play_round(self, CoactiveEngine engine, RankingWorkspace ws,
+                        const Matrix *x) noexcept nogil:
         return (<PendingEngine>engine).play(self, ws, x)
 
     cdef int show(self, RankingWorkspace ws, const Matrix *x) noexcept nogil:
@@ -3073,8 +3077,8 @@ cdef class PDGDEngine(PendingEngine):
             status = self.prefer(ws, x, score, ranking, m)
         return status
 
-    cdef int prefer(self, RankingWorkspace ws, const Matrix *x, const double *score, const ptrdiff_t *ranking,
-                    Py_ssize_t m) noexcept nogil:
+    cdef int prefer(self, RankingWorkspace ws, const Matrix *x, const double *score,
+                    const ptrdiff_t *ranking, Py_ssize_t m) noexcept nogil:
         """The step for ws.clicked of the first m places of a ranking."""
         m = L.click_preferences(K, x.n, self.k, score, ranking, m, ws.clicked, ws.weight,
                                 <double *>ws.drawn)
