@@ -147,7 +147,7 @@ def items():
 
     def play(count):
         for u in itertools.islice(turn, count):
-            run.play(u, cf.PreferencePerceptron(learner.task)._engine.fresh_rule(),
+            run.play(u, cf.PreferencePerceptron(learner.task)._another(),
                      user._decider(), weights[u], None)
 
     def play_numpy(count):

@@ -387,3 +387,42 @@ def test_saved_and_read_during_simulations(name, tmp_path):
         thread.join()
     assert found == expected
     np.testing.assert_array_equal(learner.weights, alone.weights)
+
+
+RANKINGS, CATALOGUE = cf.Ranking(k=2), cf.Items(X)
+
+
+@pytest.mark.parametrize("name", ["preference", "second_order", "custom", "dueling"])
+@pytest.mark.parametrize("call", ["present", "scores", "learn"])
+@pytest.mark.parametrize(("task", "other", "x"), [
+    (RANKINGS, CATALOGUE, X), (CATALOGUE, RANKINGS, Y), (CATALOGUE, cf.Items(X[:2]), Y)])
+def test_a_task_that_is_exchanged_during_a_call(name, call, task, other, x):
+    """It is refused, or has its effect on one task or the other; nothing is read that is gone."""
+    learner = MAKE[name](task)
+    shown = learner.present(x)
+    better = shown[0] if task is CATALOGUE and name == "dueling" else shown
+
+    def exchange():
+        learner.__init__(other, *([learner.rule] if name == "custom" else []))
+        learner.present(X if other is RANKINGS else None)
+
+    arguments = (shown, better) if call == "learn" else ()
+    try:
+        getattr(learner, call)(Reaching(x, exchange), *arguments)
+    except (RuntimeError, ValueError, IndexError):
+        pass
+    learner.reset()
+    learner.present(X if other is RANKINGS else None)
+    assert learner.rounds == 0
+
+
+def test_a_learner_that_is_made_anew_during_a_run():
+    data = cf.data.make_ranking(n_queries=2000, n_features=10, seed=0)
+    learner = cf.PreferencePerceptron(cf.Ranking(k=5))
+
+    def anew(done, total):
+        learner.__init__(cf.Ranking(k=5), kernel="linear")
+
+    with pytest.raises(RuntimeError, match="other parameters during its run"):
+        cf.simulate(learner, data, cf.users.AlphaInformative(0.5), order=np.arange(400_000) % 2000,
+                    progress=anew)

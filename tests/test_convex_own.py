@@ -214,3 +214,14 @@ def test_a_scaling_is_part_of_the_record():
     sparse = pytest.importorskip("scipy.sparse")
     np.testing.assert_array_equal(
         cf.losses.PortfolioReturn(sparse.csr_matrix(Z), Z_scaling=scaling).Z, rows.Z)
+
+
+def test_a_learner_that_is_made_anew_during_a_run():
+    learner, rows = cf.OGD(3, cf.Ball(1.0), 1.0), cf.losses.Squared(np.ones((4, 3)), np.ones(4))
+
+    def anew(done, total):
+        learner.__init__(5, cf.Ball(1.0), 1.0)
+
+    with pytest.raises(RuntimeError, match="dimension was changed to 5 while a run over rows of 3"):
+        learner.run(rows, 20_000_000, progress=anew)
+    assert learner.center.shape == (5,)

@@ -215,7 +215,8 @@ def distributed_order(sizes: ArrayLike, batch: int) -> NDArray[np.intp]:
 def _play(data, order, task, user, weights, truth):
     """On a worker: one part of a batch by the compiled loop; its Deltas, and what was measured."""
     deltas = np.empty((len(order), data.dimension))
-    engine = CoactiveEngine(task, lambda: Record(weights, deltas))
+    engine = CoactiveEngine()
+    engine._start({"make": lambda: Record(weights, deltas), "task": task, "dimension": 0})
     run = compiled_run(types.SimpleNamespace(task=task), data, user, order, truth)
     run.run(engine, None)
     return deltas, *run.measured()

@@ -1,10 +1,11 @@
-"""The learners of the coactive family: thin classes over the engine."""
+"""The learners of the coactive family: thin classes over their engines."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Callable, Set
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 import numpy as np
@@ -23,18 +24,20 @@ from ._rules import (
     Custom,
     DuelingEngine,
     Exponentiated,
-    KernelEngine,
+    KernelPerceptron,
     PairwiseEngine,
     PDGDEngine,
+    PendingEngine,
     Perceptron,
     SecondOrder,
+    dimension_of,
     region_around_zero,
 )
 from ._tasks import Items, Ranking
-from ._user import feedback_from_clicks, in_order
+from ._user import feedback_from_clicks
 
 
-class CoactiveLearner(Learner):
+class CoactiveLearner(Learner, CoactiveEngine):
     """What all learners from an improved object have in common."""
 
     last_history: CoactiveHistory | None
@@ -43,44 +46,13 @@ class CoactiveLearner(Learner):
     _shaping: tuple[str, ...] = ("task",)
 
     def _build(self, parameters):
-        rule = self._rule(**{k: v for k, v in parameters.items() if k != "task"})
-        return CoactiveEngine(parameters["task"], rule)
+        given = dict(parameters)
+        task = given.pop("task")
+        return {"make": self._maker(**given), "task": task, "dimension": dimension_of(task)}
 
-    def present(self, x: Any, *, k: SupportsIndex | None = None, average: bool = False) -> Any:
-        """The object that the present weights call best.
-
-        Parameters
-        ----------
-        x : context
-            Ranking: the documents' features, shape (n, N). Items: the array of candidate indices,
-            None for all. Else whatever the task's own `argmax` takes.
-        k : int, optional
-            Rankings: only the first k places.
-        average : bool, default False
-            By `average_weights` in their place: for a model that is deployed. Nothing is drawn,
-            and what is pending stays. Before the first round the weights are as they are.
-
-        Returns
-        -------
-        ndarray of int or int
-            Ranking: documents, best first, ties to the lower index. Items: an item's index.
-        """
-        return self._engine.present(x, k, average is not False and switch("average", average))
-
-    def learn(self, x: Any, y: Any, better: Any) -> None:
-        """One round: for context x the user improved y to `better`.
-
-        Parameters
-        ----------
-        x : context
-            As for `present`.
-        y : object
-            What was presented. Rankings: all documents or only the first places.
-        better : object
-            What the user made of it; the same as y when there was nothing to improve (which
-            is a round too). Rankings: as many of the first k places as y has, or more.
-        """
-        self._engine.learn(x, y, better)
+    def _maker(self, **parameters):
+        """Checks the parameters; a function that makes a fresh update."""
+        raise NotImplementedError
 
     def learn_clicks(self, x: ArrayLike, shown: ArrayLike,
                      clicked: ArrayLike | Set[int]) -> None:
@@ -113,51 +85,6 @@ class CoactiveLearner(Learner):
             self._warned = True
             warnings.warn(f"{type(self).__name__} learns from raw clicks, which favour what stood "
                           "on top: use PDGD or PairwisePerceptron", stacklevel=3)
-
-    def update(self, delta: ArrayLike) -> None:
-        """One round by the difference of features itself, ``phi(better) - phi(y)``.
-
-        Parameters
-        ----------
-        delta : array_like of shape (N,)
-            Features of the better object minus those of the presented one.
-        """
-        self._engine.update(delta)
-
-    def scores(self, x: Any, *, average: bool = False) -> Vector:
-        """The scores that `present` sorts by.
-
-        Parameters
-        ----------
-        x : context
-            As for `present`.
-        average : bool, default False
-            By `average_weights`.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Of the documents, or of the candidates in their order.
-        """
-        return self._engine.scores(x, switch("average", average))
-
-    @property
-    def weights(self) -> Vector:
-        """The weights, a copy; empty until the number of features is known."""
-        return self._engine.weights
-
-    @property
-    def average_weights(self) -> Vector:
-        """The mean of the weights after each round so far; empty before the first.
-
-        Less moved by the last few rounds than `weights`: for a model that is deployed.
-        """
-        return self._engine.average_weights
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds were learned."""
-        return self._engine._rounds
 
 
 class PreferencePerceptron(CoactiveLearner):
@@ -216,25 +143,26 @@ class PreferencePerceptron(CoactiveLearner):
                     budget=budget)
 
     def _build(self, parameters):
-        return self._made(**parameters)
-
-    def _made(self, task, batch, kernel, kernel_params, budget):
+        task, batch, budget = (parameters[name] for name in ("task", "batch", "budget"))
+        kernel, kernel_params = parameters["kernel"], parameters["kernel_params"]
         batch = count("batch", batch, least=1)
         if kernel is None:
             if kernel_params is not None or budget is not None:
                 raise ValueError("kernel_params and budget go with a kernel only")
-            return CoactiveEngine(task, lambda: Perceptron(batch))
-        if not isinstance(task, Ranking):
-            raise ValueError(f"task must be a Ranking to go with a kernel, got {task!r}")
-        if batch > 1:
-            raise ValueError(f"batch must be 1 to go with a kernel, got {batch}")
-        budget = 0 if budget is None else count("budget", budget, least=2 * task.k)
-        return KernelEngine(task, kernel, kernel_params, budget)
+            make = partial(Perceptron, batch)
+        else:
+            if not isinstance(task, Ranking):
+                raise ValueError(f"task must be a Ranking to go with a kernel, got {task!r}")
+            if batch > 1:
+                raise ValueError(f"batch must be 1 to go with a kernel, got {batch}")
+            budget = 0 if budget is None else count("budget", budget, least=2 * task.k)
+            make = partial(KernelPerceptron, kernel, kernel_params, budget, task.k)
+        return {"make": make, "task": task, "dimension": dimension_of(task)}
 
     @property
     def rows_kept(self) -> int:
         """With a kernel: how many documents the scores are made of; 0 without."""
-        return getattr(self._engine, "rows_kept", 0)
+        return self._rows_kept
 
 
 class ExponentiatedPreferencePerceptron(CoactiveLearner):
@@ -282,11 +210,11 @@ class ExponentiatedPreferencePerceptron(CoactiveLearner):
                  signed: bool = True) -> None:
         self._begin(task=task, scale=scale, horizon=horizon, signed=signed)
 
-    def _rule(self, scale, horizon, signed):
+    def _maker(self, scale, horizon, signed):
         scale = number("scale", scale, above=0.0)
         over = 0 if horizon is None else count("horizon", horizon, least=1)
         signed = switch("signed", signed)
-        return lambda: Exponentiated(scale, over, signed)
+        return partial(Exponentiated, scale, over, signed)
 
 
 class _GivesWay(float):
@@ -297,7 +225,7 @@ RADIUS = _GivesWay(100.0)
 
 
 class BoundedLearner(CoactiveLearner):
-    """What learners share whose weights stay in a ball or another set; see `_rule`."""
+    """What learners share whose weights stay in a ball or another set; see `_ball_or_set`."""
 
     _method: str      # of a set, beside `contains`
     _most = math.inf   # the largest radius
@@ -378,10 +306,10 @@ class ConvexPreferencePerceptron(BoundedLearner):
                  feasible: Any = None) -> None:
         self._begin(task=task, radius=radius, slope=slope, feasible=feasible)
 
-    def _rule(self, radius, slope, feasible):
+    def _maker(self, radius, slope, feasible):
         radius, feasible, compiled = self._ball_or_set(radius, feasible)
         slope = number("slope", slope, above=0.0)
-        return lambda: Convex(radius, slope, feasible, compiled)
+        return partial(Convex, radius, slope, feasible, compiled)
 
 
 class SecondOrderPreferencePerceptron(BoundedLearner):
@@ -443,14 +371,14 @@ class SecondOrderPreferencePerceptron(BoundedLearner):
         self._begin(task=task, radius=radius, gamma=gamma, epsilon=epsilon, feasible=feasible,
                     projection=projection)
 
-    def _rule(self, radius, gamma, epsilon, feasible, projection):
+    def _maker(self, radius, gamma, epsilon, feasible, projection):
         radius, feasible, compiled = self._ball_or_set(radius, feasible)
         gamma = number("gamma", gamma, above=0.0)
         epsilon = invertible("epsilon", epsilon)
         deferred = choice("projection", projection, ("exact", "deferred")) == "deferred"
         if deferred and feasible is not None:
             raise ValueError('projection="deferred" is for balls alone, not for feasible')
-        return lambda: SecondOrder(radius, gamma, epsilon, deferred, feasible, compiled)
+        return partial(SecondOrder, radius, gamma, epsilon, deferred, feasible, compiled)
 
 
 class CustomPreferencePerceptron(CoactiveLearner):
@@ -490,10 +418,10 @@ class CustomPreferencePerceptron(CoactiveLearner):
     def __init__(self, task: Any, rule: Callable[[Any, Vector], ArrayLike]) -> None:
         self._begin(task=task, rule=rule)
 
-    def _rule(self, rule):
+    def _maker(self, rule):
         if not callable(rule):
             raise TypeError(f"rule must be callable, got {type(rule).__name__}")
-        return lambda: Custom(rule)
+        return partial(Custom, rule)
 
 
 # --- learners that draw what they present and hold it until it is answered ------------------------
@@ -502,34 +430,28 @@ class CustomPreferencePerceptron(CoactiveLearner):
 class DrawingLearner(CoactiveLearner):
     """What learners share that draw what they present and hold it until it is answered."""
 
-    def learn_clicks(self, x: ArrayLike, shown: ArrayLike,
-                     clicked: ArrayLike | Set[int]) -> None:
-        """Ends what is pending, which is one round; see the class for what clicks mean.
+    # Python makes an object by the first base whose compiled part is the largest: that must be the
+    # engine of the learner's own, and so no other `PendingEngine` may come before it.
+    learn_clicks = PendingEngine.learn_clicks
 
-        Parameters
-        ----------
-        x : array_like
-            The documents' features, as for `present`.
-        shown : array_like of int
-            What `present` returned last, or its first places.
-        clicked : sequence or set of int
-            Documents of `shown`, none if there was no click; a repeated click counts once.
-        """
-        task = self._parameters["task"]
-        if not isinstance(task, Ranking):
-            raise TypeError(f"learn_clicks is for rankings, and task is {task!r}")
-        self._engine.learn_clicks(x, shown, in_order(clicked))
+    _tasks: tuple[type, ...] = (Ranking,)
 
-    def _warn_of_clicks(self):
-        """Nothing to warn of: what is shown is drawn so that clicks can be told from places."""
+    def _build(self, parameters):
+        task = parameters["task"]
+        if not isinstance(task, self._tasks):
+            allowed = "a Ranking" if len(self._tasks) == 1 else "Ranking or Items"
+            raise TypeError(f"task must be {allowed}, got {type(task).__name__}")
+        explore, rate = self._numbers(parameters)
+        return {"make": partial(Perceptron, 1), "task": task, "dimension": dimension_of(task),
+                "explore": explore, "rate": rate,
+                "chance": Chance(make_generator(parameters["seed"]))}
 
-    @property
-    def rng(self) -> np.random.Generator:
-        """The generator as it stands, a copy."""
-        return self._engine.rng
+    def _numbers(self, parameters):
+        """How far or how likely what is presented leaves the best, and the length of a step."""
+        raise NotImplementedError
 
 
-class DuelingBandit(DrawingLearner):
+class DuelingBandit(DrawingLearner, DuelingEngine):
     """Dueling bandit gradient descent: w against ``w' = w + explore u``, u a random direction.
 
     What coactive learning is compared with where two objects are compared.
@@ -580,64 +502,11 @@ class DuelingBandit(DrawingLearner):
                  seed: Any = None) -> None:
         self._begin(task=task, explore=explore, step=step, seed=seed)
 
-    def _build(self, parameters):
-        task = parameters["task"]
-        if not isinstance(task, (Ranking, Items)):
-            raise TypeError(f"task must be Ranking or Items, got {type(task).__name__}")
-        return DuelingEngine(task, number("explore", parameters["explore"], above=0.0),
-                             number("step", parameters["step"], above=0.0),
-                             Chance(make_generator(parameters["seed"])))
+    _tasks = (Ranking, Items)
 
-    def present(self, x: ArrayLike | None, *, k: SupportsIndex | None = None,
-                average: bool = False) -> Any:
-        """Starts a comparison; one that was pending is dropped.
-
-        Parameters
-        ----------
-        x : array_like
-            Ranking: the documents' features, shape (n, N). Items: the array of candidate indices,
-            None for all.
-        k : int, optional
-            Rankings: only the first k places.
-        average : bool, default False
-            The plain ranking, or the one item, by `average_weights`: no comparison.
-
-        Returns
-        -------
-        ndarray of int
-            Ranking: the interleaved ordering of the documents. Items: two items.
-
-        Examples
-        --------
-        >>> import coactive_fast as cf
-        >>> learner = cf.DuelingBandit(cf.Ranking(), seed=0)
-        >>> learner.present([[1.0], [2.0], [3.0]])
-        array([0, 2, 1])
-        """
-        return self._engine.present(x, k, average is not False and switch("average", average))
-
-    def learn(self, x: ArrayLike, y: ArrayLike, better: ArrayLike) -> None:
-        """Ends the comparison, which is one round.
-
-        Parameters
-        ----------
-        x : array_like
-            As for `present`.
-        y : array_like of int
-            What `present` returned last. Rankings: or its first places.
-        better : array_like of int, or int
-            Rankings: the user's ordering. Items: the preferred one of the two.
-
-        Examples
-        --------
-        >>> import coactive_fast as cf
-        >>> learner = cf.DuelingBandit(cf.Ranking(k=1), seed=1)
-        >>> x = [[1.0], [2.0], [3.0]]
-        >>> learner.learn(x, learner.present(x), [2, 1, 0])
-        >>> learner.weights
-        array([0.01])
-        """
-        self._engine.learn(x, y, better)
+    def _numbers(self, parameters):
+        return (number("explore", parameters["explore"], above=0.0),
+                number("step", parameters["step"], above=0.0))
 
     def update(self, delta: object) -> None:
         """Always a `TypeError`: comparisons have no difference of features to learn from.
@@ -650,7 +519,7 @@ class DuelingBandit(DrawingLearner):
         raise TypeError("DuelingBandit learns from comparisons alone: call present, then learn")
 
 
-class PairwisePerceptron(DrawingLearner):
+class PairwisePerceptron(DrawingLearner, PairwiseEngine):
     """3PR: neighbours in the ranking change places at random, so that clicks compare them fairly.
 
     `present` takes the ranking by w, and its places in pairs (1, 2), (3, 4), ... or, as likely,
@@ -697,13 +566,11 @@ class PairwisePerceptron(DrawingLearner):
     def __init__(self, task: Ranking, *, swap: Real = 0.5, seed: Any = None) -> None:
         self._begin(task=task, swap=swap, seed=seed)
 
-    def _build(self, parameters):
-        return PairwiseEngine(_rankings(parameters["task"]),
-                              number("swap", parameters["swap"], least=0.0, most=1.0),
-                              Chance(make_generator(parameters["seed"])))
+    def _numbers(self, parameters):
+        return number("swap", parameters["swap"], least=0.0, most=1.0), 0.0
 
 
-class PDGD(DrawingLearner):
+class PDGD(DrawingLearner, PDGDEngine):
     """Pairwise differentiable gradient descent: preferences of clicks, each weighed by its bias.
 
     `present` draws the first k places from the Plackett-Luce model of the scores s; the rest
@@ -755,10 +622,8 @@ class PDGD(DrawingLearner):
     def __init__(self, task: Ranking, *, rate: Real = 0.1, seed: Any = None) -> None:
         self._begin(task=task, rate=rate, seed=seed)
 
-    def _build(self, parameters):
-        return PDGDEngine(_rankings(parameters["task"]),
-                          number("rate", parameters["rate"], above=0.0),
-                          Chance(make_generator(parameters["seed"])))
+    def _numbers(self, parameters):
+        return 0.0, number("rate", parameters["rate"], above=0.0)
 
     def learn(self, x: ArrayLike, y: ArrayLike, better: ArrayLike) -> None:
         """Always a `TypeError`: what it learns from is clicks, by `learn_clicks`.
@@ -769,9 +634,3 @@ class PDGD(DrawingLearner):
             Not looked at.
         """
         raise TypeError("PDGD learns from clicks alone: call present, then learn_clicks")
-
-
-def _rankings(task):
-    if not isinstance(task, Ranking):
-        raise TypeError(f"task must be a Ranking, got {type(task).__name__}")
-    return task

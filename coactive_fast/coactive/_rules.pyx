@@ -17,9 +17,9 @@ from libc.string cimport memcmp, memcpy, memmove, memset
 from numpy.random cimport bitgen_t
 
 from coactive_fast._arrays cimport (
-    add_features, as_count, as_size, as_vector, data_of, finite_vector, indices_of, is_plain,
-    matrix_of, new_doubles, new_indices, new_vector, numeric, product_of, refuse, refuse_bad_matrix,
-    refuse_non_finite, scores_of, take_scratch,
+    add_features, as_count, as_size, as_vector, data_of, finite_vector, has_plain_rows, indices_of,
+    is_plain, matrix_of, new_doubles, new_indices, new_vector, numeric, product_of, refuse,
+    refuse_bad_matrix, refuse_non_finite, scores_of, take_scratch,
 )
 from coactive_fast._table cimport (
     CF_ENONFINITE, CF_EVALUE, CF_FULL_AUTO, CF_OK, cf_candidate, cf_click_scratch, cf_get_library,
@@ -37,6 +37,7 @@ from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast.metric._metrics import Full
 from coactive_fast.coactive._tasks import Items, Ranking
 from coactive_fast.convex._rules import region_of
+from coactive_fast.learner._check import switch
 from coactive_fast.learner._history import CoactiveHistory
 from coactive_fast.learner._random import copied
 
@@ -74,52 +75,33 @@ cdef bint all_zero(Py_ssize_t n, const double *x) noexcept nogil:
     return True
 
 
-cdef class Rule:
-    """What every rule has: weights, their mean, the count of rounds."""
+cdef class WeightUpdate:
+    """Weights, their mean, the count of rounds, and how a round moves them."""
 
     def __cinit__(self):
-        self.compiled = True
+        self.compiled, self.vectors = True, 4
 
     def __dealloc__(self):
         L.free(self.memory)
 
-    cdef int vectors(self) noexcept:
-        return 4
-
-    cdef double initial(self, Py_ssize_t n) noexcept nogil:
-        return 0.0
-
-    cdef double *row(self, int i) noexcept:
+    cdef double *row(self, int i) noexcept nogil:
         return self.memory + i * cf_pad(self.n)
-
-    cdef void lay_out(self) noexcept:
-        self.w = self.row(0)
-        self.mean = self.row(1)
-        self.w_next = self.row(2)
-        self.mean_next = self.row(3)
 
     cdef int start(self, Py_ssize_t n) except -1:
         cdef str what = f"weights of {n} features"
-        cdef Py_ssize_t i, count = product_of(self.vectors(), n, what)
+        cdef Py_ssize_t i, count = product_of(self.vectors, n, what)
         cdef double *memory
         refuse_beyond_limit(8.0 * count, what, "fewer features take less")
-        memory = new_doubles(self.vectors(), cf_pad(n), what)
+        memory = new_doubles(self.vectors, cf_pad(n), what)
         L.free(self.memory)
-        self.memory = memory
-        self.n = n
-        self.lay_out()
+        self.memory, self.n = memory, n
+        self.w, self.mean = self.row(0), self.row(1)
+        self.w_next, self.mean_next = self.row(2), self.row(3)
         for i in range(n):
-            self.w[i] = self.initial(n)
+            self.w[i] = self.total / n
         return 0
 
     cdef int step(self, const double *delta) noexcept nogil:
-        return CF_EVALUE
-
-    cdef bint direct(self) noexcept nogil:
-        return False
-
-    cdef int step_places(self, Py_ssize_t m, const Matrix *x, const ptrdiff_t *plus,
-                         const ptrdiff_t *minus, const double *weight) noexcept nogil:
         return CF_EVALUE
 
     cdef int mean_of_next(self) noexcept nogil:
@@ -132,27 +114,21 @@ cdef class Rule:
         self.mean, self.mean_next = self.mean_next, self.mean
         self.rounds += 1
 
-    cdef int fail(self, int status, str what) except -1:
-        return refuse(status, what)
-
-    # --- settings and state, with the GIL ---------------------------------------------------------
-
-    cdef dict extra(self):
+    cdef dict own_state(self):
         return {}
 
-    cdef int take_extra(self, State state) except -1:
+    cdef int set_own_state(self, State state) except -1:
         return 0
 
-    cdef dict told(self):
-        found = {"n": self.n, "rounds": self.rounds}
+    cdef dict get_state(self):
+        state = {"n": self.n, "rounds": self.rounds}
         if self.n:
-            found["w"] = vector_of(self.w, self.n)
-            found["mean"] = vector_of(self.mean, self.n)
-            found.update(self.extra())
-        return found
+            state |= {"w": vector_of(self.w, self.n), "mean": vector_of(self.mean, self.n),
+                      **self.own_state()}
+        return state
 
-    cdef int restore(self, State state) except -1:
-        """Into a rule that was just made."""
+    cdef int set_state(self, State state) except -1:
+        """Into an update that was just made."""
         cdef Py_ssize_t n = state.count("n"), rounds = state.count("rounds", 0, MOST_ROUNDS)
         if n == 0 and rounds:
             state.refuse("rounds", "0 where the number of features is not known", rounds)
@@ -161,24 +137,32 @@ cdef class Rule:
             self.start(n)
             state.load("w", n, self.w)
             state.load("mean", n, self.mean)
-            self.take_extra(state)
+            self.set_own_state(state)
         self.rounds = rounds
         return 0
 
 
-cdef class Perceptron(Rule):
+cdef int raise_error(WeightUpdate update, int status, str what) except -1:
+    """Raises what the status of a step means, first of all what code of the user's own raised."""
+    error, update.error = update.error, None
+    if error is None and update.region is not None:
+        error, update.region.error = update.region.error, None
+    if error is not None:
+        raise error
+    return refuse(status, what)
+
+
+@cython.final
+cdef class Perceptron(WeightUpdate):
     """w += the sum of the batch's Deltas, after its last round."""
 
     def __init__(self, Py_ssize_t batch):
-        self.batch = batch
+        self.batch, self.vectors = batch, 6
 
-    cdef int vectors(self) noexcept:
-        return 6
-
-    cdef void lay_out(self) noexcept:
-        Rule.lay_out(self)
-        self.sum = self.row(4)
-        self.sum_next = self.row(5)
+    cdef int start(self, Py_ssize_t n) except -1:
+        WeightUpdate.start(self, n)
+        self.sum, self.sum_next = self.row(4), self.row(5)
+        return 0
 
     cdef int step(self, const double *delta) noexcept nogil:
         cdef const double *move = delta
@@ -200,9 +184,6 @@ cdef class Perceptron(Rule):
         self.commit()
         return CF_OK
 
-    cdef bint direct(self) noexcept nogil:
-        return self.batch == 1 and self.waiting == 0
-
     cdef int step_places(self, Py_ssize_t m, const Matrix *x, const ptrdiff_t *plus,
                          const ptrdiff_t *minus, const double *weight) noexcept nogil:
         cdef double rate = 1.0 / (self.rounds + 1)
@@ -220,10 +201,10 @@ cdef class Perceptron(Rule):
         self.commit()
         return CF_OK
 
-    cdef dict extra(self):
+    cdef dict own_state(self):
         return {"waiting": self.waiting, "sum": vector_of(self.sum, self.n)}
 
-    cdef int take_extra(self, State state) except -1:
+    cdef int set_own_state(self, State state) except -1:
         self.waiting = state.count("waiting", 0, state.count("rounds"))
         state.load("sum", self.n, self.sum)
         if self.waiting == 0 and not all_zero(self.n, self.sum):
@@ -231,7 +212,7 @@ cdef class Perceptron(Rule):
         return 0
 
 
-cdef class Record(Rule):
+cdef class Record(WeightUpdate):
     """Learns nothing and writes every round's Delta down.
 
     For a batch that is spread over machines: the weights stay during a batch, so each part of it
@@ -255,7 +236,7 @@ cdef class Record(Rule):
         cdef Py_ssize_t have = np.PyArray_DIM(self.weights, 0)
         if n != np.PyArray_DIM(self.out, 1) or (have and have != n):
             raise ValueError(f"weights must have length {n} to go with data, got {have}")
-        Rule.start(self, n)
+        WeightUpdate.start(self, n)
         memcpy(self.w, data_of(self.weights), <size_t>have * sizeof(double))
         return 0
 
@@ -267,7 +248,7 @@ cdef class Record(Rule):
         return CF_OK
 
 
-cdef class Exponentiated(Rule):
+cdef class Exponentiated(WeightUpdate):
     """Log weights theta += eta_t Delta; the weights are made from them, never doubled."""
 
     cdef double scale
@@ -277,20 +258,13 @@ cdef class Exponentiated(Rule):
     cdef double *theta_next
 
     def __init__(self, double scale, double horizon, bint is_signed):
-        self.scale = scale
-        self.horizon = horizon
-        self.is_signed = is_signed
+        self.scale, self.horizon, self.is_signed = scale, horizon, is_signed
+        self.vectors, self.total = 6, 0.0 if is_signed else 1.0
 
-    cdef int vectors(self) noexcept:
-        return 6
-
-    cdef void lay_out(self) noexcept:
-        Rule.lay_out(self)
-        self.theta = self.row(4)
-        self.theta_next = self.row(5)
-
-    cdef double initial(self, Py_ssize_t n) noexcept nogil:
-        return 0.0 if self.is_signed else 1.0 / n
+    cdef int start(self, Py_ssize_t n) except -1:
+        WeightUpdate.start(self, n)
+        self.theta, self.theta_next = self.row(4), self.row(5)
+        return 0
 
     cdef int step(self, const double *delta) noexcept nogil:
         cdef double over = self.horizon if self.horizon > 0.0 else <double>(self.rounds + 1)
@@ -305,10 +279,10 @@ cdef class Exponentiated(Rule):
         self.commit()
         return CF_OK
 
-    cdef dict extra(self):
+    cdef dict own_state(self):
         return {"theta": vector_of(self.theta, self.n)}
 
-    cdef int take_extra(self, State state) except -1:
+    cdef int set_own_state(self, State state) except -1:
         return state.load("theta", self.n, self.theta)
 
 
@@ -319,48 +293,33 @@ def region_around_zero(feasible, Py_ssize_t n):
     return region_of(feasible, n)
 
 
-cdef class Bounded(Rule):
-    """What the rules share whose weights stay in a set that holds 0."""
+cdef class Bounded(WeightUpdate):
+    """What the updates share whose weights stay in a set that holds 0: the ball of `radius`, or
+    `feasible` where that is given, which is `region` once the dimension is known."""
 
-    # A rule whose weights stay in a set: the ball of `radius`, or `feasible` where that is given.
     cdef double radius
     cdef object feasible       # None: the ball
-    cdef Region region         # of `feasible`, once the dimension is known
 
     cdef int start(self, Py_ssize_t n) except -1:
         cdef Region region = None
         if self.feasible is not None:
             region = region_around_zero(self.feasible, n)
-        Rule.start(self, n)
+        WeightUpdate.start(self, n)
         self.region = region
         return 0
-
-    cdef int fail(self, int status, str what) except -1:
-        if self.region is not None and self.region.error is not None:
-            error, self.region.error = self.region.error, None
-            raise error
-        return refuse(status, what)
 
 
 cdef class Convex(Bounded):
     """A step of length slope / sqrt(t), then back into the set, Euclidean."""
 
     cdef double slope
-    cdef double *moved         # the weights before they are projected on `feasible`
 
     def __init__(self, double radius, double slope, feasible, bint compiled):
         self.radius, self.feasible, self.compiled = radius, feasible, compiled
-        self.slope = slope
-
-    cdef int vectors(self) noexcept:
-        return 5
-
-    cdef void lay_out(self) noexcept:
-        Rule.lay_out(self)
-        self.moved = self.row(4)
+        self.slope, self.vectors = slope, 5
 
     cdef int step(self, const double *delta) noexcept nogil:
-        cdef double *moved = self.w_next if self.region is None else self.moved
+        cdef double *moved = self.w_next if self.region is None else self.row(4)
         cdef double norm
         cdef Py_ssize_t i
         cdef int status
@@ -405,19 +364,10 @@ cdef class SecondOrder(Bounded):
     def __init__(self, double radius, double gamma, double epsilon, bint deferred, feasible,
                  bint compiled):
         self.radius, self.feasible, self.compiled = radius, feasible, compiled
-        self.gamma, self.epsilon, self.deferred = gamma, epsilon, deferred
+        self.gamma, self.epsilon, self.deferred, self.vectors = gamma, epsilon, deferred, 7
 
     def __dealloc__(self):
         L.free(self.scratch)
-
-    cdef int vectors(self) noexcept:
-        return 7
-
-    cdef void lay_out(self) noexcept:
-        Rule.lay_out(self)
-        self.y = self.row(4)
-        self.y_next = self.row(5)
-        self.turned = self.row(6)
 
     cdef int start(self, Py_ssize_t n) except -1:
         cdef double *scratch
@@ -428,6 +378,7 @@ cdef class SecondOrder(Bounded):
         L.free(self.scratch)
         self.scratch = scratch
         Bounded.start(self, n)
+        self.y, self.y_next, self.turned = self.row(4), self.row(5), self.row(6)
         if self.region is not None:
             self.region.prepare()
         self.metric, self.face, self.face_next = metric, face, face_next
@@ -438,7 +389,9 @@ cdef class SecondOrder(Bounded):
         cdef Py_ssize_t i
         cdef int status
         if all_zero(self.n, delta):  # nothing moves, not even the last bit of what was projected
-            self.still()
+            memcpy(self.w_next, self.w, <size_t>self.n * sizeof(double))
+            self.mean_of_next()
+            self.commit()
             return CF_OK
         status = self.move(delta, &lam)
         if status != CF_OK:
@@ -471,12 +424,6 @@ cdef class SecondOrder(Bounded):
         return self.region.newton(&self.metric.core, 1.0 / root, self.turned, self.y, self.y_next,
                                   lam, <signed char *>np.PyArray_DATA(self.face_next))
 
-    cdef void still(self) noexcept nogil:
-        """A round in which nothing changes but the count and the mean."""
-        memcpy(self.w_next, self.w, <size_t>self.n * sizeof(double))
-        self.mean_of_next()
-        self.commit()
-
     cdef const double *inward(self, const double *delta) noexcept nogil:
         """Delta itself, or (deferred, y outside the ball) without its part along y."""
         cdef double norm, out
@@ -499,11 +446,11 @@ cdef class SecondOrder(Bounded):
         for i in range(self.n):
             w[i] = scale * y[i]
 
-    cdef dict extra(self):
-        found = {"y": vector_of(self.y, self.n), "lam": self.lam, "metric": self.metric.state()}
-        return found if self.region is None else {**found, "face": self.face.copy()}
+    cdef dict own_state(self):
+        state = {"y": vector_of(self.y, self.n), "lam": self.lam, "metric": self.metric.state()}
+        return state if self.region is None else {**state, "face": self.face.copy()}
 
-    cdef int take_extra(self, State state) except -1:
+    cdef int set_own_state(self, State state) except -1:
         metric = Full.from_state(state.get("metric"))
         if ((<Stored>metric).core.n != self.n
                 or (<Stored>metric).core.ridge != self.epsilon):
@@ -517,41 +464,29 @@ cdef class SecondOrder(Bounded):
         return 0
 
 
-cdef class Custom(Rule):
-    """A user's own rule: called as rule(state, delta), answers the new weights.
+cdef class Custom(WeightUpdate):
+    """A user's own rule: called as rule(state, delta), returns the new weights.
 
     Parameters
     ----------
     rule : callable
     beside : object, optional
         Keeps more than the memory can, which is copied each round. What it holds that the memory
-        does not know of is scratch. ``state(memory, n)`` tells its part of the rule's state,
-        ``restore(memory, n, state)`` takes it in.
+        does not know of is workspace. ``get_state(memory, n)`` gives its part of the update's
+        state, ``set_state(memory, n, state)`` restores it.
     """
 
     cdef object rule
-    cdef dict kept
-    cdef object beside         # more that belongs to the state, or None: see `Custom.extra`
-    cdef object error          # what the user's rule raised
+    cdef dict memory_of_rule
+    cdef object beside         # more that belongs to the state, or None
 
     def __init__(self, rule, beside=None):
         self.rule, self.beside = rule, beside
-        self.kept = {}
-        self.compiled = False
+        self.memory_of_rule, self.compiled = {}, False
 
-    cdef int step(self, const double *delta) noexcept nogil:
-        with gil:
-            return self.ask(delta)
-
-    cdef int fail(self, int status, str what) except -1:
-        if self.error is not None:
-            error, self.error = self.error, None
-            raise error
-        return refuse(status, what)
-
-    cdef int ask(self, const double *delta) noexcept:
+    cdef int step(self, const double *delta) noexcept with gil:
         try:
-            memory = copy.deepcopy(self.kept)
+            memory = copy.deepcopy(self.memory_of_rule)
             now = types.SimpleNamespace(weights=vector_of(self.w, self.n), rounds=self.rounds,
                                         memory=memory)
             with numpy.errstate(over="ignore", invalid="ignore"):  # what comes out is checked
@@ -566,23 +501,23 @@ cdef class Custom(Rule):
         except BaseException as error:
             self.error = error
             return CF_EVALUE
-        self.kept = memory
+        self.memory_of_rule = memory
         self.commit()
         return CF_OK
 
-    cdef dict extra(self):
-        found = {"memory": copy.deepcopy(self.kept)}
+    cdef dict own_state(self):
+        state = {"memory": copy.deepcopy(self.memory_of_rule)}
         if self.beside is not None:
-            found.update(self.beside.state(self.kept, self.n))
-        return found
+            state.update(self.beside.get_state(self.memory_of_rule, self.n))
+        return state
 
-    cdef int take_extra(self, State state) except -1:
+    cdef int set_own_state(self, State state) except -1:
         memory = state.get("memory")
         if not isinstance(memory, dict):
             state.refuse("memory", "a dict", memory)
         if self.beside is not None:
-            self.beside.restore(memory, self.n, state.given)
-        self.kept = copy.deepcopy(memory)
+            self.beside.set_state(memory, self.n, state.given)
+        self.memory_of_rule = copy.deepcopy(memory)
         return 0
 
 
@@ -616,9 +551,14 @@ cdef int refuse_index(Py_ssize_t got, str name, Py_ssize_t n, str of) except -1:
     raise ValueError(f"{name} must be in 0 ... {n - 1} ({n} {of}), got {got}")
 
 
+def in_order(clicked):
+    """A set as a list; anything else as it is."""
+    return sorted(clicked) if isinstance(clicked, (set, frozenset)) else clicked
+
+
 cdef np.ndarray documents_of(object x):
     """The matrix of a query's documents: at least one, with at least one feature."""
-    cdef np.ndarray a = table_of(x, "x")
+    cdef np.ndarray a = <np.ndarray>(x if has_plain_rows(x, True) else table_of(x, "x"))
     if np.PyArray_DIM(a, 0) == 0 or np.PyArray_DIM(a, 1) == 0:
         raise ValueError("x must have at least one document and one feature, got shape "
                          f"{(<object>a).shape}")
@@ -637,64 +577,72 @@ cdef void both_scores(const Matrix *x, const double *w, const double *other_w, d
         K.two_scores(x.n, x.d, <const double *>x.rows, x.step, w, other_w, out, other)
 
 
-cdef void change(Bench b, Py_ssize_t m, const Matrix *x) noexcept nogil:
+cdef bint both_finite(const Matrix *x, const double *w, const double *other_w, double *out,
+                      double *other) noexcept nogil:
+    """The same; 0 where a score is not finite."""
+    both_scores(x, w, other_w, out, other)
+    return K.all_finite(x.n, out) and K.all_finite(x.n, other)
+
+
+cdef void change(RankingWorkspace ws, Py_ssize_t m, const Matrix *x) noexcept nogil:
     """delta += sum of weight (x_plus - x_minus)"""
     if x.floats:
-        K.change_of_features_f32(m, b.n, <const float *>x.rows, x.step, b.plus, b.minus, b.weight,
-                                 b.delta)
+        K.change_of_features_f32(m, ws.n, <const float *>x.rows, x.step, ws.plus, ws.minus,
+                                 ws.weight, ws.delta)
     else:
-        K.change_of_features(m, b.n, <const double *>x.rows, x.step, b.plus, b.minus, b.weight,
-                             b.delta)
+        K.change_of_features(m, ws.n, <const double *>x.rows, x.step, ws.plus, ws.minus, ws.weight,
+                             ws.delta)
 
 
-cdef Py_ssize_t changed_places(Bench b, Py_ssize_t k, const ptrdiff_t *presented,
+cdef Py_ssize_t changed_places(RankingWorkspace ws, Py_ssize_t k, const ptrdiff_t *presented,
                                const ptrdiff_t *better) noexcept nogil:
     """plus, minus and weight of the places that hold another document; their number."""
     cdef Py_ssize_t r, m = 0
     for r in range(k):  # stored always, counted where they differ
-        b.plus[m] = better[r]
-        b.minus[m] = presented[r]
-        b.weight[m] = b.discount[r]
+        ws.plus[m] = better[r]
+        ws.minus[m] = presented[r]
+        ws.weight[m] = ws.discount[r]
         m += better[r] != presented[r]
     return m
 
 
-cdef void ranking_delta(Bench b, Py_ssize_t p, const ptrdiff_t *presented, Py_ssize_t q,
+cdef void ranking_delta(RankingWorkspace ws, Py_ssize_t p, const ptrdiff_t *presented, Py_ssize_t q,
                         const ptrdiff_t *better, const Matrix *x) noexcept nogil:
     """delta = phi(better) - phi(presented), of q and p places; place by place, so that equal
     documents that changed places leave nothing behind."""
-    cdef Py_ssize_t both = min(p, q), m = changed_places(b, both, presented, better)
-    memset(b.delta, 0, <size_t>b.n * sizeof(double))
-    change(b, m, x)
+    cdef Py_ssize_t both = min(p, q), m = changed_places(ws, both, presented, better)
+    memset(ws.delta, 0, <size_t>ws.n * sizeof(double))
+    change(ws, m, x)
     if p != q:
-        add_features(q - both, x, better + both, 1.0, b.discount + both, b.delta)
-        add_features(p - both, x, presented + both, -1.0, b.discount + both, b.delta)
+        add_features(q - both, x, better + both, 1.0, ws.discount + both, ws.delta)
+        add_features(p - both, x, presented + both, -1.0, ws.discount + both, ws.delta)
 
 
-cdef void item_delta(Bench b, ptrdiff_t presented, ptrdiff_t better,
+cdef void item_delta(RankingWorkspace ws, ptrdiff_t presented, ptrdiff_t better,
                      const Matrix *x) noexcept nogil:
     """delta = x_better - x_presented"""
-    b.plus[0] = better
-    b.minus[0] = presented
-    b.weight[0] = 1.0
-    memset(b.delta, 0, <size_t>b.n * sizeof(double))
-    change(b, better != presented, x)
+    ws.plus[0] = better
+    ws.minus[0] = presented
+    ws.weight[0] = 1.0
+    memset(ws.delta, 0, <size_t>ws.n * sizeof(double))
+    change(ws, better != presented, x)
 
 
 # --- scratch ----------------------------------------------------------------------------------
 
 
-cdef class Bench:
-    # Scratch of one thread's rounds, in one piece of memory, owned here. Invariant: either nothing
-    # is there and docs = n = places = 0, or all of it for so many documents, features and places.
-    cdef Py_ssize_t docs, n, places
+cdef class RankingWorkspace:
+    # The workspace of one thread's rounds, in one piece of memory, owned here. Invariant: either
+    # nothing is there and docs = n = places = sorts = 0, or all of it for so many documents,
+    # features, places and places to be sorted.
+    cdef Py_ssize_t docs, n, places, sorts
     cdef void *memory
     cdef double *delta         # cf_pad(n), zero beyond n
     cdef double *score         # docs
     cdef double *utility       # docs
     cdef double *own           # docs: utilities of a user who has weights of its own
     cdef ptrdiff_t *place      # docs zeros
-    cdef ptrdiff_t *drawn      # 5 docs: random rankings
+    cdef ptrdiff_t *drawn      # 5 docs: random rankings; or room of cf_click_preferences
     cdef ptrdiff_t took        # which of them was the answer, or -1
     cdef ptrdiff_t *presented  # places
     cdef ptrdiff_t *better     # places
@@ -709,21 +657,24 @@ cdef class Bench:
     def __dealloc__(self):
         L.free(self.memory)
 
-    cdef int fit(self, Py_ssize_t docs, Py_ssize_t n, Py_ssize_t places) except -1:
-        """Room for so many documents, features and places (in all at most `docs`); what was there
-        is lost, but not where memory runs out."""
+    cdef int reserve(self, Py_ssize_t docs, Py_ssize_t n, Py_ssize_t places,
+                 Py_ssize_t sorts=0) except -1:
+        """Room for so many documents, features and places (in all at most `docs`), and to sort the
+        first `places` or `sorts`; what was there is lost, but not where memory runs out."""
         cdef Py_ssize_t wide, deep, sorting, total
         cdef double *at
         places = min(places, docs)
-        if docs <= self.docs and n == self.n and places <= self.places:
+        sorts = max(min(sorts, docs), places)
+        if (docs <= self.docs and n == self.n and places <= self.places
+                and sorts <= self.sorts):
             return 0
-        docs, places = max(docs, self.docs), max(places, self.places)
+        docs, places, sorts = max(docs, self.docs), max(places, self.places), max(sorts, self.sorts)
         product_of(20, docs, "scratch")
         product_of(20, n, "scratch")
         wide, deep = cf_pad(docs), cf_pad(places)
-        sorting = max(cf_top_k_scratch(docs, places), 2 * places + 8)
+        sorting = max(cf_top_k_scratch(docs, sorts), 2 * places + 8)
         sorting *= <Py_ssize_t>(sizeof(cf_candidate) // sizeof(double))
-        total = cf_pad(n) + 4 * wide + cf_pad(5 * docs) + 7 * deep + sorting
+        total = cf_pad(n) + 4 * wide + cf_pad(cf_click_scratch(docs)) + 7 * deep + sorting
         at = <double *>take_scratch(total, sizeof(double))  # ptrdiff_t are as long
         L.free(self.memory)
         self.memory = at
@@ -732,16 +683,16 @@ cdef class Bench:
         self.score, self.utility, self.own = at, at + wide, at + 2 * wide
         self.place, at = <ptrdiff_t *>(at + 3 * wide), at + 4 * wide
         memset(self.place, 0, <size_t>docs * sizeof(ptrdiff_t))
-        self.drawn, at = <ptrdiff_t *>at, at + cf_pad(5 * docs)
+        self.drawn, at = <ptrdiff_t *>at, at + cf_pad(cf_click_scratch(docs))
         self.presented, self.better = <ptrdiff_t *>at, <ptrdiff_t *>(at + deep)
         self.plus, self.minus = <ptrdiff_t *>(at + 2 * deep), <ptrdiff_t *>(at + 3 * deep)
         self.weight, self.discount = at + 4 * deep, at + 5 * deep
         self.clicked, self.sorting = <ptrdiff_t *>(at + 6 * deep), at + 7 * deep
         K.discounts(places, self.discount)
-        self.docs, self.n, self.places = docs, n, places
+        self.docs, self.n, self.places, self.sorts = docs, n, places, sorts
         return 0
 
-    cdef Py_ssize_t take_places(self, np.ndarray given, str name, Py_ssize_t n, Py_ssize_t most,
+    cdef Py_ssize_t read_places(self, np.ndarray given, str name, Py_ssize_t n, Py_ssize_t most,
                                 ptrdiff_t *out) except -1:
         """The first `most` places of a list of different documents out of n <= docs."""
         cdef const ptrdiff_t *y
@@ -771,526 +722,135 @@ cdef class Bench:
         return min(m, most)
 
 
-# --- the engine -------------------------------------------------------------------------------
+cdef void put_rest(RankingWorkspace ws, Py_ssize_t n, Py_ssize_t m, const ptrdiff_t *order,
+                   ptrdiff_t *ranking) noexcept nogil:
+    """Behind the first m places of a ranking the other ones of all n documents, in this order."""
+    cdef Py_ssize_t i
+    for i in range(m):
+        ws.place[ranking[i]] = 1
+    for i in range(n):
+        if not ws.place[order[i]]:
+            ranking[m] = order[i]
+            m += 1
+    memset(ws.place, 0, <size_t>n * sizeof(ptrdiff_t))
 
 
-cdef class CoactiveEngine(Engine):
-    """One task and one rule.
+# --- kernels ----------------------------------------------------------------------------------
 
-    Parameters
-    ----------
-    task : Ranking, Items or an object with `dimension`, `features(x, y)` and `argmax(w, x)`
-    make : callable
-        A fresh rule.
-    """
-
-    # The rule and the bench are used with the lock held, after the arguments are converted.
-    cdef readonly Rule rule
-    cdef object make           # () -> a fresh rule: what reset() begins with
-    cdef readonly object task
-    cdef Kind kind
-    cdef Py_ssize_t k          # rankings: places that count
-    cdef np.ndarray items      # catalogue
-    cdef Bench bench
-
-    def __init__(self, task, make):
-        self.make, self.task, self.bench = make, task, Bench()
-        self.rule = make()
-        if isinstance(task, Ranking):
-            self.kind, self.k = RANKING, task.k
-        elif isinstance(task, Items):
-            self.kind, self.items = ITEMS, task.features[:]
-            self.rule.start(task.dimension)
-        else:
-            self.kind = OWN
-            self.rule.start(dimension_of(task))
-        self.lock.open()
-
-    # --- what every engine has --------------------------------------------------------------------
-
-    cdef bint is_fresh(self) except -1:
-        return self.rule.rounds == 0
-
-    @property
-    def _rounds(self):
-        return self.rule.rounds
-
-    def fresh_rule(self):
-        """A rule of this learner that has learned nothing."""
-        return self.make()
-
-    @property
-    def compiled(self):
-        return self.rule.compiled and self.kind != OWN
-
-    cdef dict get_state(self):
-        return self.rule.told()
-
-    cdef int set_state(self, State state) except -1:
-        cdef Rule rule = self.make()
-        if self.kind != RANKING and state.count("n") != self.rule.n:
-            raise ValueError(f"state has {state.count('n')} features, but task has {self.rule.n}")
-        rule.restore(state)
-        self.rule = rule
-        return 0
-
-    cdef Rule fresh_rule_of(self, Py_ssize_t n):
-        """A fresh rule, which knows the dimension n (0: not yet)."""
-        cdef Rule rule = self.make()
-        if n:
-            rule.start(n)
-        return rule
-
-    cdef int begin_again(self) except -1:
-        self.rule = self.fresh_rule_of(0 if self.kind == RANKING else self.rule.n)
-        return 0
-
-    cdef int set_options(self, dict parts, list changed) except -1:
-        make = (<CoactiveEngine?>parts["engine"]).make
-        cdef Rule rule = make()
-        rule.restore(opened(self.rule.told()))
-        self.make, self.rule = make, rule
-        return 0
-
-    def delta(self):
-        """A copy of the last round's."""
-        return vector_of(self.bench.delta, self.rule.n)
-
-    # --- reading ----------------------------------------------------------------------------------
-
-    @property
-    def weights(self):
-        return self.vector(False)
-
-    @property
-    def average_weights(self):
-        return self.vector(True)
-
-    def vector(self, bint mean):
-        cdef Rule rule
-        self.lock.acquire_shared()
-        try:
-            rule = self.rule
-            return vector_of(rule.mean if mean else rule.w,
-                             0 if mean and rule.rounds == 0 else rule.n)
-        finally:
-            self.lock.release_shared()
-
-    def present(self, x, k=None, bint mean=False):
-        """The best object of context x by the present weights; by their mean nothing is drawn."""
-        cdef np.ndarray a
-        cdef Py_ssize_t places
-        if self.kind == RANKING:
-            places = ALL if k is None else as_count(k, "k")
-            a = documents_of(x)
-            return ranked(self.scored(a, True), places) if mean else self.rank(a, places)
-        if k is not None:
-            raise ValueError("k goes with a Ranking task only")
-        if self.kind == ITEMS:
-            a = self.candidates(x)
-            return self.best_by_score(a, True) if mean else self.best_item(a)
-        return self.task.argmax(self.scoring(mean), x)
-
-    def scores(self, x, bint average=False):
-        """Scores of a query's documents or of candidates."""
-        cdef np.ndarray c
-        if self.kind == RANKING:
-            return self.scored(documents_of(x), average)
-        if self.kind == ITEMS:
-            c = self.candidates(x)
-            return self.scored(self.items if c is None else <np.ndarray>self.items[c], average)
-        if not hasattr(self.task, "scores"):
-            raise TypeError(f"task must have scores(w, x) for this; {self.task!r} has not")
-        return self.task.scores(self.scoring(average), x)
-
-    def scoring(self, bint average):
-        """What scores are made with: the weights, or their mean where there is one."""
-        found = self.vector(average)
-        return found if found.size else self.weights
-
-    cdef np.ndarray scored(self, np.ndarray a, bint mean):
-        """Scores of rows; before the first round all weights are alike."""
-        cdef np.ndarray out = new_vector(np.PyArray_DIM(a, 0))
-        cdef Matrix x = matrix_of(a)
-        cdef double *to = data_of(out)
-        cdef double *alike = NULL
-        cdef const double *w
-        cdef Rule rule
-        cdef Py_ssize_t i
-        cdef bint brief = x.n * x.d < BUSY
-        self.lock.acquire_read(brief)
-        try:
-            rule = self.rule
-            w = rule.mean if mean and rule.rounds else rule.w
-            if rule.n == 0:
-                alike = <double *>take_scratch(x.d, sizeof(double))
-                for i in range(x.d):
-                    alike[i] = rule.initial(x.d)
-                scores_of(&x, alike, to)
-                L.free(alike)
-            elif x.d != rule.n:
-                self.refuse_dimension(x.d, "x")
-            elif brief:
-                scores_of(&x, w, to)
-            else:
-                with nogil:
-                    scores_of(&x, w, to)
-        finally:
-            self.lock.release_read(brief)
-        if not K.all_finite(x.n, to):  # so does any NaN or infinity in x
-            refuse_non_finite(a, "x")
-            raise ValueError("x gives scores that overflow")
-        return out
-
-    cdef object rank(self, np.ndarray a, Py_ssize_t k):
-        return ranked(self.scored(a, False), k)
-
-    cdef np.ndarray candidates(self, x):
-        """The candidates' indices, a copy; None stays None: all."""
-        cdef np.ndarray c
-        if x is None:
-            return None
-        c = <np.ndarray>index_array(x, "x", np.PyArray_DIM(self.items, 0), "items")
-        if np.PyArray_DIM(c, 0) == 0:
-            raise ValueError("x must hold at least one candidate")
-        return c
-
-    cdef Py_ssize_t item_at(self, object value, str name, np.ndarray candidates) except -1:
-        """An item's index; one of the candidates, unless those are all."""
-        cdef Py_ssize_t i = as_count(value, name), n = np.PyArray_DIM(self.items, 0)
-        if i >= n:
-            refuse_index(i, name, n, "items")
-        if candidates is not None and not (candidates == i).any():
-            raise ValueError(f"{name} must be one of the candidates in x, {i} is not")
-        return i
-
-    cdef object best_item(self, np.ndarray candidates):
-        return self.best_by_score(candidates, False)
-
-    cdef object best_by_score(self, np.ndarray candidates, bint mean):
-        cdef np.ndarray score
-        cdef ptrdiff_t best
-        if candidates is None:
-            score = self.scored(self.items, mean)
-            K.top_k(np.PyArray_DIM(score, 0), data_of(score), 1, &best, NULL)
-            return best
-        score = self.scored(<np.ndarray>self.items[candidates], mean)
-        # ties go to the lower item, wherever it stands among the candidates
-        return int(candidates[score == score.max()].min())
-
-    # --- changing ---------------------------------------------------------------------------------
-
-    cdef int refuse_dimension(self, Py_ssize_t n, str what) except -1:
-        raise ValueError(f"{what} must have {self.rule.n} features, as what was learned before, "
-                         f"got {n}")
-
-    cdef int know(self, Py_ssize_t n, str what) except -1:
-        """The dimension is n from now on, or was before; the lock is held."""
-        if self.rule.n == 0:
-            self.rule = self.fresh_rule_of(n)
-        elif n != self.rule.n:
-            self.refuse_dimension(n, what)
-        return 0
-
-    @cython.final
-    cdef int step(self, Py_ssize_t n, str what) except -1:
-        """One round by the bench's delta; all or nothing, of a dimension that it brings too."""
-        cdef Rule rule = self.rule
-        cdef int status
-        if rule.n == 0:
-            rule = self.fresh_rule_of(n)
-        if n * n < BUSY and rule.compiled:
-            status = rule.step(self.bench.delta)
-        else:
-            with nogil:
-                status = rule.step(self.bench.delta)
-        if status != CF_OK:
-            rule.fail(status, what)
-        if rule is not self.rule:
-            self.rule = rule
-        return 0
-
-    def learn(self, x, y, better):
-        """One round: the user improved y to `better`."""
-        cdef np.ndarray shown, wanted
-        if self.kind == RANKING:
-            self.learn_ranking(x, y, better)
-        elif self.kind == ITEMS:
-            self.learn_item(x, y, better)
-        else:
-            own, n = self.task.features, self.rule.n
-            shown = written_out(own(x, y), "task.features(x, y)", n)
-            wanted = written_out(own(x, better), "task.features(x, better)", n)
-            for phi, name in ((shown, "y"), (wanted, "better")):
-                if phi.size != n:
-                    self.refuse_dimension(phi.size, f"task.features(x, {name})")
-            self.learn_vector(<np.ndarray>numpy.subtract(wanted, shown), "the step")
-
-    def update(self, delta):
-        """One round with Delta itself."""
-        self.learn_vector(written_out(delta, "delta", self.rule.n), "delta")
-
-    cdef int learn_vector(self, np.ndarray v, str what) except -1:
-        cdef Py_ssize_t n = np.PyArray_DIM(v, 0)
-        self.lock.acquire()
-        try:
-            if not K.all_finite(n, data_of(v)):
-                refuse_non_finite(v, what)
-            if self.rule.n and n != self.rule.n:
-                self.refuse_dimension(n, what)
-            self.bench.fit(1, n, 1)
-            memcpy(self.bench.delta, data_of(v), <size_t>n * sizeof(double))
-            return self.step(n, what)
-        finally:
-            self.lock.release()
-
-    cdef int learn_ranking(self, x, y, better) except -1:
-        cdef np.ndarray shown = places_of(y, "y"), wanted = places_of(better, "better")
-        cdef np.ndarray a = documents_of(x)
-        cdef Bench b = self.bench
-        cdef Matrix rows
-        cdef Py_ssize_t p, q
-        self.lock.acquire()
-        try:
-            rows = matrix_of(a)
-            self.take_feedback(a, &rows, shown, wanted, self.rule.n, &p, &q)
-            ranking_delta(b, p, b.presented, q, b.better, &rows)
-            if not K.all_finite(rows.d, b.delta):
-                raise ValueError("x gives a step that overflows")
-            self.step(rows.d, "x")
-            return self.end_round()
-        finally:
-            self.lock.release()
-
-    cdef int end_round(self) except -1:
-        """After a round that was learned."""
-        return 0
-
-    @cython.final
-    cdef int take_feedback(self, np.ndarray a, const Matrix *x, np.ndarray shown,
-                           np.ndarray wanted, Py_ssize_t known, Py_ssize_t *p,
-                           Py_ssize_t *q) except -1:
-        """The places that count, p and q of them, into the bench; `known` features, 0: not yet."""
-        if known and x.d != known:
-            self.refuse_dimension(x.d, "x")
-        self.bench.fit(x.n, x.d, self.k)
-        p[0] = self.bench.take_places(shown, "y", x.n, self.k, self.bench.presented)
-        q[0] = self.bench.take_places(wanted, "better", x.n, self.k, self.bench.better)
-        refuse_short(p[0], q[0])
-        return refuse_bad_matrix(a, x, "x")
-
-    cdef int learn_item(self, x, y, better) except -1:
-        cdef np.ndarray c = self.candidates(x)
-        cdef Py_ssize_t i = self.item_at(y, "y", c), j = self.item_at(better, "better", c)
-        cdef Matrix rows = matrix_of(self.items)
-        self.lock.acquire()
-        try:
-            self.bench.fit(1, rows.d, 1)
-            item_delta(self.bench, i, j, &rows)
-            return self.step(rows.d, "the round")
-        finally:
-            self.lock.release()
-
-
-cdef np.ndarray ranked(np.ndarray score, Py_ssize_t k):
-    """The first k places by score."""
-    cdef np.ndarray out
-    cdef Py_ssize_t n = np.PyArray_DIM(score, 0)
-    cdef void *scratch
-    k = min(k, n)
-    out = new_indices(k)
-    scratch = take_scratch(cf_top_k_scratch(n, k), sizeof(cf_candidate))
-    K.top_k(n, data_of(score), k, <ptrdiff_t *>np.PyArray_DATA(out), <cf_candidate *>scratch)
-    L.free(scratch)
-    return out
-
-
-cdef int refuse_short(Py_ssize_t shown, Py_ssize_t better) except -1:
-    """Of the places that count: feedback that ends early would take away what it does not name."""
-    if better < shown:
-        raise ValueError(f"better must list at least {shown} documents, as many of y count, got "
-                         f"{better}")
-    return 0
-
-
-cdef Py_ssize_t dimension_of(object task) except -1:
-    """Of a task of the user's own, which is looked at here."""
-    if isinstance(task, type):
-        raise TypeError(f"task must be an object, got the class {task.__name__}")
-    for name in ("features", "argmax"):
-        if not callable(getattr(task, name, None)):
-            raise TypeError("task must be a Ranking, Items, or an object with dimension, "
-                            f"features(x, y) and argmax(w, x); {task!r} has no {name}")
-    if not hasattr(task, "dimension"):
-        raise TypeError(f"task must tell its dimension; {task!r} does not")
-    return as_size(task.dimension, "task.dimension")
-
-# The Preference Perceptron in the feature space of a kernel (DEFINITIONS 2, "Kernels"): part of
-# _engine.pyx.
+# The Preference Perceptron in the feature space of a kernel (DEFINITIONS 2, "Kernels").
 #
 # The score of a document z is sum_s c_s k(x_s, z) over the rows kept. A round adds the rows whose
-# places the feedback changed, equal ones joined, with what they gained in 1/log2(place + 1). What
-# is learned is a value that is never changed: a round makes the next one beside it, at the price of
-# a copy of the rows, less than what one document's score costs several times over.
+# places the feedback changed, equal ones joined, with what they gained in 1/log2(place + 1). The
+# rows kept are never changed: a round makes the next ones beside them, at the price of a copy, less
+# than what one document's score costs several times over.
 
 
-cdef class Expansion:
-    # Invariants: never changed; `kept` holds a dense row for each of `coefficients`, none of which
-    # is 0; `sizes` are the rows of each round that has some, oldest first, in all as many.
-    cdef Kept kept
-    cdef np.ndarray coefficients
-    cdef list sizes
-
-    def __init__(self, kernel, kernel_params, rows, coefficients, sizes):
-        self.kept = Kept(kernel, kernel_params)
-        if len(rows):
-            self.kept.set_state(opened({"n": rows.shape[0], "d": rows.shape[1], "form": KEPT_DENSE,
-                               "rows": rows}, "rows"))
-        self.coefficients, self.sizes = coefficients, sizes
-
-    def rows(self, d):
-        """A copy of the rows, of d features."""
-        return self.kept.state()["rows"] if self.kept.n else numpy.empty((0, d))
-
-
-cdef class KernelEngine(CoactiveEngine):
-    """A Perceptron over rankings, with a kernel.
+cdef class KernelPerceptron(WeightUpdate):
+    """The Perceptron over rankings with a kernel. It has no weights, and so no `step`: `n` is the
+    number of features alone.
 
     Parameters
     ----------
-    task : Ranking
     kernel, kernel_params
         As `Kept` takes them.
     budget : int
         So many rows are kept at most, or (0) all.
+    places : int
+        Places of a ranking that count.
     """
 
+    # Invariants: `kept` holds a dense row for each of `coefficients`, none of which is 0; `sizes`
+    # are the rows of each round that has some, oldest first, in all as many.
     cdef object kernel, params
-    cdef Py_ssize_t budget, d      # d: features, 0 before the first round
-    cdef Expansion learned
+    cdef Py_ssize_t budget, places
+    cdef Kept kept
+    cdef np.ndarray coefficients
+    cdef list sizes
 
-    def __init__(self, task, kernel, kernel_params, Py_ssize_t budget):
-        self.kernel, self.params, self.budget = kernel, kernel_params, budget
-        self.learned = self.expansion(numpy.empty((0, 0)), numpy.empty(0), [])
-        CoactiveEngine.__init__(self, task, lambda: Perceptron(1))  # which counts the rounds
+    def __init__(self, kernel, kernel_params, Py_ssize_t budget, Py_ssize_t places):
+        self.kernel, self.params, self.budget, self.places = kernel, kernel_params, budget, places
+        self.kept, self.coefficients, self.sizes = self.keep(()), numpy.empty(0), []
+        self.compiled = False  # runs are the loop of single calls
 
-    def expansion(self, rows, coefficients, sizes):
-        return Expansion(self.kernel, self.params, rows, coefficients, sizes)
+    cdef Kept keep(self, rows):
+        """A store of these rows."""
+        cdef Kept kept = Kept(self.kernel, self.params)
+        if len(rows):
+            kept.set_state(opened({"n": rows.shape[0], "d": rows.shape[1], "form": KEPT_DENSE,
+                                 "rows": rows}, "rows"))
+        return kept
 
-    # --- what every engine has --------------------------------------------------------------------
+    cdef object rows(self):
+        """A copy of the rows kept."""
+        return self.kept.state()["rows"] if self.kept.n else numpy.empty((0, self.n))
 
-    @property
-    def compiled(self):
-        return False  # runs are the loop of single calls
-
-    @property
-    def rows_kept(self):
-        return self.learned.kept.n
+    cdef int start(self, Py_ssize_t n) except -1:
+        self.n = n
+        return 0
 
     cdef dict get_state(self):
-        return {"n": self.d, "rounds": self.rule.rounds, "rows": self.learned.rows(self.d),
-                "coefficients": self.learned.coefficients,
-                "sizes": numpy.array(self.learned.sizes, dtype=numpy.int64)}
+        return {"n": self.n, "rounds": self.rounds, "rows": self.rows(),
+                "coefficients": self.coefficients,
+                "sizes": numpy.array(self.sizes, dtype=numpy.int64)}
 
     cdef int set_state(self, State state) except -1:
-        cdef Rule rule = self.make()
         cdef Py_ssize_t d = state.count("n"), rounds = state.count("rounds", 0, MOST_ROUNDS), m
         if (d == 0) != (rounds == 0):
             state.refuse("rounds", "0 exactly where the number of features is not known", rounds)
         m = numpy.size(state.get("coefficients"))
         coefficients, rows = state.vector("coefficients", m), state.table("rows", m, d)
-        sizes = state.counts("sizes", numpy.size(state.get("sizes")), 1, 2 * self.k)
+        sizes = state.counts("sizes", numpy.size(state.get("sizes")), 1, 2 * self.places)
         if sizes.sum() != m or len(sizes) > rounds:
             state.refuse("sizes", "the rows of each round")
         if not coefficients.all():
             state.refuse("coefficients", "other than 0")
-        learned = self.expansion(rows, coefficients, sizes.tolist())
-        rule.rounds = rounds
-        self.rule, self.learned, self.d = rule, learned, d
+        self.kept, self.coefficients, self.sizes = self.keep(rows), coefficients, sizes.tolist()
+        self.n, self.rounds = d, rounds
         return 0
 
-    cdef int begin_again(self) except -1:
-        cdef Rule rule = self.make()
-        self.learned, self.d = self.expansion(numpy.empty((0, 0)), numpy.empty(0), []), 0
-        self.rule = rule
-        return 0
-
-    cdef int set_options(self, dict parts, list changed) except -1:
-        self.budget = (<KernelEngine?>parts["engine"]).budget
-        return 0
-
-    # --- reading ----------------------------------------------------------------------------------
-
-    cdef np.ndarray scored(self, np.ndarray a, bint mean):
-        cdef np.ndarray out = <np.ndarray>numpy.zeros(np.PyArray_DIM(a, 0)), values
-        cdef np.ndarray rows = <np.ndarray>numpy.ascontiguousarray(a, dtype=numpy.float64)
-        cdef Expansion learned
+    cdef int scores(self, np.ndarray a, double *out) except -1:
+        """Of the rows of a table; by any number of threads."""
+        cdef np.ndarray rows = <np.ndarray>numpy.ascontiguousarray(a, dtype=numpy.float64), values
+        cdef Kept kept = self.kept
         cdef Forms forms = Forms()
         cdef Matrix x = matrix_of(rows)
+        cdef cf_row row
+        cdef Py_ssize_t i
         cdef int status = CF_OK
-        if mean:
-            raise ValueError("average needs weights, and a kernel has none")
         refuse_bad_matrix(rows, &x, "x")
-        self.lock.acquire_shared()
-        try:
-            learned = self.learned
-            if self.d and x.d != self.d:
-                self.refuse_dimension(x.d, "x")
-            values = new_vector(learned.kept.n)
-            if learned.kept.n:
-                with nogil:
-                    status = score_all(learned, &x, forms, data_of(values), data_of(out))
-        finally:
-            self.lock.release_shared()
+        values = new_vector(kept.n)
+        memset(out, 0, <size_t>x.n * sizeof(double))
+        if kept.n == 0:
+            return 0
+        with nogil:
+            for i in range(x.n):
+                row = row_at(&x, i)
+                status = kept.values(&row, forms, 0, data_of(values))
+                if status != CF_OK:
+                    break
+                out[i] = K.dot(kept.n, data_of(self.coefficients), data_of(values))
         if status != CF_OK:
-            learned.kept.errors.raise_own()
+            kept.errors.raise_own()
             refuse(status, "the scores of x")
-        if not K.all_finite(x.n, data_of(out)):
-            raise ValueError("x gives scores that overflow")
-        return out
-
-    cdef int refuse_dimension(self, Py_ssize_t n, str what) except -1:
-        raise ValueError(f"{what} must have {self.d} features, as what was learned before, got {n}")
-
-    # --- learning ---------------------------------------------------------------------------------
-
-    def update(self, delta):
-        raise ValueError("update needs a delta of features, and a kernel has none: use learn")
-
-    cdef int learn_ranking(self, x, y, better) except -1:
-        cdef np.ndarray shown = places_of(y, "y"), wanted = places_of(better, "better")
-        cdef np.ndarray a = documents_of(x)
-        cdef Matrix rows
-        cdef Py_ssize_t p, q
-        self.lock.acquire()
-        try:
-            rows = matrix_of(a)
-            self.take_feedback(a, &rows, shown, wanted, self.d, &p, &q)
-            learned = self.grown(self.learned, *moves(
-                numpy.asarray(a, dtype=numpy.float64),
-                [self.bench.better[i] for i in range(q)],
-                [self.bench.presented[i] for i in range(p)]))
-            self.rule.rounds += 1
-            self.learned, self.d = learned, np.PyArray_DIM(a, 1)
-        finally:
-            self.lock.release()
         return 0
 
-    def grown(self, Expansion before, rows, coefficients):
-        """A round more; the oldest leave whole for the budget."""
-        cdef Expansion after
-        if not len(rows):
-            return before
+    cdef int learn(self, np.ndarray a, list presented, list better) except -1:
+        """A round; the oldest ones leave whole for the budget."""
+        cdef Kept kept
+        rows, coefficients = moves(numpy.asarray(a, dtype=numpy.float64), better, presented)
         new = len(rows)
-        sizes = [*before.sizes, new]
-        rows = numpy.concatenate([before.rows(rows.shape[1]), rows])
-        coefficients = numpy.concatenate([before.coefficients, coefficients])
-        while self.budget and len(rows) > self.budget:
-            gone = sizes.pop(0)
-            rows, coefficients = rows[gone:], coefficients[gone:]
-        after = self.expansion(rows, coefficients, sizes)
-        refuse_bad_rows(after.kept, <np.ndarray>numpy.ascontiguousarray(rows[-new:]))
-        return after
+        if new:
+            sizes = [*self.sizes, new]
+            rows = numpy.concatenate([self.rows(), rows])
+            coefficients = numpy.concatenate([self.coefficients, coefficients])
+            while self.budget and len(rows) > self.budget:
+                gone = sizes.pop(0)
+                rows, coefficients = rows[gone:], coefficients[gone:]
+            kept = self.keep(rows)
+            refuse_bad_rows(kept, <np.ndarray>numpy.ascontiguousarray(rows[-new:]))
+            self.kept, self.coefficients, self.sizes = kept, coefficients, sizes
+        self.rounds += 1
+        return 0
 
 
 def moves(table, better, presented):
@@ -1335,18 +895,476 @@ cdef cf_row row_at(const Matrix *x, Py_ssize_t i) noexcept nogil:
     return row
 
 
-cdef int score_all(Expansion learned, const Matrix *x, Forms forms, double *values,
-                   double *out) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef cf_row row
-    cdef int status = CF_OK
-    for i in range(x.n):
-        row = row_at(x, i)
-        status = learned.kept.values(&row, forms, 0, values)
+CHANGED = "task was changed while a call was at work"
+
+
+# --- the engine -------------------------------------------------------------------------------
+
+
+cdef class CoactiveEngine(Engine):
+    """The engine of the coactive learners, and their base class.
+
+    The parts that it starts from: task; dimension, what `dimension_of` says of it; make, a
+    function that gives a fresh update; and where what is presented is drawn chance, owned from
+    then on.
+    """
+
+    # The update and the workspace are used with the lock held, after the arguments are converted.
+    cdef WeightUpdate rule
+    cdef tuple pending         # what is presented and not answered, of those who draw it, or None
+    cdef dict parts            # that reset() starts from, with a chance that is made anew
+    cdef Kind kind
+    cdef Py_ssize_t k          # rankings: places that count
+    cdef np.ndarray items      # catalogue
+    cdef RankingWorkspace ws
+    cdef bint calls_python     # a reading may: it does not have the lock alone
+
+    def __cinit__(self):
+        self.ws = RankingWorkspace()
+
+    # --- what every engine has --------------------------------------------------------------------
+
+    cdef int start(self, dict parts) except -1:
+        cdef WeightUpdate rule = parts["make"]()
+        cdef Py_ssize_t n = parts["dimension"]
+        task = parts["task"]
+        if n:
+            rule.start(n)
+        self.kind = (RANKING if isinstance(task, Ranking) else
+                     ITEMS if isinstance(task, Items) else OWN)
+        self.k = task.k if self.kind == RANKING else 0
+        self.items = task.features[:] if self.kind == ITEMS else None
+        self.calls_python = not rule.compiled
+        self.rule, self.parts, self.chance = rule, parts, parts.get("chance")
+        return 0
+
+    cdef bint is_fresh(self) except -1:
+        return self.rule.rounds == 0
+
+    @property
+    def _rounds(self):
+        self.lock.check_open()
+        return self.rule.rounds
+
+    @property
+    def _rule(self):
+        self.lock.check_open()
+        return self.rule
+
+    @property
+    def _compiled(self):
+        """Whether whole runs are compiled."""
+        self.lock.check_open()
+        return self.rule.compiled and self.kind != OWN
+
+    @property
+    def _rows_kept(self):
+        self.lock.check_open()
+        rule = self.rule
+        return (<KernelPerceptron>rule).kept.n if isinstance(rule, KernelPerceptron) else 0
+
+    def _another(self):
+        """An engine of the same kind that has learned nothing."""
+        other = type(self).__new__(type(self))
+        other._start(self.fresh_parts())
+        return other
+
+    cdef dict fresh_parts(self):
+        return {**self.parts, "chance": None if self.chance is None else self.chance.fresh()}
+
+    cdef dict get_state(self):
+        return self.rule.get_state()
+
+    cdef int set_state(self, State state) except -1:
+        cdef WeightUpdate rule = self.parts["make"]()
+        if self.kind != RANKING and state.count("n") != self.rule.n:
+            raise ValueError(f"state has {state.count('n')} features, but task has "
+                             f"{self.rule.n}")
+        rule.set_state(state)
+        self.rule = rule
+        return 0
+
+    cdef int begin_again(self) except -1:
+        return self.start(self.fresh_parts())
+
+    cdef int set_options(self, dict parts, list changed) except -1:
+        cdef WeightUpdate rule = parts["make"]()
+        rule.set_state(opened(self.rule.get_state()))
+        self.rule, self.parts = rule, parts
+        if "seed" in changed:
+            self.chance = parts["chance"]
+        return 0
+
+    def _last_delta(self):
+        """A copy of the last round's."""
+        return vector_of(self.ws.delta, self.rule.n)
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    @property
+    def weights(self):
+        """The weights, a copy; empty until the number of features is known."""
+        return self.vector(False)
+
+    @property
+    def average_weights(self):
+        """The mean of the weights after each round so far; empty before the first.
+
+        Less moved by the last few rounds than `weights`: for a model that is deployed.
+        """
+        return self.vector(True)
+
+    @property
+    def rounds(self):
+        """How many rounds were learned."""
+        return self._rounds
+
+    cdef np.ndarray vector(self, bint mean):
+        cdef WeightUpdate rule
+        self.lock.acquire_shared()
+        try:
+            rule = self.rule
+            if rule.memory == NULL or mean and rule.rounds == 0:
+                return new_vector(0)
+            return vector_of(rule.mean if mean else rule.w, rule.n)
+        finally:
+            self.lock.release_shared()
+
+    def present(self, x, *, k=None, average=False):
+        """The object that the present weights call best.
+
+        Parameters
+        ----------
+        x : context
+            Ranking: the documents' features, shape (n, N). Items: the array of candidate indices,
+            None for all. Else whatever the task's own `argmax` takes.
+        k : int, optional
+            Rankings: only the first k places.
+        average : bool, default False
+            By `average_weights` in their place: for a model that is deployed. Nothing is drawn,
+            and what is pending stays. Before the first round the weights are as they are.
+
+        Returns
+        -------
+        ndarray of int or int
+            Ranking: documents, best first, ties to the lower index. Items: an item's index.
+        """
+        cdef bint mean
+        cdef Py_ssize_t places
+        self.lock.check_open()
+        mean = average is not False and switch("average", average)
+        if self.kind == RANKING:
+            places = ALL if k is None else as_count(k, "k")
+            return self.rank(documents_of(x), places, mean)
+        if k is not None:
+            raise ValueError("k goes with a Ranking task only")
+        if self.kind == ITEMS:
+            items = self.catalogue()
+            return self.best_item(items, candidates_of(x, items), mean)
+        return self.parts["task"].argmax(self.scoring(mean), x)
+
+    def scores(self, x, *, average=False):
+        """The scores that `present` sorts by.
+
+        Parameters
+        ----------
+        x : context
+            As for `present`.
+        average : bool, default False
+            By `average_weights`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Of the documents, or of the candidates in their order.
+        """
+        cdef bint mean
+        self.lock.check_open()
+        mean = switch("average", average)
+        if self.kind == RANKING:
+            return self.scored(documents_of(x), mean)
+        if self.kind == ITEMS:
+            items = self.catalogue()
+            return self.scored(rows_of(items, candidates_of(x, items)), mean)
+        task = self.parts["task"]
+        if not hasattr(task, "scores"):
+            raise TypeError(f"task must have scores(w, x) for this; {task!r} has not")
+        return task.scores(self.scoring(mean), x)
+
+    cdef np.ndarray scoring(self, bint mean):
+        """What scores are made with: the weights, or their mean where there is one."""
+        found = self.vector(mean)
+        return found if found.size else self.vector(False)
+
+    cdef object rank(self, np.ndarray a, Py_ssize_t k, bint mean):
+        """The first k places by score."""
+        cdef Matrix x = matrix_of(a)
+        cdef bint brief = x.n * x.d < BUSY and not self.calls_python
+        cdef RankingWorkspace ws = self.ws if brief else RankingWorkspace()
+        cdef np.ndarray out = new_indices(min(k, x.n))
+        self.lock.acquire_read(brief)
+        try:
+            ws.reserve(x.n, x.d, 1, k)
+            self.score(a, &x, mean, ws, ws.score)
+            K.top_k(x.n, ws.score, np.PyArray_DIM(out, 0), <ptrdiff_t *>np.PyArray_DATA(out),
+                    <cf_candidate *>ws.sorting)
+            return out
+        finally:
+            self.lock.release_read(brief)
+
+    cdef np.ndarray scored(self, np.ndarray a, bint mean):
+        """The scores of rows."""
+        cdef Matrix x = matrix_of(a)
+        cdef bint brief = x.n * x.d < BUSY and not self.calls_python
+        cdef RankingWorkspace ws = self.ws if brief else RankingWorkspace()
+        cdef np.ndarray out = new_vector(x.n)
+        self.lock.acquire_read(brief)
+        try:
+            ws.reserve(1, x.d, 1)
+            self.score(a, &x, mean, ws, data_of(out))
+            return out
+        finally:
+            self.lock.release_read(brief)
+
+    @cython.final
+    cdef int score(self, np.ndarray a, const Matrix *x, bint mean, RankingWorkspace ws,
+                   double *out) except -1:
+        """Scores of the rows of `a`, with the lock held; before the first round all weights are
+        alike."""
+        cdef WeightUpdate rule = self.rule
+        cdef const double *w = rule.mean if mean and rule.rounds else rule.w
+        cdef Py_ssize_t i
+        if rule.n and x.d != rule.n:
+            self.refuse_dimension(x.d, "x")
+        if isinstance(rule, KernelPerceptron):
+            if mean:
+                raise ValueError("average needs weights, and a kernel has none")
+            (<KernelPerceptron>rule).scores(a, out)
+        else:
+            if rule.n == 0:
+                for i in range(x.d):
+                    ws.delta[i] = rule.total / x.d
+                w = ws.delta
+            if x.n * x.d < BUSY:
+                scores_of(x, w, out)
+            else:
+                with nogil:
+                    scores_of(x, w, out)
+        return 0 if K.all_finite(x.n, out) else refuse_overflow(a)
+
+    # Code that converts an argument may be the user's own, and other threads may be at work: as
+    # long as nothing was learned they may exchange the task. So a call reads the items once, and
+    # whoever has the lock for what depends on the kind of task checks it again.
+
+    cdef np.ndarray catalogue(self):
+        """The items of the task."""
+        cdef np.ndarray items = self.items
+        if items is None:
+            raise RuntimeError(CHANGED)
+        return items
+
+    cdef int refuse_other_task(self, Kind kind) except -1:
+        if self.kind != kind:
+            raise RuntimeError(CHANGED)
+        return 0
+
+    cdef object best_item(self, np.ndarray items, np.ndarray candidates, bint mean):
+        """The candidate of the best score, ties to the lower item."""
+        return best_of(candidates, self.scored(rows_of(items, candidates), mean))
+
+    # --- changing ---------------------------------------------------------------------------------
+
+    @cython.final
+    cdef int refuse_dimension(self, Py_ssize_t n, str what) except -1:
+        """Refuses n features where another number is known."""
+        if self.rule.n and n != self.rule.n:
+            raise ValueError(f"{what} must have {self.rule.n} features, as what was learned "
+                             f"before, got {n}")
+        return 0
+
+    cdef WeightUpdate rule_for(self, Py_ssize_t n, str what):
+        """The update for n features: a fresh one where the number is not known, which is kept when
+        its first round has been learned."""
+        cdef WeightUpdate rule = self.rule
+        if rule.n == 0:
+            rule = self.parts["make"]()
+            rule.start(n)
+        elif n != rule.n:
+            self.refuse_dimension(n, what)
+        return rule
+
+    @cython.final
+    cdef int step(self, Py_ssize_t n, str what) except -1:
+        """One round by the workspace's delta; all or nothing, of a dimension that it brings too."""
+        cdef WeightUpdate rule = self.rule_for(n, what)
+        cdef int status
+        if n * n < BUSY and rule.compiled:
+            status = rule.step(self.ws.delta)
+        else:
+            with nogil:
+                status = rule.step(self.ws.delta)
         if status != CF_OK:
-            break
-        out[i] = K.dot(learned.kept.n, data_of(learned.coefficients), values)
-    return status
+            raise_error(rule, status, what)
+        self.rule = rule
+        return 0
+
+    def learn(self, x, y, better):
+        """One round: for context x the user improved y to `better`.
+
+        Parameters
+        ----------
+        x : context
+            As for `present`.
+        y : object
+            What was presented. Rankings: all documents or only the first places.
+        better : object
+            What the user made of it; the same as y when there was nothing to improve (which
+            is a round too). Rankings: as many of the first k places as y has, or more.
+        """
+        self.lock.check_open()
+        if self.kind == RANKING:
+            self.learn_ranking(x, y, better)
+        elif self.kind == ITEMS:
+            self.learn_item(x, y, better)
+        else:
+            task, n = self.parts["task"], self.rule.n
+            shown = written_out(task.features(x, y), "task.features(x, y)", n)
+            wanted = written_out(task.features(x, better), "task.features(x, better)", n)
+            self.learn_vector(<np.ndarray>numpy.subtract(wanted, shown), "the step")
+
+    def update(self, delta):
+        """One round by the difference of features itself, ``phi(better) - phi(y)``.
+
+        Parameters
+        ----------
+        delta : array_like of shape (N,)
+            Features of the better object minus those of the presented one.
+        """
+        self.lock.check_open()
+        if isinstance(self.rule, KernelPerceptron):
+            raise ValueError("update needs a delta of features, and a kernel has none: use learn")
+        self.learn_vector(written_out(delta, "delta", self.rule.n), "delta")
+
+    cdef int learn_vector(self, np.ndarray v, str what) except -1:
+        cdef Py_ssize_t n = np.PyArray_DIM(v, 0)
+        self.lock.acquire()
+        try:
+            if not K.all_finite(n, data_of(v)):
+                refuse_non_finite(v, what)
+            self.refuse_dimension(n, what)
+            self.ws.reserve(1, n, 1)
+            memcpy(self.ws.delta, data_of(v), <size_t>n * sizeof(double))
+            return self.step(n, what)
+        finally:
+            self.lock.release()
+
+    cdef int learn_ranking(self, x, y, better) except -1:
+        cdef np.ndarray shown = places_of(y, "y"), wanted = places_of(better, "better")
+        cdef np.ndarray a = documents_of(x)
+        cdef RankingWorkspace ws = self.ws
+        cdef WeightUpdate rule
+        cdef Matrix rows
+        cdef Py_ssize_t p, q
+        self.lock.acquire()
+        try:
+            rows = matrix_of(a)
+            self.refuse_dimension(rows.d, "x")
+            ws.reserve(rows.n, rows.d, self.k)
+            p = ws.read_places(shown, "y", rows.n, self.k, ws.presented)
+            q = ws.read_places(wanted, "better", rows.n, self.k, ws.better)
+            refuse_short(p, q)
+            refuse_bad_matrix(a, &rows, "x")
+            if isinstance(self.rule, KernelPerceptron):
+                rule = self.rule_for(rows.d, "x")
+                (<KernelPerceptron>rule).learn(a, [ws.presented[i] for i in range(p)],
+                                                 [ws.better[i] for i in range(q)])
+                self.rule = rule
+                return 0
+            ranking_delta(ws, p, ws.presented, q, ws.better, &rows)
+            if not K.all_finite(rows.d, ws.delta):
+                raise ValueError("x gives a step that overflows")
+            self.step(rows.d, "x")
+            self.pending = None
+            return 0
+        finally:
+            self.lock.release()
+
+    cdef int learn_item(self, x, y, better) except -1:
+        cdef np.ndarray items = self.catalogue(), c = candidates_of(x, items)
+        cdef Matrix rows = matrix_of(items)
+        cdef Py_ssize_t i = item_at(y, "y", rows.n, c), j = item_at(better, "better", rows.n, c)
+        self.lock.acquire()
+        try:
+            self.ws.reserve(1, rows.d, 1)
+            item_delta(self.ws, i, j, &rows)
+            return self.step(rows.d, "the round")
+        finally:
+            self.lock.release()
+
+
+cdef int refuse_overflow(np.ndarray a) except -1:
+    """Rows whose scores are not finite: they overflow where all numbers of the rows are finite."""
+    refuse_non_finite(a, "x")
+    raise ValueError("x gives scores that overflow")
+
+
+cdef np.ndarray candidates_of(object x, np.ndarray items):
+    """The candidates' indices, a copy; None stays None: all."""
+    cdef np.ndarray c
+    if x is None:
+        return None
+    c = <np.ndarray>index_array(x, "x", np.PyArray_DIM(items, 0), "items")
+    if np.PyArray_DIM(c, 0) == 0:
+        raise ValueError("x must hold at least one candidate")
+    return c
+
+
+cdef np.ndarray rows_of(np.ndarray items, np.ndarray candidates):
+    return items if candidates is None else <np.ndarray>items[candidates]
+
+
+cdef Py_ssize_t item_at(object value, str name, Py_ssize_t n, np.ndarray candidates) except -1:
+    """The index of one of n items; one of the candidates, unless those are all."""
+    cdef Py_ssize_t i = as_count(value, name)
+    if i >= n:
+        refuse_index(i, name, n, "items")
+    if candidates is not None and not (candidates == i).any():
+        raise ValueError(f"{name} must be one of the candidates in x, {i} is not")
+    return i
+
+
+cdef Py_ssize_t best_of(np.ndarray candidates, np.ndarray score) except -1:
+    """The candidate of the best score, ties to the lower item; None: all items."""
+    cdef ptrdiff_t best
+    if candidates is not None:
+        return candidates[score == score.max()].min()
+    K.top_k(np.PyArray_DIM(score, 0), data_of(score), 1, &best, NULL)
+    return best
+
+
+cdef int refuse_short(Py_ssize_t shown, Py_ssize_t better) except -1:
+    """Of the places that count: feedback that ends early would take away what it does not name."""
+    if better < shown:
+        raise ValueError(f"better must list at least {shown} documents, as many of y count, got "
+                         f"{better}")
+    return 0
+
+
+def dimension_of(task):
+    """The number of features of a task; 0: each query brings it."""
+    if isinstance(task, Ranking):
+        return 0
+    if isinstance(task, Items):
+        return task.dimension
+    if isinstance(task, type):
+        raise TypeError(f"task must be an object, got the class {task.__name__}")
+    for name in ("features", "argmax"):
+        if not callable(getattr(task, name, None)):
+            raise TypeError("task must be a Ranking, Items, or an object with dimension, "
+                            f"features(x, y) and argmax(w, x); {task!r} has no {name}")
+    if not hasattr(task, "dimension"):
+        raise TypeError(f"task must tell its dimension; {task!r} does not")
+    return as_size(task.dimension, "task.dimension")
 
 
 # --- simulated users, and whole runs over rankings and items ----------------------------------
@@ -1435,12 +1453,12 @@ cdef class Decider:
         """One of m, uniformly."""
         return <Py_ssize_t>(self.bits.next_double(self.bits.state) * m)
 
-    cdef void draw_rankings(self, Bench b, Py_ssize_t n) noexcept nogil:
+    cdef void draw_rankings(self, RankingWorkspace ws, Py_ssize_t n) noexcept nogil:
         """Uniform permutations, as swaps from the front."""
         cdef ptrdiff_t *y
         cdef Py_ssize_t r, i, j
         for r in range(DRAWN):
-            y = b.drawn + r * n
+            y = ws.drawn + r * n
             for i in range(n):
                 y[i] = i
             for i in range(n - 1):
@@ -1464,46 +1482,47 @@ cdef class Decider:
         r = <Py_ssize_t>((u - p) / (1.0 - p) * DRAWN)
         return min(r, DRAWN - 1)
 
-    cdef void rank(self, Bench b, Py_ssize_t n, Py_ssize_t k, const double *utility,
+    cdef void rank(self, RankingWorkspace ws, Py_ssize_t n, Py_ssize_t k, const double *utility,
                    const double *key, const double *label, double best) noexcept nogil:
-        """b.better[0 .. k) from b.presented and the keys it is ordered by; k <= n."""
+        """ws.better[0 .. k) from ws.presented and the keys it is ordered by; k <= n."""
         cdef double gains[DRAWN]
         cdef double now
         cdef Py_ssize_t r
-        b.took = -1
+        ws.took = -1
         if self.kind == DEPTH:
-            L.feedback_depth(n, k, self.depth, label, b.presented, b.better)
+            L.feedback_depth(n, k, self.depth, label, ws.presented, ws.better)
             return
         if self.kind == EXPECTED:
-            self.draw_rankings(b, n)
-        L.feedback_alpha(K, n, k, utility, key, b.presented, b.discount, self.base, best, b.better)
+            self.draw_rankings(ws, n)
+        L.feedback_alpha(K, n, k, utility, key, ws.presented, ws.discount, self.base, best,
+                         ws.better)
         if self.kind != EXPECTED:
             return
-        now = L.gain(k, utility, b.presented, b.discount)
+        now = L.gain(k, utility, ws.presented, ws.discount)
         for r in range(DRAWN):
-            gains[r] = L.gain(k, utility, b.drawn + r * n, b.discount) - now
+            gains[r] = L.gain(k, utility, ws.drawn + r * n, ws.discount) - now
         r = self.toss(self.alpha * (best - now),
-                      L.gain(k, utility, b.better, b.discount) - now, gains)
-        b.took = r
+                      L.gain(k, utility, ws.better, ws.discount) - now, gains)
+        ws.took = r
         if r >= 0:
-            memcpy(b.better, b.drawn + r * n, <size_t>k * sizeof(ptrdiff_t))
+            memcpy(ws.better, ws.drawn + r * n, <size_t>k * sizeof(ptrdiff_t))
 
-    cdef Py_ssize_t click(self, Bench b, Py_ssize_t m, const double *chance,
+    cdef Py_ssize_t click(self, RankingWorkspace ws, Py_ssize_t m, const double *chance,
                           const double *stop) noexcept nogil:
         """One draw a place that the user comes to, in a cascade one more after each click."""
         cdef Py_ssize_t place, clicks = 0
         cdef double likely
-        memset(b.clicked, 0, <size_t>m * sizeof(ptrdiff_t))
+        memset(ws.clicked, 0, <size_t>m * sizeof(ptrdiff_t))
         for place in range(m):
-            likely = chance[b.presented[place]]
+            likely = chance[ws.presented[place]]
             if self.kind == POSITION:
                 likely *= data_of(self.seen)[place]
             if self.bits.next_double(self.bits.state) >= likely:
                 continue
-            b.clicked[place] = 1
+            ws.clicked[place] = 1
             clicks += 1
             if (self.kind == CASCADE
-                    and self.bits.next_double(self.bits.state) < stop[b.presented[place]]):
+                    and self.bits.next_double(self.bits.state) < stop[ws.presented[place]]):
                 break
         return clicks
 
@@ -1514,8 +1533,8 @@ cdef class Decider:
         cdef np.ndarray y = places_of(presented, "presented"), given
         cdef np.ndarray a = documents_of(x), out, key
         cdef Matrix rows = matrix_of(a)
-        cdef Py_ssize_t n = rows.n, places = min(<Py_ssize_t>k, n), deep, i, m
-        cdef Bench b = Bench()
+        cdef Py_ssize_t n = rows.n, places = min(<Py_ssize_t>k, n), i, m
+        cdef RankingWorkspace ws = RankingWorkspace()
         cdef double best
         cdef ptrdiff_t *shown
         cdef ptrdiff_t *to
@@ -1526,49 +1545,43 @@ cdef class Decider:
             given = finite_vector(label, "query.relevance", n, "the query's documents")
         else:
             given = finite_vector(weights, "weights", rows.d, "the query's features")
-        b.fit(n, rows.d, n)
-        shown, m = b.presented, b.take_places(y, "presented", n, n, b.presented)
+        ws.reserve(n, rows.d, n)
+        shown, m = ws.presented, ws.read_places(y, "presented", n, n, ws.presented)
         if m != n:
             raise ValueError(f"presented must order all {n} documents, got {m}")
         key, out = new_vector(n), new_indices(n)
         for i in range(n):
             data_of(key)[shown[i]] = -<double>i
         if self.kind == DEPTH:
-            self.rank(b, n, places, NULL, NULL, data_of(given), 0.0)
+            self.rank(ws, n, places, NULL, NULL, data_of(given), 0.0)
         else:
-            scores_of(&rows, data_of(given), b.utility)
-            if not K.all_finite(n, b.utility):
+            scores_of(&rows, data_of(given), ws.utility)
+            if not K.all_finite(n, ws.utility):
                 raise ValueError("query.features must be finite and give finite utilities")
-            K.top_k(n, b.utility, places, b.better, <cf_candidate *>b.sorting)
-            best = L.gain(places, b.utility, b.better, b.discount)
+            K.top_k(n, ws.utility, places, ws.better, <cf_candidate *>ws.sorting)
+            best = L.gain(places, ws.utility, ws.better, ws.discount)
             with contextlib.nullcontext() if self.kind != EXPECTED else self.lock:
-                self.rank(b, n, places, b.utility, data_of(key), NULL, best)
+                self.rank(ws, n, places, ws.utility, data_of(key), NULL, best)
         to = <ptrdiff_t *>np.PyArray_DATA(out)
-        if b.took >= 0:
-            memcpy(to, b.drawn + b.took * n, <size_t>n * sizeof(ptrdiff_t))
+        if ws.took >= 0:
+            memcpy(to, ws.drawn + ws.took * n, <size_t>n * sizeof(ptrdiff_t))
             return out
-        for i in range(places):
-            to[i] = b.better[i]
-            b.place[b.better[i]] = 1
-        m = places
-        for i in range(n):  # the rest below, as presented
-            if not b.place[shown[i]]:
-                to[m] = shown[i]
-                m += 1
+        memcpy(to, ws.better, <size_t>places * sizeof(ptrdiff_t))
+        put_rest(ws, n, places, shown, to)
         return out
 
     def answer_clicks(self, presented, np.ndarray chance, np.ndarray stop):
         """The documents clicked, of those presented; two chances for each of all documents."""
         cdef np.ndarray y = places_of(presented, "presented"), out
         cdef Py_ssize_t n = np.PyArray_DIM(chance, 0), m, place, i = 0
-        cdef Bench b = Bench()
-        b.fit(n, 1, n)
-        m = b.take_places(y, "presented", n, n, b.presented)
+        cdef RankingWorkspace ws = RankingWorkspace()
+        ws.reserve(n, 1, n)
+        m = ws.read_places(y, "presented", n, n, ws.presented)
         with self.lock:
-            out = new_indices(self.click(b, m, data_of(chance), data_of(stop)))
+            out = new_indices(self.click(ws, m, data_of(chance), data_of(stop)))
         for place in range(m):
-            if b.clicked[place]:
-                (<ptrdiff_t *>np.PyArray_DATA(out))[i] = b.presented[place]
+            if ws.clicked[place]:
+                (<ptrdiff_t *>np.PyArray_DATA(out))[i] = ws.presented[place]
                 i += 1
         return out
 
@@ -1648,10 +1661,11 @@ cdef class RankingRun(Run):
     cdef Py_ssize_t every, looks   # of them there were so many
     cdef np.ndarray utility, optimal, feedback
     cdef CoactiveEngine engine # at work, since the last pause
+    cdef Perceptron direct     # its update where that takes places, else None
     cdef Py_ssize_t k
     cdef Matrix all            # the rows of all queries
     cdef Py_ssize_t row        # bytes of one
-    cdef Bench bench           # for the user; the learner has its own
+    cdef RankingWorkspace ws           # for the user; the learner has its own
 
     def __init__(self, data, order, weights, own, Decider user, Py_ssize_t k, *,
                  chances=(None, None), look=None):
@@ -1664,8 +1678,8 @@ cdef class RankingRun(Run):
         self.total, self.mask = len(order), 0 if self.all.d > 1000 else 7  # the clock takes 25 ns
         self.utility, self.optimal, self.feedback = (numpy.empty(len(order)) for _ in range(3))
         most = numpy.diff(self.offsets).max(initial=1)
-        self.bench = Bench()
-        self.bench.fit(most, self.all.d, user.looks_at(k))
+        self.ws = RankingWorkspace()
+        self.ws.reserve(most, self.all.d, user.looks_at(k))
         self.chance, self.stop = chances
         self.look, self.every = look, 1 if look is None else look.every
 
@@ -1676,7 +1690,7 @@ cdef class RankingRun(Run):
 
     def history(self):
         utility, optimal, feedback = self.measured()
-        judged = {} if self.look is None else self.look.told()
+        judged = {} if self.look is None else self.look.fields()
         return CoactiveHistory(regret=optimal - utility, utility=utility, optimal_utility=optimal,
                                feedback_utility=feedback, **judged)
 
@@ -1700,7 +1714,13 @@ cdef class RankingRun(Run):
 
     cdef int begin(self, Engine engine) except -1:
         self.engine = <CoactiveEngine?>engine
-        return self.engine.know(self.all.d, "data")
+        self.engine.rule = rule = self.engine.rule_for(self.all.d, "data")
+        if not rule.compiled:  # as no learner is with which a run begins
+            raise RuntimeError("the learner was given other parameters during its run")
+        self.direct = None
+        if type(rule) is Perceptron and (<Perceptron>rule).batch == 1:
+            self.direct = None if (<Perceptron>rule).waiting else rule
+        return 0
 
     cdef Py_ssize_t asked(self, Py_ssize_t t) noexcept nogil:
         """The query of round t, of the last one where there are no more."""
@@ -1722,80 +1742,81 @@ cdef class RankingRun(Run):
         cdef Matrix x = self.query(self.done)
         if self.due():
             return ASIDE
-        return self.play_round(self.engine, self.bench, &x)
+        return self.play_round(self.engine, self.ws, &x)
 
-    cdef int play_round(self, CoactiveEngine engine, Bench b, const Matrix *x) noexcept nogil:
+    cdef int play_round(self, CoactiveEngine engine, RankingWorkspace ws,
+                        const Matrix *x) noexcept nogil:
         cdef Py_ssize_t n = x.n, k = min(self.k, n)
         cdef double best
         cdef int status
-        both_scores(x, engine.rule.w, data_of(self.weights), b.score, b.utility)
-        self.ask_ahead(0)
-        if not (K.all_finite(n, b.score) and K.all_finite(n, b.utility)):
+        if not both_finite(x, engine.rule.w, data_of(self.weights), ws.score, ws.utility):
             return CF_ENONFINITE
-        K.top_k(n, b.score, min(n, self.user.looks_at(k)), b.presented, <cf_candidate *>b.sorting)
-        best = self.measure(b, n, k)
+        self.ask_ahead(0)
+        K.top_k(n, ws.score, min(n, self.user.looks_at(k)), ws.presented,
+                <cf_candidate *>ws.sorting)
+        best = self.measure(ws, n, k)
         self.ask_ahead(1)
-        status = self.improve(b, x, b.score, best)
+        status = self.improve(ws, x, ws.score, best)
         if status != CF_OK:
             return status
         self.ask_ahead(2)
-        return self.learn_better(engine, b, k, x)
+        return self.learn_better(engine, ws, k, x)
 
     cdef void ask_ahead(self, Py_ssize_t part) noexcept nogil:
         """The beginning of the next query's rows into the cache: this 4 KB of it."""
         cf_fetch(self.all.rows + self.first(self.done + 1) * self.row + 4096 * part, 4096)
 
-    cdef double measure(self, Bench b, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
-        """The round's utilities, from b.utility and b.presented: that of the best ranking."""
+    cdef double measure(self, RankingWorkspace ws, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
+        """The round's utilities, from ws.utility and ws.presented: that of the best ranking."""
         cdef double best
-        K.top_k(n, b.utility, k, b.better, <cf_candidate *>b.sorting)
-        best = L.gain(k, b.utility, b.better, b.discount)
+        K.top_k(n, ws.utility, k, ws.better, <cf_candidate *>ws.sorting)
+        best = L.gain(k, ws.utility, ws.better, ws.discount)
         data_of(self.optimal)[self.done] = best
-        data_of(self.utility)[self.done] = L.gain(k, b.utility, b.presented, b.discount)
+        data_of(self.utility)[self.done] = L.gain(k, ws.utility, ws.presented, ws.discount)
         return best
 
-    cdef int learn_better(self, CoactiveEngine engine, Bench b, Py_ssize_t k,
+    cdef int learn_better(self, CoactiveEngine engine, RankingWorkspace ws, Py_ssize_t k,
                           const Matrix *x) noexcept nogil:
-        """The step towards b.better."""
-        if engine.rule.direct():
-            k = changed_places(b, k, b.presented, b.better)
-            return engine.rule.step_places(k, x, b.plus, b.minus, b.weight)
-        ranking_delta(b, k, b.presented, k, b.better, x)
-        return engine.rule.step(b.delta)
+        """The step towards ws.better."""
+        if self.direct is not None:
+            k = changed_places(ws, k, ws.presented, ws.better)
+            return self.direct.step_places(k, x, ws.plus, ws.minus, ws.weight)
+        ranking_delta(ws, k, ws.presented, k, ws.better, x)
+        return engine.rule.step(ws.delta)
 
-    cdef int improve(self, Bench b, const Matrix *x, const double *key,
+    cdef int improve(self, RankingWorkspace ws, const Matrix *x, const double *key,
                      double best) noexcept nogil:
-        cdef const double *utility = b.utility
+        cdef const double *utility = ws.utility
         cdef const double *label = data_of(self.relevance) + self.first(self.done)
         cdef Py_ssize_t k = min(self.k, x.n)
-        b.counts = k
+        ws.counts = k
         if self.chance is not None:
-            b.counts = self.user.click(b, k, data_of(self.chance) + self.first(self.done),
+            ws.counts = self.user.click(ws, k, data_of(self.chance) + self.first(self.done),
                                        data_of(self.stop) + self.first(self.done))
-            clicked_first(b, k)
-            data_of(self.feedback)[self.done] = L.gain(k, b.utility, b.better, b.discount)
+            clicked_first(ws, k)
+            data_of(self.feedback)[self.done] = L.gain(k, ws.utility, ws.better, ws.discount)
             return CF_OK
         if self.own is not None and self.user.kind != DEPTH:
-            utility = b.own
-            scores_of(x, data_of(self.own), b.own)
+            utility = ws.own
+            scores_of(x, data_of(self.own), ws.own)
             if not K.all_finite(x.n, utility):
                 return CF_ENONFINITE
-            K.top_k(x.n, utility, k, b.better, <cf_candidate *>b.sorting)
-            best = L.gain(k, utility, b.better, b.discount)
-        self.user.rank(b, x.n, k, utility, key, label, best)
-        data_of(self.feedback)[self.done] = L.gain(k, b.utility, b.better, b.discount)
+            K.top_k(x.n, utility, k, ws.better, <cf_candidate *>ws.sorting)
+            best = L.gain(k, utility, ws.better, ws.discount)
+        self.user.rank(ws, x.n, k, utility, key, label, best)
+        data_of(self.feedback)[self.done] = L.gain(k, ws.utility, ws.better, ws.discount)
         return CF_OK
 
 
-cdef void clicked_first(Bench b, Py_ssize_t m) noexcept nogil:
-    """b.better from b.presented: what was clicked, then the rest, each in presented order."""
-    cdef Py_ssize_t place, front = 0, behind = b.counts
+cdef void clicked_first(RankingWorkspace ws, Py_ssize_t m) noexcept nogil:
+    """ws.better from ws.presented: what was clicked, then the rest, each in presented order."""
+    cdef Py_ssize_t place, front = 0, behind = ws.counts
     for place in range(m):
-        if b.clicked[place]:
-            b.better[front] = b.presented[place]
+        if ws.clicked[place]:
+            ws.better[front] = ws.presented[place]
             front += 1
         else:
-            b.better[behind] = b.presented[place]
+            ws.better[behind] = ws.presented[place]
             behind += 1
 
 
@@ -1862,9 +1883,9 @@ cdef class ItemsRun:
         squares = numpy.einsum("ij,ij->i", items, items, dtype=numpy.float64)
         self.longest = float(numpy.sqrt(squares).max())
 
-    def play(self, Py_ssize_t user, learner, Decider decider, weights, ratings):
-        """All rounds of one user; `learner` is what the engine's `fresh_rule` made."""
-        cdef Taste s
+    def play(self, Py_ssize_t user, CoactiveEngine learner, Decider decider, weights, ratings):
+        """All rounds of one user, whose learner has learned nothing."""
+        cdef UserSession s
         cdef int status
         kind = (Comparisons if isinstance(learner, DuelingEngine) else
                 Session if self.g == NULL else Moved)
@@ -1906,16 +1927,15 @@ def ascending(values):
     return order
 
 
-cdef class Taste:
+cdef class UserSession:
     # One user: what he likes and what is left. Invariants: `left` counts the alive; below `top`
     # (a place in the sorted order) lies everything that is alive.
     cdef ItemsRun run_
     cdef Decider user
-    cdef np.ndarray value, order       # utilities or ratings; places by utility
-    cdef np.ndarray truth              # utilities, which regret is measured by
-    cdef const double *truth_
-    cdef const double *value_
-    cdef const ptrdiff_t *order_
+    cdef list held                     # the arrays that these point to
+    cdef const double *truth           # utilities, which regret is measured by
+    cdef const double *value           # utilities or ratings
+    cdef const ptrdiff_t *order        # items by utility
     cdef unsigned char *alive
     cdef Py_ssize_t left, top
     # What is read to score everything: `kept` rows, those of the items `id`, ascending, among
@@ -1932,14 +1952,15 @@ cdef class Taste:
     def __init__(self, ItemsRun run, Decider user, weights, ratings):
         cdef Py_ssize_t n = run.n, i
         self.run_, self.user = run, user
-        self.value = self.truth = item_utilities(run.items, weights)
+        value = truth = item_utilities(run.items, weights)
         if user.kind == BETTER or user.kind == BEST or user.kind == ONE_HIGHER:
-            rounded = numpy.clip(numpy.rint(self.truth), 1.0, 5.0)
-            self.value = <np.ndarray>(rounded if ratings is None else
-                                      numpy.where(numpy.isnan(ratings), rounded, ratings))
-        self.order = <np.ndarray>ascending(self.truth)
-        self.truth_, self.value_ = data_of(self.truth), data_of(self.value)
-        self.order_ = <const ptrdiff_t *>np.PyArray_DATA(self.order)
+            value = numpy.clip(numpy.rint(truth), 1.0, 5.0)
+            if ratings is not None:
+                value = numpy.where(numpy.isnan(ratings), value, ratings)
+        order = ascending(truth)
+        self.held = [truth, value, order]
+        self.truth, self.value = data_of(truth), data_of(value)
+        self.order = <const ptrdiff_t *>np.PyArray_DATA(order)
         self.alive = <unsigned char *>take_scratch(n, 1)
         memset(self.alive, 1, <size_t>n)
         self.id = <ptrdiff_t *>take_scratch(n, sizeof(ptrdiff_t))
@@ -1955,13 +1976,23 @@ cdef class Taste:
         L.free(self.own)
 
     cdef int run(self) noexcept nogil:
-        return CF_OK
+        """All rounds, or one that fails."""
+        cdef Py_ssize_t t
+        cdef int status = CF_OK
+        for t in range(self.run_.rounds):
+            if self.left == 0 or self.run_.stop or status != CF_OK:
+                break
+            status = self.round(t)
+        return status
+
+    cdef int round(self, Py_ssize_t t) noexcept nogil:
+        return CF_EVALUE
 
     cdef double best_left(self) noexcept nogil:
         """The highest utility of what is left."""
-        while not self.alive[self.order_[self.top]]:
+        while not self.alive[self.order[self.top]]:
             self.top -= 1
-        return self.truth_[self.order_[self.top]]
+        return self.truth[self.order[self.top]]
 
     cdef void keep_alive(self) noexcept nogil:
         """Copies the rows of what is left together, once an eighth of those read has left."""
@@ -1997,13 +2028,13 @@ cdef class Taste:
         return self.id[best]
 
 
-cdef class Session(Taste):
+cdef class Session(UserSession):
     # One user of a learner that presents one item. Invariants: score[p] is that of item id[p],
     # p < kept, -inf exactly where it is gone; at[id[p]] = p of what is left; peak[b] is the largest
     # of score[64 b ... 64 b + 63]; next_place[p] leads to the first place >= p of the sorted
     # utilities that is alive (n: none), with its path halved at every walk.
-    cdef Rule rule
-    cdef Bench bench
+    cdef WeightUpdate rule
+    cdef RankingWorkspace ws
     cdef double *memory                # owned; those that follow, but for the roll, point into it
     cdef double *score
     cdef double *peak
@@ -2013,20 +2044,18 @@ cdef class Session(Taste):
     cdef ptrdiff_t *place              # of an item in the sorted order
     cdef uint64_t *called              # memory of the roll
     cdef cf_roll roll                  # of indices (EXPECTED) or of `graded` (BETTER, BEST)
-    cdef np.ndarray graded, place_of, edge, end
-    cdef const ptrdiff_t *graded_      # items by their ratings, NULL where nobody asks
-    cdef const ptrdiff_t *place_of_    # the places there, of items
-    cdef const ptrdiff_t *edge_        # where a place's rating begins (BEST) or ends (BETTER), or
+    cdef const ptrdiff_t *graded       # items by their ratings, NULL where nobody asks
+    cdef const ptrdiff_t *place_of     # the places there, of items
+    cdef const ptrdiff_t *edge         # where a place's rating begins (BEST) or ends (BETTER), or
                                        # where the rating one higher begins
-    cdef const ptrdiff_t *end_         # and where that one ends
+    cdef const ptrdiff_t *end          # and where that one ends
     cdef bint current
 
-    def __init__(self, ItemsRun run, Rule rule, Decider user, weights, ratings):
+    def __init__(self, ItemsRun run, CoactiveEngine learner, Decider user, weights, ratings):
         cdef Py_ssize_t n = run.n, i
-        Taste.__init__(self, run, user, weights, ratings)
-        self.rule = rule
-        self.bench = Bench()
-        self.bench.fit(1, run.d, 1)  # for a round's Delta
+        UserSession.__init__(self, run, user, weights, ratings)
+        self.rule, self.ws = learner.rule, learner.ws
+        self.ws.reserve(1, run.d, 1)  # for a round's Delta
         self.memory = <double *>take_scratch(cf_pad(n) + cf_pad((n + PEAK - 1) // PEAK)
                                              + cf_pad(run.d) + 3 * n + 1, sizeof(double))
         self.score, self.peak = self.memory, self.memory + cf_pad(n)
@@ -2035,11 +2064,9 @@ cdef class Session(Taste):
         self.place, self.next_place = self.at + n, self.at + 2 * n
         for i in range(n):
             self.at[i] = self.next_place[i] = i
-            self.place[self.order_[i]] = i
+            self.place[self.order[i]] = i
         self.next_place[n] = n
         self.call_roll()
-        if rule.n == 0:
-            rule.start(run.d)
 
     def __dealloc__(self):
         L.free(self.memory)
@@ -2055,18 +2082,19 @@ cdef class Session(Taste):
         L.roll_call(&self.roll, n, self.called)
         if kind == EXPECTED:
             return 0
-        order = ascending(self.value)
-        values = self.value[order]
+        value = self.held[1]
+        graded = ascending(value)
+        values = value[graded]
         wanted = values + 1.0 if kind == ONE_HIGHER else values
-        self.edge = numpy.searchsorted(values, wanted, "right" if kind == BETTER else "left")
-        self.end = numpy.searchsorted(values, wanted, "right")
+        edge = numpy.searchsorted(values, wanted, "right" if kind == BETTER else "left")
+        end = numpy.searchsorted(values, wanted, "right")
         place_of = numpy.empty(n, dtype=numpy.intp)
-        place_of[order] = numpy.arange(n)
-        self.graded, self.place_of = <np.ndarray>order, <np.ndarray>place_of
-        self.graded_ = <const ptrdiff_t *>np.PyArray_DATA(self.graded)
-        self.place_of_ = <const ptrdiff_t *>np.PyArray_DATA(self.place_of)
-        self.edge_ = <const ptrdiff_t *>np.PyArray_DATA(self.edge)
-        self.end_ = <const ptrdiff_t *>np.PyArray_DATA(self.end)
+        place_of[graded] = numpy.arange(n)
+        self.held += [graded, place_of, edge, end]
+        self.graded = <const ptrdiff_t *>np.PyArray_DATA(graded)
+        self.place_of = <const ptrdiff_t *>np.PyArray_DATA(place_of)
+        self.edge = <const ptrdiff_t *>np.PyArray_DATA(edge)
+        self.end = <const ptrdiff_t *>np.PyArray_DATA(end)
         return 0
 
     cdef double score_of(self, Py_ssize_t i) noexcept nogil:
@@ -2077,26 +2105,18 @@ cdef class Session(Taste):
             return K.dot_f32(d, <const float *>rows + i * d, self.rule.w)
         return K.dot(d, <const double *>rows + i * d, self.rule.w)
 
-    cdef int run(self) noexcept nogil:
-        cdef Py_ssize_t t, i, j
-        cdef int status
-        for t in range(self.run_.rounds):
-            if self.left == 0 or self.run_.stop:
-                break
-            i = self.present()
-            if i < 0:
-                return CF_ENONFINITE
-            self.utility[t] = self.truth_[i]
-            self.optimal[t] = self.best_left()
-            j = self.respond(i)
-            self.feedback[t] = self.truth_[j]
-            self.remove(i)  # first: the peaks come out of the step
-            if j != i:
-                self.remove(j)
-            status = self.learn(i, j)
-            if status != CF_OK:
-                return status
-        return CF_OK
+    cdef int round(self, Py_ssize_t t) noexcept nogil:
+        cdef Py_ssize_t i = self.present(), j
+        if i < 0:
+            return CF_ENONFINITE
+        self.utility[t] = self.truth[i]
+        self.optimal[t] = self.best_left()
+        j = self.respond(i)
+        self.feedback[t] = self.truth[j]
+        self.remove(i)  # first: the peaks come out of the step
+        if j != i:
+            self.remove(j)
+        return self.learn(i, j)
 
     # --- presenting -------------------------------------------------------------------------------
 
@@ -2141,8 +2161,8 @@ cdef class Session(Taste):
 
     cdef Py_ssize_t least_enough(self, Py_ssize_t i, double alpha) noexcept nogil:
         """The candidate of lowest utility that closes the share alpha of the gap."""
-        cdef const double *truth = self.truth_
-        cdef const ptrdiff_t *order = self.order_
+        cdef const double *truth = self.truth
+        cdef const ptrdiff_t *order = self.order
         cdef double now = truth[i], wanted = alpha * (truth[order[self.top]] - now)
         cdef Py_ssize_t low = 0, high = self.top, middle
         if now == truth[order[self.top]]:
@@ -2159,36 +2179,36 @@ cdef class Session(Taste):
 
     cdef Py_ssize_t rated(self, Py_ssize_t i) noexcept nogil:
         """One of the candidates of the rating that the user wants, ties at random."""
-        cdef const ptrdiff_t *edge = self.edge_
+        cdef const ptrdiff_t *edge = self.edge
         cdef Py_ssize_t first, many
         if self.user.kind == BEST:
             first = L.roll_below(&self.roll, edge[L.roll_find(&self.roll, self.left - 1)])
             many = self.left - first
         elif self.user.kind == ONE_HIGHER:
-            first = L.roll_below(&self.roll, edge[self.place_of_[i]])
-            many = L.roll_below(&self.roll, self.end_[self.place_of_[i]]) - first
+            first = L.roll_below(&self.roll, edge[self.place_of[i]])
+            many = L.roll_below(&self.roll, self.end[self.place_of[i]]) - first
             if many == 0:
                 return i
         else:
-            first = L.roll_below(&self.roll, edge[self.place_of_[i]])
+            first = L.roll_below(&self.roll, edge[self.place_of[i]])
             if first == self.left:
                 return i  # nothing is better
             many = L.roll_below(&self.roll, edge[L.roll_find(&self.roll, first)]) - first
         if many > 1:
             first += self.user.pick(many)
-        return self.graded_[L.roll_find(&self.roll, first)]
+        return self.graded[L.roll_find(&self.roll, first)]
 
     cdef Py_ssize_t respond(self, Py_ssize_t i) noexcept nogil:
-        cdef double gains[5]
-        cdef Py_ssize_t drawn[5]
-        cdef const double *truth = self.truth_
-        cdef const ptrdiff_t *order = self.order_
+        cdef double gains[DRAWN]
+        cdef Py_ssize_t drawn[DRAWN]
+        cdef const double *truth = self.truth
+        cdef const ptrdiff_t *order = self.order
         cdef Py_ssize_t r, j
         if self.user.kind == ALPHA:
             return self.least_enough(i, self.user.alpha)
         if self.user.kind != EXPECTED:
             return self.rated(i)
-        for r in range(5):
+        for r in range(DRAWN):
             drawn[r] = L.roll_find(&self.roll, self.user.pick(self.left))
             gains[r] = truth[drawn[r]] - truth[i]
         j = self.least_enough(i, self.user.base)
@@ -2200,8 +2220,8 @@ cdef class Session(Taste):
 
     cdef int learn(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
         cdef int status
-        item_delta(self.bench, i, j, &self.run_.all)
-        status = self.rule.step(self.bench.delta)
+        item_delta(self.ws, i, j, &self.run_.all)
+        status = self.rule.step(self.ws.delta)
         if self.current:
             self.current = memcmp(self.scored, self.rule.w,
                                   <size_t>self.run_.d * sizeof(double)) == 0
@@ -2213,7 +2233,7 @@ cdef class Session(Taste):
         self.next_place[self.place[i]] = self.place[i] + 1
         self.left -= 1
         if self.called != NULL:
-            L.roll_strike(&self.roll, i if self.graded_ == NULL else self.place_of_[i])
+            L.roll_strike(&self.roll, i if self.graded == NULL else self.place_of[i])
 
     cdef void strike(self, Py_ssize_t p) noexcept nogil:
         """The score at p is that of an item that has gone."""
@@ -2235,12 +2255,12 @@ cdef class Moved(Session):
     cdef double length                 # of the weights
     cdef double error
 
-    def __init__(self, ItemsRun run, Rule rule, Decider user, weights, ratings):
-        Session.__init__(self, run, rule, user, weights, ratings)
+    def __init__(self, ItemsRun run, CoactiveEngine learner, Decider user, weights, ratings):
+        Session.__init__(self, run, learner, user, weights, ratings)
         self.whole = <int32_t *>take_scratch(run.n, sizeof(int32_t))
         self.top = <int32_t *>take_scratch((run.n + PEAK - 1) // PEAK, sizeof(int32_t))
         self.pending = <ptrdiff_t *>take_scratch(
-            2 * min((<Perceptron>rule).batch, run.rounds) + 2, sizeof(ptrdiff_t))
+            2 * min((<Perceptron>self.rule).batch, run.rounds) + 2, sizeof(ptrdiff_t))
         self.refresh()
 
     def __dealloc__(self):
@@ -2371,40 +2391,32 @@ cdef class Moved(Session):
 # (cf_clicks.h).
 
 
-def fresh_rule():
-    """Weights that move by what they are given."""
-    return Perceptron(1)
-
-
 cdef class PendingRun(RankingRun)
 
 
 cdef class PendingEngine(CoactiveEngine):
-    """A rule of plain steps, chance, and what is pending.
+    """The engine of learners that draw what they present, and hold it until it is answered.
 
-    Parameters
-    ----------
-    task : Ranking or Items
-    chance : Chance
-        Owned from now on.
+    Two more parts: explore, how far or how likely what is presented leaves the best ranking;
+    rate, the length of a step.
     """
 
-    # What is pending, part of the state: `presented` (rankings: all n documents) and what a family
-    # holds beside it. None where nothing is. Arrays are never changed in place.
-    cdef np.ndarray presented
-
-    def __init__(self, task, Chance chance):
-        CoactiveEngine.__init__(self, task, fresh_rule)
-        self.chance = chance
+    cdef double explore, rate
+    cdef tuple held            # the names of what `pending` holds
 
     # --- what every engine has --------------------------------------------------------------------
 
+    cdef int start(self, dict parts) except -1:
+        CoactiveEngine.start(self, parts)
+        self.explore, self.rate, self.pending = parts["explore"], parts["rate"], None
+        return 0
+
     cdef bint is_fresh(self) except -1:
-        return self.rule.rounds == 0 and self.presented is None
+        return self.rule.rounds == 0 and self.pending is None
 
     @property
     def rng(self):
-        """A copy of the generator."""
+        """The generator as it stands, a copy."""
         self.lock.acquire_shared()
         try:
             return copied(self.chance.generator)
@@ -2412,170 +2424,160 @@ cdef class PendingEngine(CoactiveEngine):
             self.lock.release_shared()
 
     cdef dict get_state(self):
-        pending = None if self.presented is None else self.held()
-        return {**self.rule.told(), **self.chance.state(), "pending": pending}
+        pending = None if self.pending is None else dict(zip(self.held, self.pending))
+        return {**self.rule.get_state(), **self.chance.state(), "pending": pending}
 
     cdef int set_state(self, State state) except -1:
-        cdef tuple parts = None
+        cdef tuple pending = None
         if state.get("pending") is not None:
-            parts = self.checked(state.part("pending"), state)
+            pending = self.checked(state.part("pending"), state)
         state.get("rng"), state.get("seed")
         chance = Chance.restored(state.given)
         CoactiveEngine.set_state(self, state)
-        self.chance = chance
-        self.hold(parts)
+        self.chance, self.pending = chance, pending
         return 0
-
-    cdef int begin_again(self) except -1:
-        chance = self.chance.fresh()
-        CoactiveEngine.begin_again(self)
-        self.chance = chance
-        return self.hold(None)
 
     cdef int set_options(self, dict parts, list changed) except -1:
         CoactiveEngine.set_options(self, parts, changed)
-        if "seed" in changed:
-            self.chance = (<Engine>parts["engine"]).chance
+        self.explore, self.rate = parts["explore"], parts["rate"]
         return 0
 
-    # What a learner says itself. `order` draws what is shown of all documents, and gives what is
-    # held beside it, or None where a score is not finite.
-    cdef tuple order(self, const Matrix *x, ptrdiff_t *shown):
+    # What a family says itself. `order` draws what is shown of all documents, the rows of `a`, and
+    # returns what is held beside it.
+    cdef tuple order(self, np.ndarray a, const Matrix *x, ptrdiff_t *shown):
         raise NotImplementedError
 
-    # as `checked` gives them; None: nothing
-    cdef int hold(self, tuple parts) except -1:
-        raise NotImplementedError
-
-    # plain arrays and numbers, by name
-    cdef dict held(self):
-        raise NotImplementedError
-
+    # what is pending, from a state
     cdef tuple checked(self, State pending, State state):
         raise NotImplementedError
-
-    # for an answer about n documents
-    cdef int make_room(self, Py_ssize_t n) except -1:
-        return 0
 
     # What a round over n documents draws.
     cdef int redraw(self, generator, Py_ssize_t n) except -1:
         raise NotImplementedError
 
-    # A round of a run whose `bench` b is; the engine has its own.
-    cdef int play(self, PendingRun run, Bench b, const Matrix *x) noexcept nogil:
+    # A round of a run whose workspace ws is; the engine has its own.
+    cdef int play(self, PendingRun run, RankingWorkspace ws, const Matrix *x) noexcept nogil:
         return CF_EVALUE
 
-    # The round that ends what is pending: m places shown, of which bench.clicked are marked.
-    cdef int answer(self, Bench b, const Matrix *x, Py_ssize_t m) noexcept nogil:
-        return CF_EVALUE
+    # The round that ends what is pending: m places shown, of which ws.clicked are marked.
+    cdef int answer(self, RankingWorkspace ws, const Matrix *x, Py_ssize_t m) except? -1:
+        raise NotImplementedError
 
     # --- present ----------------------------------------------------------------------------------
 
-    cdef object rank(self, np.ndarray a, Py_ssize_t k):
-        return self.drawn(a)[:k].copy()
+    cdef object rank(self, np.ndarray a, Py_ssize_t k, bint mean):
+        return CoactiveEngine.rank(self, a, k, mean) if mean else self.drawn(a, RANKING)[:k].copy()
 
-    cdef object best_item(self, np.ndarray candidates):
-        return self.drawn(candidates).copy()
+    cdef object best_item(self, np.ndarray items, np.ndarray candidates, bint mean):
+        if mean:
+            return CoactiveEngine.best_item(self, items, candidates, mean)
+        return self.drawn(candidates, ITEMS).copy()
 
-    cdef np.ndarray drawn(self, np.ndarray a):
-        """Draws for these documents or candidates; what is presented."""
+    cdef np.ndarray drawn(self, np.ndarray a, Kind kind):
+        """Draws for these documents or candidates; what is presented. Where it fails the generator
+        is wound back."""
         self.lock.acquire()
         try:
+            self.refuse_other_task(kind)
             rule, bits = self.rule, self.chance.generator.bit_generator
             before = bits.state
             try:
-                self.draw(a)
+                self.pending = self.draw(a)
             except BaseException:
                 bits.state, self.rule = before, rule
                 raise
-            return self.presented
+            return self.pending[0]
         finally:
             self.lock.release()
 
-    cdef int draw(self, np.ndarray a) except -1:
-        """Draws for documents or candidates and holds the outcome, with the lock held; when it
-        fails the generator is wound back."""
+    cdef tuple draw(self, np.ndarray a):
+        """What is pending after a draw for documents or candidates."""
         cdef Matrix x = matrix_of(a)
         cdef np.ndarray presented = new_indices(x.n)
-        self.know(x.d, "x")
-        self.bench.fit(x.n, x.d, x.n)
-        beside = self.order(&x, <ptrdiff_t *>np.PyArray_DATA(presented))
-        if beside is None:
-            refuse_non_finite(a, "x")
-            raise ValueError("x gives scores that overflow")
-        return self.hold((presented, *beside))
+        self.rule = self.rule_for(x.d, "x")
+        self.ws.reserve(x.n, x.d, x.n)
+        return presented, *self.order(a, &x, <ptrdiff_t *>np.PyArray_DATA(presented))
 
     # --- learn ------------------------------------------------------------------------------------
 
     def learn_clicks(self, x, shown, clicked):
-        """Ends what is pending, which is one round."""
-        cdef np.ndarray y = places_of(shown, "shown"), wanted = places_of(clicked, "clicked")
-        cdef np.ndarray a = documents_of(x)
+        """Ends what is pending, which is one round; see the class for what clicks mean.
+
+        Parameters
+        ----------
+        x : array_like
+            The documents' features, as for `present`.
+        shown : array_like of int
+            What `present` returned last, or its first places.
+        clicked : sequence or set of int
+            Documents of `shown`, none if there was no click; a repeated click counts once.
+        """
+        cdef np.ndarray y, wanted, a
         cdef Matrix rows
         cdef Py_ssize_t m
         cdef int status
+        self.lock.check_open()
+        if self.kind != RANKING:
+            raise TypeError(f"learn_clicks is for rankings, and task is {self.parts['task']!r}")
+        clicked = in_order(clicked)
+        y, wanted = places_of(shown, "shown"), places_of(clicked, "clicked")
+        a = documents_of(x)
         self.lock.acquire()
         try:
-            m = self.take_shown(a, y, "shown")
+            m = self.read_shown(a, y, "shown")
             rows = matrix_of(a)
-            self.take_clicks(wanted, m)
-            self.make_room(rows.n)
-            if rows.n * rows.d < BUSY and self.rule.compiled:
-                status = self.answer(self.bench, &rows, m)
-            else:
-                with nogil:
-                    status = self.answer(self.bench, &rows, m)
+            self.read_clicks(wanted, m)
+            status = self.answer(self.ws, &rows, m)
             if status != CF_OK:
                 refuse(status, "x")
-            self.hold(None)
+            self.pending = None
         finally:
             self.lock.release()
 
-    cdef int refuse_unpaired(self, str name) except -1:
-        if self.presented is None:
+    cdef int refuse_unpaired(self, str name, Kind kind) except -1:
+        self.refuse_other_task(kind)
+        if self.pending is None:
             raise ValueError(f"{name} must be what present returned: call present before learning")
         return 0
 
-    cdef Py_ssize_t take_shown(self, np.ndarray a, np.ndarray shown, str name) except -1:
-        """How many places were shown of what is pending, which goes to the bench; the documents are
-        looked at too."""
+    cdef Py_ssize_t read_shown(self, np.ndarray a, np.ndarray shown, str name) except -1:
+        """How many places were shown of what is pending, which goes to the workspace; the documents
+        are checked too."""
         cdef Matrix x = matrix_of(a)
         cdef Py_ssize_t n, m
-        self.refuse_unpaired(name)
-        n = np.PyArray_DIM(self.presented, 0)
+        self.refuse_unpaired(name, RANKING)
+        n = len(self.pending[0])
         if x.n != n:
             raise ValueError(f"x must have the {n} documents that were presented, got {x.n}")
-        if x.d != self.rule.n:
-            self.refuse_dimension(x.d, "x")
-        self.bench.fit(n, x.d, n)
-        m = self.bench.take_places(shown, name, n, n, self.bench.presented)
-        if not numpy.array_equal(shown, self.presented[:m]):
+        self.refuse_dimension(x.d, "x")
+        self.ws.reserve(n, x.d, n)
+        m = self.ws.read_places(shown, name, n, n, self.ws.presented)
+        if not numpy.array_equal(shown, self.pending[0][:m]):
             raise ValueError(f"{name} must be what present returned last, or its first places")
         refuse_bad_matrix(a, &x, "x")
         return m
 
-    cdef int take_clicks(self, np.ndarray clicked, Py_ssize_t m) except -1:
-        """The places of the first m that were clicked: marks in the bench."""
-        cdef Bench b = self.bench
+    cdef int read_clicks(self, np.ndarray clicked, Py_ssize_t m) except -1:
+        """The places of the first m that were clicked: marks in the workspace."""
+        cdef RankingWorkspace ws = self.ws
         cdef const ptrdiff_t *at
-        cdef Py_ssize_t n = np.PyArray_DIM(self.presented, 0), p, i
+        cdef Py_ssize_t n = len(self.pending[0]), p, i
         cdef ptrdiff_t document = -1
         cdef bint good = True
         if not is_plain(clicked, np.NPY_INTP):
             raise ValueError("clicked was changed while it was read")
         at = <const ptrdiff_t *>np.PyArray_DATA(clicked)
-        memset(b.clicked, 0, <size_t>m * sizeof(ptrdiff_t))
+        memset(ws.clicked, 0, <size_t>m * sizeof(ptrdiff_t))
         for p in range(m):
-            b.place[b.presented[p]] = p + 1
+            ws.place[ws.presented[p]] = p + 1
         for i in range(np.PyArray_DIM(clicked, 0)):
             document = at[i]
-            if not 0 <= document < n or b.place[document] == 0:
+            if not 0 <= document < n or ws.place[document] == 0:
                 good = False
                 break
-            b.clicked[b.place[document] - 1] = 1
+            ws.clicked[ws.place[document] - 1] = 1
         for p in range(m):
-            b.place[b.presented[p]] = 0
+            ws.place[ws.presented[p]] = 0
         if not good:
             raise ValueError(f"clicked must hold documents of shown, got {document}")
         return 0
@@ -2601,15 +2603,14 @@ cdef class PendingRun(RankingRun):
 
     def __init__(self, *given, **options):
         RankingRun.__init__(self, *given, **options)
-        self.direction, self.key = new_vector(self.all.d), new_vector(self.bench.docs)
-        self.shown = new_indices(self.bench.docs)
-        self.brought = <np.ndarray>numpy.empty(self.bench.docs, dtype=numpy.uint8)
+        self.direction, self.key = new_vector(self.all.d), new_vector(self.ws.docs)
+        self.shown = new_indices(self.ws.docs)
+        self.brought = <np.ndarray>numpy.empty(self.ws.docs, dtype=numpy.uint8)
 
     cdef int begin(self, Engine engine) except -1:
         cdef PendingEngine at_work = <PendingEngine?>engine
         RankingRun.begin(self, engine)
-        at_work.bench.fit(self.bench.docs, self.all.d, self.bench.docs)
-        at_work.make_room(self.bench.docs)
+        at_work.ws.reserve(self.ws.docs, self.all.d, self.ws.docs)
         self.begun, self.before = self.done, at_work.chance.generator.bit_generator.state
         return 0
 
@@ -2618,7 +2619,7 @@ cdef class PendingRun(RankingRun):
         cdef PendingEngine at_work = <PendingEngine>engine
         cdef Py_ssize_t t
         if self.done > self.begun:
-            at_work.hold(None)
+            at_work.pending = None
         if status < CF_OK:
             generator = at_work.chance.generator
             generator.bit_generator.state = self.before
@@ -2626,10 +2627,11 @@ cdef class PendingRun(RankingRun):
                 at_work.redraw(generator, self.query(t).n)
         return 0
 
-    cdef int play_round(self, CoactiveEngine engine, Bench b, const Matrix *x) noexcept nogil:
-        return (<PendingEngine>engine).play(self, b, x)
+    cdef int play_round(self, CoactiveEngine engine, RankingWorkspace ws,
+                        const Matrix *x) noexcept nogil:
+        return (<PendingEngine>engine).play(self, ws, x)
 
-    cdef int show(self, Bench b, const Matrix *x) noexcept nogil:
+    cdef int show(self, RankingWorkspace ws, const Matrix *x) noexcept nogil:
         """The user's part of a round that shows `shown`."""
         cdef Py_ssize_t n = x.n, k = min(self.k, n), i
         cdef ptrdiff_t *shown = <ptrdiff_t *>np.PyArray_DATA(self.shown)
@@ -2638,43 +2640,19 @@ cdef class PendingRun(RankingRun):
             for i in range(n):
                 key[shown[i]] = -<double>i  # what the user walks down
         self.ask_ahead(1)
-        memcpy(b.presented, shown, <size_t>min(n, self.user.looks_at(k)) * sizeof(ptrdiff_t))
-        return self.improve(b, x, key, self.measure(b, n, k))
+        memcpy(ws.presented, shown, <size_t>min(n, self.user.looks_at(k)) * sizeof(ptrdiff_t))
+        return self.improve(ws, x, key, self.measure(ws, n, k))
 
 
 cdef class DuelingEngine(PendingEngine):
-    """Dueling bandit gradient descent on rankings or items.
+    """Dueling bandit gradient descent on rankings or items: w against w' = w + explore u, and
+    w += rate u when w' wins."""
 
-    Parameters
-    ----------
-    task : Ranking or Items
-    explore : float
-        w' = w + explore u.
-    move : float
-        w += move u when w' wins.
-    chance : Chance
-        Owned from now on.
-    """
+    # Pending: `presented` (items: w's and that of w'), `direction`, which is u, and `brought`
+    # (rankings: 1 for each document that w' brought, else 0).
 
-    cdef double explore, move
-    # The pending comparison, beside `presented` (items: w's and that of w').
-    cdef np.ndarray direction    # u
-    cdef np.ndarray brought      # rankings: 1 for each document that w' brought, else 0
-
-    def __init__(self, task, double explore, double move, Chance chance):
-        PendingEngine.__init__(self, task, chance)
-        self.explore, self.move = explore, move
-
-    cdef int hold(self, tuple parts) except -1:
-        self.presented, self.direction, self.brought = parts or (None, None, None)
-        return 0
-
-    def fresh_rule(self):
-        """An engine of this learner that has learned nothing: chance goes with the rule."""
-        return DuelingEngine(self.task, self.explore, self.move, self.chance.fresh())
-
-    cdef dict held(self):
-        return {"direction": self.direction, "presented": self.presented, "brought": self.brought}
+    def __cinit__(self):
+        self.held = ("presented", "direction", "brought")
 
     cdef tuple checked(self, State pending, State state):
         cdef np.ndarray direction = pending.vector("direction", state.count("n", 1))
@@ -2695,123 +2673,158 @@ cdef class DuelingEngine(PendingEngine):
             pending.refuse("brought", "one of every two documents")
         return presented, direction, brought.astype(numpy.uint8)
 
-    cdef int set_options(self, dict parts, list changed) except -1:
-        cdef DuelingEngine given = <DuelingEngine?>parts["engine"]
-        PendingEngine.set_options(self, parts, changed)
-        self.explore, self.move = given.explore, given.move
-        return 0
-
     # --- present ----------------------------------------------------------------------------------
 
-    cdef int draw(self, np.ndarray a) except -1:
+    def present(self, x, *, k=None, average=False):
+        """Starts a comparison; one that was pending is dropped.
+
+        Parameters
+        ----------
+        x : array_like
+            Ranking: the documents' features, shape (n, N). Items: the array of candidate indices,
+            None for all.
+        k : int, optional
+            Rankings: only the first k places.
+        average : bool, default False
+            The plain ranking, or the one item, by `average_weights`: no comparison.
+
+        Returns
+        -------
+        ndarray of int
+            Ranking: the interleaved ordering of the documents. Items: two items.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.DuelingBandit(cf.Ranking(), seed=0)
+        >>> learner.present([[1.0], [2.0], [3.0]])
+        array([0, 2, 1])
+        """
+        return CoactiveEngine.present(self, x, k=k, average=average)
+
+    cdef tuple draw(self, np.ndarray a):
         return PendingEngine.draw(self, a) if self.kind == RANKING else self.compare_items(a)
 
-    cdef void aim(self, Bench b, double *u) noexcept nogil:
-        """u, uniform on the sphere; the bench's delta becomes w' = w + explore u."""
+    cdef void aim(self, RankingWorkspace ws, double *u) noexcept nogil:
+        """u, uniform on the sphere; the workspace's delta becomes w' = w + explore u."""
         cdef Py_ssize_t d = self.rule.n, i
         cdef double norm
         self.chance.normals(d, u)
         norm = sqrt(K.dot(d, u, u))
         for i in range(d):
             u[i] /= norm
-        memcpy(b.delta, self.rule.w, <size_t>d * sizeof(double))
-        K.axpy(d, self.explore, u, b.delta)
+        memcpy(ws.delta, self.rule.w, <size_t>d * sizeof(double))
+        K.axpy(d, self.explore, u, ws.delta)
 
-    cdef tuple order(self, const Matrix *x, ptrdiff_t *shown):
+    cdef tuple order(self, np.ndarray a, const Matrix *x, ptrdiff_t *shown):
         cdef np.ndarray direction = new_vector(x.d)
         cdef np.ndarray brought = <np.ndarray>numpy.empty(x.n, dtype=numpy.uint8)
         cdef unsigned char *team = <unsigned char *>np.PyArray_DATA(brought)
         cdef bint finite
-        self.aim(self.bench, data_of(direction))
-        if x.n * x.d < BUSY:
-            finite = self.draft(self.bench, x, shown, team)
-        else:
-            with nogil:
-                finite = self.draft(self.bench, x, shown, team)
-        return (direction, brought) if finite else None
+        self.aim(self.ws, data_of(direction))
+        with nogil:
+            finite = self.draft(self.ws, x, shown, team)
+        if not finite:
+            refuse_overflow(a)
+        return direction, brought
 
     cdef int redraw(self, generator, Py_ssize_t n) except -1:
         generator.standard_normal(self.rule.n)
         generator.random((n + 1) // 2)  # a coin for every other place
         return 0
 
-    cdef int play(self, PendingRun run, Bench b, const Matrix *x) noexcept nogil:
+    cdef int play(self, PendingRun run, RankingWorkspace ws, const Matrix *x) noexcept nogil:
         cdef unsigned char *brought = <unsigned char *>np.PyArray_DATA(run.brought)
         cdef double *u = data_of(run.direction)
         cdef int status
-        self.aim(self.bench, u)
-        scores_of(x, data_of(run.weights), b.utility)
-        if not (self.draft(self.bench, x, <ptrdiff_t *>np.PyArray_DATA(run.shown), brought)
-                and K.all_finite(x.n, b.utility)):
+        self.aim(self.ws, u)
+        scores_of(x, data_of(run.weights), ws.utility)
+        if not (self.draft(self.ws, x, <ptrdiff_t *>np.PyArray_DATA(run.shown), brought)
+                and K.all_finite(x.n, ws.utility)):
             return CF_ENONFINITE
-        status = run.show(b, x)
+        status = run.show(ws, x)
         if status != CF_OK:
             return status
-        return self.move_by(self.bench, u, brought_most(b.counts, b.better, brought))
+        return self.move_by(self.ws, u, brought_most(ws.counts, ws.better, brought))
 
-    cdef bint draft(self, Bench b, const Matrix *x, ptrdiff_t *presented,
+    cdef bint draft(self, RankingWorkspace ws, const Matrix *x, ptrdiff_t *presented,
                     unsigned char *brought) noexcept nogil:
         """Both orderings and their interleaving; 0 where a score is not finite."""
-        cdef cf_candidate *sorting = <cf_candidate *>b.sorting
-        both_scores(x, self.rule.w, b.delta, b.score, b.utility)
-        if not (K.all_finite(x.n, b.score) and K.all_finite(x.n, b.utility)):
+        cdef cf_candidate *sorting = <cf_candidate *>ws.sorting
+        if not both_finite(x, self.rule.w, ws.delta, ws.score, ws.utility):
             return False
-        K.top_k(x.n, b.score, x.n, b.presented, sorting)
-        K.top_k(x.n, b.utility, x.n, b.better, sorting)
-        interleave(x.n, b.presented, b.better, self.chance.bits, b.place, presented, brought)
+        K.top_k(x.n, ws.score, x.n, ws.presented, sorting)
+        K.top_k(x.n, ws.utility, x.n, ws.better, sorting)
+        interleave(x.n, ws.presented, ws.better, self.chance.bits, ws.place, presented, brought)
         return True
 
-    cdef int compare_items(self, np.ndarray candidates) except -1:
-        cdef Matrix x = matrix_of(self.items)
-        cdef np.ndarray direction = new_vector(x.d), presented = new_indices(2)
-        cdef ptrdiff_t *best = <ptrdiff_t *>np.PyArray_DATA(presented)
-        cdef const ptrdiff_t *index = NULL
-        cdef Py_ssize_t m = x.n
+    cdef tuple compare_items(self, np.ndarray candidates):
+        cdef np.ndarray rows = rows_of(self.items, candidates)
+        cdef Matrix x = matrix_of(rows)
+        cdef np.ndarray direction = new_vector(x.d), own = new_vector(x.n), other = new_vector(x.n)
         cdef bint finite
-        if candidates is not None:
-            m, index = np.PyArray_DIM(candidates, 0), <const ptrdiff_t *>np.PyArray_DATA(candidates)
-        self.bench.fit(2, x.d, 1)
-        self.aim(self.bench, data_of(direction))
-        if x.n * x.d < BUSY:
-            finite = best_two(&x, m, index, self.rule.w, self.bench.delta, best)
-        else:
-            with nogil:
-                finite = best_two(&x, m, index, self.rule.w, self.bench.delta, best)
+        self.ws.reserve(1, x.d, 1)
+        self.aim(self.ws, data_of(direction))
+        with nogil:
+            finite = both_finite(&x, self.rule.w, self.ws.delta, data_of(own), data_of(other))
         if not finite:
             raise ValueError("explore gives scores that overflow")
-        return self.hold((presented, direction, None))
+        best = best_of(candidates, own), best_of(candidates, other)
+        return numpy.array(best, dtype=numpy.intp), direction, None
 
     # --- learn ------------------------------------------------------------------------------------
+
+    def learn(self, x, y, better):
+        """Ends the comparison, which is one round.
+
+        Parameters
+        ----------
+        x : array_like
+            As for `present`.
+        y : array_like of int
+            What `present` returned last. Rankings: or its first places.
+        better : array_like of int, or int
+            Rankings: the user's ordering. Items: the preferred one of the two.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.DuelingBandit(cf.Ranking(k=1), seed=1)
+        >>> x = [[1.0], [2.0], [3.0]]
+        >>> learner.learn(x, learner.present(x), [2, 1, 0])
+        >>> learner.weights
+        array([0.01])
+        """
+        CoactiveEngine.learn(self, x, y, better)
 
     cdef int learn_ranking(self, x, y, better) except -1:
         cdef np.ndarray shown = places_of(y, "y"), wanted = places_of(better, "better")
         cdef np.ndarray a = documents_of(x)
-        cdef Py_ssize_t n, m
+        cdef RankingWorkspace ws = self.ws
+        cdef Py_ssize_t m, q
         self.lock.acquire()
         try:
-            m = self.take_shown(a, shown, "y")
-            n = np.PyArray_DIM(self.presented, 0)
-            self.bench.counts = self.bench.take_places(wanted, "better", n, self.k,
-                                                       self.bench.better)
-            refuse_short(min(m, self.k), self.bench.counts)
-            self.finish(brought_most(self.bench.counts, self.bench.better, self.brought_()))
+            m = self.read_shown(a, shown, "y")
+            q = ws.read_places(wanted, "better", np.PyArray_DIM(a, 0), self.k, ws.better)
+            refuse_short(min(m, self.k), q)
+            return self.finish(brought_most(q, ws.better, self.brought()))
         finally:
             self.lock.release()
-        return 0
 
-    cdef int answer(self, Bench b, const Matrix *x, Py_ssize_t m) noexcept nogil:
+    cdef int answer(self, RankingWorkspace ws, const Matrix *x, Py_ssize_t m) except? -1:
         """The team that brought more of what was clicked wins."""
+        cdef const unsigned char *brought = self.brought()
         cdef Py_ssize_t clicks = 0, wins = 0, p
         for p in range(m):
-            clicks += b.clicked[p]
-            wins += b.clicked[p] * self.brought_()[b.presented[p]]
-        return self.move_by(b, data_of(self.direction), 2 * wins > clicks)
+            clicks += ws.clicked[p]
+            wins += ws.clicked[p] * brought[ws.presented[p]]
+        return self.move_by(ws, data_of(self.pending[1]), 2 * wins > clicks)
 
-    cdef const unsigned char *brought_(self) noexcept nogil:
-        return <const unsigned char *>np.PyArray_DATA(self.brought)
+    cdef const unsigned char *brought(self) except NULL:
+        return <const unsigned char *>np.PyArray_DATA(self.pending[2])
 
     cdef int learn_item(self, x, y, better) except -1:
-        cdef np.ndarray c = self.candidates(x)
+        cdef np.ndarray c = candidates_of(x, self.catalogue())
         cdef const ptrdiff_t *pair
         cdef Py_ssize_t i, j, item
         try:
@@ -2821,58 +2834,34 @@ cdef class DuelingEngine(PendingEngine):
         i, j, item = as_count(first, "y"), as_count(second, "y"), as_count(better, "better")
         self.lock.acquire()
         try:
-            self.refuse_unpaired("y")
-            pair = <const ptrdiff_t *>np.PyArray_DATA(self.presented)
+            self.refuse_unpaired("y", ITEMS)
+            pair = <const ptrdiff_t *>np.PyArray_DATA(self.pending[0])
             if i != pair[0] or j != pair[1]:
                 raise ValueError(f"y must be what present returned last, [{pair[0]}, {pair[1]}]")
             if item != i and item != j:
                 raise ValueError(f"better must be one of the two items {i} and {j}, got {item}")
             if c is not None and not numpy.isin((i, j), c).all():
                 raise ValueError(f"y must be among the candidates in x, got [{i}, {j}]")
-            self.finish(item != i)
+            return self.finish(item != i)
         finally:
             self.lock.release()
-        return 0
 
     cdef int finish(self, bint won) except -1:
         """The comparison is over."""
         cdef int status
-        self.bench.fit(2, self.rule.n, 1)  # the comparison may come from another engine
-        status = self.move_by(self.bench, data_of(self.direction), won)
+        self.ws.reserve(2, self.rule.n, 1)  # the comparison may come from another engine
+        status = self.move_by(self.ws, data_of(self.pending[1]), won)
         if status != CF_OK:
             refuse(status, "step")
-        return self.hold(None)
+        self.pending = None
+        return 0
 
-    cdef int move_by(self, Bench b, const double *u, bint won) noexcept nogil:
-        """w += move u if w' won: the step of every round."""
-        memset(b.delta, 0, <size_t>self.rule.n * sizeof(double))
+    cdef int move_by(self, RankingWorkspace ws, const double *u, bint won) noexcept nogil:
+        """w += rate u if w' won: the step of every round."""
+        memset(ws.delta, 0, <size_t>self.rule.n * sizeof(double))
         if won:
-            K.axpy(self.rule.n, self.move, u, b.delta)
-        return self.rule.step(b.delta)
-
-
-cdef bint best_two(const Matrix *x, Py_ssize_t m, const ptrdiff_t *index, const double *w,
-                   const double *other, ptrdiff_t *best) noexcept nogil:
-    """The best items of w and of w', ties to the lower one; 0 where a score is not finite.
-
-    Of m items, those of `index` where it is not NULL.
-    """
-    cdef Py_ssize_t i, j
-    cdef double top[2]
-    cdef double score[2]
-    cdef Matrix one = x[0]
-    cdef int side
-    one.n = 1
-    for j in range(m):
-        i = j if index == NULL else index[j]
-        one.rows = x.rows + i * x.step * (4 if x.floats else 8)
-        both_scores(&one, w, other, &score[0], &score[1])
-        for side in range(2):
-            if score[side] - score[side] != 0.0:
-                return False
-            if j == 0 or score[side] > top[side] or (score[side] == top[side] and i < best[side]):
-                top[side], best[side] = score[side], i
-    return True
+            K.axpy(self.rule.n, self.rate, u, ws.delta)
+        return self.rule.step(ws.delta)
 
 
 cdef bint brought_most(Py_ssize_t m, const ptrdiff_t *better,
@@ -2914,91 +2903,56 @@ cdef void interleave(Py_ssize_t n, const ptrdiff_t *own, const ptrdiff_t *other,
 # --- runs -------------------------------------------------------------------------------------
 
 
-cdef class Comparisons(Taste):
+cdef class Comparisons(UserSession):
     # One user, who prefers one of two items in every round.
     cdef DuelingEngine duel
     cdef np.ndarray direction, scores, others
 
     def __init__(self, ItemsRun run, DuelingEngine duel, Decider user, weights, ratings):
-        Taste.__init__(self, run, user, weights, ratings)
+        UserSession.__init__(self, run, user, weights, ratings)
         self.duel = duel
-        duel.bench.fit(2, run.d, 1)
+        duel.ws.reserve(2, run.d, 1)
         self.direction = new_vector(run.d)
         self.scores, self.others = new_vector(run.n), new_vector(run.n)
 
-    cdef int run(self) noexcept nogil:
+    cdef int round(self, Py_ssize_t t) noexcept nogil:
         cdef double *u = data_of(self.direction)
         cdef double *score = data_of(self.scores)
         cdef double *other = data_of(self.others)
-        cdef Py_ssize_t t, i, j
+        cdef Py_ssize_t i, j
         cdef bint won
-        cdef int status
-        for t in range(self.run_.rounds):
-            if self.left == 0 or self.run_.stop:
-                break
-            self.keep_alive()
-            self.duel.aim(self.duel.bench, u)
-            both_scores(&self.kept_rows, self.duel.rule.w, self.duel.bench.delta, score, other)
-            i, j = self.best_kept(score), self.best_kept(other)
-            if i < 0 or j < 0:
-                return CF_ENONFINITE
-            won = self.value_[j] > self.value_[i]
-            self.utility[t] = (self.truth_[i] + self.truth_[j]) / 2.0
-            self.optimal[t] = self.best_left()
-            self.feedback[t] = self.truth_[j if won else i]
-            status = self.duel.move_by(self.duel.bench, u, won)
-            if status != CF_OK:
-                return status
-            self.alive[i] = self.alive[j] = 0
-            self.left -= 1 + (i != j)
-        return CF_OK
+        self.keep_alive()
+        self.duel.aim(self.duel.ws, u)
+        both_scores(&self.kept_rows, self.duel.rule.w, self.duel.ws.delta, score, other)
+        i, j = self.best_kept(score), self.best_kept(other)
+        if i < 0 or j < 0:
+            return CF_ENONFINITE
+        won = self.value[j] > self.value[i]
+        self.utility[t] = (self.truth[i] + self.truth[j]) / 2.0
+        self.optimal[t] = self.best_left()
+        self.feedback[t] = self.truth[j if won else i]
+        self.alive[i] = self.alive[j] = 0
+        self.left -= 1 + (i != j)
+        return self.duel.move_by(self.duel.ws, u, won)
 
 
 # --- pair swaps -------------------------------------------------------------------------------
 
 
 cdef class PairwiseEngine(PendingEngine):
-    """Neighbours change places at random; clicks say which of two is better.
+    """Neighbours change places at random; clicks say which of two is better."""
 
-    Parameters
-    ----------
-    task : Ranking
-    swap : float
-    chance : Chance
-        Owned from now on.
-    """
+    # Pending: `presented`, and where the pairs `start`: at the first place, or at the second.
 
-    cdef double swap
-    cdef Py_ssize_t start      # of the pending pairs: at the first place, or at the second
-
-    def __init__(self, task, double swap, Chance chance):
-        PendingEngine.__init__(self, task, chance)
-        self.swap = swap
-
-    cdef int hold(self, tuple parts) except -1:
-        self.presented, self.start = parts or (None, 0)
-        return 0
-
-    cdef dict held(self):
-        return {"presented": self.presented, "start": self.start}
+    def __cinit__(self):
+        self.held = ("presented", "start")
 
     cdef tuple checked(self, State pending, State state):
         return ordering_of(pending), pending.count("start", 0, 1)
 
-    cdef int set_options(self, dict parts, list changed) except -1:
-        PendingEngine.set_options(self, parts, changed)
-        self.swap = (<PairwiseEngine?>parts["engine"]).swap
-        return 0
-
-    cdef tuple order(self, const Matrix *x, ptrdiff_t *shown):
-        cdef Bench b = self.bench
-        cdef bint finite
-        with nogil:
-            scores_of(x, self.rule.w, b.score)
-            finite = K.all_finite(x.n, b.score)
-        if not finite:
-            return None
-        K.top_k(x.n, b.score, x.n, shown, <cf_candidate *>b.sorting)
+    cdef tuple order(self, np.ndarray a, const Matrix *x, ptrdiff_t *shown):
+        self.score(a, x, False, self.ws, self.ws.score)
+        K.top_k(x.n, self.ws.score, x.n, shown, <cf_candidate *>self.ws.sorting)
         return self.swap_pairs(x.n, x.n, shown),
 
     cdef int redraw(self, generator, Py_ssize_t n) except -1:
@@ -3006,25 +2960,24 @@ cdef class PairwiseEngine(PendingEngine):
         generator.random((n - start) // 2)
         return 0
 
-    cdef int play(self, PendingRun run, Bench b, const Matrix *x) noexcept nogil:
+    cdef int play(self, PendingRun run, RankingWorkspace ws, const Matrix *x) noexcept nogil:
         cdef Py_ssize_t n = x.n, k = min(run.k, n), deep = n, start
         cdef ptrdiff_t *shown = <ptrdiff_t *>np.PyArray_DATA(run.shown)
         cdef int status
-        both_scores(x, self.rule.w, data_of(run.weights), b.score, b.utility)
-        run.ask_ahead(0)
-        if not (K.all_finite(n, b.score) and K.all_finite(n, b.utility)):
+        if not both_finite(x, self.rule.w, data_of(run.weights), ws.score, ws.utility):
             return CF_ENONFINITE
+        run.ask_ahead(0)
         if run.chance is not None:
             deep = min(k + 1, n)  # what a swap may bring to the first k places
-        K.top_k(n, b.score, deep, shown, <cf_candidate *>self.bench.sorting)
+        K.top_k(n, ws.score, deep, shown, <cf_candidate *>self.ws.sorting)
         start = self.swap_pairs(n, deep, shown)
-        status = run.show(b, x)
+        status = run.show(ws, x)
         if status != CF_OK:
             return status
         run.ask_ahead(2)
         if run.chance is not None:
-            feedback_of_pairs(b, k, start)
-        return run.learn_better(self, b, k, x)
+            feedback_of_pairs(ws, k, start)
+        return run.learn_better(self, ws, k, x)
 
     cdef Py_ssize_t swap_pairs(self, Py_ssize_t n, Py_ssize_t deep,
                                ptrdiff_t *shown) noexcept nogil:
@@ -3033,7 +2986,7 @@ cdef class PairwiseEngine(PendingEngine):
         cdef Py_ssize_t start = self.chance.bits.next_double(self.chance.bits.state) >= 0.5
         cdef Py_ssize_t p = start
         while p + 1 < deep:
-            if self.chance.bits.next_double(self.chance.bits.state) < self.swap:
+            if self.chance.bits.next_double(self.chance.bits.state) < self.explore:
                 shown[p], shown[p + 1] = shown[p + 1], shown[p]
             p += 2
         while p + 1 < n:  # what is drawn does not depend on how much is shown
@@ -3041,23 +2994,20 @@ cdef class PairwiseEngine(PendingEngine):
             p += 2
         return start
 
-    cdef int end_round(self) except -1:
-        return self.hold(None)
-
-    cdef int answer(self, Bench b, const Matrix *x, Py_ssize_t m) noexcept nogil:
-        feedback_of_pairs(b, m, self.start)
+    cdef int answer(self, RankingWorkspace ws, const Matrix *x, Py_ssize_t m) except? -1:
+        feedback_of_pairs(ws, m, self.pending[1])
         m = min(m, self.k)
-        ranking_delta(b, m, b.presented, m, b.better, x)
-        return self.rule.step(b.delta)
+        ranking_delta(ws, m, ws.presented, m, ws.better, x)
+        return self.rule.step(ws.delta)
 
 
-cdef void feedback_of_pairs(Bench b, Py_ssize_t m, Py_ssize_t start) noexcept nogil:
-    """b.better: as shown, but for the pairs whose lower document alone was clicked."""
+cdef void feedback_of_pairs(RankingWorkspace ws, Py_ssize_t m, Py_ssize_t start) noexcept nogil:
+    """ws.better: as shown, but for the pairs whose lower document alone was clicked."""
     cdef Py_ssize_t p = start
-    memcpy(b.better, b.presented, <size_t>m * sizeof(ptrdiff_t))
+    memcpy(ws.better, ws.presented, <size_t>m * sizeof(ptrdiff_t))
     while p + 1 < m:
-        if b.clicked[p + 1] and not b.clicked[p]:
-            b.better[p], b.better[p + 1] = b.better[p + 1], b.better[p]
+        if ws.clicked[p + 1] and not ws.clicked[p]:
+            ws.better[p], ws.better[p + 1] = ws.better[p + 1], ws.better[p]
         p += 2
 
 
@@ -3065,31 +3015,12 @@ cdef void feedback_of_pairs(Bench b, Py_ssize_t m, Py_ssize_t start) noexcept no
 
 
 cdef class PDGDEngine(PendingEngine):
-    """Draws rankings from the Plackett-Luce model; pairs of clicks, each by how fair it was.
+    """Draws rankings from the Plackett-Luce model; pairs of clicks, each by how fair it was."""
 
-    Parameters
-    ----------
-    task : Ranking
-    rate : float
-    chance : Chance
-        Owned from now on.
-    """
+    # Pending: `presented`, and the `scores`, by document.
 
-    cdef double rate
-    cdef np.ndarray scores     # of the pending presentation, by document
-    cdef np.ndarray spare      # scratch of cf_click_preferences
-
-    def __init__(self, task, double rate, Chance chance):
-        PendingEngine.__init__(self, task, chance)
-        self.rate = rate
-        self.spare = new_vector(0)
-
-    cdef int hold(self, tuple parts) except -1:
-        self.presented, self.scores = parts or (None, None)
-        return 0
-
-    cdef dict held(self):
-        return {"presented": self.presented, "scores": self.scores}
+    def __cinit__(self):
+        self.held = ("presented", "scores")
 
     cdef tuple checked(self, State pending, State state):
         cdef np.ndarray presented = ordering_of(pending)
@@ -3099,79 +3030,58 @@ cdef class PDGDEngine(PendingEngine):
             pending.refuse("presented", f"by score behind the first {self.k} places")
         return presented, scores
 
-    cdef int set_options(self, dict parts, list changed) except -1:
-        PendingEngine.set_options(self, parts, changed)
-        self.rate = (<PDGDEngine?>parts["engine"]).rate
-        return 0
-
-    cdef int make_room(self, Py_ssize_t n) except -1:
-        if np.PyArray_DIM(self.spare, 0) < cf_click_scratch(n):
-            self.spare = new_vector(cf_click_scratch(n))
-        return 0
-
-    cdef tuple order(self, const Matrix *x, ptrdiff_t *shown):
+    cdef tuple order(self, np.ndarray a, const Matrix *x, ptrdiff_t *shown):
+        """The first places drawn, the rest by score."""
+        cdef RankingWorkspace ws = self.ws
         cdef np.ndarray scores = new_vector(x.n)
-        cdef bint finite
+        cdef double *score = data_of(scores)
+        self.score(a, x, False, ws, score)
         with nogil:
-            finite = self.draw_all(self.bench, x, data_of(scores), shown)
-        return (scores,) if finite else None
+            self.draw_first(ws, x.n, score, shown)
+            K.top_k(x.n, score, x.n, ws.better, <cf_candidate *>ws.sorting)
+            put_rest(ws, x.n, min(self.k, x.n), ws.better, shown)
+        return scores,
 
     cdef int redraw(self, generator, Py_ssize_t n) except -1:
         generator.random(n)
         return 0
 
-    cdef int play(self, PendingRun run, Bench b, const Matrix *x) noexcept nogil:
+    cdef int play(self, PendingRun run, RankingWorkspace ws, const Matrix *x) noexcept nogil:
         cdef Py_ssize_t n = x.n, k = min(run.k, n)
         cdef int status
-        both_scores(x, self.rule.w, data_of(run.weights), b.score, b.utility)
-        run.ask_ahead(0)
-        if not (K.all_finite(n, b.score) and K.all_finite(n, b.utility)):
+        if not both_finite(x, self.rule.w, data_of(run.weights), ws.score, ws.utility):
             return CF_ENONFINITE
-        self.draw_first(self.bench, n, b.score, b.presented)
+        run.ask_ahead(0)
+        self.draw_first(self.ws, n, ws.score, ws.presented)
         run.ask_ahead(1)
-        status = run.improve(b, x, NULL, run.measure(b, n, k))
+        status = run.improve(ws, x, NULL, run.measure(ws, n, k))
         if status != CF_OK:
             return status
         run.ask_ahead(2)
-        return self.prefer(b, x, b.score, b.presented, k)
+        return self.prefer(ws, x, ws.score, ws.presented, k)
 
-    cdef bint draw_all(self, Bench b, const Matrix *x, double *score,
-                       ptrdiff_t *presented) noexcept nogil:
-        """Scores, and all documents: the first places drawn, the rest by score. 0 where a score is
-        not finite."""
-        cdef Py_ssize_t n = x.n, m = min(self.k, n), i
-        scores_of(x, self.rule.w, score)
-        if not K.all_finite(n, score):
-            return False
-        self.draw_first(b, n, score, presented)
-        K.top_k(n, score, n, b.better, <cf_candidate *>b.sorting)
-        for i in range(m):
-            b.place[presented[i]] = 1
-        for i in range(n):
-            if b.place[b.better[i]] == 0:
-                presented[m] = b.better[i]
-                m += 1
-        memset(b.place, 0, <size_t>n * sizeof(ptrdiff_t))
-        return True
-
-    cdef void draw_first(self, Bench b, Py_ssize_t n, const double *score,
+    cdef void draw_first(self, RankingWorkspace ws, Py_ssize_t n, const double *score,
                          ptrdiff_t *first) noexcept nogil:
         """The first k places, from the Plackett-Luce model: one number a document."""
         cdef Py_ssize_t i
         for i in range(n):
-            b.own[i] = self.chance.bits.next_double(self.chance.bits.state)
-        K.gumbel(n, score, b.own, b.own)
-        K.top_k(n, b.own, min(self.k, n), first, <cf_candidate *>b.sorting)
+            ws.own[i] = self.chance.bits.next_double(self.chance.bits.state)
+        K.gumbel(n, score, ws.own, ws.own)
+        K.top_k(n, ws.own, min(self.k, n), first, <cf_candidate *>ws.sorting)
 
-    cdef int answer(self, Bench b, const Matrix *x, Py_ssize_t m) noexcept nogil:
-        return self.prefer(b, x, data_of(self.scores),
-                           <const ptrdiff_t *>np.PyArray_DATA(self.presented), m)
+    cdef int answer(self, RankingWorkspace ws, const Matrix *x, Py_ssize_t m) except? -1:
+        cdef double *score = data_of(self.pending[1])
+        cdef ptrdiff_t *ranking = <ptrdiff_t *>np.PyArray_DATA(self.pending[0])
+        cdef int status
+        with nogil:
+            status = self.prefer(ws, x, score, ranking, m)
+        return status
 
-    cdef int prefer(self, Bench b, const Matrix *x, const double *score, const ptrdiff_t *ranking,
-                    Py_ssize_t m) noexcept nogil:
-        """The step for b.clicked of the first m places of a ranking."""
-        m = L.click_preferences(K, x.n, self.k, score, ranking, m, b.clicked, b.weight,
-                                data_of(self.spare))
-        memset(b.delta, 0, <size_t>x.d * sizeof(double))
-        add_features(m, x, ranking, self.rate, b.weight, b.delta)
-        return self.rule.step(b.delta)
+    cdef int prefer(self, RankingWorkspace ws, const Matrix *x, const double *score,
+                    const ptrdiff_t *ranking, Py_ssize_t m) noexcept nogil:
+        """The step for ws.clicked of the first m places of a ranking."""
+        m = L.click_preferences(K, x.n, self.k, score, ranking, m, ws.clicked, ws.weight,
+                                <double *>ws.drawn)
+        memset(ws.delta, 0, <size_t>x.d * sizeof(double))
+        add_features(m, x, ranking, self.rate, ws.weight, ws.delta)
+        return self.rule.step(ws.delta)

@@ -131,7 +131,7 @@ class HeldOut:
     def __call__(self) -> None:
         self.found.append(self.evaluate(self.learner, self.data, measures=self.measures))
 
-    def told(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, Any]:
         """As fields of a history."""
         columns = {name: np.array([found[name] for found in self.found], dtype=np.float64)
                    for name in self.measures}
@@ -167,7 +167,7 @@ def _is_compiled(learner, data, user):
     from ..data import RankingData
 
     return (isinstance(learner, CoactiveLearner) and isinstance(data, RankingData)
-            and isinstance(learner.task, Ranking) and learner._engine.compiled
+            and isinstance(learner.task, Ranking) and learner._compiled
             and isinstance(user, User) and user.rankings and _answers_as_ours(type(user)))
 
 
@@ -185,19 +185,19 @@ def compiled_run(learner: Any, data: Any, user: Any, order: NDArray[np.intp], we
     if own is not None:
         same_length("weights of the user", len(own), data.dimension, "data")
         own = None if np.array_equal(own, weights) else own.copy()
-    k = learner.task.k
+    k, drawing = learner.task.k, isinstance(learner, DrawingLearner)
     if isinstance(user, ClickUser):
         options["chances"] = user._chances(numbers(data.relevance, "data.relevance"), 0,
                                            "data.relevance")
         decider = user._decider(min(k, int(np.diff(data.offsets).max())))
-        if isinstance(learner, CoactiveLearner):
+        if isinstance(learner, CoactiveLearner) and not drawing:
             learner._warn_of_clicks()
     else:
         decider = user._decider()
         if isinstance(learner, PDGD):
             raise TypeError("PDGD learns from clicks: user must have clicks, as users.Clicks, "
                             f"{type(user).__name__} has not")
-    make = PendingRun if isinstance(learner, DrawingLearner) else RankingRun
+    make = PendingRun if drawing else RankingRun
     return make(data, order, weights, own, decider, k, **options)
 
 
@@ -220,7 +220,7 @@ class PythonRun(Run):
         utility, optimal, feedback = np.array(self.rounds).reshape(-1, 3).T
         return CoactiveHistory(regret=optimal - utility, utility=utility, optimal_utility=optimal,
                                feedback_utility=feedback,
-                               **({} if self.look is None else self.look.told()))
+                               **({} if self.look is None else self.look.fields()))
 
     def run(self, engine: Any, report: Callable[[int, int], object] | None) -> None:
         task = self.learner.task
@@ -347,7 +347,7 @@ class _Run(Run):
         shape = (len(self.weights), self.rounds)
         self.utility, self.optimal, self.feedback = (np.full(shape, np.nan) for _ in range(3))
         self.compiled = (isinstance(learner, CoactiveLearner) and isinstance(task, Items)
-                         and learner._engine.compiled and isinstance(user, User) and user.items
+                         and learner._compiled and isinstance(user, User) and user.items
                          and type(user).respond is User.respond)
 
     def history(self):
@@ -371,7 +371,7 @@ class _Run(Run):
 
         def play(u):
             ratings = None if self.ratings is None else self.ratings(u)
-            shared.play(u, engine.fresh_rule(), self.user_at_work(u)._decider(), self.weights[u],
+            shared.play(u, engine._another(), self.user_at_work(u)._decider(), self.weights[u],
                         ratings)
 
         in_threads(play, len(self.weights), self.jobs, lambda: setattr(shared, "stop", True),

@@ -14,7 +14,7 @@ import numpy as np
 from ..learner._check import count
 from ..learner._extras import require
 from ._learners import CoactiveLearner
-from ._rules import CoactiveEngine, Custom
+from ._rules import Custom
 
 GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 FOLDS = 5
@@ -73,8 +73,8 @@ class RankingSVM(CoactiveLearner):
     def __init__(self, task: Any) -> None:
         self._begin(task=task)
 
-    def _build(self, parameters):
-        return CoactiveEngine(parameters["task"], _rule)
+    def _maker(self):
+        return _rule
 
 
 def _rule():
@@ -115,11 +115,11 @@ class _Pairs:
             self._rows = rows
         self._rows[pairs] = delta
 
-    def state(self, memory, n):
+    def get_state(self, memory, n):
         pairs = memory.get("pairs", 0)
         return {"pairs": self._rows[:pairs].copy() if pairs else np.empty((0, n))}
 
-    def restore(self, memory, n, state):
+    def set_state(self, memory, n, state):
         self._rows = _checked_pairs(memory, n, state.get("pairs"))
 
 

@@ -14,7 +14,7 @@ from .._initialized import Initialized
 from .._typing import Self, Vector
 from ..learner._check import count
 from ..learner._random import make_generator
-from ._rules import Decider, index_array
+from ._rules import Decider, in_order, index_array
 
 
 class User(Initialized):
@@ -214,8 +214,3 @@ def feedback_from_clicks(presented: Sequence[int] | NDArray[Any],
     there = set(shown)
     return np.array([*front, *(d for d in marks if d not in there),
                      *(d for d in shown if d not in marks)], dtype=np.intp)
-
-
-def in_order(clicked: Any) -> Any:
-    """A set as a list; anything else as it is."""
-    return sorted(clicked) if isinstance(clicked, (set, frozenset)) else clicked

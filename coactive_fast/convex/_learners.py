@@ -1,4 +1,4 @@
-"""The learners of online convex optimisation: thin classes over the engine."""
+"""The learners of online convex optimisation: thin classes over their engines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from .._arrays import finite_vector
 from .._memory import refuse_beyond_limit
-from .._typing import Feasible, Progress, Real, RowsLike, Seed, Self, Values, Vector
+from .._typing import Feasible, Progress, Real, Seed, Self, Values, Vector
 from ..learner._base import Learner
 from ..learner._chance import Chance
 from ..learner._check import answering, choice, count, invertible, number, switch
@@ -35,40 +35,7 @@ class ConvexLearner(Learner):
     def _constant(self, name):
         """The parameter where it was given, else what its formula gave."""
         given = self._parameters[name]
-        return getattr(self._engine.rule, name) if given is None else given
-
-    @property
-    def center(self) -> Vector:
-        """The point before the random step (y_t), a copy.
-
-        Examples
-        --------
-        >>> import coactive_fast as cf
-        >>> cf.OGD(2, cf.Simplex(), gradient_bound=1.0).center
-        array([0.5, 0.5])
-        """
-        return self._engine.center
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds were told."""
-        return self._engine._rounds
-
-    def ask(self) -> Vector:
-        """The point to play; asked again before `tell`, the same point.
-
-        Returns
-        -------
-        ndarray of shape (dimension,)
-            A point of the feasible set, fresh: it may be changed.
-
-        Examples
-        --------
-        >>> import coactive_fast as cf
-        >>> cf.OGD(2, cf.Box(0.0, 1.0), gradient_bound=1.0).ask()
-        array([0.5, 0.5])
-        """
-        return self._engine.ask()
+        return getattr(self._rule, name) if given is None else given
 
     def run(self, losses: Values | Callable[[int, Vector], Real], rounds: SupportsIndex, *,
             progress: Progress = None) -> ConvexHistory:
@@ -102,6 +69,8 @@ class ConvexLearner(Learner):
         >>> cf.OGD(1, cf.Ball(2.0), gradient_bound=8.0).run(losses, 3).loss.round(3)
         array([0.5  , 0.5  , 0.021])
         """
+        from .. import losses as own
+
         rounds = count("rounds", rounds, most=MOST_ROUNDS)
         classifies = bool(getattr(losses, "classifies", False))
         value = _value_of(losses, (*self._sees, "mistake") if classifies else self._sees)
@@ -110,14 +79,8 @@ class ConvexLearner(Learner):
         if length != dimension:
             raise ValueError(f"losses have rows of length {length}, but the learner has dimension "
                              f"{dimension}")
-        rows = _rows_of(losses) if self._engine.compiled else None
+        rows = getattr(losses, "_rows", None) if type(losses) in own.COMPILED else None
         return ConvexRun(losses, value, rows, rounds, classifies).play(self, progress)
-
-
-def _rows_of(losses):
-    from .. import losses as own
-
-    return losses._rows if type(losses) in own.COMPILED else None
 
 
 def _value_of(losses, needed):
@@ -147,37 +110,15 @@ class Place:
         return region_of(answering("feasible.shrunk()", smaller, METHODS), self.n)
 
 
-class GradientLearner(ConvexLearner):
+class GradientLearner(ConvexLearner, GradientEngine):
     """Learners that see the gradient at the point they play, which is the centre itself."""
 
     if TYPE_CHECKING:  # parameters
         feasible: Feasible
     _sees = ("value", "gradient")
 
-    def tell(self, gradient: RowsLike) -> None:
-        """The gradient of the loss at the point that `ask` gave.
 
-        Parameters
-        ----------
-        gradient : array_like of shape (dimension,) or scipy.sparse row
-            Of the round's loss at the point of `ask`; also a table of one row.
-
-        Examples
-        --------
-        >>> import coactive_fast as cf
-        >>> learner = cf.OGD(2, cf.Box(0.0, 1.0), gradient_bound=10.0)
-        >>> _ = learner.ask()
-        >>> learner.tell([1.0, -1.0])
-        >>> learner.center.round(3)
-        array([0.359, 0.641])
-        """
-        self._engine.tell(gradient)
-
-    def _engine_of(self, place, make):
-        return GradientEngine(make, place.origin)
-
-
-class BanditLearner(ConvexLearner):
+class BanditLearner(ConvexLearner, BanditEngine):
     """Learners that see loss values only."""
 
     if TYPE_CHECKING:  # parameters
@@ -185,79 +126,17 @@ class BanditLearner(ConvexLearner):
         seed: Seed
     _sees = ("value",)
 
-    def ask_pair(self) -> tuple[Vector, Vector]:
-        """Two points to play, one on each side of the centre, for `tell_pair`.
-
-        Returns
-        -------
-        plus, minus : ndarray of shape (dimension,)
-            The center plus and minus the random step.
-
-        Examples
-        --------
-        >>> import coactive_fast as cf
-        >>> learner = cf.OGDEG(2, cf.Ball(1.0), delta=0.1, gamma=0.5, seed=0)
-        >>> plus, minus = learner.ask_pair()
-        >>> plus + minus
-        array([0., 0.])
-        """
-        return self._engine.ask_pair()
-
-    def tell(self, loss: Real) -> None:
-        """The loss at the point that `ask` gave.
-
-        A loss beyond `loss_bound` is used as it is; the first one draws a warning. One that
-        leaves no state to go on from is refused.
-
-        Parameters
-        ----------
-        loss : float
-            The round's loss at the point of `ask`.
-
-        Examples
-        --------
-        >>> import coactive_fast as cf
-        >>> learner = cf.OGDEG(2, cf.Ball(1.0), delta=0.1, gamma=0.5, seed=0)
-        >>> _ = learner.ask()
-        >>> learner.tell(0.1)
-        >>> learner.center.round(3)
-        array([-0.138,  0.145])
-        """
-        self._engine.tell(loss)
-
-    def tell_pair(self, plus: Real, minus: Real) -> None:
-        """The losses at the two points that `ask_pair` gave, in the same order.
-
-        The gradient estimate is ``(d / (2 delta)) (plus - minus) v``: for a Lipschitz loss it
-        stays bounded however small delta is, and a baseline would cancel. Their mean counts as
-        the loss of the round.
-
-        Parameters
-        ----------
-        plus, minus : float
-            The losses at the two points of `ask_pair`, in its order.
-
-        Examples
-        --------
-        >>> import coactive_fast as cf
-        >>> learner = cf.OGDEG(2, cf.Ball(1.0), delta=0.1, gamma=0.5, seed=0)
-        >>> _ = learner.ask_pair()
-        >>> learner.tell_pair(0.1, -0.1)
-        >>> learner.center.round(3)
-        array([-0.138,  0.145])
-        """
-        self._engine.tell_pair(plus, minus)
-
-    def _engine_of(self, place, make, parameters):
+    def _parts(self, place, make, parameters):
         baseline = switch("baseline", parameters.get("baseline", False))
         feedback = choice("feedback", parameters.get("feedback", "value"), ("value", "residual"))
         if baseline and feedback == "residual":
             raise ValueError('baseline must be False with feedback="residual", which subtracts '
                              "the loss before")
-        return BanditEngine(make, place.origin, Chance(make_generator(parameters["seed"])),
-                            number("loss_bound", parameters["loss_bound"], above=0.0),
-                            "mean" if baseline else
-                            "previous" if feedback == "residual" else "nothing")
+        return {"make": make, "origin": place.origin,
+                "chance": Chance(make_generator(parameters["seed"])),
+                "bound": number("loss_bound", parameters["loss_bound"], above=0.0),
+                "subtracted": "mean" if baseline else
+                              "previous" if feedback == "residual" else "nothing"}
 
 
 # --- the learners ---------------------------------------------------------------------------------
@@ -445,7 +324,7 @@ class ONSEG(_Sphere):
                                       beta=parameters["beta"])
         epsilon = constants.start_of_metric(place.D, beta=beta, epsilon=parameters["epsilon"])
         whole, shrunk, rate = place.region(), place.shrunk(found.gamma), size.d / found.delta
-        return self._engine_of(
+        return self._parts(
             place, lambda: Newton(whole, shrunk, rate, beta, epsilon, delta=found.delta,
                                   gamma=found.gamma), parameters)
 
@@ -511,7 +390,7 @@ class OGDEG(_Sphere):
         place, _, found = self._exploration(parameters)
         whole, shrunk = place.region(), place.shrunk(found.gamma)
         rate = constants.step_size(place.D, "loss_bound", parameters["loss_bound"])
-        return self._engine_of(
+        return self._parts(
             place, lambda: Descent(whole, shrunk, rate, delta=found.delta, gamma=found.gamma),
             parameters)
 
@@ -604,7 +483,7 @@ class DikinFTRL(BanditLearner):
         eta = constants.barrier_rate(size, horizon=parameters["horizon"], loss_bound=bound,
                                      delta=delta, eta=parameters["eta"])
         whole = place.region()
-        return self._engine_of(place, lambda: Barrier(whole, delta, eta), parameters)
+        return self._parts(place, lambda: Barrier(whole, delta, eta), parameters)
 
 
 class ONS(GradientLearner):
@@ -671,7 +550,7 @@ class ONS(GradientLearner):
         beta = invertible("beta", parameters["beta"])
         epsilon = constants.start_of_metric(place.D, beta=beta, epsilon=parameters["epsilon"])
         region = place.region()
-        return self._engine_of(place, lambda: Newton(None, region, 1.0, beta, epsilon))
+        return {"make": lambda: Newton(None, region, 1.0, beta, epsilon), "origin": place.origin}
 
 
 class OGD(GradientLearner):
@@ -722,4 +601,4 @@ class OGD(GradientLearner):
         place = Place(parameters["dimension"], parameters["feasible"])
         rate = constants.step_size(place.D, "gradient_bound", parameters["gradient_bound"])
         region = place.region()
-        return self._engine_of(place, lambda: Descent(None, region, rate))
+        return {"make": lambda: Descent(None, region, rate), "origin": place.origin}

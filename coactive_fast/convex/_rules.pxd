@@ -10,11 +10,12 @@ cdef class Region:
     cdef readonly Py_ssize_t n
     cdef readonly bint compiled     # no Python is called
     cdef object error               # what a set of one's own raised
+    cdef double *room               # of `newton`: `needed` doubles, after `prepare`
+    cdef Py_ssize_t needed
 
+    cdef int prepare(self) except -1
     # w = the nearest point to z (n doubles each, no overlap)
     cdef int project(self, const double *z, double *w) noexcept nogil
-    # room for `newton`
-    cdef int prepare(self) except -1
     # A += g g^T, w = the nearest point to y + gain A^-1 g in the norm of A; lam and face: where
     # the search begins and ended
     cdef int newton(self, cf_full *A, double gain, const double *g, const double *y, double *w,

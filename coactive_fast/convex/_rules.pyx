@@ -73,11 +73,17 @@ cdef void fill_square(const double *triangle, np.ndarray out) noexcept:
 
 
 cdef class Region:
-    cdef int project(self, const double *z, double *w) noexcept nogil:
-        return CF_EVALUE
+    def __dealloc__(self):
+        L.free(self.room)
 
     cdef int prepare(self) except -1:
+        """Room for `newton`."""
+        if self.room == NULL:
+            self.room = <double *>take_scratch(self.needed, sizeof(double))
         return 0
+
+    cdef int project(self, const double *z, double *w) noexcept nogil:
+        return CF_EVALUE
 
     cdef int newton(self, cf_full *A, double gain, const double *g, const double *y, double *w,
                     double *lam, signed char *face) noexcept nogil:
@@ -97,12 +103,10 @@ cdef class BuiltIn(Region):
     cdef np.ndarray lower, upper    # of a box: what `set` points to
     cdef np.ndarray ones
     cdef double *scratch
-    cdef double *room
 
     def __init__(self, Py_ssize_t n, cf_region_kind kind, double total, *, double floor=0.0,
                  span=None):
-        self.n = n
-        self.compiled = True
+        self.n, self.compiled, self.needed = n, True, L.region_newton_scratch(n)
         self.set.n, self.set.kind, self.set.total, self.set.floor = n, kind, total, floor
         if span is not None:
             self.lower, self.upper = (numpy.array(limit) for limit in span)
@@ -112,12 +116,6 @@ cdef class BuiltIn(Region):
 
     def __dealloc__(self):
         L.free(self.scratch)
-        L.free(self.room)
-
-    cdef int prepare(self) except -1:
-        if self.room == NULL:
-            self.room = <double *>take_scratch(L.region_newton_scratch(self.n), sizeof(double))
-        return 0
 
     cdef int project(self, const double *z, double *w) noexcept nogil:
         return L.region_project(&self.set, K, z, w, self.scratch)
@@ -155,45 +153,21 @@ cdef class Own(Region):
     """A set of the user's own: an object with the methods of `FeasibleSet`."""
 
     cdef object feasible
-    cdef double *room
 
     def __init__(self, Py_ssize_t n, feasible):
-        self.n = n
-        self.compiled = False
+        self.n, self.needed = n, cf_pad(n) + L.full_scratch(n)
         self.feasible = feasible
 
-    def __dealloc__(self):
-        L.free(self.room)
-
-    cdef int prepare(self) except -1:
-        if self.room == NULL:
-            self.room = <double *>take_scratch(cf_pad(self.n) + L.full_scratch(self.n),
-                                               sizeof(double))
-        return 0
-
-    cdef int project(self, const double *z, double *w) noexcept nogil:
-        with gil:
-            return self.ask_project(z, w)
-
-    cdef int newton(self, cf_full *A, double gain, const double *g, const double *y, double *w,
-                    double *lam, signed char *face) noexcept nogil:
-        with gil:
-            return self.ask_newton(A, gain, g, y, w)
-
-    cdef int draw(self, Chance chance, double *v) noexcept nogil:
-        with gil:
-            return self.ask_direction(chance, v)
-
-    cdef int ask_project(self, const double *z, double *w) noexcept:
+    cdef int project(self, const double *z, double *w) noexcept with gil:
         try:
-            take(self.n, self.feasible.project(vector_of(z, self.n)), "project", w)
+            copy_point(self.n, self.feasible.project(vector_of(z, self.n)), "project", w)
         except BaseException as error:
             self.error = error
             return CF_EVALUE
         return CF_OK
 
-    cdef int ask_newton(self, cf_full *A, double gain, const double *g, const double *y,
-                        double *w) noexcept:
+    cdef int newton(self, cf_full *A, double gain, const double *g, const double *y, double *w,
+                    double *lam, signed char *face) noexcept with gil:
         """The update is proposed, the set is asked, and only then the update accepted."""
         cdef double *v = self.room
         cdef double *work = v + cf_pad(self.n)
@@ -216,20 +190,21 @@ cdef class Own(Region):
                 L.full_inverse(A, K, work, data_of(inverse))
                 step = vector_of(v, self.n)
                 inverse -= numpy.outer(step, step) / (1.0 + q)
-            take(self.n, self.feasible.project_in(z, inverse), "project_in", w)
+            copy_point(self.n, self.feasible.project_in(z, inverse), "project_in", w)
         except BaseException as error:
             self.error = error
             return CF_EVALUE
         L.full_accept(A, K, g, 1.0, v, q, work)
         return CF_OK
 
-    cdef int ask_direction(self, Chance chance, double *v) noexcept:
+    cdef int draw(self, Chance chance, double *v) noexcept with gil:
         """A direction that is refused costs no chance."""
         try:
             bits = chance.generator.bit_generator
             before = bits.state
             try:
-                take(self.n, self.feasible.direction(chance.generator, self.n), "direction", v)
+                copy_point(self.n, self.feasible.direction(chance.generator, self.n), "direction",
+                           v)
                 if not is_unit(self.n, v):
                     raise ValueError("feasible.direction() must have length 1")
             except BaseException:
@@ -241,8 +216,8 @@ cdef class Own(Region):
         return CF_OK
 
 
-cdef int take(Py_ssize_t n, value, str method, double *out) except -1:
-    """What a method of a set gave, checked."""
+cdef int copy_point(Py_ssize_t n, value, str method, double *out) except -1:
+    """What a method of a set of the user's own returned, checked."""
     cdef np.ndarray point = finite_vector(value, f"feasible.{method}()", n, "the dimension")
     memcpy(out, data_of(point), <size_t>n * sizeof(double))
     return 0
@@ -287,72 +262,51 @@ cdef double LEAST = 1e-260  # of a centre's coordinates: what must be > 0 has so
 cdef double SAME = 1e-6     # relative: what of a state follows from the rest of it
 
 
-cdef class Rule:
-    """What all rules have: the sets, and the random step of those that see losses only."""
+cdef class PointUpdate:
+    """How the centre moves: its sets, and the random step where losses alone are seen."""
 
-    # y, v and x have n doubles and belong to the engine. A step that answers a negative status has
-    # changed nothing that can be seen; one that answers CF_OK has written y_next and committed
-    # what the rule keeps besides y.
+    # y, v and x have n doubles and belong to the engine. A step that returns a negative status has
+    # changed nothing that can be seen; one that returns CF_OK has written y_next and committed
+    # what the update keeps besides y.
     cdef readonly Py_ssize_t n
-    cdef Region whole            # whose directions are tried; None where gradients are seen
+    cdef Region whole            # whose directions are drawn; None where gradients are seen
     cdef Region region           # that the centre stays in
     cdef readonly double delta   # length of the random step; 0 where gradients are seen
     cdef readonly double gamma   # by how much `region` is shrunk
+    cdef bint compiled           # a round calls no Python
     cdef double swing            # how far a loss lay from its baseline; 0: it had none
 
     def __init__(self, Region whole, Region region, double delta=0.0, double gamma=0.0):
         self.n = region.n
         self.whole, self.region = whole, region
         self.delta, self.gamma = delta, gamma
-
-    @property
-    def compiled(self):
-        """Whether a round calls no Python."""
-        return self.region.compiled and (self.whole is None or self.whole.compiled)
+        self.compiled = region.compiled and (whole is None or whole.compiled)
 
     cdef int draw(self, Chance chance, const double *y, double *v) noexcept nogil:
+        """The direction of the next round."""
         return self.whole.draw(chance, v)
 
     cdef void reach(self, const double *y, const double *v, double sign,
                     double *x) noexcept nogil:
+        """The point to play."""
         memcpy(x, y, <size_t>self.n * sizeof(double))
         K.axpy(self.n, sign * self.delta, v, x)
 
     cdef int step(self, double phi, const double *v, double t, const double *y,
                   double *y_next) noexcept nogil:
+        """Round t, whose gradient is phi v but for a factor."""
         return CF_ENONFINITE
 
-    # what a set of one's own raised, or None
-    cdef object take_error(self):
-        """What a set of one's own raised, or None."""
-        cdef Region region
-        found = None
-        for region in (self.whole, self.region):
-            if region is not None and region.error is not None:
-                found, region.error = region.error, None
-        return found
-
-    # What is kept besides the centre, and back into a rule that was just made: t rounds, centre y.
-    cdef dict told(self):
+    # What is kept besides the centre, and back into an update that was just made: t rounds, centre
+    # y.
+    cdef dict get_state(self):
         return {}
 
-    cdef int restore(self, State state, Py_ssize_t t, const double *y) except -1:
-        return 0
-
-    # Refuses a centre or a direction (or NULL) that no run leaves behind; no other thread may be
-    # in a round, since the regions' scratch is used. x and scratch: n doubles.
-    cdef int look_at(self, State state, const double *y, const double *v, double *x,
-                     double *scratch) except -1:
-        if not self.region.holds(y, scratch):
-            state.refuse("y", "a point of the set that centres lie in")
-        if v != NULL and self.whole is not None:
-            self.reach(y, v, 1.0, x)
-            if not (is_unit(self.n, v) and self.whole.holds(x, scratch)):
-                state.refuse("v", "a direction of length 1 that does not leave the feasible set")
+    cdef int set_state(self, State state, Py_ssize_t t, const double *y) except -1:
         return 0
 
 
-cdef class Newton(Rule):
+cdef class Newton(PointUpdate):
     """A += g g^T, y <- P(y - A^-1 g / beta) in the norm of A, with g = rate phi v."""
 
     cdef readonly double beta
@@ -365,7 +319,7 @@ cdef class Newton(Rule):
 
     def __init__(self, Region whole, Region region, double rate, double beta, double epsilon, *,
                  double delta=0.0, double gamma=0.0):
-        Rule.__init__(self, whole, region, delta, gamma)
+        PointUpdate.__init__(self, whole, region, delta, gamma)
         refuse_beyond_limit(30.0 * self.n * self.n, f"dimension={self.n}, with a matrix",
                             "OGD and OGDEG take a few vectors")
         product_of(self.n, 4 * self.n, "a matrix")
@@ -399,10 +353,10 @@ cdef class Newton(Rule):
             memcpy(np.PyArray_DATA(self.face), np.PyArray_DATA(self.face_next), <size_t>self.n)
         return status
 
-    cdef dict told(self):
+    cdef dict get_state(self):
         return {"metric": flushed(self.metric), "lam": self.lam, "face": self.face.copy()}
 
-    cdef int restore(self, State state, Py_ssize_t t, const double *y) except -1:
+    cdef int set_state(self, State state, Py_ssize_t t, const double *y) except -1:
         cdef double lam = state.number("lam", 0.0)
         cdef np.ndarray face = state.counts("face", self.n, -1, 1)
         cdef State part = state.part("metric")
@@ -435,7 +389,7 @@ cdef dict flushed(Stored metric):
     return copy.state()
 
 
-cdef class Descent(Rule):
+cdef class Descent(PointUpdate):
     """y <- P(y - rate / sqrt(t) phi v), Euclidean."""
 
     cdef double rate             # the step is rate / sqrt(t) * phi * v
@@ -443,7 +397,7 @@ cdef class Descent(Rule):
 
     def __init__(self, Region whole, Region region, double rate, *, double delta=0.0,
                  double gamma=0.0):
-        Rule.__init__(self, whole, region, delta, gamma)
+        PointUpdate.__init__(self, whole, region, delta, gamma)
         self.rate = rate
         self.z = new_doubles(1, cf_pad(self.n), "a step")
 
@@ -459,7 +413,7 @@ cdef class Descent(Rule):
         return self.region.project(self.z, y_next)
 
 
-cdef class Barrier(Rule):
+cdef class Barrier(PointUpdate):
     """Log-barrier sampler of the simplex: x = y (1 + delta u), y_i = 1 / (G_i + nu)."""
 
     cdef readonly double eta
@@ -473,7 +427,7 @@ cdef class Barrier(Rule):
 
     def __init__(self, Region whole, double delta, double eta):
         cdef Py_ssize_t padded = cf_pad(whole.n), i
-        Rule.__init__(self, whole, whole, delta)
+        PointUpdate.__init__(self, whole, whole, delta)
         self.eta = eta
         self.nu = <double>self.n
         self.memory = new_doubles(5, padded, "the barrier's vectors")
@@ -562,10 +516,10 @@ cdef class Barrier(Rule):
             nu = next
         return nu
 
-    cdef dict told(self):
+    cdef dict get_state(self):
         return {"G": vector_of(self.G, self.n), "nu": self.nu}
 
-    cdef int restore(self, State state, Py_ssize_t t, const double *y) except -1:
+    cdef int set_state(self, State state, Py_ssize_t t, const double *y) except -1:
         cdef Py_ssize_t i
         self.nu = state.number("nu", 1.0, self.n)
         state.load("G", self.n, self.G)
@@ -635,36 +589,30 @@ cdef class Losses:
 
     # --- single calls -------------------------------------------------------------------------
 
-    cdef double at(self, t, x, Py_ssize_t *i, double *m) except? -1.0:
-        """The loss, the row's number and the prediction, all arguments checked."""
+    cdef tuple at(self, t, x):
+        """The loss, the number of the row and the prediction, all arguments checked."""
         cdef np.ndarray point = finite_vector(x, "x", self.d, "a row of Z")
-        cdef double loss
-        i[0] = as_count(t, "t") % self.n
-        loss = self.value(i[0], data_of(point), m)
-        if not (isfinite(loss) and isfinite(m[0])):
+        cdef Py_ssize_t i = as_count(t, "t") % self.n
+        cdef double m, loss = self.value(i, data_of(point), &m)
+        if not (isfinite(loss) and isfinite(m)):
             raise ValueError("the loss at x overflows")
-        return loss
+        return loss, i, m
 
     def value_at(self, t, x):
-        cdef Py_ssize_t i
-        cdef double m
-        return self.at(t, x, &i, &m)
+        return self.at(t, x)[0]
 
     def gradient_at(self, t, x):
-        cdef Py_ssize_t i
-        cdef double m
         cdef np.ndarray g = new_vector(self.d)
-        self.at(t, x, &i, &m)
+        _, i, m = self.at(t, x)
         self.gradient(i, m, data_of(g))
         if not K.all_finite(self.d, data_of(g)):
             raise ValueError("the gradient at x overflows")
         return g
 
     def wrong_at(self, t, x):
-        cdef Py_ssize_t i
-        cdef double m
-        self.at(t, x, &i, &m)
+        _, i, m = self.at(t, x)
         return bool(self.wrong(i, m))
+
 
 cdef enum Pending:
     NOTHING
@@ -687,199 +635,261 @@ ASKED = {ONE: "ask", PAIR: "ask_pair"}
 
 
 cdef class ConvexEngine(Engine):
-    """A rule and a centre.
+    """The engine of the learners of online convex optimisation, and their base class.
 
-    Parameters
-    ----------
-    make : callable
-        A fresh rule.
-    origin : ndarray of float64
-        The first centre; not written to.
-    chance : Chance or None
-        Owned from now on.
+    The parts that it starts from: make, a function that gives a fresh update; origin, the first
+    centre; chance, owned from then on, where losses alone are seen.
     """
 
     # y is the centre; a round writes y_next and exchanges the pointers. All vectors have n doubles
     # in one piece of memory, owned here. While `pending` is not NOTHING and there is a chance, v
     # is a direction that it has drawn.
-    cdef readonly Rule rule
-    cdef object make           # () -> a fresh rule
-    cdef np.ndarray origin     # the first centre
+    cdef PointUpdate rule
+    cdef dict parts            # that reset() starts from, with a chance that is made anew
     cdef Py_ssize_t n
-    cdef int64_t t             # rounds that were told
+    cdef int64_t t             # rounds that were learned
     cdef Pending pending
     cdef double *memory
     cdef double *y
     cdef double *y_next
     cdef double *v             # the direction of the pending point
-    cdef double *x             # scratch of a run: the point, or the gradient
-
-    def __init__(self, make, np.ndarray origin, Chance chance=None):
-        cdef Py_ssize_t padded
-        self.make, self.origin, self.chance = make, origin, chance
-        self.n = np.PyArray_DIM(origin, 0)
-        padded = cf_pad(self.n)
-        self.memory = new_doubles(4, padded, "a learner's vectors")
-        self.y, self.y_next = self.memory, self.memory + padded
-        self.v, self.x = self.memory + 2 * padded, self.memory + 3 * padded
-        memcpy(self.y, data_of(origin), <size_t>self.n * sizeof(double))
-        self.rule = make()
-        self.lock.open()
+    cdef double *x             # workspace of a run: the point, or the gradient
+    cdef double bound          # on the losses; 0 where gradients are seen
+    cdef double largest        # of this round's losses, absolute
 
     def __dealloc__(self):
         L.free(self.memory)
 
     # --- what every engine has ----------------------------------------------------------------
 
+    cdef int start(self, dict parts) except -1:
+        cdef PointUpdate update = parts["make"]()
+        cdef Py_ssize_t padded = cf_pad(update.n)
+        cdef double *memory = new_doubles(4, padded, "a learner's vectors")
+        L.free(self.memory)
+        self.memory, self.n, self.t, self.pending = memory, update.n, 0, NOTHING
+        self.y, self.y_next, self.v, self.x = (memory, memory + padded, memory + 2 * padded,
+                                               memory + 3 * padded)
+        memcpy(self.y, data_of(parts["origin"]), <size_t>self.n * sizeof(double))
+        self.rule, self.chance, self.parts = update, parts.get("chance"), parts
+        return 0
+
     cdef bint is_fresh(self) except -1:
         return self.t == 0 and self.pending == NOTHING
 
     @property
     def _rounds(self):
+        self.lock.check_open()
         return self.t
 
     @property
-    def compiled(self):
-        """Whether a run needs no Python."""
-        return self.rule.compiled
+    def _rule(self):
+        self.lock.check_open()
+        return self.rule
 
     cdef dict get_state(self):
-        told = {"rounds": self.t, "y": vector_of(self.y, self.n), "pending": <int>self.pending,
-                **self.rule.told()}
+        state = {"rounds": self.t, "y": vector_of(self.y, self.n), "pending": <int>self.pending,
+                 **self.rule.get_state()}
         if self.chance is not None:
             waiting = self.n if self.pending != NOTHING else 0
-            told |= {"v": vector_of(self.v, waiting), **self.chance.state()}
-        return told
+            state |= {"v": vector_of(self.v, waiting), **self.chance.state()}
+        return state
 
     cdef int set_state(self, State state) except -1:
         cdef Py_ssize_t t = state.count("rounds")
         cdef Py_ssize_t pending = state.count("pending", NOTHING,
                                               ONE if self.chance is None else PAIR)
         cdef np.ndarray y = state.vector("y", self.n), v = y
-        cdef Rule rule = self.make()
+        cdef PointUpdate update = self.parts["make"]()
         cdef Chance chance = None
-        rule.restore(state, t, data_of(y))
+        update.set_state(state, t, data_of(y))
         if self.chance is not None:
             chance = Chance.restored(state.given)
             v = state.vector("v", self.n if pending else 0)
-        rule.look_at(state, data_of(y), data_of(v) if pending else NULL, self.x, self.y_next)
-        self.rule, self.chance = rule, chance
+        refuse_outside(state, update, data_of(y), data_of(v) if pending else NULL, self.x,
+                       self.y_next)
+        self.rule, self.chance = update, chance
         memcpy(self.y, data_of(y), <size_t>self.n * sizeof(double))
         memcpy(self.v, data_of(v), <size_t>np.PyArray_DIM(v, 0) * sizeof(double))
         self.t, self.pending = t, <Pending>pending
         return 0
 
     cdef int begin_again(self) except -1:
-        cdef Rule rule = self.make()
-        self.chance = None if self.chance is None else self.chance.fresh()
-        self.rule, self.t, self.pending = rule, 0, NOTHING
-        memcpy(self.y, data_of(self.origin), <size_t>self.n * sizeof(double))
-        return 0
+        chance = None if self.chance is None else self.chance.fresh()
+        return self.start({**self.parts, "chance": chance})
 
     cdef int set_options(self, dict parts, list changed) except -1:
-        cdef ConvexEngine other = <ConvexEngine?>parts["engine"]
-        cdef Rule rule = other.make()
-        self.refuse_change(other.rule, ", ".join(changed))
-        rule.restore(opened(self.rule.told()), self.t, self.y)
-        self.make, self.rule = other.make, rule
-        if "seed" in changed:
-            self.chance = other.chance
-        return 0
-
-    cdef int refuse_change(self, Rule other, str names) except -1:
-        if other.gamma != self.rule.gamma:
+        cdef PointUpdate update = parts["make"]()
+        names = ", ".join(changed)
+        if update.gamma != self.rule.gamma:
             raise ValueError(f"{names}: gamma would change, and with it the set that the centre "
                              "lies in: call reset() before that")
-        if other.delta != self.rule.delta and self.pending != NOTHING:
+        if update.delta != self.rule.delta and self.pending != NOTHING:
             raise ValueError(f"{names}: delta would change under the point that was asked for: "
                              "tell its loss before that")
+        update.set_state(opened(self.rule.get_state()), self.t, self.y)
+        self.rule, self.parts = update, parts
+        if "seed" in changed:
+            self.chance = parts["chance"]
         return 0
 
     # --- reading ------------------------------------------------------------------------------
 
     @property
     def center(self):
+        """The point before the random step (y_t), a copy.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> cf.OGD(2, cf.Simplex(), gradient_bound=1.0).center
+        array([0.5, 0.5])
+        """
         self.lock.acquire_shared()
         try:
             return vector_of(self.y, self.n)
         finally:
             self.lock.release_shared()
 
+    @property
+    def rounds(self):
+        """How many rounds were told."""
+        return self._rounds
+
     # --- rounds -------------------------------------------------------------------------------
 
-    cdef int expect(self, Pending wanted) except -1:
+    def ask(self):
+        """The point to play; asked again before `tell`, the same point.
+
+        Returns
+        -------
+        ndarray of shape (dimension,)
+            A point of the feasible set, fresh: it may be changed.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> cf.OGD(2, cf.Box(0.0, 1.0), gradient_bound=1.0).ask()
+        array([0.5, 0.5])
+        """
+        return self.points(ONE)
+
+    cdef object points(self, Pending kind):
+        """The point of this round, or the pair: the same until its loss is given."""
+        cdef int status
+        self.lock.acquire()
+        try:
+            if self.pending == NOTHING and self.chance is not None:
+                status = self.rule.draw(self.chance, self.y, self.v)
+                if status != CF_OK:
+                    self.fail(status, "feasible.direction()")
+            self.pending = kind
+            return self.point(1.0) if kind == ONE else (self.point(1.0), self.point(-1.0))
+        finally:
+            self.lock.release()
+
+    cdef np.ndarray point(self, double sign):
+        """The centre, or the point at this side of it along the direction."""
+        cdef np.ndarray x = new_vector(self.n)
+        if self.chance is None:
+            memcpy(data_of(x), self.y, <size_t>self.n * sizeof(double))
+        else:
+            self.rule.reach(self.y, self.v, sign, data_of(x))
+        return x
+
+    cdef int refuse_pending(self, Pending wanted) except -1:
+        """What is told is not what was asked for."""
         if self.pending == NOTHING:
             raise ValueError("nothing to tell: no point was asked for, call "
                              f"{ASKED[wanted]} first")
-        if self.pending != wanted:
-            raise ValueError(f"the pending point came from {ASKED[self.pending]}, not from "
-                             f"{ASKED[wanted]}")
+        raise ValueError(f"the pending point came from {ASKED[self.pending]}, not from "
+                         f"{ASKED[wanted]}")
+
+    cdef int refuse_length(self, Py_ssize_t n, str name) except -1:
+        """What was as long as the dimension before the lock was held."""
+        if n != self.n:
+            raise RuntimeError(f"dimension was changed to {self.n} while {name} of {n} was at work")
         return 0
 
-    cdef void commit(self) noexcept nogil:
-        self.y, self.y_next = self.y_next, self.y
-        self.t += 1
-        self.pending = NOTHING
-
-    # One round with all that goes with it; a negative status has changed nothing.
-    cdef int round(self, double phi, double loss, const double *v) noexcept nogil:
-        cdef int status = self.rule.step(phi, v, <double>(self.t + 1), self.y, self.y_next)
-        if status == CF_OK:
-            self.commit()
+    cdef int step(self, PointUpdate update, double phi, const double *v) noexcept nogil:
+        """A step along phi v, which ends the round where the update is the engine's own and not a
+        copy; a negative status has changed nothing."""
+        cdef int status = update.step(phi, v, <double>(self.t + 1), self.y, self.y_next)
+        if status == CF_OK and update is self.rule:
+            self.y, self.y_next = self.y_next, self.y
+            self.t += 1
+            self.pending = NOTHING
         return status
 
-    cdef int carry_out(self, double phi, double loss, const double *v, str what) except -1:
-        """`round`, with the lock held; a large one releases the GIL, a set of one's own calls
-        Python."""
-        cdef int status
-        if self.n < BUSY and self.rule.compiled:
-            status = self.round(phi, loss, v)
-        else:
-            with nogil:
-                status = self.round(phi, loss, v)
-        return 0 if status == CF_OK else self.blame(status, what)
-
-    cdef int blame(self, int status, str what) except -1:
-        error = self.rule.take_error()
-        if error is not None:
-            raise error
-        self.judge(status, what)
-        return refuse(status, f"the step that follows from {what}")
-
-    cdef int judge(self, int status, str what) except -1:
-        """Raises where more can be said than the status does."""
-        return 0
+    cdef int fail(self, int status, str what, str follows="the step that follows from ") except -1:
+        """Raises what a round that failed means, first of all what a set of the user's own
+        raised."""
+        cdef Region region
+        for region in (self.rule.whole, self.rule.region):
+            if region is not None and region.error is not None:
+                error, region.error = region.error, None
+                raise error
+        if status == CF_ENONFINITE and self.largest > self.bound:
+            raise ValueError(f"{what} is {self.largest:.6g}, too far beyond loss_bound="
+                             f"{self.bound:g}: the learner could not go on from it")
+        return refuse(status, follows + what)
 
     # One round of a run: ask, look the loss of row i up, tell.
     cdef int played(self, Losses losses, Py_ssize_t i, double *loss, double *m) noexcept nogil:
         return CF_ENONFINITE
 
-    # What a round against losses of one's own tells.
-    cdef object seen(self, losses, Py_ssize_t t, x, double loss):
-        return loss
+
+cdef int refuse_outside(State state, PointUpdate update, const double *y, const double *v,
+                        double *x, double *scratch) except -1:
+    """Refuses a centre or a direction (or NULL) that no run leaves behind; no other thread may be
+    in a round, since the regions' scratch is used. x and scratch: n doubles."""
+    if not update.region.holds(y, scratch):
+        state.refuse("y", "a point of the set that centres lie in")
+    if v != NULL and update.whole is not None:
+        update.reach(y, v, 1.0, x)
+        if not (is_unit(update.n, v) and update.whole.holds(x, scratch)):
+            state.refuse("v", "a direction of length 1 that does not leave the feasible set")
+    return 0
 
 
-@cython.final
 cdef class GradientEngine(ConvexEngine):
     """Sees gradients: plays the centre itself."""
 
-    def ask(self):
-        self.lock.acquire()
-        try:
-            self.pending = ONE
-            return vector_of(self.y, self.n)
-        finally:
-            self.lock.release()
-
     def tell(self, gradient):
-        # which may call Python
-        cdef np.ndarray g = finite_vector(
+        """The gradient of the loss at the point that `ask` gave.
+
+        Parameters
+        ----------
+        gradient : array_like of shape (dimension,) or scipy.sparse row
+            Of the round's loss at the point of `ask`; also a table of one row.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.OGD(2, cf.Box(0.0, 1.0), gradient_bound=10.0)
+        >>> _ = learner.ask()
+        >>> learner.tell([1.0, -1.0])
+        >>> learner.center.round(3)
+        array([0.359, 0.641])
+        """
+        cdef np.ndarray g
+        cdef int status
+        self.lock.check_open()
+        g = finite_vector(  # which may call Python
             gradient if is_plain_vector(gradient) else written_out(gradient, "gradient", self.n),
             "gradient", self.n, "the dimension")
         self.lock.acquire()
         try:
-            self.expect(ONE)
-            self.carry_out(1.0, 0.0, data_of(g), "gradient")
+            if self.pending != ONE:
+                self.refuse_pending(ONE)
+            self.refuse_length(np.PyArray_DIM(g, 0), "gradient")
+            if self.n < BUSY and self.rule.compiled:
+                status = self.step(self.rule, 1.0, data_of(g))
+            else:
+                with nogil:
+                    status = self.step(self.rule, 1.0, data_of(g))
+            if status != CF_OK:
+                self.fail(status, "gradient")
         finally:
             self.lock.release()
 
@@ -891,44 +901,33 @@ cdef class GradientEngine(ConvexEngine):
         losses.gradient(i, m[0], self.x)
         if not K.all_finite(self.n, self.x):
             return CF_ENONFINITE
-        return self.round(1.0, 0.0, self.x)
-
-    cdef object seen(self, losses, Py_ssize_t t, x, double loss):
-        return losses.gradient(t, x)
+        return self.step(self.rule, 1.0, self.x)
 
 
-@cython.final
 cdef class BanditEngine(ConvexEngine):
     """Sees losses only: plays a random point near the centre.
 
-    Parameters
-    ----------
-    make, origin, chance
-        As for every engine.
-    bound : float
-        On the losses: the first one beyond it draws a warning.
-    subtracted : {"nothing", "mean", "previous"}
-        What is subtracted from a loss: the mean of all before it, or the one before it.
+    Two more parts: bound, on the losses, the first one beyond which draws a warning; subtracted,
+    what is subtracted from a loss: "nothing", the "mean" of all before it, or the "previous" one.
     """
 
-    cdef double bound          # on the losses
     cdef Subtracted subtracted
     cdef double mean           # of the losses so far
     cdef double previous       # the last loss, kept while it is subtracted; NaN: none
-    cdef double largest        # of this round's losses, absolute
     cdef bint bound_named      # that a loss was beyond it
 
-    def __init__(self, make, np.ndarray origin, Chance chance, double bound, str subtracted):
-        ConvexEngine.__init__(self, make, origin, chance)
-        self.bound, self.subtracted = bound, SUBTRACTED[subtracted]
-        self.previous = NAN
+    cdef int start(self, dict parts) except -1:
+        ConvexEngine.start(self, parts)
+        self.bound, self.subtracted = parts["bound"], SUBTRACTED[parts["subtracted"]]
+        self.mean, self.bound_named, self.previous = 0.0, False, NAN
+        return 0
 
     cdef dict get_state(self):
-        found = {**ConvexEngine.get_state(self), "mean": self.mean,
+        state = {**ConvexEngine.get_state(self), "mean": self.mean,
                  "bound_named": bool(self.bound_named)}
         if self.subtracted == PREVIOUS and not isnan(self.previous):
-            found["previous"] = self.previous
-        return found
+            state["previous"] = self.previous
+        return state
 
     cdef int set_state(self, State state) except -1:
         cdef double mean = state.number("mean")
@@ -940,128 +939,136 @@ cdef class BanditEngine(ConvexEngine):
         self.mean, self.bound_named, self.previous = mean, named, previous
         return 0
 
-    cdef int begin_again(self) except -1:
-        ConvexEngine.begin_again(self)
-        self.mean, self.bound_named, self.previous = 0.0, False, NAN
-        return 0
-
     cdef int set_options(self, dict parts, list changed) except -1:
-        cdef BanditEngine given = <BanditEngine?>parts["engine"]
+        cdef Subtracted subtracted = SUBTRACTED[parts["subtracted"]]
         ConvexEngine.set_options(self, parts, changed)
-        if given.bound != self.bound:
-            self.bound, self.bound_named = given.bound, False
-        if given.subtracted != self.subtracted:
-            self.subtracted, self.previous = given.subtracted, NAN
+        if parts["bound"] != self.bound:
+            self.bound, self.bound_named = parts["bound"], False
+        if subtracted != self.subtracted:
+            self.subtracted, self.previous = subtracted, NAN
         return 0
 
-    # --- asking -------------------------------------------------------------------------------
-
-    cdef object points(self, Pending kind):
-        """The point for this round, or the pair: the same until its loss is given."""
-        cdef int status
-        self.lock.acquire()
-        try:
-            if self.pending == NOTHING:
-                status = self.rule.draw(self.chance, self.y, self.v)
-                if status != CF_OK:
-                    ConvexEngine.blame(self, status, "feasible.direction()")
-            self.pending = kind
-            return self.point(1.0) if kind == ONE else (self.point(1.0), self.point(-1.0))
-        finally:
-            self.lock.release()
-
-    cdef np.ndarray point(self, double sign):
-        cdef np.ndarray x = new_vector(self.n)
-        self.rule.reach(self.y, self.v, sign, data_of(x))
-        return x
-
-    def ask(self):
-        return self.points(ONE)
+    # --- rounds -------------------------------------------------------------------------------
 
     def ask_pair(self):
+        """Two points to play, one on each side of the centre, for `tell_pair`.
+
+        Returns
+        -------
+        plus, minus : ndarray of shape (dimension,)
+            The center plus and minus the random step.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.OGDEG(2, cf.Ball(1.0), delta=0.1, gamma=0.5, seed=0)
+        >>> plus, minus = learner.ask_pair()
+        >>> plus + minus
+        array([0., 0.])
+        """
         return self.points(PAIR)
 
-    # --- telling ------------------------------------------------------------------------------
-
-    cdef double excess(self, double loss) noexcept nogil:
-        """What of a loss the step sees."""
-        if self.subtracted == MEAN:
-            return loss - self.mean
-        if self.subtracted == PREVIOUS:
-            return 0.0 if isnan(self.previous) else loss - self.previous
-        return loss
-
     def tell(self, loss):
+        """The loss at the point that `ask` gave.
+
+        A loss beyond `loss_bound` is used as it is; the first one draws a warning. One that
+        leaves no state to go on from is refused.
+
+        Parameters
+        ----------
+        loss : float
+            The round's loss at the point of `ask`.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.OGDEG(2, cf.Ball(1.0), delta=0.1, gamma=0.5, seed=0)
+        >>> _ = learner.ask()
+        >>> learner.tell(0.1)
+        >>> learner.center.round(3)
+        array([-0.138,  0.145])
+        """
         cdef double f = as_number(loss, "loss")
         self.learn(ONE, f, f)
 
     def tell_pair(self, plus, minus):
+        """The losses at the two points that `ask_pair` gave, in the same order.
+
+        The gradient estimate is ``(d / (2 delta)) (plus - minus) v``: for a Lipschitz loss it
+        stays bounded however small delta is, and a baseline would cancel. Their mean counts as
+        the loss of the round.
+
+        Parameters
+        ----------
+        plus, minus : float
+            The losses at the two points of `ask_pair`, in its order.
+
+        Examples
+        --------
+        >>> import coactive_fast as cf
+        >>> learner = cf.OGDEG(2, cf.Ball(1.0), delta=0.1, gamma=0.5, seed=0)
+        >>> _ = learner.ask_pair()
+        >>> learner.tell_pair(0.1, -0.1)
+        >>> learner.center.round(3)
+        array([-0.138,  0.145])
+        """
         cdef double a = as_number(plus, "plus"), b = as_number(minus, "minus")
         self.learn(PAIR, a, b)
 
-    cdef int learn(self, Pending asked, double plus, double minus) except -1:
-        cdef double phi, loss
+    cdef int learn(self, Pending asked, double plus, double minus, int stacklevel=1) except -1:
+        """One round. The first loss beyond the bound is tried by a copy of the update: one that is
+        refused draws no warning, and where the warning is an error, nothing has changed."""
+        cdef PointUpdate update
+        cdef bint beyond
+        cdef int status
         while True:
             self.lock.acquire()
             try:
-                self.expect(asked)
-                if asked == ONE:
-                    phi, loss = self.excess(plus), plus
-                else:  # halved first: the sum cannot overflow
-                    phi, loss = plus / 2.0 - minus / 2.0, plus / 2.0 + minus / 2.0
+                if self.pending != asked:
+                    self.refuse_pending(asked)
+                update = self.rule
                 self.largest = max(fabs(plus), fabs(minus))
-                if self.largest <= self.bound or self.bound_named:
-                    return self.carry_out(phi, loss, self.v, "loss")
-                self.rehearse(phi, loss)
+                beyond = self.largest > self.bound and not self.bound_named
+                if beyond:
+                    update = self.parts["make"]()
+                    update.set_state(opened(self.rule.get_state()), self.t, self.y)
+                if self.n < BUSY and update.compiled:
+                    status = self.estimate(update, plus, minus)
+                else:
+                    with nogil:
+                        status = self.estimate(update, plus, minus)
+                if status != CF_OK:
+                    self.fail(status, "loss")
+                if not beyond:
+                    return 0
             finally:
                 self.lock.release()
-            self.warn_beyond(max(fabs(plus), fabs(minus)))
+            warnings.warn(
+                f"the loss {max(fabs(plus), fabs(minus)):.6g} is beyond loss_bound="
+                f"{self.bound:g}: it is used all the same, but the constants were made for losses "
+                "within it", stacklevel=stacklevel)
+            self.bound_named = True
 
-    cdef int attempt(self, Rule rule, double phi, double loss, double *mean) noexcept nogil:
-        """The round of a rule: y_next and the mean after it, which are left to `round`."""
-        # by halves, which changes no digit: the difference cannot overflow
-        mean[0] = self.mean + 2.0 * ((loss / 2.0 - self.mean / 2.0) / (self.t + 1))
-        if not isfinite(mean[0]):
-            return CF_ENONFINITE
-        rule.swing = fabs(phi) if self.subtracted == MEAN and self.pending == ONE else 0.0
-        return rule.step(phi, self.v, <double>(self.t + 1), self.y, self.y_next)
-
-    cdef int round(self, double phi, double loss, const double *v) noexcept nogil:
-        cdef double mean
-        cdef int status = self.attempt(self.rule, phi, loss, &mean)
-        if status == CF_OK:
-            self.mean = mean
-            if self.subtracted == PREVIOUS:
-                self.previous = loss
-            self.commit()
-        return status
-
-    cdef int judge(self, int status, str what) except -1:
-        if status == CF_ENONFINITE and self.largest > self.bound:
-            raise ValueError(f"{what} is {self.largest:.6g}, too far beyond loss_bound="
-                             f"{self.bound:g}: the learner could not go on from it")
-        return 0
-
-    cdef int rehearse(self, double phi, double loss) except -1:
-        """A round by a copy of the rule, so that one that is refused draws no warning, and nothing
-        has changed if the warning is an error."""
-        cdef double mean
-        cdef Rule copy = self.make()
+    cdef int estimate(self, PointUpdate update, double plus, double minus) noexcept nogil:
+        """The step by the losses at the points asked for, a single one given twice."""
+        cdef double loss = plus, phi = plus, mean
         cdef int status
-        copy.restore(opened(self.rule.told()), self.t, self.y)
-        with nogil:
-            status = self.attempt(copy, phi, loss, &mean)
-        return 0 if status == CF_OK else self.blame(status, "loss")
-
-    cdef int warn_beyond(self, double largest) except -1:
-        """Of the first loss beyond the bound, once in a learner's life and without the lock."""
-        warnings.warn(
-            f"the loss {largest:.6g} is beyond loss_bound={self.bound:g}: it is used all the "
-            "same, but the constants were made for losses within it", stacklevel=2)
-        self.bound_named = True
-        return 0
-
-    # --- a run --------------------------------------------------------------------------------
+        update.swing = 0.0
+        if self.pending == PAIR:  # halved first: the sum cannot overflow
+            phi, loss = plus / 2.0 - minus / 2.0, plus / 2.0 + minus / 2.0
+        elif self.subtracted == MEAN:
+            phi = loss - self.mean
+            update.swing = fabs(phi)
+        elif self.subtracted == PREVIOUS:
+            phi = 0.0 if isnan(self.previous) else loss - self.previous
+        # by halves, which changes no digit: the difference cannot overflow
+        mean = self.mean + 2.0 * ((loss / 2.0 - self.mean / 2.0) / (self.t + 1))
+        if not isfinite(mean):
+            return CF_ENONFINITE
+        status = self.step(update, phi, self.v)
+        if status == CF_OK and update is self.rule:
+            self.mean, self.previous = mean, loss
+        return status
 
     cdef int played(self, Losses losses, Py_ssize_t i, double *loss, double *m) noexcept nogil:
         cdef int status
@@ -1078,7 +1085,7 @@ cdef class BanditEngine(ConvexEngine):
         self.largest = fabs(loss[0])
         if self.largest > self.bound and not self.bound_named:
             return ASIDE
-        return self.round(self.excess(loss[0]), loss[0], self.v)
+        return self.estimate(self.rule, loss[0], loss[0])
 
 
 @cython.final
@@ -1091,16 +1098,15 @@ cdef class ConvexRun(Run):
         What ``mistake`` and ``gradient`` are asked of, and ``scaling``.
     value : callable (t, x) -> float
     rows : Losses or None
-        The losses where no Python is called, of them or of sets.
+        The losses where they are compiled.
     rounds : int
     classifies : bool
         Whether there are mistakes.
     """
 
-    # One run against losses, and its record.
     cdef object losses
     cdef object value          # (t, x) -> the loss
-    cdef Losses rows           # the losses where they are compiled, and the engine is; else None
+    cdef Losses rows
     cdef np.ndarray loss, mistakes
 
     def __init__(self, losses, value, Losses rows, Py_ssize_t rounds, bint classifies):
@@ -1115,7 +1121,7 @@ cdef class ConvexRun(Run):
                              getattr(self.losses, "scaling", None))
 
     def run(self, Engine engine, report):
-        if self.rows is not None:
+        if self.rows is not None and (<ConvexEngine>engine).rule.compiled:
             Run.run(self, engine, report)
         else:
             self.by_calls(engine, report)
@@ -1125,12 +1131,15 @@ cdef class ConvexRun(Run):
         cdef Py_ssize_t t
         while self.done < self.total:
             t = self.done
-            x = engine.ask()
+            x = engine.points(ONE)
             loss = number("loss", self.value(t, x))
             data_of(self.loss)[t] = loss
             if self.mistakes is not None:
                 (<object>self.mistakes)[t] = self.losses.mistake(t, x)
-            engine.tell(engine.seen(self.losses, t, x, loss))
+            if engine.chance is None:
+                GradientEngine.tell(engine, self.losses.gradient(t, x))
+            else:
+                (<BanditEngine>engine).learn(ONE, loss, loss, 2)
             self.done += 1
             PyErr_CheckSignals()
             if report is not None:
@@ -1139,6 +1148,7 @@ cdef class ConvexRun(Run):
     # --- without the GIL ----------------------------------------------------------------------
 
     cdef int begin(self, Engine engine) except -1:
+        (<ConvexEngine>engine).refuse_length(self.rows.d, "a run over rows")
         if engine.chance is not None and self.total - self.done >= MANY:
             engine.chance.borrow()
         return 0
@@ -1156,26 +1166,24 @@ cdef class ConvexRun(Run):
             if status != CF_OK:
                 return status
             self.note(i, loss, m)
-            self.done += 1
         return CF_OK
 
     cdef void note(self, Py_ssize_t i, double loss, double m) noexcept nogil:
+        """The record of a round that is over."""
         data_of(self.loss)[self.done] = loss
         if self.mistakes is not None:
             (<unsigned char *>np.PyArray_DATA(self.mistakes))[self.done] = \
                 self.rows.wrong(i, m)
+        self.done += 1
 
     cdef int aside(self, Engine engine) except -1:
         """The round that draws a warning, by the single calls."""
-        cdef np.ndarray x = (<object>engine).ask()
+        cdef np.ndarray x = (<ConvexEngine>engine).points(ONE)
         cdef Py_ssize_t i = self.done % self.rows.n
         cdef double m, loss = self.rows.value(i, data_of(x), &m)
-        (<object>engine).tell(loss)
+        (<BanditEngine>engine).learn(ONE, loss, loss, 2)
         self.note(i, loss, m)
-        self.done += 1
         return 0
 
     cdef int fail(self, Engine engine, int status) except -1:
-        what = f"loss of round {self.done}"
-        (<ConvexEngine>engine).judge(status, what)
-        return refuse(status, what)
+        return (<ConvexEngine>engine).fail(status, f"loss of round {self.done}", "")

@@ -1956,7 +1956,7 @@ cdef class VectorFleet(FleetEngine):
         desk = <np.ndarray>numpy.zeros(self.records.core.record, dtype=numpy.int64)
         r = <uint64_t *>np.PyArray_DATA(desk)
         self.read(&at, r)
-        rule = learner._engine.rule
+        rule = learner._rule
         rule.start(self.records.d)
         self.sit(rule, r, r + self.records.core.head)
         return learner.present(x, k=k)
@@ -1974,7 +1974,7 @@ cdef class VectorFleet(FleetEngine):
         self.refuse_writing()
         engine = self.make()._engine
         engine.learn(x, answers[0], answers[1])
-        return self.learn_row(&at, <np.ndarray>engine.delta(), None, 0, 0.0, 1.0, 0, &m)
+        return self.learn_row(&at, <np.ndarray>engine._last_delta(), None, 0, 0.0, 1.0, 0, &m)
 
     cdef Stream stream_of(self, object keys, object X, tuple answers, object weight,
                           object context):

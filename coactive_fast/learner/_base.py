@@ -1,8 +1,7 @@
 """What all learners have: parameters, copies, and files.
 
-A learner's class names its parameters and checks them (`_build`). Its engine, which is its base
-class (`_build` then gives the parts that it starts from) or (coactive, convex) an object that
-`_build` gives, owns the state and offers
+A learner's class names its parameters and checks them: `_build` gives the parts that its engine
+starts from. The engine, which is a base class of the learner's class, owns the state and offers
 
     _fresh            True until something was learned
     _state()          everything that learning has changed, as plain arrays and numbers
@@ -18,25 +17,15 @@ import inspect
 import os
 from typing import TYPE_CHECKING, Any
 
-from .._initialized import not_initialized
+from .._initialized import Initialized
 from . import _store
-from ._engine import Engine
 from ._history import History
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Missing:
-    """What a class has in place of an attribute that `__init__` sets."""
-
-    def __get__(self, learner, kind):
-        if learner is None:
-            return self
-        raise RuntimeError(not_initialized(kind))
-
-
-class Learner:
+class Learner(Initialized):
     """Base of all learners: parameters, copies, files.
 
     `load` answers one, of whatever class the file holds; `isinstance` tells which.
@@ -54,8 +43,8 @@ class Learner:
     """
 
     last_history: History | None = None  # of the last run, whatever ended it
-    _parameters: dict[str, Any] = Missing()  # type: ignore[assignment]
-    _engine: Any = Missing()
+    _parameters: dict[str, Any]
+    _reset: Any  # of the engine, which this class itself has none of
     _defaults: dict[str, Any] = {}  # of the parameters, by the constructor
     _shaping: tuple[str, ...] = ()  # parameters that shape the state: they wait for reset()
 
@@ -63,25 +52,20 @@ class Learner:
         super().__init_subclass__(**kwargs)
         parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
         cls._defaults = {p.name: p.default for p in parameters}
-        if issubclass(cls, Engine):
-            cls._engine = Engine._engine
         _store.register(cls)
 
     def _begin(self, **parameters):
         """Called once by `__init__` with all its parameters, as they were given."""
-        built = self._build(parameters)
+        parts = self._build(parameters)
         self._keep(parameters)
-        if isinstance(built, dict):
-            self._engine._start(built)
-        else:
-            self._engine = built
+        self._start(parts)
 
     def _keep(self, parameters):
         """The parameters, which also read like attributes; properties of the class come first."""
         self.__dict__.update(parameters, _parameters=parameters)
 
     def _build(self, parameters):
-        """Checks the parameters; the parts that the engine starts from, or a fresh engine."""
+        """Checks the parameters; the parts that the engine starts from."""
         raise NotImplementedError
 
     # --- parameters -------------------------------------------------------------------------
@@ -143,14 +127,8 @@ class Learner:
         changed = [name for name in parameters
                    if not _same(parameters[name], self._parameters[name])]
         merged = {**self._parameters, **parameters}
-        built = self._build(merged)
-        if not isinstance(built, dict):
-            if self._engine._fresh:
-                self._engine = built
-            built = {"engine": built}
-        if self._engine is not built.get("engine"):
-            shaping = [name for name in changed if name in self._shaping]
-            self._engine._change(built, changed, shaping)
+        shaping = [name for name in changed if name in self._shaping]
+        self._change(self._build(merged), changed, shaping)
         self._keep(merged)
 
     if TYPE_CHECKING:
@@ -189,18 +167,18 @@ class Learner:
         self
             The learner itself, so that calls can follow one another.
         """
-        self._engine._reset()
+        self._reset()
         return self
 
     def __copy__(self) -> Self:
-        return _restored(type(self), dict(self._parameters), self._engine._state())
+        return _restored(type(self), dict(self._parameters), self._state())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         parameters = copy.deepcopy(self._parameters, memo)
-        return _restored(type(self), parameters, copy.deepcopy(self._engine._state(), memo))
+        return _restored(type(self), parameters, copy.deepcopy(self._state(), memo))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), self._parameters, self._engine._state())
+        return _restored, (type(self), self._parameters, self._state())
 
     # --- files ------------------------------------------------------------------------------
 
@@ -229,7 +207,7 @@ def _restored(cls, parameters, state):
                   for name, default in cls._defaults.items()}
     learner = cls.__new__(cls)
     learner._begin(**parameters)
-    learner._engine._restore(state)
+    learner._restore(state)
     return learner
 
 

@@ -18,17 +18,16 @@ cdef enum:
 
 
 cdef class Engine:
-    # Typed state of one learner: the base of its class, or (rewards, coactive, convex) an object
-    # that its class has. The lock is closed until `start` is over.
+    # Typed state of one learner, and the base of its class. The lock is closed until `start` is
+    # over.
     cdef Lock lock
     cdef Chance chance         # None where none is at work
 
     # Everything that learning has changed, the engine being read.
     cdef dict get_state(self)
     # What follows is called with the lock held. `start`: the beginning, from checked parameters by
-    # name; `set_options`: what was learned stays, with the same parts, or (for an object that its
-    # class has) with "engine", another one. `take_state`, the reverse of `told`: all is checked
-    # before anything changes.
+    # name; `set_options`: what was learned stays, with the same parts. `take_state`, the reverse of
+    # `told`: all is checked before anything changes.
     cdef int start(self, dict parts) except -1
     cdef bint is_fresh(self) except -1
     cdef int set_state(self, State state) except -1

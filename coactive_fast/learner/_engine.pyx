@@ -45,7 +45,7 @@ cdef class Engine:
 
     @property
     def _engine(self):
-        """Of a learner that has this as its base class."""
+        """What of a learner is its engine: the learner itself."""
         return self
 
     @property
@@ -68,7 +68,7 @@ cdef class Engine:
             parts["make"]()  # refuses what is wrong with them, whatever was learned
         self.lock.acquire()
         try:
-            if anew or (self.is_fresh() and "engine" not in parts):
+            if anew or self.is_fresh():
                 self.start(parts)
             elif shaping:
                 raise ValueError(f"{shaping[0]} shapes what was learned in {self._rounds} "
