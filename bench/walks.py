@@ -11,8 +11,8 @@ functions: those of its Python files, its Cython functions (def, cdef, cpdef, in
 those of the C library. Not counted are what Cython adds, Python, NumPy and the operations on lanes
 (csrc/isa/lanes*.h). Each function counts once, however often it is entered; of a run those count
 that every fourth round at least enters. A second count ends at the C library: of its functions
-those count that Python or Cython enters, and a module with its .pxd is one file, all C files
-together are one.
+those count that Python or Cython enters, without the inline ones of headers, and modules are
+counted (a .pyx with its .pxd), not files.
 
 It is exact, not sampled: the copy is compiled without optimisation, each function calls
 ``__cyg_profile_func_enter`` (``-finstrument-functions``), a small library that is preloaded writes
@@ -319,8 +319,8 @@ def readable(name, file):
 
 
 def functions(walked, names, source):
-    """The functions of one walk, each once, as (name, file, whether C code alone enters it): of two
-    lengths of a run those that the longer one enters more often."""
+    """The functions of one walk, each once, as (name, file, whether the second count leaves it out):
+    of two lengths of a run those that the longer one enters more often."""
     counted, outer = [collections.Counter(), collections.Counter()], set()
     for steps, counts in zip(walked, counted, strict=False):
         for step in steps:
@@ -337,12 +337,17 @@ def functions(walked, names, source):
     else:
         found = [entry for entry, times in counted[1].items()
                  if times - counted[0][entry] >= ROUNDS // 4]
-    return [(*entry, entry not in outer) for entry in found]
+    return [(*entry, entry not in outer or is_inline(*entry)) for entry in found]
 
 
 def is_c(file):
     """Whether a file is one of the C library."""
     return file.startswith("csrc")
+
+
+def is_inline(name, file):
+    """Whether that is an inline C function of a header or of a .pxd."""
+    return file.startswith("csrc/include") or (name.startswith("cf_") and file.endswith(".pxd"))
 
 
 class Sources:
@@ -460,10 +465,10 @@ def report(found, verbose):
         if verbose:
             print(f"\n{name}")
             for number, (function, file, inner) in enumerate(entered, 1):
-                print(f"  {number:3}  {function:44} {file}{'  (from C)' if inner else ''}")
+                print(f"  {number:3}  {function:44} {file}{'  (C)' if inner else ''}")
         files = [file for _, file, _ in entered]
-        outer = {os.path.splitext(file)[0] if not is_c(file) else "csrc"
-                 for _, file, inner in entered if not inner}
+        outer = {os.path.splitext(file)[0] for _, file, inner in entered
+                 if not (inner or is_c(file))}
         changes = sum(a != b for a, b in zip(files, files[1:], strict=False))
         python = [file for file in files if file.endswith(".py")]
         print(f"{name}: {len(entered)} functions, {len(set(files))} files, {changes} changes of "

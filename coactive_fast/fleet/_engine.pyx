@@ -1166,7 +1166,7 @@ cdef class FleetEngine:
                     self.rehearse(&row, context, key.is_text, block, y, weight, null, what, "x")
                 self.prepare(key, d)
         finally:
-            buffer.let_go()
+            buffer.held = buffer.held_places = None
             self.buffer = buffer
         if status == CF_OK:
             return 0

@@ -145,14 +145,14 @@ cdef class RowEngine(Engine):
         return self.ws if cf_flag_set(&self.busy) else Workspace()
 
     cdef inline void give_back(self, Workspace ws) noexcept:
-        ws.buffer.let_go()
+        if ws.buffer.held is not None:
+            ws.buffer.held = ws.buffer.held_places = None
         if ws is self.ws:
             cf_flag_clear(&self.busy)
 
     cdef inline int set_row(self, object x, Workspace ws) except -1:
         """Converts and checks x. That may run code of its own, which may change the form: the
         width is checked again with the lock held."""
-        self.lock.check_open()
         ws.given_null = row_of(x, "x", ws.buffer, &ws.given, cf_number_get(&self.width),
                                cf_number_get(&self.open_end)) == CF_ROW_NULL
         ws.brief = ws.given.nnz < cf_number_get(&self.long_from)

@@ -23,10 +23,6 @@ cdef class RowBuffer:
 
     cdef int grow(self, Py_ssize_t entries) except -1
 
-    cdef inline void let_go(self) noexcept:
-        if self.held is not None:
-            self.held = self.held_places = None
-
 cdef enum Kind:
     DOUBLES        # rows of float64, contiguous
     GATHERED       # dense rows of float64 or float32 with any strides
@@ -75,8 +71,8 @@ cdef int fill_rows(Rows rows, object X, str name) except -1
 
 # One row: a vector, a table of one row, a scipy.sparse row, or a pair (indices, values), which has
 # `width` features or, with open_end, as many as it needs beyond that. Returns CF_ROW_NULL where
-# all its values are 0, else CF_ROW_GOOD. What `row` points at lives until buffer.let_go(), and no
-# longer than the caller's own hold of x.
+# all its values are 0, else CF_ROW_GOOD. What `row` points at lives as long as buffer.held, and no
+# longer than the caller's own reference to x.
 cdef int row_of(object x, str name, RowBuffer buffer, cf_row *row, Py_ssize_t width=*,
                 bint open_end=*) except -1
 

@@ -659,10 +659,11 @@ cdef class Workspace:
         L.free(self.vectors)
 
     cdef int reserve(self, Py_ssize_t k, Py_ssize_t doubles) except -1:
-        """Room for k classes and so many doubles of vectors; what was read is lost where it grows."""
-        cdef Py_ssize_t lanes = cf_pad(k)
+        """Memory for k classes and so many doubles of vectors; what was read is lost where it grows."""
+        cdef Py_ssize_t lanes
         cdef double *block
-        if lanes > self.lanes:
+        if k > self.lanes:
+            lanes = cf_pad(k)
             block = new_doubles(5, lanes + cf_scores_scratch(k), f"scratch for {k} classes")
             L.free(self.score)
             self.score, self.lanes = block, lanes
@@ -695,7 +696,8 @@ cdef class Workspace:
 
     cdef int remember(self, const cf_row *row, int64_t round, int64_t stamp) except -1:
         cdef Py_ssize_t nnz = row.nnz
-        self.last.reserve(nnz)
+        if nnz > self.last.room - 8:
+            self.last.grow(nnz)
         memcpy(self.last.value, row.value, <size_t>nnz * sizeof(double))
         if row.i32 != NULL:
             memcpy(self.last.place, row.i32, <size_t>nnz * 4)
