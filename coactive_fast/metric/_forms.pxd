@@ -41,8 +41,11 @@ cdef class Lines(Ridges):
     cdef bint inverted         # second values are those of A, not of its inverse
     cdef double work, entry_work   # of a round: so much, and so much for each entry and answer
 
+    @cython.final
     cdef int lay_out(self, Py_ssize_t room, Py_ssize_t k) except -1
+    @cython.final
     cdef np_values(self, bint second, Py_ssize_t i, Py_ssize_t count)
+    @cython.final
     cdef int load_table(self, State state, str name, bint second) except -1
 
 
@@ -85,12 +88,17 @@ cdef class Single(Form):
     @cython.final
     cdef double aim(self, double m, double y, double *miss) noexcept nogil
     cdef double information(self) noexcept nogil   # log det A - log det(ridge I)
-    # What learners from rewards want, of `FullRidge` and `DiagonalRidge`. Readings, with a Workspace
-    # that was fitted (many rows: by fit_rows), of m and q; CF_ENOTPOSITIVE: the inverse is damaged.
+    cdef dict get_extra(self)                          # what a state tells besides d and learned
+    cdef int set_extra(self, State state, Py_ssize_t d) except -1
+
+
+cdef class Regression(Single):
+    # What learners from rewards and a Catalogue need besides. Readings of m and q, with a Workspace
+    # that was reserved (many rows: by reserve_rows); CF_ENOTPOSITIVE: the inverse is damaged.
     # q NULL: m alone.
     cdef int read_pair(self, Workspace ws, double *m, double *q) noexcept nogil
-    cdef int repair(self) noexcept nogil               # A^-1 anew from A; CF_ENOTPOSITIVE: not possible
-    # What sqrt(q) of a row with this x.x cannot exceed, without a look at A; infinite: not known.
+    cdef int repair(self) noexcept nogil   # A^-1 computed from A; CF_ENOTPOSITIVE: not possible
+    # What sqrt(q) of a row with this x.x cannot exceed, without reading A; infinite: not known.
     cdef double widest(self, double square) noexcept nogil
     cdef int reserve_rows(self, Rows X, Crossed by, Workspace ws) except -1
     cdef int read_rows(self, Rows X, Crossed by, Workspace ws, double *m, double *q) noexcept nogil
@@ -99,14 +107,14 @@ cdef class Single(Form):
                         double *m, double *q, double *z) noexcept nogil
     @cython.final
     cdef double reach(self) noexcept nogil                     # the largest |w_i|
-    cdef int reserve_drawn(self, Workspace ws) except -1              # room for `drawn`
+    cdef int reserve_drawn(self, Workspace ws) except -1        # memory for `drawn`
     # z <- w + width F z with F F^T = A^-1, for rows of n features.
     cdef int drawn(self, Workspace ws, Py_ssize_t n, double width, double *z) noexcept nogil
     # For the bounds of a Catalogue, which outlive a round: what has happened; by what share the
     # inverse is off from that of A at the most, as measured now (O(d^3)), and without a Workspace by
     # how much the share may grow in an example; a copy of A (on a CF_LINE, so many doubles as
-    # `fit_matrix` says), and by it u^T A u, rounded up.
-    cdef void tell_past(self, Past *out) noexcept nogil
+    # `reserve_matrix` says), and by it u^T A u, rounded up.
+    cdef void get_past(self, Past *out) noexcept nogil
     cdef double drift(self, Workspace ws) noexcept nogil
     cdef Py_ssize_t reserve_matrix(self, Workspace ws) except -1
     cdef void keep_matrix(self, double *to, Workspace ws) noexcept nogil
@@ -114,9 +122,8 @@ cdef class Single(Form):
     # The past weighs f times as much; what both have seen: for a copy, since after an error it is
     # not to be used.
     cdef int decay(self, double f) except -1
-    cdef int merge(self, Single other) except -1
-    cdef dict get_extra(self)                          # what a state tells besides d and learned
-    cdef int set_extra(self, State state, Py_ssize_t d) except -1
+    cdef int merge(self, Regression other) except -1
+
 
 # The state of a metric as it is once the pending term is in the inverse: whether a reading has
 # already brought it there must not show.

@@ -1136,8 +1136,35 @@ cdef class Single(Form):
         miss[0] = (y - sigma) / s
         return self.weight * s
 
+    cdef double information(self) noexcept nogil:
+        return 0.0
+
+    cdef np_weights(self):
+        return vector_of(self.w, self.d)
+
+    cdef dict get_extra(self):
+        raise NotImplementedError
+
+    cdef int set_extra(self, State state, Py_ssize_t d) except -1:
+        raise NotImplementedError
+
+    cdef dict get_state(self):
+        return {"d": self.d, "learned": self.learned, **(self.get_extra() if self.d else {})}
+
+    cdef int set_state(self, State state) except -1:
+        cdef Py_ssize_t d = state.count("d"), learned = state.count("learned")
+        if d == 0 and learned:
+            state.refuse("d", "> 0 where something was learned", d)
+        self.learned = learned
+        return self.set_extra(state, d) if d else 0
+
+
+cdef class Regression(Single):
     cdef int read_pair(self, Workspace ws, double *m, double *q) noexcept nogil:
         return CF_EVALUE
+
+    cdef int repair(self) noexcept nogil:
+        return CF_ENOTPOSITIVE
 
     cdef double widest(self, double square) noexcept nogil:
         return INFINITY
@@ -1170,10 +1197,10 @@ cdef class Single(Form):
     cdef int drawn(self, Workspace ws, Py_ssize_t n, double width, double *z) noexcept nogil:
         return CF_EVALUE
 
-    cdef void tell_past(self, Past *out) noexcept nogil:
+    cdef void get_past(self, Past *out) noexcept nogil:
         out.updates, out.renewals, out.failures = self.learned, 0, 0
         out.term, out.scale = NULL, 1.0
-        out.steady, out.norm = False, 1.0 / self.ridge
+        out.steady, out.norm = self.forget == 1.0, 1.0 / self.ridge
 
     cdef double drift(self, Workspace ws) noexcept nogil:
         return 0.0
@@ -1187,36 +1214,11 @@ cdef class Single(Form):
     cdef double length(self, const double *matrix, const double *u, Workspace ws) noexcept nogil:
         return 0.0
 
-    cdef int repair(self) noexcept nogil:
-        return CF_ENOTPOSITIVE
-
     cdef int decay(self, double f) except -1:
         raise NotImplementedError
 
-    cdef int merge(self, Single other) except -1:
+    cdef int merge(self, Regression other) except -1:
         raise NotImplementedError
-
-    cdef double information(self) noexcept nogil:
-        return 0.0
-
-    cdef np_weights(self):
-        return vector_of(self.w, self.d)
-
-    cdef dict get_extra(self):
-        raise NotImplementedError
-
-    cdef int set_extra(self, State state, Py_ssize_t d) except -1:
-        raise NotImplementedError
-
-    cdef dict get_state(self):
-        return {"d": self.d, "learned": self.learned, **(self.get_extra() if self.d else {})}
-
-    cdef int set_state(self, State state) except -1:
-        cdef Py_ssize_t d = state.count("d"), learned = state.count("learned")
-        if d == 0 and learned:
-            state.refuse("d", "> 0 where something was learned", d)
-        self.learned = learned
-        return self.set_extra(state, d) if d else 0
 
 
 cdef enum:
@@ -1304,7 +1306,7 @@ cdef dict settled(Stored metric):
     return other.state()
 
 
-cdef class FullRidge(Single):
+cdef class FullRidge(Regression):
     """Ridge regression by the inverse of A, which begins as ridge I.
 
     Many candidate rows cost n d^2 / 2, one reading of the triangle for eight of them; a context is
@@ -1629,7 +1631,7 @@ cdef class FullRidge(Single):
         cdef double norm, best = -INFINITY
         cdef int status
         if X.n <= FEW or (by.p and core.robust):
-            return Single.read_upper(self, X, by, ws, width, left, m, q, z)
+            return Regression.read_upper(self, X, by, ws, width, left, m, q, z)
         norm = INFINITY if by.p else 1.0 / core.ridge
         status = read_means(X, self.contract(by, X.d, ws.vectors, &core), ws, m)
         if status == CF_OK:
@@ -1643,7 +1645,7 @@ cdef class FullRidge(Single):
             q[t] = m[t] + norm * sqrt(q[t] + TINY) if left[t] else -INFINITY
             z[t] = -INFINITY
             if not q[t] < INFINITY:
-                return Single.read_upper(self, X, by, ws, width, left, m, q, z)
+                return Regression.read_upper(self, X, by, ws, width, left, m, q, z)
         K.quad_edges(&core.b, edges)
         K.top_k(X.n, q, count, some, NULL)
         while count and status == CF_OK:
@@ -1741,7 +1743,7 @@ cdef class FullRidge(Single):
             sum += K.dot(self.d, v, v)
         return sqrt(sum) + to_come
 
-    cdef void tell_past(self, Past *out) noexcept nogil:
+    cdef void get_past(self, Past *out) noexcept nogil:
         cdef const cf_full *core = &self.metric.core
         out.updates, out.renewals = core.health.updates, core.health.renewals
         out.failures = core.health.repairs + core.health.failed
@@ -1815,7 +1817,7 @@ cdef class FullRidge(Single):
         L.past_weights(&self.past, &self.metric.core, K, added, self.w, self.work)
         return 0
 
-    cdef int merge(self, Single other) except -1:
+    cdef int merge(self, Regression other) except -1:
         """A_1 + A_2 - ridge I, and w from A_1 w_1 + A_2 w_2; O(d^3)."""
         cdef FullRidge o = <FullRidge?>other
         cdef int status
@@ -2158,7 +2160,7 @@ cdef class BallRidge(WindowRidge):
 
 
 @cython.final
-cdef class DiagonalRidge(Single):
+cdef class DiagonalRidge(Regression):
     """Ridge regression on the diagonal of A: O(entries) a round, O(d) where it is projected; a
     candidate row costs O(entries), times p + 1 with a context. Rows may become wider.
 
@@ -2430,10 +2432,6 @@ cdef class DiagonalRidge(Single):
         m[0] = mean
         if q != NULL:
             q[0] = square
-
-    cdef void tell_past(self, Past *out) noexcept nogil:
-        Single.tell_past(self, out)
-        out.steady = self.forget == 1.0
 
     cdef void keep_matrix(self, double *to, Workspace ws) noexcept nogil:
         cdef Py_ssize_t i
