@@ -1150,7 +1150,7 @@ cdef class Expansion:
 
     def rows(self, d):
         """A copy of the rows, of d features."""
-        return self.kept.state()["rows"] if self.kept.n else numpy.empty((0, d))
+        return self.kept.get_state()["rows"] if self.kept.n else numpy.empty((0, d))
 
 
 cdef class KernelEngine(CoactiveEngine):

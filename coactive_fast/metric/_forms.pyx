@@ -39,6 +39,11 @@ cdef bint in_range(double m, double q, double ridge) noexcept nogil:
     return q >= 0.0 and q <= DBL_MAX and abs(m) + 1.0 <= FAR * sqrt(ridge)
 
 
+# Whether both are finite.
+cdef inline int check_finite(double m, double q) noexcept nogil:
+    return CF_OK if m - m == 0.0 and q - q == 0.0 else CF_ENONFINITE
+
+
 # Whether q = x^T A^-1 x can be gone on with, where A began as ridge I: > 0 and finite, or what else
 # it means.
 cdef inline int check_quad(Py_ssize_t n, const double *x, double ridge, double q) noexcept nogil:
@@ -344,9 +349,11 @@ cdef class FullRidges(Ridges):
         L.free(self.at)
         L.free(self.w)
 
-    cdef int allot(self, Py_ssize_t k, Py_ssize_t d, list fulls) except -1:
-        """Memory for k classes of d features, with weights 0; the cores are given."""
-        cdef Py_ssize_t groups = cf_pad(k) // 8, i
+    cdef int allot(self, Py_ssize_t k, Py_ssize_t d, list fulls, np.ndarray weights,
+                   np.ndarray grown) except -1:
+        """Memory for k classes of d features. The cores are given, and as many as there are of the
+        weights (a table) and of what has grown; others are 0 and 1."""
+        cdef Py_ssize_t groups = cf_pad(k) // 8, i, f
         cdef bint abreast = d <= ABREAST
         cdef Py_ssize_t w_step = 8 * d if abreast else cf_pad(d)
         cdef Py_ssize_t b_step = 4 * d * (d + 1) if abreast else 0
@@ -366,6 +373,10 @@ cdef class FullRidges(Ridges):
             at[i].core = &(<Stored>fulls[i]).core
             self.renewed(i)
         self.scratch = (<Stored>fulls[0]).scratch
+        for i in range(np.PyArray_DIM(grown, 0)):
+            at[i].grown = data_of(grown)[i]
+            for f in range(np.PyArray_DIM(weights, 1)):
+                self.weight_at(i, f)[0] = data_of(weights)[i * d + f]
         return 0
 
     cdef list fresh(self, Py_ssize_t k, Py_ssize_t n):
@@ -377,26 +388,14 @@ cdef class FullRidges(Ridges):
     cdef int resize(self, Py_ssize_t k, Py_ssize_t d) except -1:
         cdef Py_ssize_t i, more = k - self.k
         if d and d != self.held:  # only before the first round
-            return self.allot(k, d, self.fresh(k, d))
+            return self.allot(k, d, self.fresh(k, d), numpy.zeros((0, d)), numpy.ones(0))
         if more == 0 or self.held == 0:
             self.k = k
             return 0
         weights, grown = self.np_weights(), self.np_grown()
         for i in range(self.k):
             self.copy_lane(i, True)
-        self.allot(k, self.held, [*self.fulls, *self.fresh(more, self.held)])
-        self.put_back(numpy.vstack((weights, numpy.zeros((more, weights.shape[1])))),
-                      numpy.append(grown, numpy.ones(more)))
-        return 0
-
-    cdef int put_back(self, np.ndarray table, np.ndarray grown) except -1:
-        """Weights of shape (k, d), and what has grown, where they belong."""
-        cdef Py_ssize_t i, f, d = np.PyArray_DIM(table, 1)
-        for i in range(self.k):
-            for f in range(d):
-                self.weight_at(i, f)[0] = data_of(table)[i * d + f]
-            self.at[i].grown = data_of(grown)[i]
-        return 0
+        return self.allot(k, self.held, [*self.fulls, *self.fresh(more, self.held)], weights, grown)
 
     cdef np_grown(self):
         cdef Py_ssize_t i
@@ -484,19 +483,23 @@ cdef class FullRidges(Ridges):
             K.symv(&core.b, ws.row.value, v)
         ws.quad[i] = K.dot(self.held, ws.row.value, v)
 
-    cdef int read_product(self, Workspace ws, Py_ssize_t i) noexcept nogil:
-        """The same, checked, and repaired by who may."""
-        cdef int status
-        self.product(ws, i)
-        status = self.check_product(ws, i)
-        if status == CF_ENOTPOSITIVE and ws.writing and self.repair(ws):
-            self.product(ws, i)
-            status = self.check_product(ws, i)
+    cdef int read_some(self, Workspace ws, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
+        """v and q of answers first ... last - 1 (eight abreast: of their groups), checked, and
+        repaired by who may."""
+        cdef Py_ssize_t i, turn
+        cdef int status = CF_OK
+        for turn in range(2):
+            for i in range(first // 8, (last + 7) // 8 if self.abreast else 0):
+                self.read_group(ws, i)
+            for i in range(first, 0 if self.abreast else last):
+                self.product(ws, i)
+            for i in range(first, last):
+                status = check_quad(self.held, ws.row.value, self.ridge, ws.quad[i])
+                if status != CF_OK:
+                    break
+            if status != CF_ENOTPOSITIVE or not (ws.writing and self.repair(ws)):
+                return status
         return status
-
-    cdef int check_product(self, Workspace ws, Py_ssize_t i) noexcept nogil:
-        return CF_OK if ws.quad[i] > 0.0 else explain_quad(self.held, ws.row.value, self.ridge,
-                                                       ws.quad[i])
 
     cdef int read_scores(self, Workspace ws) noexcept nogil:
         cdef cf_lines lines
@@ -514,29 +517,12 @@ cdef class FullRidges(Ridges):
         return CF_OK
 
     cdef int read(self, Workspace ws) noexcept nogil:
-        cdef int status = self.read_all(ws)
-        if status == CF_ENOTPOSITIVE and ws.writing and self.repair(ws):
-            status = self.read_all(ws)
-        return status
-
-    cdef int read_all(self, Workspace ws) noexcept nogil:
-        cdef Py_ssize_t i
-        cdef int status
         if self.held != ws.row.n:  # nothing is known: every answer is as good
             ws.null = True
             return CF_OK
         if not self.abreast:
             self.read_scores(ws)
-        for i in range(cf_pad(self.k) // 8 if self.abreast else self.k):
-            if self.abreast:
-                self.read_group(ws, i)
-            else:
-                self.product(ws, i)
-        for i in range(self.k):
-            status = self.check_product(ws, i)
-            if status != CF_OK:
-                return status
-        return CF_OK
+        return self.read_some(ws, 0, self.k)
 
     cdef int read_ucb(self, Workspace ws, double factor) noexcept nogil:
         """One by one, without all the products: q_i <= x.x / ridge bounds an answer's score, and
@@ -560,7 +546,7 @@ cdef class FullRidges(Ridges):
             i = K.best_label(k, ws.temp)
             if ws.temp[i] < best or ws.temp[i] == -DBL_MAX:
                 return CF_OK
-            status = self.read_product(ws, i)
+            status = self.read_some(ws, i, i + 1)
             ws.temp[i] = -DBL_MAX
             if status != CF_OK:
                 return status
@@ -571,14 +557,8 @@ cdef class FullRidges(Ridges):
                 best, ws.label = score, i
 
     cdef int read_one(self, Workspace ws, Py_ssize_t i) noexcept nogil:
-        cdef int status
         if self.abreast:
-            self.read_group(ws, i // 8)
-            status = self.check_product(ws, i)
-            if status == CF_ENOTPOSITIVE and self.repair(ws):
-                self.read_group(ws, i // 8)
-                status = self.check_product(ws, i)
-            return status
+            return self.read_some(ws, i, i + 1)
         ws.score[i] = K.dot(self.held, ws.row.value, self.w + i * self.w_step)
         ws.coef[i] = 0.0
         return CF_OK  # `check_update` makes the product
@@ -606,7 +586,7 @@ cdef class FullRidges(Ridges):
     cdef int check_update(self, Workspace ws, Py_ssize_t i, bint looked) noexcept nogil:
         cdef int status
         if not (self.abreast or looked or ws.coef[i] != 0.0):
-            status = self.read_product(ws, i)
+            status = self.read_some(ws, i, i + 1)
             if status != CF_OK:
                 return status
         self.size = K.dot(self.held, ws.row.value, ws.row.value)
@@ -621,22 +601,18 @@ cdef class FullRidges(Ridges):
 
     cdef void move(self, Workspace ws, Py_ssize_t label, double step, bint all) noexcept nogil:
         """w_i += c_i v_i for all, and w += step v for the label; or the latter alone."""
-        cdef Py_ssize_t i, first = 0, groups = cf_pad(self.k) // 8
+        cdef Py_ssize_t i, first = 0, last = self.k
         if all:
             ws.coef[label] += step
-        elif self.abreast:
-            first, groups = label // 8, label // 8 + 1
-            memset(ws.coef + 8 * first, 0, 8 * sizeof(double))
-            ws.coef[label] = step
-        if self.abreast:
-            for i in range(first, groups):
-                K.octet_move(self.held, ws.vectors + i * self.w_step, ws.coef + 8 * i,
-                             self.w + i * self.w_step)
-        elif all:
-            for i in range(self.k):
-                K.axpy(self.held, ws.coef[i], self.row_of(ws, i), self.w + i * self.w_step)
         else:
-            K.axpy(self.held, step, self.row_of(ws, label), self.w + label * self.w_step)
+            first, last = label, label + 1
+            memset(ws.coef + label // 8 * 8, 0, 8 * sizeof(double))
+            ws.coef[label] = step
+        for i in range(first // 8, (last + 7) // 8 if self.abreast else 0):
+            K.octet_move(self.held, ws.vectors + i * self.w_step, ws.coef + 8 * i,
+                         self.w + i * self.w_step)
+        for i in range(first, 0 if self.abreast else last):
+            K.axpy(self.held, ws.coef[i], self.row_of(ws, i), self.w + i * self.w_step)
 
     cdef void update_matrix(self, Workspace ws, Py_ssize_t i, double q) noexcept nogil:
         """A_i += x x^T."""
@@ -672,8 +648,7 @@ cdef class FullRidges(Ridges):
             return
         for i in range(self.k if self.held else 0):
             if self.at[i].waiting and not self.at[i].core.robust:
-                K.rank_one(&self.at[i].core.b, self.at[i].core.w, self.at[i].core.w)
-                memset(self.at[i].core.w, 0, <size_t>self.w_step * sizeof(double))
+                apply_pending(self.at[i].core)
                 self.at[i].waiting = False
 
     # --- arrays and states --------------------------------------------------------------------
@@ -728,8 +703,7 @@ cdef class FullRidges(Ridges):
             (<Stored>full)._ask_for(code_of(self.precision))
             fulls.append(full)
         if self.d:
-            self.allot(self.k, self.d, fulls)
-            self.put_back(weights, grown)
+            self.allot(self.k, self.d, fulls, weights, grown)
         return 0
 
 
@@ -759,16 +733,14 @@ cdef class DualRidges(Ridges):
         Whether the w are moved by more than the rows they were taught.
     """
 
-    # Invariants. grams[i] has the rows that answer i was taught, coefficients[i] the c = L^-1 y
-    # that goes with its factor, in an array with room for as many: w_i.x = u.c with u = L^-1 k.
+    # Invariants. grams[i] has the rows that answer i was taught, and the c = L^-1 y that goes with
+    # its factor: w_i.x = u.c with u = L^-1 k.
     # Where the w are moved by more than their own rows (`moving`), they are kept otherwise: `all`
     # has the rows of all answers, so that their kernel values are computed once, row i of `spread`
     # w_i's coefficients over them, and owned[i] where those taught to answer i stand among them;
-    # grams[i] has their factor but no rows, and the coefficients are not used then.
+    # grams[i] has their factor but no rows, and its c is not used then.
     cdef object kernel, kernel_params
     cdef list grams
-    cdef list coefficients
-    cdef list sums             # log det A_i - log det(ridge I)
     cdef Errors errors         # of a user's kernel, and of memory
     cdef readonly bint moving
     cdef Kept all
@@ -778,7 +750,7 @@ cdef class DualRidges(Ridges):
     def __init__(self, Py_ssize_t k, double ridge, kernel, kernel_params, bint moving=False):
         self.ridge, self.kernel, self.kernel_params = ridge, kernel, kernel_params
         self.moving = moving
-        self.grams, self.coefficients, self.sums, self.owned = [], [], [], []
+        self.grams, self.owned = [], []
         self.errors = Errors()
         self.all = Kept(kernel, kernel_params)
         self.spread = <np.ndarray>numpy.zeros((0, 0))
@@ -793,8 +765,6 @@ cdef class DualRidges(Ridges):
         spread[:self.k] = self.spread
         for _ in range(k - self.k):
             self.grams.append(Gram(self.kernel, self.kernel_params, self.ridge))
-            self.coefficients.append(numpy.zeros(16))
-            self.sums.append(0.0)
             self.owned.append(numpy.zeros(16, dtype=numpy.int64))
         self.spread, self.k = spread, k
         return 0
@@ -856,8 +826,8 @@ cdef class DualRidges(Ridges):
         if self.moving:
             ws.score[i] = K.dot(self.all.n, ws.view.value, self.spread_of(i))
         else:
-            ws.score[i] = K.dot(n, u, data_of(<np.ndarray>self.coefficients[i]))
-        ws.quad[i] = max(ws.own - K.dot(n, u, u), 0.0) / self.ridge
+            ws.score[i] = K.dot(n, u, gram.c)
+        ws.quad[i] = gram.rest(u, ws.own) / self.ridge
         return 0
 
     cdef int solve_now(self, Workspace ws, Gram gram, const int64_t *places,
@@ -928,27 +898,19 @@ cdef class DualRidges(Ridges):
         with gil:
             try:
                 refuse_own(ws.own, self.ridge)
-                self.make_place(ws, i)
+                self.reserve_update(ws, i)
             except BaseException as error:
                 self.errors.keep(error)
                 return CF_EVALUE
         return CF_OK
 
-    cdef int make_place(self, Workspace ws, Py_ssize_t i) except -1:
+    cdef int reserve_update(self, Workspace ws, Py_ssize_t i) except -1:
         """Memory for one row more of answer i."""
         cdef Gram gram = <Gram>self.grams[i]
-        cdef Py_ssize_t n = gram.factor.n
-        if self.moving:
-            return self.make_place_among_all(ws, gram, i)
-        if n >= len(self.coefficients[i]):
-            self.coefficients[i] = numpy.concatenate((self.coefficients[i], numpy.zeros(n)))
-        gram.kept.reserve(&ws.row, ws.forms)
-        if not gram.has_room(&ws.row, ws.forms):
-            gram.reserve_update(&ws.row, ws.forms)
-        return 0
-
-    cdef int make_place_among_all(self, Workspace ws, Gram gram, Py_ssize_t i) except -1:
         cdef Py_ssize_t n = gram.factor.n, total = self.all.n
+        if not self.moving:
+            gram.kept.reserve(&ws.row, ws.forms)
+            return gram.reserve_update(&ws.row, ws.forms)
         if n >= len(self.owned[i]):
             self.owned[i] = numpy.concatenate((self.owned[i], numpy.zeros(n, dtype=numpy.int64)))
         if total >= np.PyArray_DIM(self.spread, 1):
@@ -956,9 +918,7 @@ cdef class DualRidges(Ridges):
                 (self.spread, numpy.zeros((self.k, total // 2 + 64))))
         gram.grow()
         self.all.reserve(&ws.row, ws.forms)
-        if not self.all.has_room(&ws.row, ws.forms):
-            self.all.reserve_update(&ws.row, ws.forms)
-        return 0
+        return self.all.reserve_update(&ws.row, ws.forms)
 
     cdef void step(self, Workspace ws, Py_ssize_t i, double y, bint move) noexcept nogil:
         with gil:
@@ -980,11 +940,9 @@ cdef class DualRidges(Ridges):
                     self.spread_out(ws, j, ws.coef[j])
             self.places_of(i)[n] = self.all.n
             self.all.append(&ws.row, ws.forms)
-            K.cholesky_append(&gram.factor, u, pivot)
+            gram.append(NULL, ws.forms, u, pivot, 0.0, K.log1p_one(q))
         else:
-            data_of(<np.ndarray>self.coefficients[i])[n] = miss / pivot
-            gram.append(&ws.row, ws.forms, u, pivot)
-        self.sums[i] = <double>self.sums[i] + K.log1p_one(q)
+            gram.append(&ws.row, ws.forms, u, pivot, miss / pivot, K.log1p_one(q))
 
     cdef void spread_out(self, Workspace ws, Py_ssize_t i, double c) noexcept:
         """w_i += c A_i^-1 phi(x), the row standing behind all others."""
@@ -1010,45 +968,32 @@ cdef class DualRidges(Ridges):
         raise ValueError('there is no inverse with covariance="kernel"')
 
     cdef np_information(self):
-        return numpy.array(self.sums)
+        return numpy.array([(<Gram>gram).info for gram in self.grams])
 
     cdef dict get_state(self):
         cdef Gram gram
-        cdef Py_ssize_t i
-        classes = []
-        for i in range(self.k):
-            gram = <Gram>self.grams[i]
-            if self.moving:
-                one = {"factor": gram.factor_told(), "n": gram.factor.n,
-                       "owned": self.owned[i][:gram.factor.n].copy()}
-            else:
-                one = {"gram": gram.state(), "c": self.coefficients[i][:gram.factor.n].copy()}
-            classes.append({**one, "information": self.sums[i]})
-        found = {**get_counts(self), "classes": classes}
+        cdef dict found = {**get_counts(self),
+                           "classes": [(<Gram>gram).get_state() for gram in self.grams]}
         if self.moving:
-            found["all"] = self.all.state()
+            for one, owned in zip(found["classes"], self.owned):
+                one["owned"] = owned[:one["n"]].copy()
+            found["all"] = self.all.get_state()
             found["spread"] = self.spread[:, :self.all.n].copy()
         return found
 
     cdef int set_state(self, State state) except -1:
         cdef State one
         cdef Gram gram
-        cdef Py_ssize_t i, n
+        cdef Py_ssize_t i
         set_counts(self, state)
         for i, one in enumerate(state.parts("classes", self.k)):
-            self.sums[i] = one.number("information", 0.0)
             gram = <Gram>self.grams[i]
+            gram.set_state(one, self.moving)
             if self.moving:
-                n = one.count("n")
-                places = one.counts("owned", n)  # which vouches for n before memory is taken
-                gram.restore_factor(one, n)
-                self.owned[i] = numpy.concatenate((places, numpy.zeros(16, dtype=numpy.int64)))
-                continue
-            gram.set_state(one.part("gram"))
-            if gram.factor.n and gram.kept.d != self.d:
+                self.owned[i] = numpy.concatenate((one.counts("owned", gram.factor.n),
+                                                   numpy.zeros(16, dtype=numpy.int64)))
+            elif gram.factor.n and gram.kept.d != self.d:
                 raise ValueError("the rows of the state do not fit its d")
-            self.coefficients[i] = numpy.concatenate((one.vector("c", gram.factor.n),
-                                                      numpy.zeros(16)))
         if self.moving:
             self.restore_spread(state)
         return 0
@@ -1077,7 +1022,7 @@ cdef double FLATTEST = 1e-6    # the least slope of sigma that a step goes by
 cdef int linear(const cf_row *x, const double *w, double *m) noexcept nogil:
     cdef double square = K.ridge_square(x)
     m[0] = K.ridge_dot(x, w)
-    return CF_OK if square - square == 0.0 and m[0] - m[0] == 0.0 else CF_ENONFINITE
+    return check_finite(m[0], square)
 
 
 cdef double sigmoid(double m) noexcept nogil:
@@ -1294,6 +1239,12 @@ cdef void add_to(Py_ssize_t n, double width, const double *w, Py_ssize_t known,
 # --- all of A ---------------------------------------------------------------------------------
 
 
+cdef void apply_pending(cf_full *core) noexcept nogil:
+    """The pending term of the fast form into its inverse."""
+    K.rank_one(&core.b, core.w, core.w)
+    memset(core.w, 0, <size_t>cf_pad(core.n) * sizeof(double))
+
+
 cdef dict settled(Stored metric):
     cdef Stored other
     cdef int turn
@@ -1301,8 +1252,7 @@ cdef dict settled(Stored metric):
         return metric.state()
     other = <Stored>Moving.from_state(metric.state())
     for turn in range(2):  # the second one leaves zeros where a triangle may hold anything
-        K.rank_one(&other.core.b, other.core.w, other.core.w)
-        memset(other.core.w, 0, <size_t>cf_pad(other.core.n) * sizeof(double))
+        apply_pending(&other.core)
     return other.state()
 
 
@@ -1385,34 +1335,27 @@ cdef class FullRidge(Regression):
 
     cdef int read(self, Workspace ws) noexcept nogil:
         cdef const double *x
-        if ws.writing:
-            return self.read_for_update(ws)
+        cdef int status = CF_OK
         ws.score[0] = ws.quad[0] = 0.0
         if self.d == 0:
             return CF_OK
         x = ws.forms.whole(&ws.row)
+        if ws.writing:
+            status = self.propose(x)
+            if status == CF_ENOTPOSITIVE and self.repair() == CF_OK:
+                status = self.propose(x)
+            ws.quad[0] = self.quad
+        else:
+            L.full_look(&self.metric.core, K, x, ws.vectors + cf_pad(self.d), ws.vectors, ws.quad)
         ws.score[0] = K.dot(self.d, self.w, x)
-        L.full_look(&self.metric.core, K, x, ws.vectors + cf_pad(self.d), ws.vectors, ws.quad)
         ws.quad[0] /= self.past.scale
         ws.forms.clear(&ws.row)
-        return CF_OK if ws.score[0] - ws.score[0] == 0.0 and ws.quad[0] - ws.quad[0] == 0.0 else CF_ENONFINITE
+        return check_finite(ws.score[0], ws.quad[0]) if status == CF_OK else status
 
     cdef int propose(self, const double *x) noexcept nogil:
         """v and quad of x; the metric's pending term goes into its inverse on the way."""
         return L.full_propose(&self.metric.core, K, x, self.weight / self.past.scale, self.work,
                               self.v, &self.quad)
-
-    cdef int read_for_update(self, Workspace ws) noexcept nogil:
-        cdef const double *x = ws.forms.whole(&ws.row)
-        cdef int status = self.propose(x)
-        if status == CF_ENOTPOSITIVE and self.repair() == CF_OK:
-            status = self.propose(x)
-        ws.score[0] = K.dot(self.d, self.w, x)
-        ws.quad[0] = self.quad / self.past.scale
-        ws.forms.clear(&ws.row)
-        if status == CF_OK and not (ws.score[0] - ws.score[0] == 0.0 and ws.quad[0] - ws.quad[0] == 0.0):
-            status = CF_ENONFINITE
-        return status
 
     # --- learning -----------------------------------------------------------------------------
 
@@ -1542,7 +1485,7 @@ cdef class FullRidge(Regression):
         q[0] = L.full_quad(&self.metric.core, K, x, ws.vectors) / self.past.scale
         status = check_quad(self.d, x, self.ridge, q[0])
         ws.forms.clear(&ws.row)
-        return status if m[0] - m[0] == 0.0 else CF_ENONFINITE
+        return status if check_finite(m[0], 0.0) == CF_OK else CF_ENONFINITE
 
     cdef double widest(self, double square) noexcept nogil:
         return SAFE * sqrt((square + TINY) / self.metric.core.ridge / self.past.scale)
@@ -2253,7 +2196,7 @@ cdef class DiagonalRidge(Regression):
         if q == NULL:
             return CF_OK if fabs(m[0]) <= MOST else CF_ENONFINITE
         q[0] = K.ridge_quad(x, self.now(x, self.scale, room))
-        return CF_OK if m[0] - m[0] == 0.0 and q[0] - q[0] == 0.0 else CF_ENONFINITE
+        return check_finite(m[0], q[0])
 
     cdef int read_wide(self, const cf_row *x, double *room, double *m, double *q) noexcept nogil:
         """Features beyond those known are as all were at the start: weight 0, a = ridge."""
@@ -2270,7 +2213,7 @@ cdef class DiagonalRidge(Regression):
         for e in range(known.nnz, x.nnz):
             beyond += x.value[e] * x.value[e] / self.ridge
         q[0] += beyond
-        return status if q[0] - q[0] == 0.0 else CF_ENONFINITE
+        return status if check_finite(0.0, q[0]) == CF_OK else CF_ENONFINITE
 
     # --- learning -----------------------------------------------------------------------------
 
@@ -2400,8 +2343,7 @@ cdef class DiagonalRidge(Regression):
                     q[t] = K.ridge_quad(&ws.row, a)
             else:
                 self.read_crossed(&ws.row, by, m + t, NULL if q == NULL else q + t)
-            if not (status == CF_OK and m[t] - m[t] == 0.0
-                    and (q == NULL or q[t] - q[t] == 0.0)):
+            if status != CF_OK or check_finite(m[t], 0.0 if q == NULL else q[t]) != CF_OK:
                 return CF_ENONFINITE
         return CF_OK
 
@@ -2513,19 +2455,17 @@ cdef class DualRidge(Single):
 
     # With M = ridge I + G = L L^T over the examples kept: u = L^-1 k, w.x = u.c with c = L^-1 y,
     # q = (k(x,x) - u.u) / ridge; (u, sqrt(ridge (1 + q))) is the next row of L, so that learning
-    # after a reading is free. c, y and born have room for `room` examples.
+    # after a reading is free. `gram` has c; y and born have room for `room` examples.
     cdef Py_ssize_t window     # 0: none
     cdef Gram gram
     cdef double *y
-    cdef double *c
     cdef int64_t *born         # the number of each example kept, among all learned
     cdef Py_ssize_t room
-    cdef double *u             # of the last look; in `own_u` or in the block looked at ahead
+    cdef double *u             # of the last reading; in `own_u` or in the block read ahead
     cdef double *own_u
     cdef double *drop          # scratch of drop_first
-    cdef double own            # k(x, x) of the last look
-    cdef double info           # ln det M - n ln ridge
-    # A block of rows looked at ahead, each in `stride` doubles: u for the first `block_n`
+    cdef double own            # k(x, x) of the last reading
+    # A block of rows read ahead, each in `stride` doubles: u for the first `block_n`
     # examples; what the solve began with in the last, unfinished panel stands in `tails`.
     cdef double *block
     cdef double *tails
@@ -2548,15 +2488,15 @@ cdef class DualRidge(Single):
         beginning."""
         cdef Py_ssize_t each = room + 16, before = self.room + 16, i
         cdef size_t kept = <size_t>min(each, before) * sizeof(double)
-        cdef double *y = new_doubles(7, each, f"coefficients of {room} learned examples")
-        for i in range(3 if self.y != NULL else 0):  # y, c and born
+        cdef double *y = new_doubles(6, each, f"coefficients of {room} learned examples")
+        for i in range(2 if self.y != NULL else 0):  # y and born
             memcpy(y + i * each, self.y + i * before, kept)
         if self.u != NULL:
-            memcpy(y + 3 * each, self.u, min(kept, <size_t>self.gram.length() * sizeof(double)))
+            memcpy(y + 2 * each, self.u, min(kept, <size_t>self.gram.length() * sizeof(double)))
         L.free(self.y)
-        self.y, self.c, self.born = y, y + each, <int64_t *>(y + 2 * each)
-        self.u = self.own_u = y + 3 * each
-        self.drop, self.room = y + 4 * each, room
+        self.y, self.born = y, <int64_t *>(y + each)
+        self.u = self.own_u = y + 2 * each
+        self.drop, self.room = y + 3 * each, room
         return 0
 
     cdef int reserve(self, Workspace ws) except -1:
@@ -2573,10 +2513,9 @@ cdef class DualRidge(Single):
     # --- reading ------------------------------------------------------------------------------
 
     cdef int answer(self, Workspace ws, const double *u, double own) noexcept nogil:
-        cdef Py_ssize_t n = self.gram.factor.n
-        ws.score[0] = K.dot(n, u, self.c)
-        ws.quad[0] = max(own - K.dot(n, u, u), 0.0) / self.ridge
-        return CF_OK if ws.score[0] - ws.score[0] == 0.0 and ws.quad[0] - ws.quad[0] == 0.0 else CF_ENONFINITE
+        ws.score[0] = K.dot(self.gram.factor.n, u, self.gram.c)
+        ws.quad[0] = self.gram.rest(u, own) / self.ridge
+        return check_finite(ws.score[0], ws.quad[0])
 
     cdef int read(self, Workspace ws) noexcept nogil:
         cdef double own
@@ -2711,30 +2650,30 @@ cdef class DualRidge(Single):
     cdef int store(self, Workspace ws, double y) noexcept nogil:
         cdef Py_ssize_t n = self.gram.factor.n
         cdef double pivot = sqrt(self.ridge * (1.0 + ws.quad[0]))
-        self.gram.append(&ws.row, ws.forms, self.u, pivot)
-        self.y[n], self.c[n], self.born[n] = y, (y - ws.score[0]) / pivot, self.learned
-        self.info += K.log1p_one(ws.quad[0])
+        self.gram.append(&ws.row, ws.forms, self.u, pivot, (y - ws.score[0]) / pivot,
+                         K.log1p_one(ws.quad[0]))
+        self.y[n], self.born[n] = y, self.learned
         return CF_OK
 
     cdef void expire(self) noexcept nogil:
         """Examples that are older than the window leave."""
         cdef Py_ssize_t n, s, gone = 0
+        cdef double *c
         while (self.window and self.gram.factor.n
                and self.born[gone] <= self.learned - self.window - 1):
             self.gram.drop_first(self.drop)
             gone += 1
         if gone == 0:
             return
-        n = self.gram.factor.n
+        n, c = self.gram.factor.n, self.gram.c
         for s in range(n):
             self.y[s], self.born[s] = self.y[s + gone], self.born[s + gone]
-        memcpy(self.c, self.y, <size_t>n * sizeof(double))
-        memset(self.c + n, 0, <size_t>(self.gram.length() - n) * sizeof(double))
-        K.cholesky_forward(&self.gram.factor, 0, self.c, self.c)
-        self.info = self.gram.logdet()
+        memcpy(c, self.y, <size_t>n * sizeof(double))
+        memset(c + n, 0, <size_t>(self.gram.length() - n) * sizeof(double))
+        K.cholesky_forward(&self.gram.factor, 0, c, c)
 
     cdef double information(self) noexcept nogil:
-        return self.info
+        return self.gram.info
 
     cdef int raise_error(self, int status) except -1:
         self.gram.kept.errors.raise_own()
@@ -2749,13 +2688,11 @@ cdef class DualRidge(Single):
         cdef np.ndarray born = <np.ndarray>numpy.empty(n, dtype=numpy.int64)
         if n:
             memcpy(np.PyArray_DATA(born), self.born, <size_t>np.PyArray_NBYTES(born))
-        return {"gram": self.gram.state(), "y": vector_of(self.y, n), "c": vector_of(self.c, n),
-                "born": born, "info": self.info}
+        return {"gram": self.gram.get_state(), "y": vector_of(self.y, n), "born": born}
 
     cdef int set_extra(self, State state, Py_ssize_t d) except -1:
         cdef Py_ssize_t n
         cdef np.ndarray born
-        cdef double info = state.number("info")
         self.gram.set_state(state.part("gram"))
         n = self.gram.factor.n
         if n and self.gram.kept.d != d:
@@ -2767,9 +2704,8 @@ cdef class DualRidge(Single):
             state.refuse("born", "ascending")
         self.make_place(max(n, 16))
         state.load("y", n, self.y)
-        state.load("c", n, self.c)
         memcpy(self.born, np.PyArray_DATA(born), <size_t>np.PyArray_NBYTES(born))
-        self.d, self.info = d, info
+        self.d = d
         return 0
 
 
@@ -2827,8 +2763,8 @@ cdef class BudgetRidge(DualRidge):
         cdef double *z = self.coordinates(ws, u)
         cdef double quad
         ws.score[0] = K.dot(n, u, self.inner.w)
-        ws.quad[0] = max(own - K.dot(n, u, u), 0.0) / self.ridge
-        if not (ws.score[0] - ws.score[0] == 0.0 and ws.quad[0] - ws.quad[0] == 0.0):
+        ws.quad[0] = self.gram.rest(u, own) / self.ridge
+        if check_finite(ws.score[0], ws.quad[0]) != CF_OK:
             return CF_ENONFINITE
         L.full_look(&self.inner.metric.core, K, z, z + 2 * padded, z + padded, &quad)
         ws.quad[0] += quad
@@ -2843,7 +2779,7 @@ cdef class BudgetRidge(DualRidge):
 
     cdef int store(self, Workspace ws, double y) noexcept nogil:
         cdef Py_ssize_t n = self.gram.factor.n
-        cdef double rest = max(self.own - K.dot(n, self.u, self.u), 0.0)
+        cdef double rest = self.gram.rest(self.u, self.own)
         cdef double *z = self.coordinates(ws, self.u)
         cdef bint joins = rest > self.tolerance * self.own and n < self.budget
         cdef int status
@@ -2853,8 +2789,8 @@ cdef class BudgetRidge(DualRidge):
         if status != CF_OK:
             return status
         if joins:
-            self.gram.append(&ws.row, ws.forms, self.u, z[n])
-            self.y[n], self.c[n], self.born[n] = y, 0.0, self.learned
+            self.gram.append(&ws.row, ws.forms, self.u, z[n], 0.0, 0.0)
+            self.y[n], self.born[n] = y, self.learned
         else:
             self.missed += rest
         return CF_OK
@@ -2992,25 +2928,24 @@ cdef class DualBall(DualRidge):
         return DualRidge.cost(self, nnz) + (n * n * n if self.window else n * n)
 
     cdef int answer(self, Workspace ws, const double *u, double own) noexcept nogil:
-        ws.score[0], ws.quad[0] = K.dot(self.gram.factor.n, u, self.c), 0.0
-        return CF_OK if ws.score[0] - ws.score[0] == 0.0 else CF_ENONFINITE
+        ws.score[0], ws.quad[0] = K.dot(self.gram.factor.n, u, self.gram.c), 0.0
+        return check_finite(ws.score[0], 0.0)
 
     # --- learning -----------------------------------------------------------------------------
 
     cdef int store(self, Workspace ws, double y) noexcept nogil:
         cdef Py_ssize_t n = self.gram.factor.n
-        cdef double q = max(self.own - K.dot(n, self.u, self.u), 0.0) / self.ridge
+        cdef double q = self.gram.rest(self.u, self.own) / self.ridge
         cdef double pivot = sqrt(self.ridge * (1.0 + q))
         cdef int status
-        memcpy(self.next, self.c, <size_t>n * sizeof(double))
+        memcpy(self.next, self.gram.c, <size_t>n * sizeof(double))
         self.next[n] = (y - ws.score[0]) / pivot
         status = self.into_ball(&self.gram.factor, self.u, pivot, self.next)
         if status != CF_OK:
             return status
-        self.gram.append(&ws.row, ws.forms, self.u, pivot)
-        memcpy(self.c, self.next, <size_t>(n + 1) * sizeof(double))
+        self.gram.append(&ws.row, ws.forms, self.u, pivot, 0.0, K.log1p_one(q))
+        memcpy(self.gram.c, self.next, <size_t>(n + 1) * sizeof(double))
         self.y[n], self.born[n] = y, self.learned
-        self.info += K.log1p_one(q)
         return CF_OK
 
     cdef void expire(self) noexcept nogil:
@@ -3019,6 +2954,7 @@ cdef class DualBall(DualRidge):
         range of float64, although it did not in the place that it had, is left out."""
         cdef Py_ssize_t before = self.gram.factor.n, n, j
         cdef cf_cholesky lead = self.gram.factor
+        cdef double *c = self.gram.c
         cdef double pivot
         DualRidge.expire(self)
         if self.gram.factor.n == before:
@@ -3028,9 +2964,9 @@ cdef class DualBall(DualRidge):
             for j in range(n):
                 self.row[j] = cf_cholesky_at(&self.gram.factor, n, j)[0]
             pivot = cf_cholesky_at(&self.gram.factor, n, n)[0]
-            self.c[n] = (self.y[n] - K.dot(n, self.row, self.c)) / pivot
-            if self.into_ball(&lead, self.row, pivot, self.c) != CF_OK:
-                self.c[n] = 0.0  # w as it was
+            c[n] = (self.y[n] - K.dot(n, self.row, c)) / pivot
+            if self.into_ball(&lead, self.row, pivot, c) != CF_OK:
+                c[n] = 0.0  # w as it was
 
     cdef int raise_error(self, int status) except -1:
         cdef Py_ssize_t n = self.gram.factor.n

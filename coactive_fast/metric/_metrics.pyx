@@ -1925,8 +1925,9 @@ cdef class Kept:
         return L.postings_lack(&self.lists, forms.nnz, forms.place) == 0
 
     cdef int reserve_update(self, const cf_row *x, Forms forms) except -1:
-        """Memory for one row more; nothing that can be seen changes."""
         cdef Form form
+        if self.has_room(x, forms):
+            return 0
         if self.kind == CALLABLE:
             self.coming = frozen(x)
             return 0
@@ -2049,24 +2050,24 @@ cdef class Kept:
 
     # --- state --------------------------------------------------------------------------------
 
-    cdef dict state(self):
+    cdef dict get_state(self):
         """The rows, as plain arrays."""
         cdef np.ndarray begin, index
         cdef ptrdiff_t first
-        told = {"d": self.d, "n": self.n, "form": <int>self.form}
+        found = {"d": self.d, "n": self.n, "form": <int>self.form}
         if self.kind == CALLABLE:
-            told["rows"] = numpy.array(self.rows).reshape(self.n, self.d)
+            found["rows"] = numpy.array(self.rows).reshape(self.n, self.d)
         elif self.form == KEPT_DENSE:
-            told["rows"] = table_from(self.dense + self.lead * self.d, self.n, self.d, self.d)
+            found["rows"] = table_from(self.dense + self.lead * self.d, self.n, self.d, self.d)
         elif self.form == KEPT_SPARSE and self.n:
             first = self.begin[self.lead]
             begin = <np.ndarray>numpy.empty(self.n + 1, dtype=numpy.int64)
             memcpy(np.PyArray_DATA(begin), self.begin + self.lead, <size_t>np.PyArray_NBYTES(begin))
             index = <np.ndarray>numpy.empty(begin[self.n] - first, dtype=numpy.int64)
             memcpy(np.PyArray_DATA(index), self.index + first, <size_t>np.PyArray_NBYTES(index))
-            told["begin"], told["index"] = begin - first, index
-            told["value"] = vector_of(self.value + first, np.PyArray_DIM(index, 0))
-        return told
+            found["begin"], found["index"] = begin - first, index
+            found["value"] = vector_of(self.value + first, np.PyArray_DIM(index, 0))
+        return found
 
     cdef int set_state(self, State state) except -1:
         cdef Forms forms = Forms()
@@ -2120,16 +2121,15 @@ cdef class Gram:
 
     def __init__(self, kernel, kernel_params, double ridge, bint weighted=False):
         self.kept = Kept(kernel, kernel_params)
-        self.ridge = ridge
-        self.roots = numpy.empty(0) if weighted else None
+        self.ridge, self.weighted = ridge, weighted
 
     def __dealloc__(self):
         L.free(self.factor.data)
 
     cdef void solve_values(self, double *u) noexcept nogil:
         cdef Py_ssize_t n = self.factor.n, s
-        for s in range(n if self.roots is not None else 0):
-            u[s] *= data_of(self.roots)[s]
+        for s in range(n if self.weighted else 0):
+            u[s] *= self.c[s]
         memset(u + n, 0, <size_t>(self.length() - n) * sizeof(double))
         K.cholesky_forward(&self.factor, 0, u, u)
 
@@ -2141,6 +2141,9 @@ cdef class Gram:
             self.solve_values(u)
         return status
 
+    cdef double rest(self, const double *u, double own) noexcept nogil:
+        return max(own - K.dot(self.factor.n, u, u), 0.0)
+
     # --- rows come and go ---------------------------------------------------------------------
 
     cdef bint has_room(self, const cf_row *x, Forms forms) noexcept nogil:
@@ -2148,76 +2151,72 @@ cdef class Gram:
 
     cdef int reserve_update(self, const cf_row *x, Forms forms) except -1:
         self.grow()
-        self.kept.reserve_update(x, forms)
-        if self.roots is not None and np.PyArray_DIM(self.roots, 0) < self.room:
-            roots = numpy.zeros(self.room)
-            roots[:self.factor.n] = self.roots[:self.factor.n]
-            self.roots = roots
-        return 0
+        return self.kept.reserve_update(x, forms)
 
     cdef int grow(self) except -1:
         cdef Py_ssize_t n = self.factor.n
-        return self.take_room(max(16, n + n // 4 + 8)) if n >= self.room else 0
+        return self.resize(max(16, n + n // 4 + 8)) if n >= self.room else 0
 
-    cdef int take_room(self, Py_ssize_t room) except -1:
+    cdef int resize(self, Py_ssize_t room) except -1:
         """Memory for a factor of so many rows."""
-        cdef Py_ssize_t n = self.factor.n
+        cdef Py_ssize_t n = self.factor.n, size = cf_panels_size(room)
         cdef double *data
         _memory.refuse_beyond_limit(
-            8.0 * (cf_panels_size(room) + cf_panels_size(n)),
-            f"the factor of {room} learned examples", "a budget, or a window, keeps fewer")
-        data = <double *>L.alloc(<size_t>(cf_panels_size(room) + cf_pad(room)), sizeof(double))
+            8.0 * (size + cf_panels_size(n)), f"the factor of {room} learned examples",
+            "a budget, or a window, keeps fewer")
+        data = <double *>L.alloc(<size_t>(size + 2 * cf_pad(room) + 8), sizeof(double))
         if data == NULL:
-            raise MemoryError(f"{8 * cf_panels_size(room)} bytes for the factor of {room} "
-                              "learned examples: a budget, or a window, keeps fewer")
-        inv = data + cf_panels_size(room)
+            raise MemoryError(f"{8 * size} bytes for the factor of {room} learned examples: "
+                              "a budget, or a window, keeps fewer")
         if n:
             memcpy(data, self.factor.data, <size_t>cf_panels_size(n) * sizeof(double))
-            memcpy(inv, self.factor.inv, <size_t>cf_pad(n) * sizeof(double))
+            memcpy(data + size, self.factor.inv, <size_t>cf_pad(n) * sizeof(double))
+            memcpy(data + size + cf_pad(room), self.c, <size_t>n * sizeof(double))
         L.free(self.factor.data)
-        self.factor.data, self.factor.inv, self.room = data, inv, room
+        self.factor.data, self.factor.inv, self.room = data, data + size, room
+        self.c = data + size + cf_pad(room)
         return 0
 
-    cdef void append(self, const cf_row *x, Forms forms, const double *u,
-                     double pivot) noexcept nogil:
-        self.kept.append(x, forms)
+    cdef void append(self, const cf_row *x, Forms forms, const double *u, double pivot, double c,
+                     double gain) noexcept nogil:
+        if x != NULL:
+            self.kept.append(x, forms)
+        self.c[self.factor.n] = c
         K.cholesky_append(&self.factor, u, pivot)
+        self.info += gain
 
     cdef void drop_first(self, double *scratch) noexcept nogil:
+        cdef Py_ssize_t i
         self.kept.drop_first()
         K.cholesky_drop_first(&self.factor, scratch)
-
-    cdef double logdet(self) noexcept nogil:
-        cdef Py_ssize_t i
-        cdef double sum = 0.0
+        memmove(self.c, self.c + 1, <size_t>self.factor.n * sizeof(double))
+        self.info = 0.0
         for i in range(self.factor.n):
-            sum -= 2.0 * K.log_one(self.factor.inv[i])
+            self.info -= 2.0 * K.log_one(self.factor.inv[i])
         if self.ridge > 0.0:
-            sum -= self.factor.n * K.log_one(self.ridge)
-        return sum
+            self.info -= self.factor.n * K.log_one(self.ridge)
 
     # --- state --------------------------------------------------------------------------------
 
-    cdef dict state(self):
-        return {"kept": self.kept.state(), "factor": self.factor_told()}
+    cdef dict get_state(self):
+        cdef Py_ssize_t n = self.factor.n
+        return {"n": n, "factor": vector_of(self.factor.data, cf_panels_size(n)),
+                "c": vector_of(self.c, n), "info": self.info, "kept": self.kept.get_state()}
 
-    cdef np.ndarray factor_told(self):
-        return vector_of(self.factor.data, cf_panels_size(self.factor.n))
-
-    cdef int set_state(self, State state) except -1:
+    cdef int set_state(self, State state, bint apart=False) except -1:
+        cdef Py_ssize_t n = state.count("n", 0, MOST_ROWS), i, j
+        cdef np.ndarray factor = state.vector("factor", cf_panels_size(n)), c = state.vector("c", n)
         cdef State kept = state.part("kept")
-        cdef Py_ssize_t n = kept.count("n", 0, MOST_ROWS)
-        self.restore_factor(state, n)
-        return self.kept.set_state(kept)
-
-    cdef int restore_factor(self, State state, Py_ssize_t n) except -1:
-        cdef np.ndarray factor = state.vector("factor", cf_panels_size(n))
-        cdef Py_ssize_t i, j
         cdef double pivot
+        kept.count("n", 0 if apart else n, 0 if apart else n)
+        if self.weighted and n and not (<object>c).min() > 0.0:
+            state.refuse("c", "> 0")
+        self.info = state.number("info")
         if n == 0:
             return 0
-        self.take_room(n)
+        self.resize(n)
         memcpy(self.factor.data, data_of(factor), <size_t>np.PyArray_NBYTES(factor))
+        memcpy(self.c, data_of(c), <size_t>np.PyArray_NBYTES(c))
         memset(self.factor.inv, 0, <size_t>cf_pad(n) * sizeof(double))
         self.factor.n = n
         for i in range(n):
@@ -2229,7 +2228,7 @@ cdef class Gram:
             for j in range(i + 1 if i < n else 0, (i // 8 + 1) * 8):
                 if cf_cholesky_at(&self.factor, i, j)[0] != 0.0:
                     state.refuse("factor", "zero above its diagonal")
-        return 0
+        return self.kept.set_state(kept)
 
 
 # --- the dual metric --------------------------------------------------------------------------
@@ -2314,7 +2313,6 @@ tolerance=0.01)\n--\n
     # coordinates of the dictionary, unused ones still at ridge.
     cdef Gram gram
     cdef Full inner
-    cdef double _logdet
     cdef Py_ssize_t count
     cdef double missed        # sum of what ALD left out, c delta
     cdef object __weakref__
@@ -2339,9 +2337,7 @@ tolerance=0.01)\n--\n
         # the dictionary's factor is that of its Gram matrix alone
         self.gram = Gram(kernel, kernel_params, 0.0 if budget is not None else self.ridge, True)
         self.kernel = kernel
-        self.inner = None
-        self.count = 0
-        self._logdet = self.missed = 0.0
+        self.inner, self.count, self.missed = None, 0, 0.0
         return 0
 
     def __len__(self):
@@ -2372,10 +2368,6 @@ tolerance=0.01)\n--\n
             gram.kept.errors.raise_own()
             refuse(status, "the kernel of x")
         return at
-
-    cdef double _rest(self, Reading at) noexcept:
-        """k(x, x) - u.u, >= 0: what rounding takes below is put back."""
-        return max(at.own - K.dot(self.gram.factor.n, data_of(at.u), data_of(at.u)), 0.0)
 
     cdef np.ndarray _coordinates(self, np.ndarray u):
         """u, which has zeros behind it, in as many coordinates as the budget allows."""
@@ -2419,39 +2411,32 @@ tolerance=0.01)\n--\n
             self.lock.release()
 
     cdef double _update_exact(self, Reading at, double c) except? -1.0:
-        cdef double q = self._rest(at) / self.ridge, root = sqrt(c)
+        cdef double q = self.gram.rest(data_of(at.u), at.own) / self.ridge, root = sqrt(c)
         cdef Py_ssize_t n = self.gram.factor.n, s
         cdef np.ndarray scratch = None
         if self.window is not None and n == <Py_ssize_t>self.window:  # taken before any change
             scratch = new_vector(3 * self.gram.length() + 48)
-        if not self.gram.has_room(&at.row, at.forms):
-            self.gram.reserve_update(&at.row, at.forms)
+        self.gram.reserve_update(&at.row, at.forms)
         for s in range(n):
             data_of(at.u)[s] *= root
-        data_of(self.gram.roots)[n] = root
-        self.gram.append(&at.row, at.forms, data_of(at.u), sqrt(self.ridge * (1.0 + c * q)))
-        self._logdet += K.log1p_one(c * q)
+        self.gram.append(&at.row, at.forms, data_of(at.u), sqrt(self.ridge * (1.0 + c * q)), root,
+                         K.log1p_one(c * q))
         if scratch is not None:
             self.gram.drop_first(data_of(scratch))
-            memmove(data_of(self.gram.roots), data_of(self.gram.roots) + 1,
-                    <size_t>self.gram.factor.n * sizeof(double))
-            self._logdet = self.gram.logdet()
         return q
 
     cdef double _update_within(self, Reading at, double c) except? -1.0:
         cdef Py_ssize_t n = self.gram.factor.n
-        cdef double delta = self._rest(at), inside, unused
+        cdef double delta = self.gram.rest(data_of(at.u), at.own), inside, unused
         cdef np.ndarray w = self._coordinates(at.u)
         cdef bint joins = delta > self.tolerance * at.own and n < self.inner.core.n
         self.inner._quad(w, &inside)
         if joins:  # one coordinate more: that of the new atom
-            if not self.gram.has_room(&at.row, at.forms):  # what may fail comes before what is kept
-                self.gram.reserve_update(&at.row, at.forms)
+            self.gram.reserve_update(&at.row, at.forms)  # what may fail comes before what is kept
             data_of(w)[n] = sqrt(delta)
         self.inner._update(w, c, &unused)
         if joins:
-            data_of(self.gram.roots)[n] = 1.0
-            self.gram.append(&at.row, at.forms, data_of(at.u), sqrt(delta))
+            self.gram.append(&at.row, at.forms, data_of(at.u), sqrt(delta), 1.0, 0.0)
         else:
             self.missed += c * delta
         return inside + delta / self.ridge
@@ -2476,7 +2461,7 @@ tolerance=0.01)\n--\n
         self.lock.acquire_shared()
         try:
             at = self._read(x)
-            q = self._rest(at) / self.ridge
+            q = self.gram.rest(data_of(at.u), at.own) / self.ridge
             if self.budget is not None:
                 q = self.inner.quad(self._coordinates(at.u)) + q
             if at.own / self.ridge > MOST_LOST * q:
@@ -2572,7 +2557,7 @@ tolerance=0.01)\n--\n
         try:
             if self.budget is not None:
                 return self.inner.logdet - self.inner.core.n * K.log_one(self.ridge)
-            return self._logdet
+            return self.gram.info
         finally:
             self.lock.release_shared()
 
@@ -2608,30 +2593,13 @@ tolerance=0.01)\n--\n
         dict
             `Dual.from_state` makes the same metric of it, bit for bit.
         """
-        cdef Py_ssize_t n
         self.lock.acquire_shared()
         try:
-            n = self.gram.factor.n
-            told = {
-                "version": VERSION, "kernel": self.kernel, "kernel_params": self.kernel_params,
-                "ridge": self.ridge, "window": self.window, "budget": self.budget,
-                "tolerance": self.tolerance, "count": self.count, "logdet": self._logdet,
-                "missed": self.missed, "inner": None, "rows": None,
-            }
-            if self.inner is not None:
-                told["inner"] = self.inner.state()
-            if n:
-                rows = self.gram.kept.state()
-                if self.gram.kept.form == KEPT_SPARSE:  # the parts of a CSR
-                    told["rows"] = {name: rows[name] for name in ("d", "begin", "index", "value")}
-                else:
-                    told["rows"] = rows["rows"]
-                told["roots"] = self.gram.roots[:n].copy()
-                told["factor"] = self.gram.factor_told()
-                told["inverses"] = inverses = numpy.zeros(cf_pad(n))
-                for i in range(n):
-                    inverses[i] = self.gram.factor.inv[i]
-            return told
+            return {"version": VERSION, "kernel": self.kernel, "kernel_params": self.kernel_params,
+                    "ridge": self.ridge, "window": self.window, "budget": self.budget,
+                    "tolerance": self.tolerance, "count": self.count, "missed": self.missed,
+                    "inner": None if self.inner is None else self.inner.state(),
+                    "gram": self.gram.get_state()}
         finally:
             self.lock.release_shared()
 
@@ -2639,8 +2607,7 @@ tolerance=0.01)\n--\n
         cdef State state = versioned(given)
         self._make(state.get("kernel"), state.get("kernel_params"), state.get("ridge"),
                    state.get("window"), state.get("budget"), state.get("tolerance"))
-        self.count, self._logdet = state.count("count"), state.number("logdet")
-        self.missed = state.number("missed", 0.0)
+        self.count, self.missed = state.count("count"), state.number("missed", 0.0)
         if (state.get("inner") is None) != (self.budget is None):
             raise ValueError("inner must be there with a budget, and None without")
         if self.budget is not None:
@@ -2648,42 +2615,11 @@ tolerance=0.01)\n--\n
             self.inner._ask_for(CF_FULL_AUTO)
             if self.inner.core.n != self.budget or self.inner.core.ridge != self.ridge:
                 raise ValueError(f"inner must have order {self.budget} and ridge {self.ridge}")
-        if (state.get("rows") is None) != (self.count == 0):
-            raise ValueError("rows must be None where count is 0, and only there")
-        if self.count:
-            self._fill_rows(state)
-        if self.count < len(self):
-            raise ValueError(f"count must be >= {len(self)}, the rows, got {self.count}")
-        return 0
-
-    cdef int _fill_rows(self, State state) except -1:
-        cdef np.ndarray roots, factor, inverses
-        cdef Py_ssize_t n, i
-        cdef double pivot
-        given = state.get("rows")
-        if isinstance(given, dict):
-            n = numpy.size(opened(given, "rows").get("begin")) - 1
-            kept = {**given, "n": n, "form": <int>KEPT_SPARSE}
-        else:
-            if numpy.ndim(given) != 2:
-                raise ValueError(f"rows must be a table, got shape {numpy.shape(given)}")
-            n = len(given)
-            kept = {"d": numpy.shape(given)[1], "n": n, "form": <int>KEPT_DENSE, "rows": given}
-        for most in (self.window, self.budget):
+        self.gram.set_state(state.part("gram"))
+        n = len(self)
+        for most in (self.window, self.budget, self.count):
             if most is not None and n > most:
-                raise ValueError(f"rows must be at most {most}, got {n}")
-        if n < 1:
-            raise ValueError("rows must be at least one")
-        roots, factor = state.vector("roots", n), state.vector("factor", cf_panels_size(n))
-        inverses = state.vector("inverses", cf_pad(n))
-        self.gram.set_state(opened({"kept": kept, "factor": factor}))
-        for i in range(n):
-            pivot = self.gram.factor.inv[i]
-            if not fabs(pivot - data_of(inverses)[i]) <= 1e-12 * pivot:
-                raise ValueError("inverses must be those of the diagonal of factor")
-        if not (<object>roots).min() > 0.0:
-            raise ValueError("roots must be > 0")
-        self.gram.roots = roots
+                state.refuse("gram", f"of at most {most} rows", n)
         return 0
 
     def __repr__(self):
