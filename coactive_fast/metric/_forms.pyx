@@ -12,7 +12,7 @@ from libc.math cimport INFINITY, fabs, sqrt
 from libc.stddef cimport ptrdiff_t, size_t
 from libc.string cimport memcpy, memset
 
-from coactive_fast._arrays cimport data_of, new_doubles, new_vector, refuse
+from coactive_fast._arrays cimport data_of, new_doubles, refuse
 from coactive_fast._table cimport (
     CF_ENOCONVERGE, CF_ENOMEM, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_EVALUE, CF_FULL_AUTO,
     CF_FULL_NOTHING, CF_FULL_ROBUST, CF_OK, CF_STEP_PRINTED, CF_STEP_RESIDUAL, CF_STEP_VARIANCE,
@@ -88,7 +88,7 @@ cdef class Ridges(Form):
         ws.label = K.bold_label(self.k, ws.score, ws.quad, factor)
         return CF_OK if ws.greedy >= 0 and ws.label >= 0 else CF_ENONFINITE
 
-    cdef int check_update(self, Workspace ws, Py_ssize_t i, bint looked) noexcept nogil:
+    cdef int check_update(self, Workspace ws, Py_ssize_t i, bint all_read) noexcept nogil:
         return CF_OK if in_range(ws.score[i], ws.quad[i], self.ridge) else CF_ENONFINITE
 
     cdef double information_gain(self, Workspace ws, Py_ssize_t i) noexcept nogil:
@@ -290,7 +290,7 @@ cdef class DiagonalRidges(Lines):
 
 # Small matrices stand eight abreast: one pass computes the products of eight classes, and no sum
 # runs across lanes. Larger ones are triangles of their own (cf_inverse.h): a class that cannot
-# win is then not looked at, and in a run the update of one round goes in while the next one reads
+# win is then not read, and in a run the update of one round goes in while the next one reads
 # the triangle.
 cdef enum:
     ABREAST = 32    # features up to which classes stand eight abreast: 33 KB a group, the L1
@@ -380,7 +380,7 @@ cdef class FullRidges(Ridges):
         return 0
 
     cdef list fresh(self, Py_ssize_t k, Py_ssize_t n):
-        """k metrics of order n that know nothing."""
+        """k metrics of order n that have learned nothing."""
         refuse_beyond_limit(14.0 * k * n * n, f"{k} full matrices of {n} features",
                             'covariance="diagonal" takes less')
         return [Full(n, ridge=self.ridge, precision=self.precision) for _ in range(k)]
@@ -399,10 +399,7 @@ cdef class FullRidges(Ridges):
 
     cdef np_grown(self):
         cdef Py_ssize_t i
-        out = numpy.ones(self.k)
-        for i in range(self.k if self.held else 0):
-            out[i] = self.at[i].grown
-        return out
+        return numpy.array([self.at[i].grown if self.held else 1.0 for i in range(self.k)])
 
     cdef double *weight_at(self, Py_ssize_t i, Py_ssize_t f) noexcept nogil:
         if self.abreast:
@@ -468,7 +465,7 @@ cdef class FullRidges(Ridges):
             row[8 * f + i % 8] = v[f]
 
     cdef void product(self, Workspace ws, Py_ssize_t i) noexcept nogil:
-        """v_i and q_i, of which c_i then tells; a term that waits goes in on the way."""
+        """v_i and q_i, and c_i = 1 to say so; a term that waits goes in on the way."""
         cdef cf_full *core = self.at[i].core
         cdef double *v = self.row_of(ws, i)
         ws.coef[i] = 1.0
@@ -489,14 +486,19 @@ cdef class FullRidges(Ridges):
         cdef Py_ssize_t i, turn
         cdef int status = CF_OK
         for turn in range(2):
-            for i in range(first // 8, (last + 7) // 8 if self.abreast else 0):
-                self.read_group(ws, i)
-            for i in range(first, 0 if self.abreast else last):
-                self.product(ws, i)
+            if self.abreast:
+                for i in range(first >> 3, (last + 7) >> 3):
+                    self.read_group(ws, i)
+            else:
+                for i in range(first, last):
+                    self.product(ws, i)
             for i in range(first, last):
-                status = check_quad(self.held, ws.row.value, self.ridge, ws.quad[i])
-                if status != CF_OK:
-                    break
+                if not ws.quad[i] > 0.0:
+                    status = explain_quad(self.held, ws.row.value, self.ridge, ws.quad[i])
+                    if status != CF_OK:
+                        break
+            else:
+                return CF_OK
             if status != CF_ENOTPOSITIVE or not (ws.writing and self.repair(ws)):
                 return status
         return status
@@ -526,7 +528,7 @@ cdef class FullRidges(Ridges):
 
     cdef int read_ucb(self, Workspace ws, double factor) noexcept nogil:
         """One by one, without all the products: q_i <= x.x / ridge bounds an answer's score, and
-        only those that can still win are looked at, the best bound first. c tells which."""
+        only those that can still win are read, the best bound first. c says which."""
         cdef double score, best = -DBL_MAX, width
         cdef Py_ssize_t i, k = self.k
         cdef int status
@@ -558,13 +560,14 @@ cdef class FullRidges(Ridges):
 
     cdef int read_one(self, Workspace ws, Py_ssize_t i) noexcept nogil:
         if self.abreast:
-            return self.read_some(ws, i, i + 1)
+            self.read_group(ws, i >> 3)
+            return CF_OK if ws.quad[i] > 0.0 else self.read_some(ws, i, i + 1)
         ws.score[i] = K.dot(self.held, ws.row.value, self.w + i * self.w_step)
         ws.coef[i] = 0.0
         return CF_OK  # `check_update` makes the product
 
     cdef bint repair(self, Workspace ws) noexcept nogil:
-        """The inverses that gave a q <= 0 anew from their A; whether there was one."""
+        """Recomputes the inverses that gave a q <= 0 from their A; whether there was one."""
         cdef Py_ssize_t i
         cdef bint found = False
         for i in range(self.k):
@@ -576,22 +579,24 @@ cdef class FullRidges(Ridges):
         return found
 
     cdef void renewed(self, Py_ssize_t i) noexcept nogil:
-        """After a core has made its inverse anew."""
+        """After a core has recomputed its inverse."""
         self.at[i].waiting, self.at[i].grown = False, 1.0
         self.converted |= self.at[i].core.robust != 0
         self.copy_lane(i, False)
 
     # --- changing -----------------------------------------------------------------------------
 
-    cdef int check_update(self, Workspace ws, Py_ssize_t i, bint looked) noexcept nogil:
+    cdef int check_update(self, Workspace ws, Py_ssize_t i, bint all_read) noexcept nogil:
         cdef int status
-        if not (self.abreast or looked or ws.coef[i] != 0.0):
+        if not (self.abreast or all_read or ws.coef[i] != 0.0):
             status = self.read_some(ws, i, i + 1)
             if status != CF_OK:
                 return status
         self.size = K.dot(self.held, ws.row.value, ws.row.value)
         self.kind = L.full_judge(self.at[i].core, ws.row.value, 1.0, self.size)
-        return CF_OK if self.kind >= 0 and in_range(ws.score[i], ws.quad[i], self.ridge) else CF_ENONFINITE
+        if self.kind >= 0 and in_range(ws.score[i], ws.quad[i], self.ridge):
+            return CF_OK
+        return CF_ENONFINITE
 
     cdef void step(self, Workspace ws, Py_ssize_t i, double y, bint move) noexcept nogil:
         cdef double q = ws.quad[i]
@@ -606,12 +611,14 @@ cdef class FullRidges(Ridges):
             ws.coef[label] += step
         else:
             first, last = label, label + 1
-            memset(ws.coef + label // 8 * 8, 0, 8 * sizeof(double))
+            memset(ws.coef + (label & ~<Py_ssize_t>7), 0, 8 * sizeof(double))
             ws.coef[label] = step
-        for i in range(first // 8, (last + 7) // 8 if self.abreast else 0):
-            K.octet_move(self.held, ws.vectors + i * self.w_step, ws.coef + 8 * i,
-                         self.w + i * self.w_step)
-        for i in range(first, 0 if self.abreast else last):
+        if self.abreast:
+            for i in range(first >> 3, (last + 7) >> 3):
+                K.octet_move(self.held, ws.vectors + i * self.w_step, ws.coef + 8 * i,
+                             self.w + i * self.w_step)
+            return
+        for i in range(first, last):
             K.axpy(self.held, ws.coef[i], self.row_of(ws, i), self.w + i * self.w_step)
 
     cdef void update_matrix(self, Workspace ws, Py_ssize_t i, double q) noexcept nogil:
@@ -677,8 +684,7 @@ cdef class FullRidges(Ridges):
 
     cdef dict health(self):
         fulls = self.fulls if self.d else self.k * self.fresh(1, 1)
-        rows = [{"precision": (<Stored>full)._form(), **(<Stored>full).core.health}
-                for full in fulls]
+        rows = [(<Stored>full)._health() for full in fulls]
         return {name: numpy.array([row[name] for row in rows]) for name in rows[0]}
 
     cdef dict get_state(self):
@@ -892,7 +898,7 @@ cdef class DualRidges(Ridges):
 
     # --- changing -----------------------------------------------------------------------------
 
-    cdef int check_update(self, Workspace ws, Py_ssize_t i, bint looked) noexcept nogil:
+    cdef int check_update(self, Workspace ws, Py_ssize_t i, bint all_read) noexcept nogil:
         if not (in_range(ws.score[i], ws.quad[i], self.ridge) and ws.own / self.ridge <= 1e300):
             return CF_ENONFINITE
         with gil:
@@ -1170,7 +1176,7 @@ cdef enum:
     BLOCK = 8        # rows that share one reading of the matrix
     FEW = 16         # actions up to which all widths are worked out
 
-cdef double MOST = 1e290   # of |m|, where nothing else tells that a row is beyond the range
+cdef double MOST = 1e290   # of |m|, where nothing else shows that a row is beyond the range
 cdef double UNIT = 2.0 ** -53
 cdef double TINY = 1e-300      # so much of x.x may be lost to underflow
 
@@ -1199,15 +1205,10 @@ cdef int read_means(Rows X, const double *w, Workspace ws, double *m) noexcept n
 
 cdef int read_squares(Rows X, Workspace ws, double *square) noexcept nogil:
     cdef Py_ssize_t t
-    cdef const double *x
     for t in range(X.n):
-        if X.kind == DOUBLES:
-            x = <const double *>(X.value + t * X.row_step)
-            square[t] = K.dot(X.d, x, x)
-        elif X.at(t, ws.buffer, &ws.row):
-            square[t] = K.ridge_square(&ws.row)
-        else:
+        if not X.at(t, ws.buffer, &ws.row):
             return CF_ENOMEM
+        square[t] = K.ridge_square(&ws.row)
     return CF_OK
 
 
@@ -1275,8 +1276,8 @@ cdef class FullRidge(Regression):
 
     # A = past.scale times what `metric` holds, w = A^-1 b. Forgetting multiplies A as a whole but
     # for the examples at which the regulariser is filled up (cf_past.h).
-    # Reading and learning one x share one fused pass of the triangle: `look` leaves v = A^-1 x (of
-    # the metric) and `quad` for `take`.
+    # Reading and learning one x share one fused pass of the triangle: `read` leaves v = A^-1 x (of
+    # the metric) and `quad` for `update`.
     # A refused row must leave the past as it was. Forgetting is undone by `past` and the metric's
     # ridge alone, unless the metric itself changes: it is then copied to `saved` first, w behind it
     # (NULL until an example is to be forgotten: nobody else needs that memory). `period`: of the
@@ -1291,7 +1292,7 @@ cdef class FullRidge(Regression):
     cdef double *v
     cdef double *unit          # zeros but for a moment
     cdef double *work          # scratch of the metric
-    cdef double quad           # x^T (A / scale)^-1 x of the last look
+    cdef double quad           # x^T (A / scale)^-1 x of the last reading
     cdef double *saved
     cdef int64_t period
     cdef cf_full_factor kept
@@ -1406,7 +1407,7 @@ cdef class FullRidge(Regression):
         return CF_OK
 
     cdef int fade(self, const double *x, double *m) noexcept nogil:
-        """M <- f M, b <- f b and the regulariser, before the example x, which was looked at. Its
+        """M <- f M, b <- f b and the regulariser, before the example x, which was read. Its
         A^-1 x, of the metric, and w stay as they are unless the metric itself changes."""
         cdef double added, scale = self.forget * self.past.scale
         cdef int status
@@ -1443,7 +1444,7 @@ cdef class FullRidge(Regression):
         self.past.share = 1.0
 
     cdef int learn(self, const double *x, double y, double m) noexcept nogil:
-        """w_next and A by the example x, y, which was looked at."""
+        """w_next and A by the example x, y, which was read."""
         cdef double miss, weight = self.aim(m, y, &miss)
         memcpy(self.w_next, self.w, <size_t>self.d * sizeof(double))
         return self.accept(x, weight / self.past.scale, miss, self.w_next)
@@ -1458,7 +1459,7 @@ cdef class FullRidge(Regression):
         return CF_OK
 
     cdef int learn_next(self, const double *x, double y, double m) noexcept nogil:
-        """An example that nobody has looked at, and w.x = m; nothing is forgotten before it."""
+        """An example that was not read before, and w.x = m; nothing is forgotten before it."""
         cdef int status = self.propose(x)
         if status == CF_OK:
             status = self.learn(x, y, m)
@@ -1498,7 +1499,7 @@ cdef class FullRidge(Regression):
     cdef int read_rows(self, Rows X, Crossed by, Workspace ws, double *m, double *q) noexcept nogil:
         cdef cf_full core = self.metric.core
         cdef double *edges = ws.vectors + contraction(by, X.d)
-        cdef double *block
+        cdef ptrdiff_t some[BLOCK]
         cdef Py_ssize_t n = X.d, t = 0, count, l
         cdef int status
         if by.p and core.robust:
@@ -1506,18 +1507,16 @@ cdef class FullRidge(Regression):
         status = read_means(X, self.contract(by, n, ws.vectors, &core), ws, m)
         if status != CF_OK or q == NULL:
             return status
-        block = edges + BLOCK * cf_pad(n)
         K.quad_edges(&core.b, edges)
         while t < X.n and status == CF_OK:
             count = min(<Py_ssize_t>BLOCK, X.n - t)
             if X.kind == DOUBLES and X.row_step % 8 == 0:
                 status = self.read_block(&core, edges, <const double *>(X.value + t * X.row_step),
-                                         X.row_step // 8, count, block, q + t)
+                                         X.row_step // 8, count, edges + BLOCK * cf_pad(n), q + t)
             else:
                 for l in range(count):
-                    lay_out(X, t + l, ws, block + l * cf_pad(n))
-                status = self.read_block(&core, edges, block, cf_pad(n), count,
-                                         block + BLOCK * cf_pad(n), q + t)
+                    some[l] = t + l
+                status = self.read_some(&core, edges, X, some, count, ws, q + t)
             t += count
         return status
 
@@ -1565,13 +1564,14 @@ cdef class FullRidge(Regression):
     cdef int read_upper(self, Rows X, Crossed by, Workspace ws, double width, const char *left,
                         double *m, double *q, double *z) noexcept nogil:
         """The widths only of rows that can still win: q <= x.x ||A^-1|| bounds the score. Those of
-        the eight highest bounds are looked at first, then, in order, all others whose bound
+        the eight highest bounds are read first, then, in order, all others whose bound
         reaches the best so far. q holds the bounds, and z is -inf where no width was needed."""
         cdef cf_full core = self.metric.core
         cdef double *edges = ws.vectors + contraction(by, X.d)
         cdef Py_ssize_t i = 0, t, count = BLOCK
         cdef ptrdiff_t some[BLOCK]
         cdef double norm, best = -INFINITY
+        cdef double quads[BLOCK]
         cdef int status
         if X.n <= FEW or (by.p and core.robust):
             return Regression.read_upper(self, X, by, ws, width, left, m, q, z)
@@ -1592,8 +1592,9 @@ cdef class FullRidge(Regression):
         K.quad_edges(&core.b, edges)
         K.top_k(X.n, q, count, some, NULL)
         while count and status == CF_OK:
-            status = self.read_some(&core, edges, X, some, count, ws, width, m, q, z)
+            status = self.read_some(&core, edges, X, some, count, ws, quads)
             for t in range(count):
+                z[some[t]] = m[some[t]] + width * sqrt(quads[t])
                 if left[some[t]]:
                     best = max(best, z[some[t]])
             count = 0
@@ -1605,20 +1606,15 @@ cdef class FullRidge(Regression):
         return status
 
     cdef int read_some(self, const cf_full *core, const double *edges, Rows X,
-                       const ptrdiff_t *some, Py_ssize_t count, Workspace ws, double width,
-                       const double *m, const double *bound, double *z) noexcept nogil:
-        """The scores of some rows."""
+                       const ptrdiff_t *some, Py_ssize_t count, Workspace ws,
+                       double *q) noexcept nogil:
+        """q of some rows, which are written out."""
         cdef double *block = ws.vectors + (edges - ws.vectors) + BLOCK * cf_pad(core.n)
-        cdef double q[BLOCK]
         cdef Py_ssize_t l
-        cdef int status
         for l in range(count):
             lay_out(X, some[l], ws, block + l * cf_pad(core.n))
-        status = self.read_block(core, edges, block, cf_pad(core.n), count,
-                                 block + BLOCK * cf_pad(core.n), q)
-        for l in range(count):
-            z[some[l]] = m[some[l]] + width * sqrt(q[l])
-        return status
+        return self.read_block(core, edges, block, cf_pad(core.n), count,
+                               block + BLOCK * cf_pad(core.n), q)
 
     cdef const double *contract(self, Crossed by, Py_ssize_t n, double *room,
                                 cf_full *out) noexcept nogil:
@@ -1709,7 +1705,8 @@ cdef class FullRidge(Regression):
         memcpy(to, core.a.data, <size_t>size * sizeof(double))
         if core.pending:
             memset(ws.vectors, 0, <size_t>size * sizeof(float))
-            K.rank_block(&a, <float *>ws.vectors, core.pending, core.block, cf_pad(self.d), core.weight)
+            K.rank_block(&a, <float *>ws.vectors, core.pending, core.block, cf_pad(self.d),
+                         core.weight)
         for i in range(self.d):
             trace += cf_triangle_row(&a, i)[i]
         to[size] = 1e-14 * self.d * trace
@@ -1832,10 +1829,8 @@ cdef class FullRidge(Regression):
         return self.metric.inverse() / self.past.scale
 
     cdef dict health(self):
-        cdef Stored metric = self.metric
-        if self.d == 0:
-            metric = Moving(1, ridge=self.ridge, precision=self.precision)
-        return {"precision": metric._form(), **metric.core.health}
+        metric = self.metric if self.d else Moving(1, ridge=self.ridge, precision=self.precision)
+        return (<Stored>metric)._health()
 
     cdef dict get_extra(self):
         return {"w": vector_of(self.w, self.d), "scale": self.past.scale,
@@ -1863,7 +1858,7 @@ cdef class WindowRidge(FullRidge):
     """Only the last `window` examples count. Memory: ``8 window d`` bytes more.
 
     The oldest leaves by a downdate; every so many losses, and where one would cost digits, A, b
-    and w are summed up anew from the rows in the window: O(window d^2), amortised O(d^2). In the
+    and w are recomputed from the rows in the window: O(window d^2), amortised O(d^2). In the
     robust form, from which nothing is taken away, that is at each example.
 
     Parameters
@@ -1875,12 +1870,12 @@ cdef class WindowRidge(FullRidge):
     """
 
     # The last `window` examples stand in a ring; b = sum of y x over them. Every `period` losses,
-    # and where a loss would cost digits, all is made anew from the ring.
+    # and where a loss would cost digits, all is recomputed from the ring.
     cdef Py_ssize_t window
     cdef double *ring          # window rows of cf_pad(d), owned
     cdef double *label
     cdef Py_ssize_t oldest, held
-    cdef Py_ssize_t losses     # since all was made anew
+    cdef Py_ssize_t losses     # since all was recomputed
 
     def __init__(self, double ridge, double forget, Py_ssize_t window, str precision):
         FullRidge.__init__(self, ridge, forget, False, precision)
@@ -1937,7 +1932,7 @@ cdef class WindowRidge(FullRidge):
         self.drop_oldest()
         if (self.metric.core.robust or self.propose(x) != CF_OK
                 or not 1.0 - self.quad > COSTLY):
-            self.losses = PERIOD + self.d + self.window  # made anew when the new row is there
+            self.losses = PERIOD + self.d + self.window  # recomputed when the new row is there
             return
         K.axpy(self.d, (K.dot(self.d, self.w, x) - y) / (1.0 - self.quad), self.v, self.w)
         L.full_drop(&self.metric.core, K, x, self.v, self.quad, self.work)
@@ -2019,8 +2014,8 @@ cdef class BallRidge(WindowRidge):
     """The ridge step, then P2 on the unit ball in the norm of A, all or nothing.
 
     With a window each example costs O(window d^2) once it is full: what a projection has taken
-    away cannot be told from what the oldest example brought, so the steps of those left are made
-    again.
+    away cannot be separated from what the oldest example brought, so the steps of those left are
+    made again.
 
     Parameters
     ----------
@@ -2030,8 +2025,8 @@ cdef class BallRidge(WindowRidge):
         0: none.
     """
 
-    # w is projected onto the unit ball in the norm of A after each step. With a window all is made
-    # anew from the ring once that is full, as if no other example had come. So a refusal is undone
+    # w is projected onto the unit ball in the norm of A after each step. With a window all is recomputed
+    # from the ring once that is full, as if no other example had come. So a refusal is undone
     # by the same steps with the oldest row back in its place.
     cdef double lam            # the last multiplier: where the next search begins
 
@@ -2435,7 +2430,7 @@ cdef class DiagonalRidge(Regression):
 # --- one regression in dual form --------------------------------------------------------------
 
 cdef enum:
-    AHEAD = 96       # examples kept from which rows are looked at in blocks
+    AHEAD = 96       # examples kept from which rows are read in blocks
     MANY = 96        # rows that are read at once
     SIDES = 6        # rows of a block: a multiple of what the kernels take at once
     WORK = 2000000000  # flops of a block, some 30 ms: a signal must not wait for long
@@ -2572,7 +2567,8 @@ cdef class DualRidge(Single):
 
     # --- reading ahead ------------------------------------------------------------------------
 
-    cdef Py_ssize_t read_ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count, Workspace ws) noexcept nogil:
+    cdef Py_ssize_t read_ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count,
+                               Workspace ws) noexcept nogil:
         """The solves of the next rows by the present factor, which is then read once for all."""
         cdef Py_ssize_t n = self.gram.factor.n, stride, i, at
         cdef double *block
@@ -2591,7 +2587,7 @@ cdef class DualRidge(Single):
         self.stride = stride
         self.tails = self.block + count * stride
         self.owns = self.tails + 8 * count
-        # a row that is refused here will be when it is looked at
+        # a row that is refused here will be when it is read
         self.block_count = self.values_of(X, t, count, ws, self.block, stride, self.owns, &status)
         self.block_n, at = n, n & ~<Py_ssize_t>7
         for i in range(self.block_count):
@@ -2832,7 +2828,7 @@ cdef class TopicRidge(DualRidge):
     cdef readonly Py_ssize_t topics
     cdef double *all_c
     cdef Py_ssize_t row
-    cdef double *products      # u.c of each topic, for the row looked at last
+    cdef double *products      # u.c of each topic, for the row read last
 
     def __init__(self, kernel, kernel_params, double ridge, Py_ssize_t topics):
         DualRidge.__init__(self, kernel, kernel_params, ridge, 0)
@@ -2885,8 +2881,8 @@ cdef int learn_topics(Single topics, Workspace ws, const uint8_t *y) noexcept no
 # place of c: w.x = u.e, a step appends (y - w.x) / pivot to e whatever e was, and
 # ||w||^2 = ||e||^2 - ridge ||beta||^2. P2 takes beta to (I + lam M^-1)^-1 beta, so
 #     e <- (I + lam B)^-1 e,  B = (L^T L)^-1:  one backward and one forward solve a product.
-# Lanczos on B from e, as in cf_ball.h; there ||w||^2 = y^T (I - ridge T) y for the vector V y of the
-# Krylov space, T the tridiagonal form of B, exactly: the secular equation is solved on that.
+# Lanczos on B from e, as in cf_ball.h; there ||w||^2 = y^T (I - ridge T) y for the vector V y of
+# the Krylov space, T the tridiagonal form of B, exactly: the secular equation is solved on that.
 cdef enum:
     KRYLOV = 256     # products for which there is always memory
 

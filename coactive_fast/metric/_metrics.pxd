@@ -12,12 +12,11 @@ from coactive_fast.rows._rows cimport Forms
 
 cdef class Metric:
     # What every metric has: its lock, and copies by way of state() and from_state().
-    # Invariant: the lock is closed until `made()`: an object whose __init__ did not run, or did
-    # not end, refuses every call before it looks at memory.
+    # Invariant: the lock is closed until it is opened at the end: an object whose __init__ did not run, or did
+    # not end, refuses every call before it reads memory.
     cdef Lock lock
 
     cdef int unmade(self) except -1
-    cdef int made(self) except -1
     cdef int fill(self, dict state) except -1
 
 
@@ -36,15 +35,16 @@ cdef int code_of(object precision) except -1
 
 
 cdef class Stored(Entries):
-    # What a `Full` keeps. Invariant: `core` points into `memory`; `scratch` is used by changing methods only. What is
-    # in `core` is A / past.scale: who works on it himself has to know (cf_past.h).
+    # What a `Full` keeps. Invariant: `core` points into `memory`; `scratch` is used by changing
+    # methods only. What is in `core` is A / past.scale: who works on it has to allow for that (cf_past.h).
     cdef cf_full core
     cdef cf_past past
     cdef double *memory
     cdef double *scratch
     cdef object __weakref__
 
-    cdef str _form(self)
+    # The form in use, and what the watch over rounding errors has seen.
+    cdef dict _health(self)
     # The precision that its owner asks for, of a metric that was read from a state.
     cdef int _ask_for(self, int precision) except -1
 
@@ -72,6 +72,7 @@ cdef class Errors:
     cdef int raise_own(self) except -1
 
 
+@cython.final
 cdef class Kept:
     # Invariants. n rows, the oldest first, of d features each; form is decided when the first one
     # comes, by what it holds (not by how it was given). Dense: rows `lead` ... of `dense`.
@@ -111,15 +112,6 @@ cdef class Kept:
     # Into an object that keeps nothing yet.
     cdef int set_state(self, State state) except -1
 
-    cdef Form form_of(self, const cf_row *x, Forms forms) noexcept nogil
-    cdef double scale(self, const cf_row *x) noexcept nogil
-    cdef int ask(self, const cf_row *x, Py_ssize_t first, bint own, double *out) noexcept
-    cdef int grow_rows(self, Form form, Py_ssize_t room) except -1
-    cdef int grow_entries(self, Forms forms) except -1
-    cdef int grow_table(self, Py_ssize_t features) except -1
-    cdef void move_down(self) noexcept
-    cdef void give_back(self) noexcept
-
 
 @cython.final
 cdef class Gram:
@@ -148,7 +140,7 @@ cdef class Gram:
     cdef int grow(self) except -1  # room for one more, of the factor alone
     cdef int resize(self, Py_ssize_t room) except -1
     # x as the last row, (u, pivot) as the factor's, c as its number, and what it adds to `info`;
-    # after has_room or reserve_update for this x. NULL: the rows are kept elsewhere, `kept` is empty.
+    # after has_room or reserve_update for this x. NULL: the rows are kept elsewhere.
     cdef void append(self, const cf_row *x, Forms forms, const double *u, double pivot, double c,
                      double gain) noexcept nogil
     # The oldest row leaves, `info` is computed from the pivots; scratch has 3 length() doubles.
