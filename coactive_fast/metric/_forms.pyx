@@ -1370,7 +1370,8 @@ cdef class FullRidge(Regression):
         cdef bint fades = self.forget < 1.0 and self.learned, saves = False
         if fades and self.period == 0:
             status = self.reserve_past()
-        if fades and status == CF_OK:
+            fades = status == CF_OK
+        if fades:
             before, core = self.past, self.metric.core
             size = <size_t>L.full_size(self.d) * sizeof(double)
             self.past.count = self.learned
@@ -1444,16 +1445,11 @@ cdef class FullRidge(Regression):
         self.past.share = 1.0
 
     cdef int learn(self, const double *x, double y, double m) noexcept nogil:
-        """w_next and A by the example x, y, which was read."""
-        cdef double miss, weight = self.aim(m, y, &miss)
+        """w_next and A by the example x, y, after `propose` of x."""
+        cdef double miss, weight = self.aim(m, y, &miss) / self.past.scale
         memcpy(self.w_next, self.w, <size_t>self.d * sizeof(double))
-        return self.accept(x, weight / self.past.scale, miss, self.w_next)
-
-    cdef int accept(self, const double *x, double weight, double miss, double *w) noexcept nogil:
-        """After `propose` of x: w by the step of an example that it misses by so much, A by
-        weight x x^T."""
-        K.axpy(self.d, weight * miss / (1.0 + weight * self.quad), self.v, w)
-        if not K.all_finite(self.d, w):
+        K.axpy(self.d, weight * miss / (1.0 + weight * self.quad), self.v, self.w_next)
+        if not K.all_finite(self.d, self.w_next):
             return CF_ENONFINITE
         L.full_accept(&self.metric.core, K, x, weight, self.v, self.quad, self.work)
         return CF_OK
@@ -1760,12 +1756,22 @@ cdef class FullRidge(Regression):
     cdef int merge(self, Regression other) except -1:
         """A_1 + A_2 - ridge I, and w from A_1 w_1 + A_2 w_2; O(d^3)."""
         cdef FullRidge o = <FullRidge?>other
+        cdef cf_full *core = &self.metric.core
+        cdef np.ndarray A, b
         cdef int status
         self.kept.updates = -1
-        if self.metric.core.robust or o.metric.core.robust:
+        if core.robust or o.metric.core.robust:
             status = self.merge_rows(o)
         else:
-            status = self.merge_matrix(o)
+            A, theirs = self.metric.matrix() * self.past.scale, o.metric.matrix() * o.past.scale
+            b = A @ vector_of(self.w, self.d) + theirs @ vector_of(o.w, self.d)
+            A = A + theirs
+            (<object>A)[numpy.diag_indices(self.d)] -= self.ridge
+            L.full_init(core, self.d, self.ridge, core.precision, K, self.metric.memory)
+            status = L.past_place(&self.past, core, K, data_of(A), self.d, self.ridge, self.work)
+            core.ridge, self.past.lowered = self.ridge, 0
+            if status == CF_OK:
+                L.full_solve(core, K, data_of(b), self.work, self.w)
         if status != CF_OK:
             refuse(status, "the sum of both A")
         if not K.all_finite(self.d, self.w):
@@ -1773,49 +1779,27 @@ cdef class FullRidge(Regression):
         self.learned += o.learned
         return 0
 
-    cdef int merge_matrix(self, FullRidge o) except? -1000:
-        cdef cf_full *core = &self.metric.core
-        cdef np.ndarray A = <np.ndarray>(self.metric.matrix() * self.past.scale)
-        cdef np.ndarray theirs = <np.ndarray>(o.metric.matrix() * o.past.scale)
-        cdef Py_ssize_t i
-        cdef int status
-        for i in range(self.d):
-            self.w_next[i] = (K.dot(self.d, data_of(A) + i * self.d, self.w)
-                              + K.dot(self.d, data_of(theirs) + i * self.d, o.w))
-        A = A + theirs
-        (<object>A)[numpy.diag_indices(self.d)] -= self.ridge
-        L.full_init(core, self.d, self.ridge, core.precision, K, self.metric.memory)
-        status = L.past_place(&self.past, core, K, data_of(A), self.d, self.ridge, self.work)
-        core.ridge, self.past.lowered = self.ridge, 0
-        if status == CF_OK:
-            L.full_solve(core, K, self.w_next, self.work, self.w)
-        return status
-
     cdef int merge_rows(self, FullRidge o) except? -1000:
         """The same where one is robust, and their sum would not hold the digits of A: the rows of a
         square root of A_2 are learned towards ``w_2.x``, and then one regulariser is unlearned,
         ``x = e_i`` towards 0 with the weight ``-ridge``. O(d^3)."""
-        cdef np.ndarray rows = <np.ndarray>(o.metric._rows() * sqrt(o.past.scale))
-        cdef double scale = self.past.scale, c = -self.ridge / self.past.scale, q
-        cdef double *x
+        cdef np.ndarray rows = numpy.vstack((o.metric._rows() * sqrt(o.past.scale),
+                                             numpy.eye(self.d)))
+        cdef cf_full *core = &self.metric.core
+        cdef double c, q, miss
+        cdef const double *x
         cdef Py_ssize_t i
         cdef int status = CF_OK
-        if not self.metric.core.robust:
-            L.full_convert(&self.metric.core, K, self.work)
-        for i in range(self.d):
+        if not core.robust:
+            L.full_convert(core, K, self.work)
+        for i in range(2 * self.d):
             x = data_of(rows) + i * self.d
+            c = (1.0 if i < self.d else -self.ridge) / self.past.scale
+            miss = (K.dot(self.d, x, o.w) if i < self.d else 0.0) - K.dot(self.d, x, self.w)
+            L.full_look(core, K, x, self.work, self.v, &q)
+            K.axpy(self.d, c * miss / (1.0 + c * q), self.v, self.w)
             if status == CF_OK:
-                status = self.propose(x)
-            if status == CF_OK:
-                status = self.accept(x, 1.0 / scale,
-                                     K.dot(self.d, x, o.w) - K.dot(self.d, x, self.w), self.w)
-        for i in range(self.d):
-            if status == CF_OK:
-                self.unit[i] = 1.0
-                L.full_look(&self.metric.core, K, self.unit, self.work, self.v, &q)
-                K.axpy(self.d, -c / (1.0 + c * q) * self.w[i], self.v, self.w)
-                status = L.full_update(&self.metric.core, K, self.unit, c, self.work, &q)
-                self.unit[i] = 0.0
+                status = L.full_update(core, K, x, c, self.work, &q)
         return status
 
     # --- settings and state ---------------------------------------------------------------------
@@ -2025,9 +2009,9 @@ cdef class BallRidge(WindowRidge):
         0: none.
     """
 
-    # w is projected onto the unit ball in the norm of A after each step. With a window all is recomputed
-    # from the ring once that is full, as if no other example had come. So a refusal is undone
-    # by the same steps with the oldest row back in its place.
+    # w is projected onto the unit ball in the norm of A after each step. With a window all is
+    # recomputed from the ring once that is full, as if no other example had come. So a refusal is
+    # undone by the same steps with the oldest row back in its place.
     cdef double lam            # the last multiplier: where the next search begins
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:

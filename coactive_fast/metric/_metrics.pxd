@@ -12,8 +12,8 @@ from coactive_fast.rows._rows cimport Forms
 
 cdef class Metric:
     # What every metric has: its lock, and copies by way of state() and from_state().
-    # Invariant: the lock is closed until it is opened at the end: an object whose __init__ did not run, or did
-    # not end, refuses every call before it reads memory.
+    # Invariant: the lock is closed until __init__ has ended: an object on which it did not run, or
+    # did not end, refuses every call before it reads memory.
     cdef Lock lock
 
     cdef int unmade(self) except -1
@@ -36,7 +36,8 @@ cdef int code_of(object precision) except -1
 
 cdef class Stored(Entries):
     # What a `Full` keeps. Invariant: `core` points into `memory`; `scratch` is used by changing
-    # methods only. What is in `core` is A / past.scale: who works on it has to allow for that (cf_past.h).
+    # methods only. What is in `core` is A / past.scale: who works on it has
+    # to allow for that (cf_past.h).
     cdef cf_full core
     cdef cf_past past
     cdef double *memory

@@ -370,10 +370,8 @@ cdef int refuse_update(int status, str where, double c, double q) except -1:
     if status == CF_EVALUE:
         raise ValueError(f"{where}c must leave A positive definite by a margin: "
                          f"1 + c x^T A^-1 x is {1.0 + c * q}")
-    if status == CF_ENOTPOSITIVE:
-        refuse(status, f"{where}A^-1 along x, beyond repair")
-    refuse(status, f"{where}c x^T A^-1 x")
-    return 0
+    what = "A^-1 along x, beyond repair" if status == CF_ENOTPOSITIVE else "c x^T A^-1 x"
+    return refuse(status, where + what)
 
 
 ctypedef void (*reader)(const cf_full *, const cf_table *, double *, double *) noexcept nogil
@@ -564,7 +562,8 @@ cdef class Full(Stored):
         return {
             "version": VERSION, "n": core.n, "ridge": past.ridge, "precision": self.precision,
             "robust": bool(core.robust), "steepest": core.steepest,
-            "memory": vector_of(self.memory, L.full_size(core.n)), "pending": core.pending, "logdet": core.logdet,
+            "memory": vector_of(self.memory, L.full_size(core.n)),
+            "pending": core.pending, "logdet": core.logdet,
             "next_look": core.next_look, "next_probe": core.next_probe,
             "next_renewal": core.next_renewal, "last_renewal": core.last_renewal, **core.health,
             "least": core.ridge, "share": past.share, "scale": past.scale,
@@ -825,20 +824,16 @@ cdef class Full(Stored):
         """A copy that also has the updates of the other, of which at least one is robust: the rows
         of a square root of its A, and then one regulariser less."""
         cdef Full sum = type(self).from_state(self._state())
-        cdef np.ndarray rows = <np.ndarray>other._rows(), unit = numpy.eye(self.core.n)
+        cdef np.ndarray rows = numpy.vstack((other._rows(), numpy.eye(self.core.n)))
         cdef Py_ssize_t n = self.core.n, i
         cdef int status = CF_OK
         cdef double q
         if not sum.core.robust and not L.full_convert(&sum.core, K, sum.scratch):
             refuse(CF_ENOTPOSITIVE, "A")
-        for i in range(n):
+        for i in range(2 * n):
             if status == CF_OK:
-                status = L.past_update(&sum.past, &sum.core, K, data_of(rows) + i * n, 1.0,
-                                       sum.scratch, &q)
-        for i in range(n):
-            if status == CF_OK:
-                status = L.past_update(&sum.past, &sum.core, K, data_of(unit) + i * n,
-                                       -self.past.ridge, sum.scratch, &q)
+                status = L.past_update(&sum.past, &sum.core, K, data_of(rows) + i * n,
+                                       1.0 if i < n else -self.past.ridge, sum.scratch, &q)
         if status != CF_OK:
             refuse(status, "other must make a positive definite matrix")
         sum._write_matrix(sum._dense() / sum.past.scale)  # no row of negative weight is left
@@ -1749,9 +1744,7 @@ cdef class Kept:
             return
         self.gamma = -1.0
         if params.get("gamma") is not None:
-            self.gamma = as_number(params["gamma"], "gamma of kernel_params")
-            if self.gamma <= 0.0:
-                raise ValueError(f"gamma of kernel_params must be > 0, got {self.gamma}")
+            self.gamma = as_positive(params["gamma"], "gamma of kernel_params")
         self.coef0 = as_number(params.get("coef0", 1.0), "coef0 of kernel_params")
         self.degree = as_number(params.get("degree", 3.0), "degree of kernel_params")
 
@@ -1822,11 +1815,9 @@ cdef class Kept:
         if self.form == KEPT_DENSE:
             return True
         forms.gather(x)
-        if self.begin[self.lead + self.n] + forms.nnz > self.entries:
-            return False
-        if forms.nnz and forms.place[forms.nnz - 1] >= self.lists.features:
-            return False
-        return L.postings_lack(&self.lists, forms.nnz, forms.place) == 0
+        return (self.begin[self.lead + self.n] + forms.nnz <= self.entries
+                and (forms.nnz == 0 or forms.place[forms.nnz - 1] < self.lists.features)
+                and L.postings_lack(&self.lists, forms.nnz, forms.place) == 0)
 
     cdef int reserve_update(self, const cf_row *x, Forms forms) except -1:
         cdef Form form
