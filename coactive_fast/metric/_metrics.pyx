@@ -2160,7 +2160,7 @@ cdef class Gram:
             state.refuse("c", "> 0")
         self.info = state.number("info")
         if n == 0:
-            return 0
+            return self.kept.set_state(kept)
         self.resize(n)
         memcpy(self.factor.data, data_of(factor), <size_t>np.PyArray_NBYTES(factor))
         memcpy(self.c, data_of(c), <size_t>np.PyArray_NBYTES(c))
