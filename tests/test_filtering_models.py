@@ -26,13 +26,14 @@ def explicit(X, y, x, ridge=1.0):
     return (X.T @ np.where(y, 1.0, -1.0)) @ v / (1.0 + x @ v)
 
 
-def test_a_state_without_rows_is_told_again():
+def test_a_state_without_rows_is_given_again():
     """Sparse rows are meant, and none is there."""
     learner = cf.RidgeFilter(covariance="kernel")
     learner.learn(np.eye(1, 100)[0], True)
     state = learner._engine._state()
-    state["model"]["gram"] = {"kept": {"d": 100, "n": 0, "form": 2}, "factor": np.empty(0)}
-    state["model"].update(y=np.empty(0), c=np.empty(0), born=np.empty(0, np.int64))
+    state["model"]["gram"] = {"n": 0, "factor": np.empty(0), "c": np.empty(0), "info": 0.0,
+                              "kept": {"d": 100, "n": 0, "form": 2}}
+    state["model"].update(y=np.empty(0), born=np.empty(0, np.int64))
     learner._engine._restore(state)
     again = learner._engine._state()
     np.testing.assert_equal(again, state)

@@ -137,12 +137,15 @@ DAMAGE = {
         "lowered": [1, None], "version": [0, 2, True],
     },
     "Dual": {
-        "count": [-3, 5, "x"], "logdet": [np.nan, "x"], "missed": [None, -1.0],
+        "count": [-3, 5, "x"], "missed": [None, -1.0],
         "window": [2], "budget": [3], "inner": [{}], "kernel": ["cosine", 3],
-        "kernel_params": [3], "roots": [None, np.ones(5), np.zeros(6), np.full(6, np.nan)],
-        "factor": [None, np.ones(7)], "inverses": [None, np.ones(2)],
-        "rows": [np.ones(18), np.full((6, 3), np.nan), "abc", np.ones((1, 6, 3))],
+        "kernel_params": [3], "gram": [None, {}],
     },
+}
+DAMAGED_GRAM = {
+    "n": [-1, 5, 7, 2**40], "info": [np.nan, "x"], "factor": [None, np.ones(7)],
+    "c": [None, np.ones(5), np.zeros(6), np.full(6, np.nan)], "kept": [None, {}],
+    "rows": [np.ones(18), np.full((6, 3), np.nan), "abc", np.ones((1, 6, 3))],
 }
 
 
@@ -156,6 +159,17 @@ def test_a_damaged_field_is_refused(name, field):
         with pytest.raises((ValueError, TypeError)):
             cls.from_state({**state, field: value})
     assert nasty.frozen(cls.from_state(state)) == nasty.frozen(made(cls))
+
+
+@pytest.mark.parametrize("field", DAMAGED_GRAM)
+def test_damaged_rows_and_factors_of_dual_are_refused(field):
+    gram = made(cf.metric.Dual).state()["gram"]
+    for value in DAMAGED_GRAM[field]:
+        damaged = {**gram, field: value}
+        if field == "rows":
+            damaged = {**gram, "kept": {**gram["kept"], "rows": value}}
+        with pytest.raises((ValueError, TypeError)):
+            cf.metric.Dual.from_state({**made(cf.metric.Dual).state(), "gram": damaged})
 
 
 @every
@@ -196,12 +210,13 @@ def test_long_rows_leave_a_state_that_is_read(power):
         assert m.update(x) == other.update(x)
 
 
-@pytest.mark.parametrize("field", ["roots", "factor", "inverses"])
+@pytest.mark.parametrize("field", ["c", "factor"])
 @pytest.mark.parametrize("factor", [0.0, -1.0, np.nan])
 def test_arrays_that_are_no_factor_of_dual(field, factor):
     state = made(cf.metric.Dual, kernel="rbf").state()
+    gram = {**state["gram"], field: state["gram"][field] * factor}
     with pytest.raises(ValueError, match=field):
-        cf.metric.Dual.from_state({**state, field: state[field] * factor})
+        cf.metric.Dual.from_state({**state, "gram": gram})
 
 
 def test_the_inner_metric_of_a_budget():
@@ -232,7 +247,7 @@ def test_a_kernel_cannot_write_to_what_it_is_shown():
     m.quad(x)
     assert len(refused) == 6
     np.testing.assert_array_equal(x, [1.0, 2.0])
-    np.testing.assert_array_equal(m.state()["rows"], [[1.0, 2.0]])
+    np.testing.assert_array_equal(m.state()["gram"]["kept"]["rows"], [[1.0, 2.0]])
 
 
 def test_the_parameters_of_a_kernel_are_those_it_was_made_with():

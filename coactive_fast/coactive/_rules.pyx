@@ -782,7 +782,7 @@ cdef class KernelPerceptron(WeightUpdate):
 
     cdef object rows(self):
         """A copy of the rows kept."""
-        return self.kept.state()["rows"] if self.kept.n else numpy.empty((0, self.n))
+        return self.kept.get_state()["rows"] if self.kept.n else numpy.empty((0, self.n))
 
     cdef int start(self, Py_ssize_t n) except -1:
         self.n = n

@@ -34,7 +34,7 @@ from coactive_fast.filtering._rules cimport TEACHER, Decision, Tally
 from coactive_fast.learner._engine cimport Form, RowEngine
 from coactive_fast.learner._run cimport MORE
 from coactive_fast.learner._state cimport vector_of
-from coactive_fast.metric._forms cimport Crossed, Single
+from coactive_fast.metric._forms cimport Crossed, Regression
 from coactive_fast.rewards._rules cimport (
     PICK, BanditEngine, Regressions, RewardEngine, context_of, prediction_of,
 )
@@ -662,7 +662,7 @@ cdef inline void write_crossed(const cf_row *row, Py_ssize_t p, const double *c,
 
 
 @cython.final
-cdef class PackedForm(Single):
+cdef class PackedForm(Regression):
     """A view of one block, as a form that learners of rewards and filters read by.
 
     Parameters

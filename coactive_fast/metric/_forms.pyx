@@ -12,7 +12,7 @@ from libc.math cimport INFINITY, fabs, sqrt
 from libc.stddef cimport ptrdiff_t, size_t
 from libc.string cimport memcpy, memset
 
-from coactive_fast._arrays cimport data_of, new_doubles, new_vector, refuse
+from coactive_fast._arrays cimport data_of, new_doubles, refuse
 from coactive_fast._table cimport (
     CF_ENOCONVERGE, CF_ENOMEM, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_EVALUE, CF_FULL_AUTO,
     CF_FULL_NOTHING, CF_FULL_ROBUST, CF_OK, CF_STEP_PRINTED, CF_STEP_RESIDUAL, CF_STEP_VARIANCE,
@@ -37,6 +37,11 @@ cdef double FAR = 1e150  # no single step moves a weight farther
 cdef bint in_range(double m, double q, double ridge) noexcept nogil:
     """Written so that NaN fails."""
     return q >= 0.0 and q <= DBL_MAX and abs(m) + 1.0 <= FAR * sqrt(ridge)
+
+
+# Whether both are finite.
+cdef inline int check_finite(double m, double q) noexcept nogil:
+    return CF_OK if m - m == 0.0 and q - q == 0.0 else CF_ENONFINITE
 
 
 # Whether q = x^T A^-1 x can be gone on with, where A began as ridge I: > 0 and finite, or what else
@@ -83,7 +88,7 @@ cdef class Ridges(Form):
         ws.label = K.bold_label(self.k, ws.score, ws.quad, factor)
         return CF_OK if ws.greedy >= 0 and ws.label >= 0 else CF_ENONFINITE
 
-    cdef int check_update(self, Workspace ws, Py_ssize_t i, bint looked) noexcept nogil:
+    cdef int check_update(self, Workspace ws, Py_ssize_t i, bint all_read) noexcept nogil:
         return CF_OK if in_range(ws.score[i], ws.quad[i], self.ridge) else CF_ENONFINITE
 
     cdef double information_gain(self, Workspace ws, Py_ssize_t i) noexcept nogil:
@@ -285,7 +290,7 @@ cdef class DiagonalRidges(Lines):
 
 # Small matrices stand eight abreast: one pass computes the products of eight classes, and no sum
 # runs across lanes. Larger ones are triangles of their own (cf_inverse.h): a class that cannot
-# win is then not looked at, and in a run the update of one round goes in while the next one reads
+# win is then not read, and in a run the update of one round goes in while the next one reads
 # the triangle.
 cdef enum:
     ABREAST = 32    # features up to which classes stand eight abreast: 33 KB a group, the L1
@@ -344,9 +349,11 @@ cdef class FullRidges(Ridges):
         L.free(self.at)
         L.free(self.w)
 
-    cdef int allot(self, Py_ssize_t k, Py_ssize_t d, list fulls) except -1:
-        """Memory for k classes of d features, with weights 0; the cores are given."""
-        cdef Py_ssize_t groups = cf_pad(k) // 8, i
+    cdef int allot(self, Py_ssize_t k, Py_ssize_t d, list fulls, np.ndarray weights,
+                   np.ndarray grown) except -1:
+        """Memory for k classes of d features. The cores are given, and as many as there are of the
+        weights (a table) and of what has grown; others are 0 and 1."""
+        cdef Py_ssize_t groups = cf_pad(k) // 8, i, f
         cdef bint abreast = d <= ABREAST
         cdef Py_ssize_t w_step = 8 * d if abreast else cf_pad(d)
         cdef Py_ssize_t b_step = 4 * d * (d + 1) if abreast else 0
@@ -366,10 +373,14 @@ cdef class FullRidges(Ridges):
             at[i].core = &(<Stored>fulls[i]).core
             self.renewed(i)
         self.scratch = (<Stored>fulls[0]).scratch
+        for i in range(np.PyArray_DIM(grown, 0)):
+            at[i].grown = data_of(grown)[i]
+            for f in range(np.PyArray_DIM(weights, 1)):
+                self.weight_at(i, f)[0] = data_of(weights)[i * d + f]
         return 0
 
     cdef list fresh(self, Py_ssize_t k, Py_ssize_t n):
-        """k metrics of order n that know nothing."""
+        """k metrics of order n that have learned nothing."""
         refuse_beyond_limit(14.0 * k * n * n, f"{k} full matrices of {n} features",
                             'covariance="diagonal" takes less')
         return [Full(n, ridge=self.ridge, precision=self.precision) for _ in range(k)]
@@ -377,33 +388,18 @@ cdef class FullRidges(Ridges):
     cdef int resize(self, Py_ssize_t k, Py_ssize_t d) except -1:
         cdef Py_ssize_t i, more = k - self.k
         if d and d != self.held:  # only before the first round
-            return self.allot(k, d, self.fresh(k, d))
+            return self.allot(k, d, self.fresh(k, d), numpy.zeros((0, d)), numpy.ones(0))
         if more == 0 or self.held == 0:
             self.k = k
             return 0
         weights, grown = self.np_weights(), self.np_grown()
         for i in range(self.k):
             self.copy_lane(i, True)
-        self.allot(k, self.held, [*self.fulls, *self.fresh(more, self.held)])
-        self.put_back(numpy.vstack((weights, numpy.zeros((more, weights.shape[1])))),
-                      numpy.append(grown, numpy.ones(more)))
-        return 0
-
-    cdef int put_back(self, np.ndarray table, np.ndarray grown) except -1:
-        """Weights of shape (k, d), and what has grown, where they belong."""
-        cdef Py_ssize_t i, f, d = np.PyArray_DIM(table, 1)
-        for i in range(self.k):
-            for f in range(d):
-                self.weight_at(i, f)[0] = data_of(table)[i * d + f]
-            self.at[i].grown = data_of(grown)[i]
-        return 0
+        return self.allot(k, self.held, [*self.fulls, *self.fresh(more, self.held)], weights, grown)
 
     cdef np_grown(self):
         cdef Py_ssize_t i
-        out = numpy.ones(self.k)
-        for i in range(self.k if self.held else 0):
-            out[i] = self.at[i].grown
-        return out
+        return numpy.array([self.at[i].grown if self.held else 1.0 for i in range(self.k)])
 
     cdef double *weight_at(self, Py_ssize_t i, Py_ssize_t f) noexcept nogil:
         if self.abreast:
@@ -469,7 +465,7 @@ cdef class FullRidges(Ridges):
             row[8 * f + i % 8] = v[f]
 
     cdef void product(self, Workspace ws, Py_ssize_t i) noexcept nogil:
-        """v_i and q_i, of which c_i then tells; a term that waits goes in on the way."""
+        """v_i and q_i, and c_i = 1 to say so; a term that waits goes in on the way."""
         cdef cf_full *core = self.at[i].core
         cdef double *v = self.row_of(ws, i)
         ws.coef[i] = 1.0
@@ -484,19 +480,28 @@ cdef class FullRidges(Ridges):
             K.symv(&core.b, ws.row.value, v)
         ws.quad[i] = K.dot(self.held, ws.row.value, v)
 
-    cdef int read_product(self, Workspace ws, Py_ssize_t i) noexcept nogil:
-        """The same, checked, and repaired by who may."""
-        cdef int status
-        self.product(ws, i)
-        status = self.check_product(ws, i)
-        if status == CF_ENOTPOSITIVE and ws.writing and self.repair(ws):
-            self.product(ws, i)
-            status = self.check_product(ws, i)
+    cdef int read_some(self, Workspace ws, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
+        """v and q of answers first ... last - 1 (eight abreast: of their groups), checked, and
+        repaired by who may."""
+        cdef Py_ssize_t i, turn
+        cdef int status = CF_OK
+        for turn in range(2):
+            if self.abreast:
+                for i in range(first >> 3, (last + 7) >> 3):
+                    self.read_group(ws, i)
+            else:
+                for i in range(first, last):
+                    self.product(ws, i)
+            for i in range(first, last):
+                if not ws.quad[i] > 0.0:
+                    status = explain_quad(self.held, ws.row.value, self.ridge, ws.quad[i])
+                    if status != CF_OK:
+                        break
+            else:
+                return CF_OK
+            if status != CF_ENOTPOSITIVE or not (ws.writing and self.repair(ws)):
+                return status
         return status
-
-    cdef int check_product(self, Workspace ws, Py_ssize_t i) noexcept nogil:
-        return CF_OK if ws.quad[i] > 0.0 else explain_quad(self.held, ws.row.value, self.ridge,
-                                                       ws.quad[i])
 
     cdef int read_scores(self, Workspace ws) noexcept nogil:
         cdef cf_lines lines
@@ -514,33 +519,16 @@ cdef class FullRidges(Ridges):
         return CF_OK
 
     cdef int read(self, Workspace ws) noexcept nogil:
-        cdef int status = self.read_all(ws)
-        if status == CF_ENOTPOSITIVE and ws.writing and self.repair(ws):
-            status = self.read_all(ws)
-        return status
-
-    cdef int read_all(self, Workspace ws) noexcept nogil:
-        cdef Py_ssize_t i
-        cdef int status
         if self.held != ws.row.n:  # nothing is known: every answer is as good
             ws.null = True
             return CF_OK
         if not self.abreast:
             self.read_scores(ws)
-        for i in range(cf_pad(self.k) // 8 if self.abreast else self.k):
-            if self.abreast:
-                self.read_group(ws, i)
-            else:
-                self.product(ws, i)
-        for i in range(self.k):
-            status = self.check_product(ws, i)
-            if status != CF_OK:
-                return status
-        return CF_OK
+        return self.read_some(ws, 0, self.k)
 
     cdef int read_ucb(self, Workspace ws, double factor) noexcept nogil:
         """One by one, without all the products: q_i <= x.x / ridge bounds an answer's score, and
-        only those that can still win are looked at, the best bound first. c tells which."""
+        only those that can still win are read, the best bound first. c says which."""
         cdef double score, best = -DBL_MAX, width
         cdef Py_ssize_t i, k = self.k
         cdef int status
@@ -560,7 +548,7 @@ cdef class FullRidges(Ridges):
             i = K.best_label(k, ws.temp)
             if ws.temp[i] < best or ws.temp[i] == -DBL_MAX:
                 return CF_OK
-            status = self.read_product(ws, i)
+            status = self.read_some(ws, i, i + 1)
             ws.temp[i] = -DBL_MAX
             if status != CF_OK:
                 return status
@@ -571,20 +559,15 @@ cdef class FullRidges(Ridges):
                 best, ws.label = score, i
 
     cdef int read_one(self, Workspace ws, Py_ssize_t i) noexcept nogil:
-        cdef int status
         if self.abreast:
-            self.read_group(ws, i // 8)
-            status = self.check_product(ws, i)
-            if status == CF_ENOTPOSITIVE and self.repair(ws):
-                self.read_group(ws, i // 8)
-                status = self.check_product(ws, i)
-            return status
+            self.read_group(ws, i >> 3)
+            return CF_OK if ws.quad[i] > 0.0 else self.read_some(ws, i, i + 1)
         ws.score[i] = K.dot(self.held, ws.row.value, self.w + i * self.w_step)
         ws.coef[i] = 0.0
         return CF_OK  # `check_update` makes the product
 
     cdef bint repair(self, Workspace ws) noexcept nogil:
-        """The inverses that gave a q <= 0 anew from their A; whether there was one."""
+        """Recomputes the inverses that gave a q <= 0 from their A; whether there was one."""
         cdef Py_ssize_t i
         cdef bint found = False
         for i in range(self.k):
@@ -596,22 +579,24 @@ cdef class FullRidges(Ridges):
         return found
 
     cdef void renewed(self, Py_ssize_t i) noexcept nogil:
-        """After a core has made its inverse anew."""
+        """After a core has recomputed its inverse."""
         self.at[i].waiting, self.at[i].grown = False, 1.0
         self.converted |= self.at[i].core.robust != 0
         self.copy_lane(i, False)
 
     # --- changing -----------------------------------------------------------------------------
 
-    cdef int check_update(self, Workspace ws, Py_ssize_t i, bint looked) noexcept nogil:
+    cdef int check_update(self, Workspace ws, Py_ssize_t i, bint all_read) noexcept nogil:
         cdef int status
-        if not (self.abreast or looked or ws.coef[i] != 0.0):
-            status = self.read_product(ws, i)
+        if not (self.abreast or all_read or ws.coef[i] != 0.0):
+            status = self.read_some(ws, i, i + 1)
             if status != CF_OK:
                 return status
         self.size = K.dot(self.held, ws.row.value, ws.row.value)
         self.kind = L.full_judge(self.at[i].core, ws.row.value, 1.0, self.size)
-        return CF_OK if self.kind >= 0 and in_range(ws.score[i], ws.quad[i], self.ridge) else CF_ENONFINITE
+        if self.kind >= 0 and in_range(ws.score[i], ws.quad[i], self.ridge):
+            return CF_OK
+        return CF_ENONFINITE
 
     cdef void step(self, Workspace ws, Py_ssize_t i, double y, bint move) noexcept nogil:
         cdef double q = ws.quad[i]
@@ -621,22 +606,20 @@ cdef class FullRidges(Ridges):
 
     cdef void move(self, Workspace ws, Py_ssize_t label, double step, bint all) noexcept nogil:
         """w_i += c_i v_i for all, and w += step v for the label; or the latter alone."""
-        cdef Py_ssize_t i, first = 0, groups = cf_pad(self.k) // 8
+        cdef Py_ssize_t i, first = 0, last = self.k
         if all:
             ws.coef[label] += step
-        elif self.abreast:
-            first, groups = label // 8, label // 8 + 1
-            memset(ws.coef + 8 * first, 0, 8 * sizeof(double))
+        else:
+            first, last = label, label + 1
+            memset(ws.coef + (label & ~<Py_ssize_t>7), 0, 8 * sizeof(double))
             ws.coef[label] = step
         if self.abreast:
-            for i in range(first, groups):
+            for i in range(first >> 3, (last + 7) >> 3):
                 K.octet_move(self.held, ws.vectors + i * self.w_step, ws.coef + 8 * i,
                              self.w + i * self.w_step)
-        elif all:
-            for i in range(self.k):
-                K.axpy(self.held, ws.coef[i], self.row_of(ws, i), self.w + i * self.w_step)
-        else:
-            K.axpy(self.held, step, self.row_of(ws, label), self.w + label * self.w_step)
+            return
+        for i in range(first, last):
+            K.axpy(self.held, ws.coef[i], self.row_of(ws, i), self.w + i * self.w_step)
 
     cdef void update_matrix(self, Workspace ws, Py_ssize_t i, double q) noexcept nogil:
         """A_i += x x^T."""
@@ -672,8 +655,7 @@ cdef class FullRidges(Ridges):
             return
         for i in range(self.k if self.held else 0):
             if self.at[i].waiting and not self.at[i].core.robust:
-                K.rank_one(&self.at[i].core.b, self.at[i].core.w, self.at[i].core.w)
-                memset(self.at[i].core.w, 0, <size_t>self.w_step * sizeof(double))
+                apply_pending(self.at[i].core)
                 self.at[i].waiting = False
 
     # --- arrays and states --------------------------------------------------------------------
@@ -702,8 +684,7 @@ cdef class FullRidges(Ridges):
 
     cdef dict health(self):
         fulls = self.fulls if self.d else self.k * self.fresh(1, 1)
-        rows = [{"precision": (<Stored>full)._form(), **(<Stored>full).core.health}
-                for full in fulls]
+        rows = [(<Stored>full)._health() for full in fulls]
         return {name: numpy.array([row[name] for row in rows]) for name in rows[0]}
 
     cdef dict get_state(self):
@@ -728,8 +709,7 @@ cdef class FullRidges(Ridges):
             (<Stored>full)._ask_for(code_of(self.precision))
             fulls.append(full)
         if self.d:
-            self.allot(self.k, self.d, fulls)
-            self.put_back(weights, grown)
+            self.allot(self.k, self.d, fulls, weights, grown)
         return 0
 
 
@@ -759,16 +739,14 @@ cdef class DualRidges(Ridges):
         Whether the w are moved by more than the rows they were taught.
     """
 
-    # Invariants. grams[i] has the rows that answer i was taught, coefficients[i] the c = L^-1 y
-    # that goes with its factor, in an array with room for as many: w_i.x = u.c with u = L^-1 k.
+    # Invariants. grams[i] has the rows that answer i was taught, and the c = L^-1 y that goes with
+    # its factor: w_i.x = u.c with u = L^-1 k.
     # Where the w are moved by more than their own rows (`moving`), they are kept otherwise: `all`
     # has the rows of all answers, so that their kernel values are computed once, row i of `spread`
     # w_i's coefficients over them, and owned[i] where those taught to answer i stand among them;
-    # grams[i] has their factor but no rows, and the coefficients are not used then.
+    # grams[i] has their factor but no rows, and its c is not used then.
     cdef object kernel, kernel_params
     cdef list grams
-    cdef list coefficients
-    cdef list sums             # log det A_i - log det(ridge I)
     cdef Errors errors         # of a user's kernel, and of memory
     cdef readonly bint moving
     cdef Kept all
@@ -778,7 +756,7 @@ cdef class DualRidges(Ridges):
     def __init__(self, Py_ssize_t k, double ridge, kernel, kernel_params, bint moving=False):
         self.ridge, self.kernel, self.kernel_params = ridge, kernel, kernel_params
         self.moving = moving
-        self.grams, self.coefficients, self.sums, self.owned = [], [], [], []
+        self.grams, self.owned = [], []
         self.errors = Errors()
         self.all = Kept(kernel, kernel_params)
         self.spread = <np.ndarray>numpy.zeros((0, 0))
@@ -793,8 +771,6 @@ cdef class DualRidges(Ridges):
         spread[:self.k] = self.spread
         for _ in range(k - self.k):
             self.grams.append(Gram(self.kernel, self.kernel_params, self.ridge))
-            self.coefficients.append(numpy.zeros(16))
-            self.sums.append(0.0)
             self.owned.append(numpy.zeros(16, dtype=numpy.int64))
         self.spread, self.k = spread, k
         return 0
@@ -856,8 +832,8 @@ cdef class DualRidges(Ridges):
         if self.moving:
             ws.score[i] = K.dot(self.all.n, ws.view.value, self.spread_of(i))
         else:
-            ws.score[i] = K.dot(n, u, data_of(<np.ndarray>self.coefficients[i]))
-        ws.quad[i] = max(ws.own - K.dot(n, u, u), 0.0) / self.ridge
+            ws.score[i] = K.dot(n, u, gram.c)
+        ws.quad[i] = gram.rest(u, ws.own) / self.ridge
         return 0
 
     cdef int solve_now(self, Workspace ws, Gram gram, const int64_t *places,
@@ -922,33 +898,25 @@ cdef class DualRidges(Ridges):
 
     # --- changing -----------------------------------------------------------------------------
 
-    cdef int check_update(self, Workspace ws, Py_ssize_t i, bint looked) noexcept nogil:
+    cdef int check_update(self, Workspace ws, Py_ssize_t i, bint all_read) noexcept nogil:
         if not (in_range(ws.score[i], ws.quad[i], self.ridge) and ws.own / self.ridge <= 1e300):
             return CF_ENONFINITE
         with gil:
             try:
                 refuse_own(ws.own, self.ridge)
-                self.make_place(ws, i)
+                self.reserve_update(ws, i)
             except BaseException as error:
                 self.errors.keep(error)
                 return CF_EVALUE
         return CF_OK
 
-    cdef int make_place(self, Workspace ws, Py_ssize_t i) except -1:
+    cdef int reserve_update(self, Workspace ws, Py_ssize_t i) except -1:
         """Memory for one row more of answer i."""
         cdef Gram gram = <Gram>self.grams[i]
-        cdef Py_ssize_t n = gram.factor.n
-        if self.moving:
-            return self.make_place_among_all(ws, gram, i)
-        if n >= len(self.coefficients[i]):
-            self.coefficients[i] = numpy.concatenate((self.coefficients[i], numpy.zeros(n)))
-        gram.kept.reserve(&ws.row, ws.forms)
-        if not gram.has_room(&ws.row, ws.forms):
-            gram.reserve_update(&ws.row, ws.forms)
-        return 0
-
-    cdef int make_place_among_all(self, Workspace ws, Gram gram, Py_ssize_t i) except -1:
         cdef Py_ssize_t n = gram.factor.n, total = self.all.n
+        if not self.moving:
+            gram.kept.reserve(&ws.row, ws.forms)
+            return gram.reserve_update(&ws.row, ws.forms)
         if n >= len(self.owned[i]):
             self.owned[i] = numpy.concatenate((self.owned[i], numpy.zeros(n, dtype=numpy.int64)))
         if total >= np.PyArray_DIM(self.spread, 1):
@@ -956,9 +924,7 @@ cdef class DualRidges(Ridges):
                 (self.spread, numpy.zeros((self.k, total // 2 + 64))))
         gram.grow()
         self.all.reserve(&ws.row, ws.forms)
-        if not self.all.has_room(&ws.row, ws.forms):
-            self.all.reserve_update(&ws.row, ws.forms)
-        return 0
+        return self.all.reserve_update(&ws.row, ws.forms)
 
     cdef void step(self, Workspace ws, Py_ssize_t i, double y, bint move) noexcept nogil:
         with gil:
@@ -980,11 +946,9 @@ cdef class DualRidges(Ridges):
                     self.spread_out(ws, j, ws.coef[j])
             self.places_of(i)[n] = self.all.n
             self.all.append(&ws.row, ws.forms)
-            K.cholesky_append(&gram.factor, u, pivot)
+            gram.append(NULL, ws.forms, u, pivot, 0.0, K.log1p_one(q))
         else:
-            data_of(<np.ndarray>self.coefficients[i])[n] = miss / pivot
-            gram.append(&ws.row, ws.forms, u, pivot)
-        self.sums[i] = <double>self.sums[i] + K.log1p_one(q)
+            gram.append(&ws.row, ws.forms, u, pivot, miss / pivot, K.log1p_one(q))
 
     cdef void spread_out(self, Workspace ws, Py_ssize_t i, double c) noexcept:
         """w_i += c A_i^-1 phi(x), the row standing behind all others."""
@@ -1010,45 +974,32 @@ cdef class DualRidges(Ridges):
         raise ValueError('there is no inverse with covariance="kernel"')
 
     cdef np_information(self):
-        return numpy.array(self.sums)
+        return numpy.array([(<Gram>gram).info for gram in self.grams])
 
     cdef dict get_state(self):
         cdef Gram gram
-        cdef Py_ssize_t i
-        classes = []
-        for i in range(self.k):
-            gram = <Gram>self.grams[i]
-            if self.moving:
-                one = {"factor": gram.factor_told(), "n": gram.factor.n,
-                       "owned": self.owned[i][:gram.factor.n].copy()}
-            else:
-                one = {"gram": gram.state(), "c": self.coefficients[i][:gram.factor.n].copy()}
-            classes.append({**one, "information": self.sums[i]})
-        found = {**get_counts(self), "classes": classes}
+        cdef dict found = {**get_counts(self),
+                           "classes": [(<Gram>gram).get_state() for gram in self.grams]}
         if self.moving:
-            found["all"] = self.all.state()
+            for one, owned in zip(found["classes"], self.owned):
+                one["owned"] = owned[:one["n"]].copy()
+            found["all"] = self.all.get_state()
             found["spread"] = self.spread[:, :self.all.n].copy()
         return found
 
     cdef int set_state(self, State state) except -1:
         cdef State one
         cdef Gram gram
-        cdef Py_ssize_t i, n
+        cdef Py_ssize_t i
         set_counts(self, state)
         for i, one in enumerate(state.parts("classes", self.k)):
-            self.sums[i] = one.number("information", 0.0)
             gram = <Gram>self.grams[i]
+            gram.set_state(one, self.moving)
             if self.moving:
-                n = one.count("n")
-                places = one.counts("owned", n)  # which vouches for n before memory is taken
-                gram.restore_factor(one, n)
-                self.owned[i] = numpy.concatenate((places, numpy.zeros(16, dtype=numpy.int64)))
-                continue
-            gram.set_state(one.part("gram"))
-            if gram.factor.n and gram.kept.d != self.d:
+                self.owned[i] = numpy.concatenate((one.counts("owned", gram.factor.n),
+                                                   numpy.zeros(16, dtype=numpy.int64)))
+            elif gram.factor.n and gram.kept.d != self.d:
                 raise ValueError("the rows of the state do not fit its d")
-            self.coefficients[i] = numpy.concatenate((one.vector("c", gram.factor.n),
-                                                      numpy.zeros(16)))
         if self.moving:
             self.restore_spread(state)
         return 0
@@ -1077,7 +1028,7 @@ cdef double FLATTEST = 1e-6    # the least slope of sigma that a step goes by
 cdef int linear(const cf_row *x, const double *w, double *m) noexcept nogil:
     cdef double square = K.ridge_square(x)
     m[0] = K.ridge_dot(x, w)
-    return CF_OK if square - square == 0.0 and m[0] - m[0] == 0.0 else CF_ENONFINITE
+    return check_finite(m[0], square)
 
 
 cdef double sigmoid(double m) noexcept nogil:
@@ -1136,8 +1087,35 @@ cdef class Single(Form):
         miss[0] = (y - sigma) / s
         return self.weight * s
 
+    cdef double information(self) noexcept nogil:
+        return 0.0
+
+    cdef np_weights(self):
+        return vector_of(self.w, self.d)
+
+    cdef dict get_extra(self):
+        raise NotImplementedError
+
+    cdef int set_extra(self, State state, Py_ssize_t d) except -1:
+        raise NotImplementedError
+
+    cdef dict get_state(self):
+        return {"d": self.d, "learned": self.learned, **(self.get_extra() if self.d else {})}
+
+    cdef int set_state(self, State state) except -1:
+        cdef Py_ssize_t d = state.count("d"), learned = state.count("learned")
+        if d == 0 and learned:
+            state.refuse("d", "> 0 where something was learned", d)
+        self.learned = learned
+        return self.set_extra(state, d) if d else 0
+
+
+cdef class Regression(Single):
     cdef int read_pair(self, Workspace ws, double *m, double *q) noexcept nogil:
         return CF_EVALUE
+
+    cdef int repair(self) noexcept nogil:
+        return CF_ENOTPOSITIVE
 
     cdef double widest(self, double square) noexcept nogil:
         return INFINITY
@@ -1170,10 +1148,10 @@ cdef class Single(Form):
     cdef int drawn(self, Workspace ws, Py_ssize_t n, double width, double *z) noexcept nogil:
         return CF_EVALUE
 
-    cdef void tell_past(self, Past *out) noexcept nogil:
+    cdef void get_past(self, Past *out) noexcept nogil:
         out.updates, out.renewals, out.failures = self.learned, 0, 0
         out.term, out.scale = NULL, 1.0
-        out.steady, out.norm = False, 1.0 / self.ridge
+        out.steady, out.norm = self.forget == 1.0, 1.0 / self.ridge
 
     cdef double drift(self, Workspace ws) noexcept nogil:
         return 0.0
@@ -1187,43 +1165,18 @@ cdef class Single(Form):
     cdef double length(self, const double *matrix, const double *u, Workspace ws) noexcept nogil:
         return 0.0
 
-    cdef int repair(self) noexcept nogil:
-        return CF_ENOTPOSITIVE
-
     cdef int decay(self, double f) except -1:
         raise NotImplementedError
 
-    cdef int merge(self, Single other) except -1:
+    cdef int merge(self, Regression other) except -1:
         raise NotImplementedError
-
-    cdef double information(self) noexcept nogil:
-        return 0.0
-
-    cdef np_weights(self):
-        return vector_of(self.w, self.d)
-
-    cdef dict get_extra(self):
-        raise NotImplementedError
-
-    cdef int set_extra(self, State state, Py_ssize_t d) except -1:
-        raise NotImplementedError
-
-    cdef dict get_state(self):
-        return {"d": self.d, "learned": self.learned, **(self.get_extra() if self.d else {})}
-
-    cdef int set_state(self, State state) except -1:
-        cdef Py_ssize_t d = state.count("d"), learned = state.count("learned")
-        if d == 0 and learned:
-            state.refuse("d", "> 0 where something was learned", d)
-        self.learned = learned
-        return self.set_extra(state, d) if d else 0
 
 
 cdef enum:
     BLOCK = 8        # rows that share one reading of the matrix
     FEW = 16         # actions up to which all widths are worked out
 
-cdef double MOST = 1e290   # of |m|, where nothing else tells that a row is beyond the range
+cdef double MOST = 1e290   # of |m|, where nothing else shows that a row is beyond the range
 cdef double UNIT = 2.0 ** -53
 cdef double TINY = 1e-300      # so much of x.x may be lost to underflow
 
@@ -1252,15 +1205,10 @@ cdef int read_means(Rows X, const double *w, Workspace ws, double *m) noexcept n
 
 cdef int read_squares(Rows X, Workspace ws, double *square) noexcept nogil:
     cdef Py_ssize_t t
-    cdef const double *x
     for t in range(X.n):
-        if X.kind == DOUBLES:
-            x = <const double *>(X.value + t * X.row_step)
-            square[t] = K.dot(X.d, x, x)
-        elif X.at(t, ws.buffer, &ws.row):
-            square[t] = K.ridge_square(&ws.row)
-        else:
+        if not X.at(t, ws.buffer, &ws.row):
             return CF_ENOMEM
+        square[t] = K.ridge_square(&ws.row)
     return CF_OK
 
 
@@ -1292,6 +1240,12 @@ cdef void add_to(Py_ssize_t n, double width, const double *w, Py_ssize_t known,
 # --- all of A ---------------------------------------------------------------------------------
 
 
+cdef void apply_pending(cf_full *core) noexcept nogil:
+    """The pending term of the fast form into its inverse."""
+    K.rank_one(&core.b, core.w, core.w)
+    memset(core.w, 0, <size_t>cf_pad(core.n) * sizeof(double))
+
+
 cdef dict settled(Stored metric):
     cdef Stored other
     cdef int turn
@@ -1299,12 +1253,11 @@ cdef dict settled(Stored metric):
         return metric.state()
     other = <Stored>Moving.from_state(metric.state())
     for turn in range(2):  # the second one leaves zeros where a triangle may hold anything
-        K.rank_one(&other.core.b, other.core.w, other.core.w)
-        memset(other.core.w, 0, <size_t>cf_pad(other.core.n) * sizeof(double))
+        apply_pending(&other.core)
     return other.state()
 
 
-cdef class FullRidge(Single):
+cdef class FullRidge(Regression):
     """Ridge regression by the inverse of A, which begins as ridge I.
 
     Many candidate rows cost n d^2 / 2, one reading of the triangle for eight of them; a context is
@@ -1323,8 +1276,8 @@ cdef class FullRidge(Single):
 
     # A = past.scale times what `metric` holds, w = A^-1 b. Forgetting multiplies A as a whole but
     # for the examples at which the regulariser is filled up (cf_past.h).
-    # Reading and learning one x share one fused pass of the triangle: `look` leaves v = A^-1 x (of
-    # the metric) and `quad` for `take`.
+    # Reading and learning one x share one fused pass of the triangle: `read` leaves v = A^-1 x (of
+    # the metric) and `quad` for `update`.
     # A refused row must leave the past as it was. Forgetting is undone by `past` and the metric's
     # ridge alone, unless the metric itself changes: it is then copied to `saved` first, w behind it
     # (NULL until an example is to be forgotten: nobody else needs that memory). `period`: of the
@@ -1339,7 +1292,7 @@ cdef class FullRidge(Single):
     cdef double *v
     cdef double *unit          # zeros but for a moment
     cdef double *work          # scratch of the metric
-    cdef double quad           # x^T (A / scale)^-1 x of the last look
+    cdef double quad           # x^T (A / scale)^-1 x of the last reading
     cdef double *saved
     cdef int64_t period
     cdef cf_full_factor kept
@@ -1383,34 +1336,27 @@ cdef class FullRidge(Single):
 
     cdef int read(self, Workspace ws) noexcept nogil:
         cdef const double *x
-        if ws.writing:
-            return self.read_for_update(ws)
+        cdef int status = CF_OK
         ws.score[0] = ws.quad[0] = 0.0
         if self.d == 0:
             return CF_OK
         x = ws.forms.whole(&ws.row)
+        if ws.writing:
+            status = self.propose(x)
+            if status == CF_ENOTPOSITIVE and self.repair() == CF_OK:
+                status = self.propose(x)
+            ws.quad[0] = self.quad
+        else:
+            L.full_look(&self.metric.core, K, x, ws.vectors + cf_pad(self.d), ws.vectors, ws.quad)
         ws.score[0] = K.dot(self.d, self.w, x)
-        L.full_look(&self.metric.core, K, x, ws.vectors + cf_pad(self.d), ws.vectors, ws.quad)
         ws.quad[0] /= self.past.scale
         ws.forms.clear(&ws.row)
-        return CF_OK if ws.score[0] - ws.score[0] == 0.0 and ws.quad[0] - ws.quad[0] == 0.0 else CF_ENONFINITE
+        return check_finite(ws.score[0], ws.quad[0]) if status == CF_OK else status
 
     cdef int propose(self, const double *x) noexcept nogil:
         """v and quad of x; the metric's pending term goes into its inverse on the way."""
         return L.full_propose(&self.metric.core, K, x, self.weight / self.past.scale, self.work,
                               self.v, &self.quad)
-
-    cdef int read_for_update(self, Workspace ws) noexcept nogil:
-        cdef const double *x = ws.forms.whole(&ws.row)
-        cdef int status = self.propose(x)
-        if status == CF_ENOTPOSITIVE and self.repair() == CF_OK:
-            status = self.propose(x)
-        ws.score[0] = K.dot(self.d, self.w, x)
-        ws.quad[0] = self.quad / self.past.scale
-        ws.forms.clear(&ws.row)
-        if status == CF_OK and not (ws.score[0] - ws.score[0] == 0.0 and ws.quad[0] - ws.quad[0] == 0.0):
-            status = CF_ENONFINITE
-        return status
 
     # --- learning -----------------------------------------------------------------------------
 
@@ -1466,7 +1412,7 @@ cdef class FullRidge(Single):
         return 0
 
     cdef int fade(self, const double *x, double *m) noexcept nogil:
-        """M <- f M, b <- f b and the regulariser, before the example x, which was looked at. Its
+        """M <- f M, b <- f b and the regulariser, before the example x, which was read. Its
         A^-1 x, of the metric, and w stay as they are unless the metric itself changes."""
         cdef double added, scale = self.forget * self.past.scale
         cdef int status
@@ -1503,22 +1449,17 @@ cdef class FullRidge(Single):
         self.past.share = 1.0
 
     cdef int learn(self, const double *x, double y, double m) noexcept nogil:
-        """w_next and A by the example x, y, which was looked at."""
-        cdef double miss, weight = self.aim(m, y, &miss)
+        """w_next and A by the example x, y, after `propose` of x."""
+        cdef double miss, weight = self.aim(m, y, &miss) / self.past.scale
         memcpy(self.w_next, self.w, <size_t>self.d * sizeof(double))
-        return self.accept(x, weight / self.past.scale, miss, self.w_next)
-
-    cdef int accept(self, const double *x, double weight, double miss, double *w) noexcept nogil:
-        """After `propose` of x: w by the step of an example that it misses by so much, A by
-        weight x x^T."""
-        K.axpy(self.d, weight * miss / (1.0 + weight * self.quad), self.v, w)
-        if not K.all_finite(self.d, w):
+        K.axpy(self.d, weight * miss / (1.0 + weight * self.quad), self.v, self.w_next)
+        if not K.all_finite(self.d, self.w_next):
             return CF_ENONFINITE
         L.full_accept(&self.metric.core, K, x, weight, self.v, self.quad, self.work)
         return CF_OK
 
     cdef int learn_next(self, const double *x, double y, double m) noexcept nogil:
-        """An example that nobody has looked at, and w.x = m; nothing is forgotten before it."""
+        """An example that was not read before, and w.x = m; nothing is forgotten before it."""
         cdef int status = self.propose(x)
         if status == CF_OK:
             status = self.learn(x, y, m)
@@ -1545,7 +1486,7 @@ cdef class FullRidge(Single):
         q[0] = L.full_quad(&self.metric.core, K, x, ws.vectors) / self.past.scale
         status = check_quad(self.d, x, self.ridge, q[0])
         ws.forms.clear(&ws.row)
-        return status if m[0] - m[0] == 0.0 else CF_ENONFINITE
+        return status if check_finite(m[0], 0.0) == CF_OK else CF_ENONFINITE
 
     cdef double widest(self, double square) noexcept nogil:
         return SAFE * sqrt((square + TINY) / self.metric.core.ridge / self.past.scale)
@@ -1558,7 +1499,7 @@ cdef class FullRidge(Single):
     cdef int read_rows(self, Rows X, Crossed by, Workspace ws, double *m, double *q) noexcept nogil:
         cdef cf_full core = self.metric.core
         cdef double *edges = ws.vectors + contraction(by, X.d)
-        cdef double *block
+        cdef ptrdiff_t some[BLOCK]
         cdef Py_ssize_t n = X.d, t = 0, count, l
         cdef int status
         if by.p and core.robust:
@@ -1566,18 +1507,16 @@ cdef class FullRidge(Single):
         status = read_means(X, self.contract(by, n, ws.vectors, &core), ws, m)
         if status != CF_OK or q == NULL:
             return status
-        block = edges + BLOCK * cf_pad(n)
         K.quad_edges(&core.b, edges)
         while t < X.n and status == CF_OK:
             count = min(<Py_ssize_t>BLOCK, X.n - t)
             if X.kind == DOUBLES and X.row_step % 8 == 0:
                 status = self.read_block(&core, edges, <const double *>(X.value + t * X.row_step),
-                                         X.row_step // 8, count, block, q + t)
+                                         X.row_step // 8, count, edges + BLOCK * cf_pad(n), q + t)
             else:
                 for l in range(count):
-                    lay_out(X, t + l, ws, block + l * cf_pad(n))
-                status = self.read_block(&core, edges, block, cf_pad(n), count,
-                                         block + BLOCK * cf_pad(n), q + t)
+                    some[l] = t + l
+                status = self.read_some(&core, edges, X, some, count, ws, q + t)
             t += count
         return status
 
@@ -1625,16 +1564,17 @@ cdef class FullRidge(Single):
     cdef int read_upper(self, Rows X, Crossed by, Workspace ws, double width, const char *left,
                         double *m, double *q, double *z) noexcept nogil:
         """The widths only of rows that can still win: q <= x.x ||A^-1|| bounds the score. Those of
-        the eight highest bounds are looked at first, then, in order, all others whose bound
+        the eight highest bounds are read first, then, in order, all others whose bound
         reaches the best so far. q holds the bounds, and z is -inf where no width was needed."""
         cdef cf_full core = self.metric.core
         cdef double *edges = ws.vectors + contraction(by, X.d)
         cdef Py_ssize_t i = 0, t, count = BLOCK
         cdef ptrdiff_t some[BLOCK]
         cdef double norm, best = -INFINITY
+        cdef double quads[BLOCK]
         cdef int status
         if X.n <= FEW or (by.p and core.robust):
-            return Single.read_upper(self, X, by, ws, width, left, m, q, z)
+            return Regression.read_upper(self, X, by, ws, width, left, m, q, z)
         norm = INFINITY if by.p else 1.0 / core.ridge
         status = read_means(X, self.contract(by, X.d, ws.vectors, &core), ws, m)
         if status == CF_OK:
@@ -1648,12 +1588,13 @@ cdef class FullRidge(Single):
             q[t] = m[t] + norm * sqrt(q[t] + TINY) if left[t] else -INFINITY
             z[t] = -INFINITY
             if not q[t] < INFINITY:
-                return Single.read_upper(self, X, by, ws, width, left, m, q, z)
+                return Regression.read_upper(self, X, by, ws, width, left, m, q, z)
         K.quad_edges(&core.b, edges)
         K.top_k(X.n, q, count, some, NULL)
         while count and status == CF_OK:
-            status = self.read_some(&core, edges, X, some, count, ws, width, m, q, z)
+            status = self.read_some(&core, edges, X, some, count, ws, quads)
             for t in range(count):
+                z[some[t]] = m[some[t]] + width * sqrt(quads[t])
                 if left[some[t]]:
                     best = max(best, z[some[t]])
             count = 0
@@ -1665,20 +1606,15 @@ cdef class FullRidge(Single):
         return status
 
     cdef int read_some(self, const cf_full *core, const double *edges, Rows X,
-                       const ptrdiff_t *some, Py_ssize_t count, Workspace ws, double width,
-                       const double *m, const double *bound, double *z) noexcept nogil:
-        """The scores of some rows."""
+                       const ptrdiff_t *some, Py_ssize_t count, Workspace ws,
+                       double *q) noexcept nogil:
+        """q of some rows, which are written out."""
         cdef double *block = ws.vectors + (edges - ws.vectors) + BLOCK * cf_pad(core.n)
-        cdef double q[BLOCK]
         cdef Py_ssize_t l
-        cdef int status
         for l in range(count):
             lay_out(X, some[l], ws, block + l * cf_pad(core.n))
-        status = self.read_block(core, edges, block, cf_pad(core.n), count,
-                                 block + BLOCK * cf_pad(core.n), q)
-        for l in range(count):
-            z[some[l]] = m[some[l]] + width * sqrt(q[l])
-        return status
+        return self.read_block(core, edges, block, cf_pad(core.n), count,
+                               block + BLOCK * cf_pad(core.n), q)
 
     cdef const double *contract(self, Crossed by, Py_ssize_t n, double *room,
                                 cf_full *out) noexcept nogil:
@@ -1746,7 +1682,7 @@ cdef class FullRidge(Single):
             sum += K.dot(self.d, v, v)
         return sqrt(sum) + to_come
 
-    cdef void tell_past(self, Past *out) noexcept nogil:
+    cdef void get_past(self, Past *out) noexcept nogil:
         cdef const cf_full *core = &self.metric.core
         out.updates, out.renewals = core.health.updates, core.health.renewals
         out.failures = core.health.repairs + core.health.failed
@@ -1769,7 +1705,8 @@ cdef class FullRidge(Single):
         memcpy(to, core.a.data, <size_t>size * sizeof(double))
         if core.pending:
             memset(ws.vectors, 0, <size_t>size * sizeof(float))
-            K.rank_block(&a, <float *>ws.vectors, core.pending, core.block, cf_pad(self.d), core.weight)
+            K.rank_block(&a, <float *>ws.vectors, core.pending, core.block, cf_pad(self.d),
+                         core.weight)
         for i in range(self.d):
             trace += cf_triangle_row(&a, i)[i]
         to[size] = 1e-14 * self.d * trace
@@ -1820,15 +1757,25 @@ cdef class FullRidge(Single):
         L.past_weights(&self.past, &self.metric.core, K, added, self.w, self.work)
         return 0
 
-    cdef int merge(self, Single other) except -1:
+    cdef int merge(self, Regression other) except -1:
         """A_1 + A_2 - ridge I, and w from A_1 w_1 + A_2 w_2; O(d^3)."""
         cdef FullRidge o = <FullRidge?>other
+        cdef cf_full *core = &self.metric.core
+        cdef np.ndarray A, b
         cdef int status
         self.kept.updates = -1
-        if self.metric.core.robust or o.metric.core.robust:
+        if core.robust or o.metric.core.robust:
             status = self.merge_rows(o)
         else:
-            status = self.merge_matrix(o)
+            A, theirs = self.metric.matrix() * self.past.scale, o.metric.matrix() * o.past.scale
+            b = A @ vector_of(self.w, self.d) + theirs @ vector_of(o.w, self.d)
+            A = A + theirs
+            (<object>A)[numpy.diag_indices(self.d)] -= self.ridge
+            L.full_init(core, self.d, self.ridge, core.precision, K, self.metric.memory)
+            status = L.past_place(&self.past, core, K, data_of(A), self.d, self.ridge, self.work)
+            core.ridge, self.past.lowered = self.ridge, 0
+            if status == CF_OK:
+                L.full_solve(core, K, data_of(b), self.work, self.w)
         if status != CF_OK:
             refuse(status, "the sum of both A")
         if not K.all_finite(self.d, self.w):
@@ -1836,49 +1783,27 @@ cdef class FullRidge(Single):
         self.learned += o.learned
         return 0
 
-    cdef int merge_matrix(self, FullRidge o) except? -1000:
-        cdef cf_full *core = &self.metric.core
-        cdef np.ndarray A = <np.ndarray>(self.metric.matrix() * self.past.scale)
-        cdef np.ndarray theirs = <np.ndarray>(o.metric.matrix() * o.past.scale)
-        cdef Py_ssize_t i
-        cdef int status
-        for i in range(self.d):
-            self.w_next[i] = (K.dot(self.d, data_of(A) + i * self.d, self.w)
-                              + K.dot(self.d, data_of(theirs) + i * self.d, o.w))
-        A = A + theirs
-        (<object>A)[numpy.diag_indices(self.d)] -= self.ridge
-        L.full_init(core, self.d, self.ridge, core.precision, K, self.metric.memory)
-        status = L.past_place(&self.past, core, K, data_of(A), self.d, self.ridge, self.work)
-        core.ridge, self.past.lowered = self.ridge, 0
-        if status == CF_OK:
-            L.full_solve(core, K, self.w_next, self.work, self.w)
-        return status
-
     cdef int merge_rows(self, FullRidge o) except? -1000:
         """The same where one is robust, and their sum would not hold the digits of A: the rows of a
         square root of A_2 are learned towards ``w_2.x``, and then one regulariser is unlearned,
         ``x = e_i`` towards 0 with the weight ``-ridge``. O(d^3)."""
-        cdef np.ndarray rows = <np.ndarray>(o.metric._rows() * sqrt(o.past.scale))
-        cdef double scale = self.past.scale, c = -self.ridge / self.past.scale, q
-        cdef double *x
+        cdef np.ndarray rows = numpy.vstack((o.metric._rows() * sqrt(o.past.scale),
+                                             numpy.eye(self.d)))
+        cdef cf_full *core = &self.metric.core
+        cdef double c, q, miss
+        cdef const double *x
         cdef Py_ssize_t i
         cdef int status = CF_OK
-        if not self.metric.core.robust:
-            L.full_convert(&self.metric.core, K, self.work)
-        for i in range(self.d):
+        if not core.robust:
+            L.full_convert(core, K, self.work)
+        for i in range(2 * self.d):
             x = data_of(rows) + i * self.d
+            c = (1.0 if i < self.d else -self.ridge) / self.past.scale
+            miss = (K.dot(self.d, x, o.w) if i < self.d else 0.0) - K.dot(self.d, x, self.w)
+            L.full_look(core, K, x, self.work, self.v, &q)
+            K.axpy(self.d, c * miss / (1.0 + c * q), self.v, self.w)
             if status == CF_OK:
-                status = self.propose(x)
-            if status == CF_OK:
-                status = self.accept(x, 1.0 / scale,
-                                     K.dot(self.d, x, o.w) - K.dot(self.d, x, self.w), self.w)
-        for i in range(self.d):
-            if status == CF_OK:
-                self.unit[i] = 1.0
-                L.full_look(&self.metric.core, K, self.unit, self.work, self.v, &q)
-                K.axpy(self.d, -c / (1.0 + c * q) * self.w[i], self.v, self.w)
-                status = L.full_update(&self.metric.core, K, self.unit, c, self.work, &q)
-                self.unit[i] = 0.0
+                status = L.full_update(core, K, x, c, self.work, &q)
         return status
 
     # --- settings and state ---------------------------------------------------------------------
@@ -1892,10 +1817,8 @@ cdef class FullRidge(Single):
         return self.metric.inverse() / self.past.scale
 
     cdef dict health(self):
-        cdef Stored metric = self.metric
-        if self.d == 0:
-            metric = Moving(1, ridge=self.ridge, precision=self.precision)
-        return {"precision": metric._form(), **metric.core.health}
+        metric = self.metric if self.d else Moving(1, ridge=self.ridge, precision=self.precision)
+        return (<Stored>metric)._health()
 
     cdef dict get_extra(self):
         return {"w": vector_of(self.w, self.d), "scale": self.past.scale,
@@ -1923,7 +1846,7 @@ cdef class WindowRidge(FullRidge):
     """Only the last `window` examples count. Memory: ``8 window d`` bytes more.
 
     The oldest leaves by a downdate; every so many losses, and where one would cost digits, A, b
-    and w are summed up anew from the rows in the window: O(window d^2), amortised O(d^2). In the
+    and w are recomputed from the rows in the window: O(window d^2), amortised O(d^2). In the
     robust form, from which nothing is taken away, that is at each example.
 
     Parameters
@@ -1935,12 +1858,12 @@ cdef class WindowRidge(FullRidge):
     """
 
     # The last `window` examples stand in a ring; b = sum of y x over them. Every `period` losses,
-    # and where a loss would cost digits, all is made anew from the ring.
+    # and where a loss would cost digits, all is recomputed from the ring.
     cdef Py_ssize_t window
     cdef double *ring          # window rows of cf_pad(d), owned
     cdef double *label
     cdef Py_ssize_t oldest, held
-    cdef Py_ssize_t losses     # since all was made anew
+    cdef Py_ssize_t losses     # since all was recomputed
 
     def __init__(self, double ridge, double forget, Py_ssize_t window, str precision):
         FullRidge.__init__(self, ridge, forget, False, precision)
@@ -1997,7 +1920,7 @@ cdef class WindowRidge(FullRidge):
         self.drop_oldest()
         if (self.metric.core.robust or self.propose(x) != CF_OK
                 or not 1.0 - self.quad > COSTLY):
-            self.losses = PERIOD + self.d + self.window  # made anew when the new row is there
+            self.losses = PERIOD + self.d + self.window  # recomputed when the new row is there
             return
         K.axpy(self.d, (K.dot(self.d, self.w, x) - y) / (1.0 - self.quad), self.v, self.w)
         L.full_drop(&self.metric.core, K, x, self.v, self.quad, self.work)
@@ -2079,8 +2002,8 @@ cdef class BallRidge(WindowRidge):
     """The ridge step, then P2 on the unit ball in the norm of A, all or nothing.
 
     With a window each example costs O(window d^2) once it is full: what a projection has taken
-    away cannot be told from what the oldest example brought, so the steps of those left are made
-    again.
+    away cannot be separated from what the oldest example brought, so the steps of those left are
+    made again.
 
     Parameters
     ----------
@@ -2090,9 +2013,9 @@ cdef class BallRidge(WindowRidge):
         0: none.
     """
 
-    # w is projected onto the unit ball in the norm of A after each step. With a window all is made
-    # anew from the ring once that is full, as if no other example had come. So a refusal is undone
-    # by the same steps with the oldest row back in its place.
+    # w is projected onto the unit ball in the norm of A after each step. With a window all is
+    # recomputed from the ring once that is full, as if no other example had come. So a refusal is
+    # undone by the same steps with the oldest row back in its place.
     cdef double lam            # the last multiplier: where the next search begins
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
@@ -2163,7 +2086,7 @@ cdef class BallRidge(WindowRidge):
 
 
 @cython.final
-cdef class DiagonalRidge(Single):
+cdef class DiagonalRidge(Regression):
     """Ridge regression on the diagonal of A: O(entries) a round, O(d) where it is projected; a
     candidate row costs O(entries), times p + 1 with a context. Rows may become wider.
 
@@ -2256,7 +2179,7 @@ cdef class DiagonalRidge(Single):
         if q == NULL:
             return CF_OK if fabs(m[0]) <= MOST else CF_ENONFINITE
         q[0] = K.ridge_quad(x, self.now(x, self.scale, room))
-        return CF_OK if m[0] - m[0] == 0.0 and q[0] - q[0] == 0.0 else CF_ENONFINITE
+        return check_finite(m[0], q[0])
 
     cdef int read_wide(self, const cf_row *x, double *room, double *m, double *q) noexcept nogil:
         """Features beyond those known are as all were at the start: weight 0, a = ridge."""
@@ -2273,7 +2196,7 @@ cdef class DiagonalRidge(Single):
         for e in range(known.nnz, x.nnz):
             beyond += x.value[e] * x.value[e] / self.ridge
         q[0] += beyond
-        return status if q[0] - q[0] == 0.0 else CF_ENONFINITE
+        return status if check_finite(0.0, q[0]) == CF_OK else CF_ENONFINITE
 
     # --- learning -----------------------------------------------------------------------------
 
@@ -2403,8 +2326,7 @@ cdef class DiagonalRidge(Single):
                     q[t] = K.ridge_quad(&ws.row, a)
             else:
                 self.read_crossed(&ws.row, by, m + t, NULL if q == NULL else q + t)
-            if not (status == CF_OK and m[t] - m[t] == 0.0
-                    and (q == NULL or q[t] - q[t] == 0.0)):
+            if status != CF_OK or check_finite(m[t], 0.0 if q == NULL else q[t]) != CF_OK:
                 return CF_ENONFINITE
         return CF_OK
 
@@ -2435,10 +2357,6 @@ cdef class DiagonalRidge(Single):
         m[0] = mean
         if q != NULL:
             q[0] = square
-
-    cdef void tell_past(self, Past *out) noexcept nogil:
-        Single.tell_past(self, out)
-        out.steady = self.forget == 1.0
 
     cdef void keep_matrix(self, double *to, Workspace ws) noexcept nogil:
         cdef Py_ssize_t i
@@ -2500,7 +2418,7 @@ cdef class DiagonalRidge(Single):
 # --- one regression in dual form --------------------------------------------------------------
 
 cdef enum:
-    AHEAD = 96       # examples kept from which rows are looked at in blocks
+    AHEAD = 96       # examples kept from which rows are read in blocks
     MANY = 96        # rows that are read at once
     SIDES = 6        # rows of a block: a multiple of what the kernels take at once
     WORK = 2000000000  # flops of a block, some 30 ms: a signal must not wait for long
@@ -2520,19 +2438,17 @@ cdef class DualRidge(Single):
 
     # With M = ridge I + G = L L^T over the examples kept: u = L^-1 k, w.x = u.c with c = L^-1 y,
     # q = (k(x,x) - u.u) / ridge; (u, sqrt(ridge (1 + q))) is the next row of L, so that learning
-    # after a reading is free. c, y and born have room for `room` examples.
+    # after a reading is free. `gram` has c; y and born have room for `room` examples.
     cdef Py_ssize_t window     # 0: none
     cdef Gram gram
     cdef double *y
-    cdef double *c
     cdef int64_t *born         # the number of each example kept, among all learned
     cdef Py_ssize_t room
-    cdef double *u             # of the last look; in `own_u` or in the block looked at ahead
+    cdef double *u             # of the last reading; in `own_u` or in the block read ahead
     cdef double *own_u
     cdef double *drop          # scratch of drop_first
-    cdef double own            # k(x, x) of the last look
-    cdef double info           # ln det M - n ln ridge
-    # A block of rows looked at ahead, each in `stride` doubles: u for the first `block_n`
+    cdef double own            # k(x, x) of the last reading
+    # A block of rows read ahead, each in `stride` doubles: u for the first `block_n`
     # examples; what the solve began with in the last, unfinished panel stands in `tails`.
     cdef double *block
     cdef double *tails
@@ -2555,15 +2471,15 @@ cdef class DualRidge(Single):
         beginning."""
         cdef Py_ssize_t each = room + 16, before = self.room + 16, i
         cdef size_t kept = <size_t>min(each, before) * sizeof(double)
-        cdef double *y = new_doubles(7, each, f"coefficients of {room} learned examples")
-        for i in range(3 if self.y != NULL else 0):  # y, c and born
+        cdef double *y = new_doubles(6, each, f"coefficients of {room} learned examples")
+        for i in range(2 if self.y != NULL else 0):  # y and born
             memcpy(y + i * each, self.y + i * before, kept)
         if self.u != NULL:
-            memcpy(y + 3 * each, self.u, min(kept, <size_t>self.gram.length() * sizeof(double)))
+            memcpy(y + 2 * each, self.u, min(kept, <size_t>self.gram.length() * sizeof(double)))
         L.free(self.y)
-        self.y, self.c, self.born = y, y + each, <int64_t *>(y + 2 * each)
-        self.u = self.own_u = y + 3 * each
-        self.drop, self.room = y + 4 * each, room
+        self.y, self.born = y, <int64_t *>(y + each)
+        self.u = self.own_u = y + 2 * each
+        self.drop, self.room = y + 3 * each, room
         return 0
 
     cdef int reserve(self, Workspace ws) except -1:
@@ -2580,10 +2496,9 @@ cdef class DualRidge(Single):
     # --- reading ------------------------------------------------------------------------------
 
     cdef int answer(self, Workspace ws, const double *u, double own) noexcept nogil:
-        cdef Py_ssize_t n = self.gram.factor.n
-        ws.score[0] = K.dot(n, u, self.c)
-        ws.quad[0] = max(own - K.dot(n, u, u), 0.0) / self.ridge
-        return CF_OK if ws.score[0] - ws.score[0] == 0.0 and ws.quad[0] - ws.quad[0] == 0.0 else CF_ENONFINITE
+        ws.score[0] = K.dot(self.gram.factor.n, u, self.gram.c)
+        ws.quad[0] = self.gram.rest(u, own) / self.ridge
+        return check_finite(ws.score[0], ws.quad[0])
 
     cdef int read(self, Workspace ws) noexcept nogil:
         cdef double own
@@ -2640,7 +2555,8 @@ cdef class DualRidge(Single):
 
     # --- reading ahead ------------------------------------------------------------------------
 
-    cdef Py_ssize_t read_ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count, Workspace ws) noexcept nogil:
+    cdef Py_ssize_t read_ahead(self, Rows X, Py_ssize_t t, Py_ssize_t count,
+                               Workspace ws) noexcept nogil:
         """The solves of the next rows by the present factor, which is then read once for all."""
         cdef Py_ssize_t n = self.gram.factor.n, stride, i, at
         cdef double *block
@@ -2659,7 +2575,7 @@ cdef class DualRidge(Single):
         self.stride = stride
         self.tails = self.block + count * stride
         self.owns = self.tails + 8 * count
-        # a row that is refused here will be when it is looked at
+        # a row that is refused here will be when it is read
         self.block_count = self.values_of(X, t, count, ws, self.block, stride, self.owns, &status)
         self.block_n, at = n, n & ~<Py_ssize_t>7
         for i in range(self.block_count):
@@ -2718,30 +2634,30 @@ cdef class DualRidge(Single):
     cdef int store(self, Workspace ws, double y) noexcept nogil:
         cdef Py_ssize_t n = self.gram.factor.n
         cdef double pivot = sqrt(self.ridge * (1.0 + ws.quad[0]))
-        self.gram.append(&ws.row, ws.forms, self.u, pivot)
-        self.y[n], self.c[n], self.born[n] = y, (y - ws.score[0]) / pivot, self.learned
-        self.info += K.log1p_one(ws.quad[0])
+        self.gram.append(&ws.row, ws.forms, self.u, pivot, (y - ws.score[0]) / pivot,
+                         K.log1p_one(ws.quad[0]))
+        self.y[n], self.born[n] = y, self.learned
         return CF_OK
 
     cdef void expire(self) noexcept nogil:
         """Examples that are older than the window leave."""
         cdef Py_ssize_t n, s, gone = 0
+        cdef double *c
         while (self.window and self.gram.factor.n
                and self.born[gone] <= self.learned - self.window - 1):
             self.gram.drop_first(self.drop)
             gone += 1
         if gone == 0:
             return
-        n = self.gram.factor.n
+        n, c = self.gram.factor.n, self.gram.c
         for s in range(n):
             self.y[s], self.born[s] = self.y[s + gone], self.born[s + gone]
-        memcpy(self.c, self.y, <size_t>n * sizeof(double))
-        memset(self.c + n, 0, <size_t>(self.gram.length() - n) * sizeof(double))
-        K.cholesky_forward(&self.gram.factor, 0, self.c, self.c)
-        self.info = self.gram.logdet()
+        memcpy(c, self.y, <size_t>n * sizeof(double))
+        memset(c + n, 0, <size_t>(self.gram.length() - n) * sizeof(double))
+        K.cholesky_forward(&self.gram.factor, 0, c, c)
 
     cdef double information(self) noexcept nogil:
-        return self.info
+        return self.gram.info
 
     cdef int raise_error(self, int status) except -1:
         self.gram.kept.errors.raise_own()
@@ -2756,13 +2672,11 @@ cdef class DualRidge(Single):
         cdef np.ndarray born = <np.ndarray>numpy.empty(n, dtype=numpy.int64)
         if n:
             memcpy(np.PyArray_DATA(born), self.born, <size_t>np.PyArray_NBYTES(born))
-        return {"gram": self.gram.state(), "y": vector_of(self.y, n), "c": vector_of(self.c, n),
-                "born": born, "info": self.info}
+        return {"gram": self.gram.get_state(), "y": vector_of(self.y, n), "born": born}
 
     cdef int set_extra(self, State state, Py_ssize_t d) except -1:
         cdef Py_ssize_t n
         cdef np.ndarray born
-        cdef double info = state.number("info")
         self.gram.set_state(state.part("gram"))
         n = self.gram.factor.n
         if n and self.gram.kept.d != d:
@@ -2774,9 +2688,8 @@ cdef class DualRidge(Single):
             state.refuse("born", "ascending")
         self.make_place(max(n, 16))
         state.load("y", n, self.y)
-        state.load("c", n, self.c)
         memcpy(self.born, np.PyArray_DATA(born), <size_t>np.PyArray_NBYTES(born))
-        self.d, self.info = d, info
+        self.d = d
         return 0
 
 
@@ -2834,8 +2747,8 @@ cdef class BudgetRidge(DualRidge):
         cdef double *z = self.coordinates(ws, u)
         cdef double quad
         ws.score[0] = K.dot(n, u, self.inner.w)
-        ws.quad[0] = max(own - K.dot(n, u, u), 0.0) / self.ridge
-        if not (ws.score[0] - ws.score[0] == 0.0 and ws.quad[0] - ws.quad[0] == 0.0):
+        ws.quad[0] = self.gram.rest(u, own) / self.ridge
+        if check_finite(ws.score[0], ws.quad[0]) != CF_OK:
             return CF_ENONFINITE
         L.full_look(&self.inner.metric.core, K, z, z + 2 * padded, z + padded, &quad)
         ws.quad[0] += quad
@@ -2850,7 +2763,7 @@ cdef class BudgetRidge(DualRidge):
 
     cdef int store(self, Workspace ws, double y) noexcept nogil:
         cdef Py_ssize_t n = self.gram.factor.n
-        cdef double rest = max(self.own - K.dot(n, self.u, self.u), 0.0)
+        cdef double rest = self.gram.rest(self.u, self.own)
         cdef double *z = self.coordinates(ws, self.u)
         cdef bint joins = rest > self.tolerance * self.own and n < self.budget
         cdef int status
@@ -2860,8 +2773,8 @@ cdef class BudgetRidge(DualRidge):
         if status != CF_OK:
             return status
         if joins:
-            self.gram.append(&ws.row, ws.forms, self.u, z[n])
-            self.y[n], self.c[n], self.born[n] = y, 0.0, self.learned
+            self.gram.append(&ws.row, ws.forms, self.u, z[n], 0.0, 0.0)
+            self.y[n], self.born[n] = y, self.learned
         else:
             self.missed += rest
         return CF_OK
@@ -2903,7 +2816,7 @@ cdef class TopicRidge(DualRidge):
     cdef readonly Py_ssize_t topics
     cdef double *all_c
     cdef Py_ssize_t row
-    cdef double *products      # u.c of each topic, for the row looked at last
+    cdef double *products      # u.c of each topic, for the row read last
 
     def __init__(self, kernel, kernel_params, double ridge, Py_ssize_t topics):
         DualRidge.__init__(self, kernel, kernel_params, ridge, 0)
@@ -2956,8 +2869,8 @@ cdef int learn_topics(Single topics, Workspace ws, const uint8_t *y) noexcept no
 # place of c: w.x = u.e, a step appends (y - w.x) / pivot to e whatever e was, and
 # ||w||^2 = ||e||^2 - ridge ||beta||^2. P2 takes beta to (I + lam M^-1)^-1 beta, so
 #     e <- (I + lam B)^-1 e,  B = (L^T L)^-1:  one backward and one forward solve a product.
-# Lanczos on B from e, as in cf_ball.h; there ||w||^2 = y^T (I - ridge T) y for the vector V y of the
-# Krylov space, T the tridiagonal form of B, exactly: the secular equation is solved on that.
+# Lanczos on B from e, as in cf_ball.h; there ||w||^2 = y^T (I - ridge T) y for the vector V y of
+# the Krylov space, T the tridiagonal form of B, exactly: the secular equation is solved on that.
 cdef enum:
     KRYLOV = 256     # products for which there is always memory
 
@@ -2999,25 +2912,24 @@ cdef class DualBall(DualRidge):
         return DualRidge.cost(self, nnz) + (n * n * n if self.window else n * n)
 
     cdef int answer(self, Workspace ws, const double *u, double own) noexcept nogil:
-        ws.score[0], ws.quad[0] = K.dot(self.gram.factor.n, u, self.c), 0.0
-        return CF_OK if ws.score[0] - ws.score[0] == 0.0 else CF_ENONFINITE
+        ws.score[0], ws.quad[0] = K.dot(self.gram.factor.n, u, self.gram.c), 0.0
+        return check_finite(ws.score[0], 0.0)
 
     # --- learning -----------------------------------------------------------------------------
 
     cdef int store(self, Workspace ws, double y) noexcept nogil:
         cdef Py_ssize_t n = self.gram.factor.n
-        cdef double q = max(self.own - K.dot(n, self.u, self.u), 0.0) / self.ridge
+        cdef double q = self.gram.rest(self.u, self.own) / self.ridge
         cdef double pivot = sqrt(self.ridge * (1.0 + q))
         cdef int status
-        memcpy(self.next, self.c, <size_t>n * sizeof(double))
+        memcpy(self.next, self.gram.c, <size_t>n * sizeof(double))
         self.next[n] = (y - ws.score[0]) / pivot
         status = self.into_ball(&self.gram.factor, self.u, pivot, self.next)
         if status != CF_OK:
             return status
-        self.gram.append(&ws.row, ws.forms, self.u, pivot)
-        memcpy(self.c, self.next, <size_t>(n + 1) * sizeof(double))
+        self.gram.append(&ws.row, ws.forms, self.u, pivot, 0.0, K.log1p_one(q))
+        memcpy(self.gram.c, self.next, <size_t>(n + 1) * sizeof(double))
         self.y[n], self.born[n] = y, self.learned
-        self.info += K.log1p_one(q)
         return CF_OK
 
     cdef void expire(self) noexcept nogil:
@@ -3026,6 +2938,7 @@ cdef class DualBall(DualRidge):
         range of float64, although it did not in the place that it had, is left out."""
         cdef Py_ssize_t before = self.gram.factor.n, n, j
         cdef cf_cholesky lead = self.gram.factor
+        cdef double *c = self.gram.c
         cdef double pivot
         DualRidge.expire(self)
         if self.gram.factor.n == before:
@@ -3035,9 +2948,9 @@ cdef class DualBall(DualRidge):
             for j in range(n):
                 self.row[j] = cf_cholesky_at(&self.gram.factor, n, j)[0]
             pivot = cf_cholesky_at(&self.gram.factor, n, n)[0]
-            self.c[n] = (self.y[n] - K.dot(n, self.row, self.c)) / pivot
-            if self.into_ball(&lead, self.row, pivot, self.c) != CF_OK:
-                self.c[n] = 0.0  # w as it was
+            c[n] = (self.y[n] - K.dot(n, self.row, c)) / pivot
+            if self.into_ball(&lead, self.row, pivot, c) != CF_OK:
+                c[n] = 0.0  # w as it was
 
     cdef int raise_error(self, int status) except -1:
         cdef Py_ssize_t n = self.gram.factor.n

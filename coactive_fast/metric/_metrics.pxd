@@ -12,12 +12,11 @@ from coactive_fast.rows._rows cimport Forms
 
 cdef class Metric:
     # What every metric has: its lock, and copies by way of state() and from_state().
-    # Invariant: the lock is closed until `made()`: an object whose __init__ did not run, or did
-    # not end, refuses every call before it looks at memory.
+    # Invariant: the lock is closed until __init__ has ended: an object on which it did not run, or
+    # did not end, refuses every call before it reads memory.
     cdef Lock lock
 
     cdef int unmade(self) except -1
-    cdef int made(self) except -1
     cdef int fill(self, dict state) except -1
 
 
@@ -36,15 +35,17 @@ cdef int code_of(object precision) except -1
 
 
 cdef class Stored(Entries):
-    # What a `Full` keeps. Invariant: `core` points into `memory`; `scratch` is used by changing methods only. What is
-    # in `core` is A / past.scale: who works on it himself has to know (cf_past.h).
+    # What a `Full` keeps. Invariant: `core` points into `memory`; `scratch` is used by changing
+    # methods only. What is in `core` is A / past.scale: who works on it has
+    # to allow for that (cf_past.h).
     cdef cf_full core
     cdef cf_past past
     cdef double *memory
     cdef double *scratch
     cdef object __weakref__
 
-    cdef str _form(self)
+    # The form in use, and what the watch over rounding errors has seen.
+    cdef dict _health(self)
     # The precision that its owner asks for, of a metric that was read from a state.
     cdef int _ask_for(self, int precision) except -1
 
@@ -72,6 +73,7 @@ cdef class Errors:
     cdef int raise_own(self) except -1
 
 
+@cython.final
 cdef class Kept:
     # Invariants. n rows, the oldest first, of d features each; form is decided when the first one
     # comes, by what it holds (not by how it was given). Dense: rows `lead` ... of `dense`.
@@ -103,31 +105,26 @@ cdef class Kept:
     cdef int values(self, const cf_row *x, Forms forms, Py_ssize_t first,
                     double *out) noexcept nogil
     cdef bint has_room(self, const cf_row *x, Forms forms) noexcept nogil
+    # Memory for one row more, where there is none; nothing that can be seen changes.
     cdef int reserve_update(self, const cf_row *x, Forms forms) except -1
     cdef void append(self, const cf_row *x, Forms forms) noexcept nogil
     cdef void drop_first(self) noexcept nogil
-    cdef dict state(self)
-    # The reverse of `state`, into an object that keeps nothing yet.
+    cdef dict get_state(self)
+    # Into an object that keeps nothing yet.
     cdef int set_state(self, State state) except -1
 
-    cdef Form form_of(self, const cf_row *x, Forms forms) noexcept nogil
-    cdef double scale(self, const cf_row *x) noexcept nogil
-    cdef int ask(self, const cf_row *x, Py_ssize_t first, bint own, double *out) noexcept
-    cdef int grow_rows(self, Form form, Py_ssize_t room) except -1
-    cdef int grow_entries(self, Forms forms) except -1
-    cdef int grow_table(self, Py_ssize_t features) except -1
-    cdef void move_down(self) noexcept
-    cdef void give_back(self) noexcept
 
-
+@cython.final
 cdef class Gram:
     # Invariants: `factor` is that of ridge I + G over all rows of `kept`, in their order; it
-    # points to memory owned here with room for `room` rows.
+    # points to memory owned here with room for `room` rows, and so does c.
     cdef Kept kept
     cdef readonly double ridge
     cdef cf_cholesky factor
     cdef Py_ssize_t room
-    cdef np.ndarray roots      # sqrt(c_s) of the rows, and room for more; None: all are 1
+    cdef bint weighted
+    cdef double *c             # of each row: weighted, sqrt(c_s), else its coefficient in L^-1 y
+    cdef double info           # what the updates have added to log det M - n log ridge
 
     # Doubles that a vector u of this many rows takes, some more rows included.
     cdef inline Py_ssize_t length(self) noexcept nogil:
@@ -137,20 +134,18 @@ cdef class Gram:
     cdef void solve_values(self, double *u) noexcept nogil
     # The same with k(x, x), the values being computed here. A status.
     cdef int solve(self, const cf_row *x, Forms forms, double *u, double *own) noexcept nogil
+    # k(x, x) - u.u, >= 0: what rounding takes below is put back.
+    cdef double rest(self, const double *u, double own) noexcept nogil
     cdef bint has_room(self, const cf_row *x, Forms forms) noexcept nogil
     cdef int reserve_update(self, const cf_row *x, Forms forms) except -1
     cdef int grow(self) except -1  # room for one more, of the factor alone
-    cdef int take_room(self, Py_ssize_t room) except -1
-    # x as the last row, (u, pivot) as the factor's; after has_room or make_room for this x.
-    cdef void append(self, const cf_row *x, Forms forms, const double *u,
-                     double pivot) noexcept nogil
-    # The oldest row leaves; scratch has 3 length() doubles.
+    cdef int resize(self, Py_ssize_t room) except -1
+    # x as the last row, (u, pivot) as the factor's, c as its number, and what it adds to `info`;
+    # after has_room or reserve_update for this x. NULL: the rows are kept elsewhere.
+    cdef void append(self, const cf_row *x, Forms forms, const double *u, double pivot, double c,
+                     double gain) noexcept nogil
+    # The oldest row leaves, `info` is computed from the pivots; scratch has 3 length() doubles.
     cdef void drop_first(self, double *scratch) noexcept nogil
-    # log det M - n log(ridge of the rows), from the pivots
-    cdef double logdet(self) noexcept nogil
-    cdef dict state(self)
-    # The reverse of `state`, into an object that keeps nothing yet.
-    cdef int set_state(self, State state) except -1
-    # The factor alone, for who keeps the rows elsewhere: `kept` is then empty.
-    cdef np.ndarray factor_told(self)
-    cdef int restore_factor(self, State state, Py_ssize_t n) except -1
+    cdef dict get_state(self)
+    # Into an object that keeps nothing yet; apart: without rows, which are kept elsewhere.
+    cdef int set_state(self, State state, bint apart=*) except -1

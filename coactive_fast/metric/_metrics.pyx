@@ -20,7 +20,7 @@ from coactive_fast._arrays cimport (
 )
 from coactive_fast._table cimport (
     CF_BLOCK, CF_ENONFINITE, CF_ENOTPOSITIVE, CF_EVALUE, CF_FULL_AUTO, CF_FULL_FAST, CF_FULL_ROBUST,
-    CF_OK, cf_cholesky_at, cf_diag, cf_full_health, cf_full_rows, cf_get_library, cf_get_table,
+    CF_OK, cf_cholesky_at, cf_diag, cf_full_rows, cf_get_library, cf_get_table,
     cf_library, cf_pad, cf_panels_size, cf_posting, cf_posting_list, cf_table, cf_triangle,
     cf_triangle_row,
 )
@@ -54,9 +54,6 @@ cdef class Metric:
             raise RuntimeError(f"{type(self).__name__}.__init__ runs once only")
         return 0
 
-    cdef int made(self) except -1:
-        return self.lock.open()
-
     cdef int fill(self, dict state) except -1:
         """The state into an object that __init__ has not run on."""
         raise NotImplementedError
@@ -79,7 +76,7 @@ cdef class Metric:
             raise TypeError(f"state must be a dict, got {type(state).__name__}")
         cdef Metric self = cls.__new__(cls)
         self.fill(state)
-        self.made()
+        self.lock.open()
         return self
 
     def copy(self):
@@ -247,7 +244,7 @@ cdef Rows rows_in(object X, str name, Py_ssize_t n):
 
 
 cdef object joined(object pairs, str name, Py_ssize_t n):
-    """A list of (indices, values) as one CSR, which `rows_of` looks at as at any other."""
+    """A list of (indices, values) as one CSR, which `rows_of` checks as any other."""
     import scipy.sparse  # by those alone who came with a sparse row
 
     cdef list places = [], values = []
@@ -363,7 +360,7 @@ cdef double finite(double residual) noexcept:
 
 cdef enum:
     BUSY = 64        # order from which the GIL is let go: about a microsecond of work
-    PAUSE = 1 << 25  # elements of work, some 10 ms, after which signals are looked at
+    PAUSE = 1 << 25  # elements of work, some 10 ms, after which signals are checked
 
 cdef double LARGEST = 2.0 ** 1023  # what A may hold, as in the C library
 cdef double SYMMETRIC = 1e-9       # of its largest entry: what a matrix may be lopsided by
@@ -373,10 +370,8 @@ cdef int refuse_update(int status, str where, double c, double q) except -1:
     if status == CF_EVALUE:
         raise ValueError(f"{where}c must leave A positive definite by a margin: "
                          f"1 + c x^T A^-1 x is {1.0 + c * q}")
-    if status == CF_ENOTPOSITIVE:
-        refuse(status, f"{where}A^-1 along x, beyond repair")
-    refuse(status, f"{where}c x^T A^-1 x")
-    return 0
+    what = "A^-1 along x, beyond repair" if status == CF_ENOTPOSITIVE else "c x^T A^-1 x"
+    return refuse(status, where + what)
 
 
 ctypedef void (*reader)(const cf_full *, const cf_table *, double *, double *) noexcept nogil
@@ -386,16 +381,6 @@ ctypedef ptrdiff_t (*many)(const cf_full *, const cf_table *, const cf_full_rows
 
 ctypedef int (*fader)(cf_past *, cf_full *, const cf_table *, double, double *,
                       double *) noexcept nogil
-
-
-@cython.final
-@cython.freelist(4)
-cdef class Workspace:
-    # Memory of one call.
-    cdef double *at
-
-    def __dealloc__(self):
-        L.free(self.at)
 
 
 cdef class Stored(Entries):
@@ -414,9 +399,9 @@ cdef class Stored(Entries):
             L.full_steepen(&self.core)
         return 0
 
-    cdef str _form(self):
-        """The form in use, "fast" or "robust"."""
-        return "robust" if self.core.robust else "fast"
+    cdef dict _health(self):
+        """The form in use, "fast" or "robust", and what the watch has seen."""
+        return {"precision": "robust" if self.core.robust else "fast", **self.core.health}
 
 
 cdef class Full(Stored):
@@ -428,8 +413,8 @@ cdef class Full(Stored):
 
     One triangle of the inverse is stored and updated in a single pass (Sherman-Morrison, the
     pending term applied while it is read for the next product). A itself is kept beside it, so
-    that rounding cannot pile up: the inverse is made anew from A after n, 2n, 4n, ... updates and
-    whenever a probe finds drift above 1e-8; ``health()`` tells what was seen. Same bits on every
+    that rounding cannot pile up: the inverse is recomputed from A after n, 2n, 4n, ... updates and
+    whenever a probe finds drift above 1e-8; ``health()`` shows what was seen. Same bits on every
     CPU with fused multiply-add.
 
     Parameters
@@ -471,7 +456,7 @@ cdef class Full(Stored):
     def __init__(self, n, *, ridge=1.0, precision="auto"):
         self.unmade()
         self._make(n, ridge, precision)
-        self.made()
+        self.lock.open()
 
     cdef int _make(self, object n, object ridge, object precision) except -1:
         """Memory for order n, with nothing learned; what was there is given back."""
@@ -498,14 +483,10 @@ cdef class Full(Stored):
         L.past_init(&self.past, r)
         return 0
 
-    cdef Workspace _borrow(self, Py_ssize_t doubles=0):
+    cdef np.ndarray _borrow(self, Py_ssize_t doubles=0):
         """Scratch of a reading method: its own, since many may read at once; 0: five vectors."""
-        cdef Workspace own = Workspace()
         self.lock.check_open()  # an object that was not initialized has no order
-        own.at = <double *>L.alloc(<size_t>(doubles or 5 * cf_pad(self.core.n)), sizeof(double))
-        if own.at == NULL:
-            raise MemoryError(f"scratch for order {self.core.n}")
-        return own
+        return new_vector(doubles or 5 * cf_pad(self.core.n))
 
     # --- what it is ----------------------------------------------------------------------------
 
@@ -534,20 +515,19 @@ cdef class Full(Stored):
         -------
         dict
             By name: precision ("fast" or "robust", the form in use); updates; probes of the drift;
-            renewals (the inverse made anew from A); repairs (renewals because some
+            renewals (the inverse recomputed from A); repairs (renewals because some
             ``x^T A^-1 x`` was not positive); failed (renewals that were not possible since A
             itself is not positive definite in float64); last_residual and worst_residual
             (``||A A^-1 v - v|| / sqrt(n)`` of the probes); residual (measured now).
         """
-        cdef Workspace scratch = self._borrow()
-        cdef cf_full_health health
+        cdef np.ndarray scratch = self._borrow()
         cdef double now
         self.lock.acquire_shared()
         with nogil:
-            now = L.full_residual(&self.core, K, 0, scratch.at)
-        health = self.core.health
+            now = L.full_residual(&self.core, K, 0, data_of(scratch))
+        found = self._health()
         self.lock.release_shared()
-        return {"precision": self._form(), **health, "residual": now}
+        return {**found, "residual": now}
 
     cdef void _count_from(self, int64_t updates) noexcept:
         """So many updates are in an inverse that is new; what is due is counted from here."""
@@ -567,30 +547,28 @@ cdef class Full(Stored):
         dict
             `Full.from_state` makes the same metric of it, bit for bit.
         """
-        cdef np.ndarray memory
-        cdef cf_full core
-        cdef cf_past past
         self.lock.acquire_shared()
         try:
-            memory, core, past = self._memory(), self.core, self.past
+            return self._state()
         finally:
             self.lock.release_shared()
+
+    cdef dict _state(self):
+        """For who holds the lock."""
+        cdef cf_full core = self.core
+        cdef cf_past past = self.past
         core.health.last_residual = finite(core.health.last_residual)
         core.health.worst_residual = finite(core.health.worst_residual)
         return {
             "version": VERSION, "n": core.n, "ridge": past.ridge, "precision": self.precision,
             "robust": bool(core.robust), "steepest": core.steepest,
-            "memory": memory, "pending": core.pending, "logdet": core.logdet,
+            "memory": vector_of(self.memory, L.full_size(core.n)),
+            "pending": core.pending, "logdet": core.logdet,
             "next_look": core.next_look, "next_probe": core.next_probe,
             "next_renewal": core.next_renewal, "last_renewal": core.last_renewal, **core.health,
             "least": core.ridge, "share": past.share, "scale": past.scale,
             "forgets": past.count, "lowered": bool(past.lowered),
         }
-
-    cdef np.ndarray _memory(self):
-        cdef np.ndarray memory = numpy.empty(L.full_size(self.core.n))
-        memcpy(data_of(memory), self.memory, <size_t>memory.nbytes)
-        return memory
 
     cdef int fill(self, dict given) except -1:
         cdef State state = versioned(given)
@@ -618,7 +596,7 @@ cdef class Full(Stored):
         """What no run can leave behind: another form, another ridge, a block of zeros.
 
         The inverse of the fast form may have lost all digits of an entry to a long row, even of its
-        diagonal: the look that shows it repairs it from A. No file may be lost for that.
+        diagonal: the reading that shows it repairs it from A. No file may be lost for that.
         """
         cdef Py_ssize_t i
         cdef double ridge = self.past.share * self.past.ridge / self.past.scale
@@ -700,7 +678,7 @@ cdef class Full(Stored):
         -------
         ndarray of float64, shape (T,)
             ``x^T A^-1 x`` of each row from before its own update: what `update` returns. Where a
-            row is refused nothing changes. Ctrl-C stops between two rows: `updates` tells how
+            row is refused nothing changes. Ctrl-C stops between two rows: `updates` says how
             many there were.
         """
         cdef np.ndarray x = dense_rows(X, "X", self._order())
@@ -716,7 +694,7 @@ cdef class Full(Stored):
         try:
             self._check_room(x, weights, data_of(buffer))
             if rows and weights.min() < 0.0:
-                kept, core, past = self._memory(), self.core, self.past
+                kept, core, past = vector_of(self.memory, L.full_size(n)), self.core, self.past
             while t < rows and status == CF_OK:
                 until = min(rows, t + step)
                 with nogil:
@@ -767,7 +745,7 @@ cdef class Full(Stored):
         ``A = rho ridge I + M``: M is multiplied by f, rho becomes 1 where the number of calls
         before is a multiple of ``m = max(1, min(n, floor(ln 2 / -ln f)))``, else ``f rho``. So
         the regulariser stays between a half and one of itself. Costs O(1), and once in m calls
-        O(n^3): the inverse is then made anew.
+        O(n^3): the inverse is then recomputed.
 
         Parameters
         ----------
@@ -790,7 +768,7 @@ cdef class Full(Stored):
     def decay(self, f):
         """``A <- ridge I + f M``: the past weighs f times as much, the regulariser is whole.
 
-        For drift by the clock; O(n^3), since the inverse is made anew. See `forget`.
+        For drift by the clock; O(n^3), since the inverse is recomputed. See `forget`.
 
         Parameters
         ----------
@@ -821,10 +799,10 @@ cdef class Full(Stored):
         return 0
 
     cdef int join(self, Entries other) except -1:
-        cdef Full theirs = <Full>other, sum
-        if self.past.share != 1.0 or theirs.past.share != 1.0:
+        if self.past.share != 1.0 or (<Full>other).past.share != 1.0:
             raise ValueError("other and this metric must have their whole regulariser: "
                              "decay(1.0) first")
+        cdef Full theirs = <Full>other, sum
         if self.core.robust or theirs.core.robust:
             sum = self._joined(theirs)
         else:
@@ -845,21 +823,17 @@ cdef class Full(Stored):
     cdef Full _joined(self, Full other):
         """A copy that also has the updates of the other, of which at least one is robust: the rows
         of a square root of its A, and then one regulariser less."""
-        cdef Full sum = self._copied()
-        cdef np.ndarray rows = <np.ndarray>other._rows(), unit = numpy.eye(self.core.n)
+        cdef Full sum = type(self).from_state(self._state())
+        cdef np.ndarray rows = numpy.vstack((other._rows(), numpy.eye(self.core.n)))
         cdef Py_ssize_t n = self.core.n, i
         cdef int status = CF_OK
         cdef double q
         if not sum.core.robust and not L.full_convert(&sum.core, K, sum.scratch):
             refuse(CF_ENOTPOSITIVE, "A")
-        for i in range(n):
+        for i in range(2 * n):
             if status == CF_OK:
-                status = L.past_update(&sum.past, &sum.core, K, data_of(rows) + i * n, 1.0,
-                                       sum.scratch, &q)
-        for i in range(n):
-            if status == CF_OK:
-                status = L.past_update(&sum.past, &sum.core, K, data_of(unit) + i * n,
-                                       -self.past.ridge, sum.scratch, &q)
+                status = L.past_update(&sum.past, &sum.core, K, data_of(rows) + i * n,
+                                       1.0 if i < n else -self.past.ridge, sum.scratch, &q)
         if status != CF_OK:
             refuse(status, "other must make a positive definite matrix")
         sum._write_matrix(sum._dense() / sum.past.scale)  # no row of negative weight is left
@@ -874,19 +848,8 @@ cdef class Full(Stored):
         memset(self.core.low, 0, <size_t>cf_panels_size(n) * sizeof(float))
         self.core.pending = 0
 
-    cdef Full _copied(self):
-        """A copy, for who holds the lock of a changing method."""
-        cdef type kind = type(self)
-        cdef Full other = <Full>kind.__new__(kind)
-        other._make(self.core.n, self.past.ridge, self.precision)
-        memcpy(other.memory, self.memory, <size_t>L.full_size(self.core.n) * sizeof(double))
-        other.core, other.past = self.core, self.past
-        L.full_attach(&other.core, other.memory)
-        other.made()
-        return other
-
     def _rows(self):
-        """A square root R of A, ``A = R^T R``, from the factors of the robust form or by Cholesky."""
+        """A root R of A, ``A = R^T R``, from the factors of the robust form or by Cholesky."""
         from scipy.linalg import solve_triangular
 
         if not self.core.robust:
@@ -921,7 +884,7 @@ cdef class Full(Stored):
         self.core.robust = 1
         self._count_from(0)
         self._ask_for(self.core.precision)
-        self.made()
+        self.lock.open()
         return self
 
     cdef np.ndarray _dense(self):
@@ -982,16 +945,16 @@ cdef class Full(Stored):
         """
         cdef np.ndarray v = dense_row(x, "x", self._order())
         cdef Py_ssize_t n = self.core.n
-        cdef Workspace scratch = self._borrow()
-        cdef double *y = scratch.at + cf_pad(n)
+        cdef np.ndarray scratch = self._borrow()
+        cdef double *y = data_of(scratch) + cf_pad(n)
         cdef double scale
-        cdef np.ndarray out = new_vector(n)
+        cdef np.ndarray out
         self.lock.acquire_shared()
         with nogil:
-            L.full_solve(&self.core, K, data_of(v), scratch.at, y)
+            L.full_solve(&self.core, K, data_of(v), data_of(scratch), y)
         scale = self.past.scale
         self.lock.release_shared()
-        memcpy(data_of(out), y, <size_t>n * sizeof(double))
+        out = vector_of(y, n)
         if scale != 1.0:
             out /= scale
         if not K.all_finite(n, data_of(out)):
@@ -1018,7 +981,7 @@ cdef class Full(Stored):
         return q
 
     cdef int _quad(self, np.ndarray v, double *q) except -1:
-        cdef Workspace scratch
+        cdef np.ndarray scratch
         if self.core.n < BUSY:  # the lock of a changing method goes with its scratch
             self.lock.acquire()
             q[0] = L.full_quad(&self.core, K, data_of(v), self.scratch) / self.past.scale
@@ -1027,7 +990,7 @@ cdef class Full(Stored):
             scratch = self._borrow()
             self.lock.acquire_shared()
             with nogil:
-                q[0] = L.full_quad(&self.core, K, data_of(v), scratch.at) / self.past.scale
+                q[0] = L.full_quad(&self.core, K, data_of(v), data_of(scratch)) / self.past.scale
             self.lock.release_shared()
         if not q[0] - q[0] == 0.0:
             refuse_non_finite(v, "x")
@@ -1090,7 +1053,7 @@ cdef class Full(Stored):
         cdef bint narrow = np.PyArray_TYPE(x) == np.NPY_FLOAT
         cdef char *data = <char *>np.PyArray_DATA(x)
         cdef cf_full_rows part
-        cdef Workspace scratch = self._borrow(L.full_many_scratch(n))
+        cdef np.ndarray scratch = self._borrow(L.full_many_scratch(n))
         part.stride = row_stride(x)
         self.lock.acquire_shared()
         try:
@@ -1101,7 +1064,7 @@ cdef class Full(Stored):
                 part.narrow = <float *>data + begin if narrow else NULL
                 with nogil:
                     bad = t + read(&self.core, K, &part, self.past.scale, out + t * width,
-                                   scratch.at)
+                                   data_of(scratch))
                 t += part.count
                 if t < rows:
                     PyErr_CheckSignals()
@@ -1114,11 +1077,11 @@ cdef class Full(Stored):
 
     cdef int spread(self, np.ndarray z) except -1:
         cdef int status
-        cdef Workspace scratch = self._borrow(L.full_sample_scratch(self.core.n))
+        cdef np.ndarray scratch = self._borrow(L.full_sample_scratch(self.core.n))
         self.lock.acquire_shared()
         with nogil:
             status = L.full_sample(&self.core, K, self.past.scale, np.PyArray_DIM(z, 0),
-                                   data_of(z), scratch.at)
+                                   data_of(z), data_of(scratch))
         self.lock.release_shared()
         if status != CF_OK:
             refuse(status, "A")
@@ -1145,12 +1108,12 @@ cdef class Full(Stored):
         return self._square(L.full_matrix, True)
 
     cdef np.ndarray _square(self, reader read, bint times):
-        cdef Workspace scratch = self._borrow()
+        cdef np.ndarray scratch = self._borrow()
         cdef double scale
         cdef np.ndarray out = numpy.empty((self.core.n, self.core.n))
         self.lock.acquire_shared()
         with nogil:
-            read(&self.core, K, scratch.at, data_of(out))
+            read(&self.core, K, data_of(scratch), data_of(out))
         scale = self.past.scale
         self.lock.release_shared()
         if scale != 1.0:
@@ -1174,7 +1137,7 @@ cdef class Moving(Full):
         cdef Py_ssize_t i
         cdef double least
         cdef bint good = self._is_factor() == self.core.robust
-        for i in range(self.core.n):  # robust: a direction not seen for long may have left A's range
+        for i in range(self.core.n):  # robust: a direction not seen for long may be gone
             least = cf_triangle_row(&self.core.a, i)[i]
             good &= least > 0.0 or (self.core.robust and least == 0.0)
         if not good:
@@ -1194,14 +1157,14 @@ cdef Full placed(type kind, np.ndarray matrix, double ridge, object precision, s
         refuse(status, f"{name} must make a positive definite matrix")
     self._count_from(0)
     self.core.health.renewals = 0
-    self.made()
+    self.lock.open()
     return self
 
 
 # --- the diagonal -----------------------------------------------------------------------------
 
 cdef enum:
-    DIAGONAL_PAUSE = 1 << 23  # elements of work, some 10 ms, after which signals are looked at
+    DIAGONAL_PAUSE = 1 << 23  # elements of work, some 10 ms, after which signals are checked
 
 
 cdef int refuse_diagonal_update(int status, str where, double q) except -1:
@@ -1263,7 +1226,7 @@ cdef class Diagonal(Entries):
         refuse_beyond_limit(8.0 * order, f"a diagonal metric of order {order}",
                             "fewer features take less")
         self._begin(r, numpy.full(order, r))
-        self.made()
+        self.lock.open()
 
     cdef int _begin(self, double ridge, np.ndarray a) except -1:
         self.a, self.mark, self.lowered, self.count = a, None, False, 0
@@ -1311,7 +1274,7 @@ cdef class Diagonal(Entries):
 
     cdef RowBuffer _row(self, object x, cf_row *row):
         """x as it lies; what is returned owns it where the caller does not. A plain vector is not
-        looked at: what is made of a NaN shows it."""
+        checked: what is made of a NaN shows it."""
         cdef RowBuffer buffer
         self.lock.check_open()  # an object that was not initialized has no order
         if is_plain_vector(x) and np.PyArray_DIM(<np.ndarray>x, 0) == self.core.n:
@@ -1323,7 +1286,7 @@ cdef class Diagonal(Entries):
         return buffer
 
     cdef RowBuffer _room(self, const cf_row *row, bint gathers):
-        """With the lock held: memory that a call needs where it gathers or where there are marks."""
+        """With the lock held: memory for a call that gathers, or where there are marks."""
         cdef RowBuffer room = None
         if self.core.mark != NULL or gathers:
             room = RowBuffer()
@@ -1349,49 +1312,63 @@ cdef class Diagonal(Entries):
         -------
         ndarray of float64, shape (T,)
             What `update` returns for each row. Where a row is refused nothing changes. Ctrl-C
-            stops between two rows: `updates` tells how many changed something. Costs O(n) more
+            stops between two rows: `updates` says how many changed something. Costs O(n) more
             than the rows: the diagonal is copied first.
         """
         cdef Rows rows = rows_in(X, "X", self._order())
         cdef np.ndarray weights = as_weights(c, rows.n), out = numpy.zeros(rows.n)
-        cdef np.ndarray a, mark = None
-        cdef RowBuffer buffer = RowBuffer(), room = RowBuffer()
-        cdef Py_ssize_t t = 0, taken = 0, step = 1 + DIAGONAL_PAUSE // (rows.most + 64), until
-        cdef bint below = (weights < 0.0).any()
-        cdef cf_row row
+        cdef Py_ssize_t t = 0
         cdef int status = CF_OK
-        buffer.reserve(rows.most)
-        room.reserve(rows.most)
         self.lock.acquire()
         try:
-            a = self.a.copy()
-            if self.mark is not None:
-                mark = self.mark.copy()
-            while status == CF_OK and t < rows.n:
-                until = min(rows.n, t + step)
-                with nogil:
-                    while t < until and status == CF_OK:
-                        rows.at(t, buffer, &row)
-                        status = L.diag_update(&self.core, K, &row, data_of(weights)[t],
-                                               room.value, data_of(out) + t)
-                        if status == CF_OK:
-                            taken += data_of(out)[t] != 0.0
-                            t += 1
-                if status == CF_OK:
-                    PyErr_CheckSignals()
+            a, mark = self.a.copy(), copy.copy(self.mark)
+            t = self._run(rows, data_of(weights), data_of(out), NULL, NULL, &status)
         finally:
             if status == CF_OK:
-                self.count += taken
-                self.lowered |= taken > 0 and below
+                changed = numpy.count_nonzero(out)
+                self.count += changed
+                self.lowered |= changed > 0 and (weights < 0.0).any()
             else:
-                memcpy(self.core.a, data_of(a), <size_t>np.PyArray_NBYTES(a))
+                self.a[:] = a
                 if mark is not None:
-                    memcpy(self.core.mark, data_of(mark), <size_t>np.PyArray_NBYTES(mark))
+                    self.mark[:] = mark
             self.lock.release()
         if status != CF_OK:
             where = f"row {t} of X: " if status == CF_EVALUE else f"X, row {t}, "
             refuse_diagonal_update(status, where, data_of(out)[t])
         return out
+
+    cdef Py_ssize_t _run(self, Rows rows, const double *c, double *out, int64_t *place,
+                         int64_t *end, int *status) except -1:
+        """With the lock held, row by row: the update by c (else NULL), with x^T A^-1 x; that alone;
+        or (end: where each row's begin) the entries of A^-1 x with their places, where those are
+        asked for. Returns how many rows there were before one was refused."""
+        cdef RowBuffer buffer = RowBuffer(), room = RowBuffer()
+        cdef Py_ssize_t t = 0, used = 0, step = 1 + DIAGONAL_PAUSE // (rows.most + 64), until, e
+        cdef cf_row row
+        buffer.reserve(rows.most)
+        room.reserve(rows.most)
+        while t < rows.n and status[0] == CF_OK:
+            until = min(rows.n, t + step)
+            with nogil:
+                while t < until and status[0] == CF_OK:
+                    rows.at(t, buffer, &row)
+                    if c != NULL:
+                        status[0] = L.diag_update(&self.core, K, &row, c[t], room.value, out + t)
+                    elif end == NULL:
+                        out[t] = L.diag_quad(&self.core, K, &row, room.value)
+                        status[0] = CF_OK if out[t] - out[t] == 0.0 else CF_ENONFINITE
+                    else:
+                        L.diag_solve(&self.core, K, &row, out + used, room.value)
+                        status[0] = CF_OK if K.all_finite(row.nnz, out + used) else CF_ENONFINITE
+                        for e in range(row.nnz if place != NULL else 0):
+                            place[used + e] = place_of(&row, e)
+                        used += row.nnz
+                        end[t + 1] = used
+                    t += status[0] == CF_OK
+            if status[0] == CF_OK:
+                PyErr_CheckSignals()
+        return t
 
     def forget(self, f):
         """``a <- f a + (1 - f) ridge``: what was learned weighs f times as much.
@@ -1536,7 +1513,7 @@ cdef class Diagonal(Entries):
         """
         cdef Rows rows = rows_in(X, "X", self._order())
         cdef np.ndarray out = new_vector(rows.n)
-        self._many(rows, data_of(out), None)
+        self._many(rows, data_of(out), NULL, NULL)
         return out
 
     def solve_many(self, X):
@@ -1560,57 +1537,29 @@ cdef class Diagonal(Entries):
                [0.5, 1. ]])
         """
         cdef Rows rows = rows_in(X, "X", self._order())
-        cdef np.ndarray index = None, out
-        cdef Py_ssize_t entries = rows.end(rows.n) - rows.end(0) if rows.kind == SPARSE else (
-            rows.n * rows.d)
-        out = new_vector(entries)
-        ends = numpy.empty(rows.n + 1, numpy.int64)
-        if rows.kind == SPARSE:
-            index = <np.ndarray>numpy.empty(entries, numpy.int64)
-        cdef Py_ssize_t used = self._many(rows, data_of(out), index, ends)
-        if rows.kind != SPARSE:
+        cdef bint sparse = rows.kind == SPARSE
+        cdef Py_ssize_t entries = rows.end(rows.n) - rows.end(0) if sparse else rows.n * rows.d
+        cdef np.ndarray out = new_vector(entries), ends = numpy.zeros(rows.n + 1, numpy.int64)
+        cdef np.ndarray index = numpy.empty(entries if sparse else 0, numpy.int64)
+        self._many(rows, data_of(out), <int64_t *>np.PyArray_DATA(index) if sparse else NULL,
+                   <int64_t *>np.PyArray_DATA(ends))
+        if not sparse:
             return (<object>out).reshape(rows.n, rows.d)
+        used = ends[rows.n]
         return table_like(X, (out[:used], index[:used], ends), (rows.n, rows.d))
 
-    cdef Py_ssize_t _many(self, Rows rows, double *out, np.ndarray index,
-                          np.ndarray ends=None) except -1:
-        """x^T A^-1 x of each row, or (ends) the entries of A^-1 x one row after the other, with
-        their places in `index` where the rows are sparse; returns how many entries."""
-        cdef RowBuffer buffer = RowBuffer(), room = RowBuffer()
-        cdef Py_ssize_t t = 0, used = 0, step = 1 + DIAGONAL_PAUSE // (rows.most + 64)
-        cdef int64_t *place = NULL if index is None else <int64_t *>np.PyArray_DATA(index)
-        cdef int64_t *end = NULL if ends is None else <int64_t *>np.PyArray_DATA(ends)
-        cdef Py_ssize_t until, e
-        cdef cf_row row
-        cdef bint good = True
-        buffer.reserve(rows.most)
-        room.reserve(rows.most)
-        if end != NULL:
-            end[0] = 0
+    cdef int _many(self, Rows rows, double *out, int64_t *place, int64_t *end) except -1:
+        """`_run` of a reading method."""
+        cdef Py_ssize_t t
+        cdef int status = CF_OK
         self.lock.acquire_shared()
         try:
-            while t < rows.n and good:
-                until = min(rows.n, t + step)
-                with nogil:
-                    while t < until and good:
-                        rows.at(t, buffer, &row)
-                        if end == NULL:
-                            out[t] = L.diag_quad(&self.core, K, &row, room.value)
-                            good = out[t] - out[t] == 0.0
-                        else:
-                            L.diag_solve(&self.core, K, &row, out + used, room.value)
-                            good = K.all_finite(row.nnz, out + used)
-                            for e in range(row.nnz if place != NULL else 0):
-                                place[used + e] = place_of(&row, e)
-                            used += row.nnz
-                            end[t + 1] = used
-                        t += good
-                PyErr_CheckSignals()
+            t = self._run(rows, NULL, out, place, end, &status)
         finally:
             self.lock.release_shared()
-        if not good:
+        if t < rows.n:
             raise ValueError(f"X is too large: A^-1 x overflows at row {t}")
-        return used
+        return 0
 
     cdef int spread(self, np.ndarray z) except -1:
         numpy.divide(z, numpy.sqrt(self.matrix()), out=z)
@@ -1740,14 +1689,8 @@ cdef Py_ssize_t more_than(Py_ssize_t room, Py_ssize_t needed) noexcept:
 
 cdef object frozen(const cf_row *x):
     """A copy of x written out that nobody can write to."""
-    cdef np.ndarray v
-    cdef double *to
-    cdef Py_ssize_t e
     _memory.refuse_beyond_limit(8.0 * x.n, "a row", "a kernel of this package takes less")
-    v = <np.ndarray>numpy.zeros(x.n)
-    to = data_of(v)
-    for e in range(x.nnz):
-        to[x.i32[e] if x.i32 != NULL else x.i64[e] if x.i64 != NULL else e] = x.value[e]
+    v = dense_vector(x, "a row")
     v.flags.writeable = False
     return v
 
@@ -1801,28 +1744,12 @@ cdef class Kept:
             return
         self.gamma = -1.0
         if params.get("gamma") is not None:
-            self.gamma = as_number(params["gamma"], "gamma of kernel_params")
-            if self.gamma <= 0.0:
-                raise ValueError(f"gamma of kernel_params must be > 0, got {self.gamma}")
+            self.gamma = as_positive(params["gamma"], "gamma of kernel_params")
         self.coef0 = as_number(params.get("coef0", 1.0), "coef0 of kernel_params")
         self.degree = as_number(params.get("degree", 3.0), "degree of kernel_params")
 
     def __dealloc__(self):
-        self.give_back()
-
-    cdef void give_back(self) noexcept:
-        L.free(self.dense)
-        L.free(self.begin)
-        L.free(self.square)
-        L.free(self.index)
-        L.free(self.value)
-        L.free(self.lists.pool)
-        free(self.lists.list)
-        self.dense = self.square = self.value = NULL
-        self.begin, self.index = NULL, NULL
-        memset(&self.lists, 0, sizeof(self.lists))
-        self.room = self.entries = self.lead = 0
-        self.form = UNDECIDED
+        free_rows(self)
 
     cdef int reserve(self, const cf_row *x, Forms forms) except -1:
         """Room to write x out where `values` and `append` may want that."""
@@ -1835,17 +1762,14 @@ cdef class Kept:
 
     # --- values -----------------------------------------------------------------------------
 
-    cdef double scale(self, const cf_row *x) noexcept nogil:
-        return self.gamma if self.gamma > 0.0 else 1.0 / x.n
-
     cdef int own(self, const cf_row *x, double *out) noexcept nogil:
         """k(x, x), finite and >= 0."""
         if self.kind == CALLABLE:
             with gil:
-                return self.ask(x, 0, True, out)
+                return ask_kernel(self, x, 0, True, out)
         out[0] = 1.0 if self.kind == RBF else K.ridge_square(x)
         if self.kind == POLY:
-            K.poly_of_dots(1, self.scale(x), self.coef0, self.degree, out)
+            K.poly_of_dots(1, gamma_of(self, x), self.coef0, self.degree, out)
         return CF_OK if out[0] - out[0] == 0.0 and out[0] >= 0.0 else CF_ENONFINITE
 
     cdef int values(self, const cf_row *x, Forms forms, Py_ssize_t first,
@@ -1858,16 +1782,16 @@ cdef class Kept:
             return CF_OK
         if self.kind == CALLABLE:
             with gil:
-                return self.ask(x, first, False, out)
+                return ask_kernel(self, x, first, False, out)
         if self.form == KEPT_DENSE:
             rows = self.dense + (self.lead + first) * d
             v = forms.whole(x)
             if self.kind == LINEAR:
                 K.scores(n, d, rows, d, v, out)
             elif self.kind == RBF:
-                K.gram_rbf(n, d, rows, d, v, self.scale(x), out)
+                K.gram_rbf(n, d, rows, d, v, gamma_of(self, x), out)
             else:
-                K.gram_poly(n, d, rows, d, v, self.scale(x), self.coef0, self.degree, out)
+                K.gram_poly(n, d, rows, d, v, gamma_of(self, x), self.coef0, self.degree, out)
             forms.clear(x)
         else:
             forms.gather(x)
@@ -1875,39 +1799,12 @@ cdef class Kept:
                             forms.value, out)
             if self.kind == RBF:
                 K.rbf_of_dots(n, self.square + self.lead + first, K.ridge_square(x),
-                              self.scale(x), out)
+                              gamma_of(self, x), out)
             elif self.kind == POLY:
-                K.poly_of_dots(n, self.scale(x), self.coef0, self.degree, out)
+                K.poly_of_dots(n, gamma_of(self, x), self.coef0, self.degree, out)
         return CF_OK if K.all_finite(n, out) else CF_ENONFINITE
 
-    cdef int ask(self, const cf_row *x, Py_ssize_t first, bint own, double *out) noexcept:
-        """A callable kernel, which may raise anything: kept for `raise_error`."""
-        cdef Py_ssize_t s
-        try:
-            v = frozen(x)
-            if own:
-                out[0] = as_number(self.kernel(v, v, **self.params), "the kernel's value")
-                if out[0] < 0.0:
-                    raise ValueError(f"the kernel of x with itself must be >= 0, got {out[0]}")
-                return CF_OK
-            for s in range(first, self.n):
-                out[s - first] = as_number(self.kernel(self.rows[s], v, **self.params),
-                                           "the kernel's value")
-            return CF_OK
-        except BaseException as error:
-            self.errors.keep(error)
-            return CF_EVALUE
-
     # --- rows come and go ---------------------------------------------------------------------
-
-    cdef Form form_of(self, const cf_row *x, Forms forms) noexcept nogil:
-        """Dense where that is small or at least a quarter of the first row is not zero."""
-        if self.form != UNDECIDED:
-            return self.form
-        if x.n <= NARROW:
-            return KEPT_DENSE
-        forms.gather(x)
-        return KEPT_DENSE if x.n <= WIDE and 4 * forms.nnz >= x.n else KEPT_SPARSE
 
     cdef bint has_room(self, const cf_row *x, Forms forms) noexcept nogil:
         """Whether `append` can do without `reserve_update`."""
@@ -1918,96 +1815,29 @@ cdef class Kept:
         if self.form == KEPT_DENSE:
             return True
         forms.gather(x)
-        if self.begin[self.lead + self.n] + forms.nnz > self.entries:
-            return False
-        if forms.nnz and forms.place[forms.nnz - 1] >= self.lists.features:
-            return False
-        return L.postings_lack(&self.lists, forms.nnz, forms.place) == 0
+        return (self.begin[self.lead + self.n] + forms.nnz <= self.entries
+                and (forms.nnz == 0 or forms.place[forms.nnz - 1] < self.lists.features)
+                and L.postings_lack(&self.lists, forms.nnz, forms.place) == 0)
 
     cdef int reserve_update(self, const cf_row *x, Forms forms) except -1:
-        """Memory for one row more; nothing that can be seen changes."""
         cdef Form form
+        if self.has_room(x, forms):
+            return 0
         if self.kind == CALLABLE:
             self.coming = frozen(x)
             return 0
         if self.n == 0 and x.n != self.d:
-            self.give_back()  # what a row that was not appended in the end had asked for
-        form = self.form_of(x, forms)
+            free_rows(self)  # what a row that was not appended in the end had asked for
+        form = form_of(self, x, forms)
         self.d = x.n
         if self.lead > self.n:
-            self.move_down()
+            move_rows(self)
         if self.lead + self.n >= self.room:
-            self.grow_rows(form, more_than(self.room, self.lead + self.n + 1))
+            grow_rows(self, form, more_than(self.room, self.lead + self.n + 1))
         if form == KEPT_SPARSE:
             forms.gather(x)
-            self.grow_entries(forms)
+            grow_entries(self, forms)
         self.form = form
-        return 0
-
-    cdef void move_down(self) noexcept:
-        """The place of the rows that have left is used again."""
-        cdef Py_ssize_t s
-        cdef ptrdiff_t gone
-        if self.form == KEPT_DENSE:
-            memmove(self.dense, self.dense + self.lead * self.d,
-                    <size_t>(self.n * self.d) * sizeof(double))
-        else:
-            gone = self.begin[self.lead]
-            for s in range(self.n + 1):
-                self.begin[s] = self.begin[self.lead + s] - gone
-            memmove(self.square, self.square + self.lead, <size_t>self.n * sizeof(double))
-            memmove(self.index, self.index + gone, <size_t>self.begin[self.n] * sizeof(int64_t))
-            memmove(self.value, self.value + gone, <size_t>self.begin[self.n] * sizeof(double))
-        self.lead = 0
-
-    cdef int grow_rows(self, Form form, Py_ssize_t room) except -1:
-        cdef Py_ssize_t held = self.lead + self.n
-        if form == KEPT_DENSE:
-            enlarge(<void **>&self.dense, held * self.d,
-                    product_of(room, self.d, "rows that are kept"), sizeof(double))
-        else:
-            enlarge(<void **>&self.square, held, room, sizeof(double))
-            enlarge(<void **>&self.begin, held + 1 if self.room else 0, room + 1,
-                    sizeof(ptrdiff_t))
-            if self.room == 0:
-                self.begin[0] = 0
-        self.room = room
-        return 0
-
-    cdef int grow_entries(self, Forms forms) except -1:
-        """Of the rows and of the lists, for the row gathered last."""
-        cdef Py_ssize_t held = self.begin[self.lead + self.n], room, lack
-        cdef Py_ssize_t features = forms.place[forms.nnz - 1] + 1 if forms.nnz else 0
-        if held + forms.nnz > self.entries:
-            room = more_than(self.entries, held + forms.nnz)
-            enlarge(<void **>&self.index, held, room, sizeof(int64_t))
-            enlarge(<void **>&self.value, held, room, sizeof(double))
-            self.entries = room
-        if features > self.lists.features:
-            self.grow_table(min(self.d, more_than(self.lists.features, features)))
-        lack = L.postings_lack(&self.lists, forms.nnz, forms.place)
-        if lack:
-            room = more_than(self.lists.room, self.lists.room + lack)
-            enlarge(<void **>&self.lists.pool, self.lists.used, room, sizeof(cf_posting))
-            self.lists.room = room
-        return 0
-
-    cdef int grow_table(self, Py_ssize_t features) except -1:
-        """Lists for so many features. Pages of memory in which no list stands are never touched,
-        and so take no memory: of very many features few may occur."""
-        cdef cf_posting_list *lists
-        cdef ptrdiff_t e
-        product_of(features, sizeof(cf_posting_list), "the lists of features")
-        _memory.refuse_beyond_limit(<double>features * sizeof(cf_posting_list),
-                                    f"the lists of {features} features", "fewer take less")
-        lists = <cf_posting_list *>calloc(<size_t>features, sizeof(cf_posting_list))
-        if lists == NULL:
-            raise MemoryError(f"{features * <Py_ssize_t>sizeof(cf_posting_list)} bytes for the "
-                              f"lists of {features} features")
-        for e in range(self.begin[self.lead], self.begin[self.lead + self.n]):
-            lists[self.index[e]] = self.lists.list[self.index[e]]
-        free(self.lists.list)
-        self.lists.list, self.lists.features = lists, features
         return 0
 
     cdef void append(self, const cf_row *x, Forms forms) noexcept nogil:
@@ -2049,24 +1879,24 @@ cdef class Kept:
 
     # --- state --------------------------------------------------------------------------------
 
-    cdef dict state(self):
+    cdef dict get_state(self):
         """The rows, as plain arrays."""
         cdef np.ndarray begin, index
         cdef ptrdiff_t first
-        told = {"d": self.d, "n": self.n, "form": <int>self.form}
+        found = {"d": self.d, "n": self.n, "form": <int>self.form}
         if self.kind == CALLABLE:
-            told["rows"] = numpy.array(self.rows).reshape(self.n, self.d)
+            found["rows"] = numpy.array(self.rows).reshape(self.n, self.d)
         elif self.form == KEPT_DENSE:
-            told["rows"] = table_from(self.dense + self.lead * self.d, self.n, self.d, self.d)
+            found["rows"] = table_from(self.dense + self.lead * self.d, self.n, self.d, self.d)
         elif self.form == KEPT_SPARSE and self.n:
             first = self.begin[self.lead]
             begin = <np.ndarray>numpy.empty(self.n + 1, dtype=numpy.int64)
             memcpy(np.PyArray_DATA(begin), self.begin + self.lead, <size_t>np.PyArray_NBYTES(begin))
             index = <np.ndarray>numpy.empty(begin[self.n] - first, dtype=numpy.int64)
             memcpy(np.PyArray_DATA(index), self.index + first, <size_t>np.PyArray_NBYTES(index))
-            told["begin"], told["index"] = begin - first, index
-            told["value"] = vector_of(self.value + first, np.PyArray_DIM(index, 0))
-        return told
+            found["begin"], found["index"] = begin - first, index
+            found["value"] = vector_of(self.value + first, np.PyArray_DIM(index, 0))
+        return found
 
     cdef int set_state(self, State state) except -1:
         cdef Forms forms = Forms()
@@ -2102,6 +1932,124 @@ cdef class Kept:
         return 0
 
 
+cdef Form form_of(Kept kept, const cf_row *x, Forms forms) noexcept nogil:
+    """Dense where that is small or at least a quarter of the first row is not zero."""
+    if kept.form != UNDECIDED:
+        return kept.form
+    if x.n <= NARROW:
+        return KEPT_DENSE
+    forms.gather(x)
+    return KEPT_DENSE if x.n <= WIDE and 4 * forms.nnz >= x.n else KEPT_SPARSE
+
+
+cdef double gamma_of(Kept kept, const cf_row *x) noexcept nogil:
+    return kept.gamma if kept.gamma > 0.0 else 1.0 / x.n
+
+
+cdef int ask_kernel(Kept kept, const cf_row *x, Py_ssize_t first, bint own, double *out) noexcept:
+    """A callable kernel, which may raise anything: kept for `raise_error`."""
+    cdef Py_ssize_t s
+    try:
+        v = frozen(x)
+        if own:
+            out[0] = as_number(kept.kernel(v, v, **kept.params), "the kernel's value")
+            if out[0] < 0.0:
+                raise ValueError(f"the kernel of x with itself must be >= 0, got {out[0]}")
+            return CF_OK
+        for s in range(first, kept.n):
+            out[s - first] = as_number(kept.kernel(kept.rows[s], v, **kept.params),
+                                       "the kernel's value")
+        return CF_OK
+    except BaseException as error:
+        kept.errors.keep(error)
+        return CF_EVALUE
+
+
+cdef int grow_rows(Kept kept, Form form, Py_ssize_t room) except -1:
+    cdef Py_ssize_t held = kept.lead + kept.n
+    if form == KEPT_DENSE:
+        enlarge(<void **>&kept.dense, held * kept.d,
+                product_of(room, kept.d, "rows that are kept"), sizeof(double))
+    else:
+        enlarge(<void **>&kept.square, held, room, sizeof(double))
+        enlarge(<void **>&kept.begin, held + 1 if kept.room else 0, room + 1,
+                sizeof(ptrdiff_t))
+        if kept.room == 0:
+            kept.begin[0] = 0
+    kept.room = room
+    return 0
+
+
+cdef int grow_entries(Kept kept, Forms forms) except -1:
+    """Of the rows and of the lists, for the row gathered last."""
+    cdef Py_ssize_t held = kept.begin[kept.lead + kept.n], room, lack
+    cdef Py_ssize_t features = forms.place[forms.nnz - 1] + 1 if forms.nnz else 0
+    if held + forms.nnz > kept.entries:
+        room = more_than(kept.entries, held + forms.nnz)
+        enlarge(<void **>&kept.index, held, room, sizeof(int64_t))
+        enlarge(<void **>&kept.value, held, room, sizeof(double))
+        kept.entries = room
+    if features > kept.lists.features:
+        grow_table(kept, min(kept.d, more_than(kept.lists.features, features)))
+    lack = L.postings_lack(&kept.lists, forms.nnz, forms.place)
+    if lack:
+        room = more_than(kept.lists.room, kept.lists.room + lack)
+        enlarge(<void **>&kept.lists.pool, kept.lists.used, room, sizeof(cf_posting))
+        kept.lists.room = room
+    return 0
+
+
+cdef int grow_table(Kept kept, Py_ssize_t features) except -1:
+    """Lists for so many features. Pages of memory in which no list stands are never touched,
+    and so take no memory: of very many features few may occur."""
+    cdef cf_posting_list *lists
+    cdef ptrdiff_t e
+    product_of(features, sizeof(cf_posting_list), "the lists of features")
+    _memory.refuse_beyond_limit(<double>features * sizeof(cf_posting_list),
+                                f"the lists of {features} features", "fewer take less")
+    lists = <cf_posting_list *>calloc(<size_t>features, sizeof(cf_posting_list))
+    if lists == NULL:
+        raise MemoryError(f"{features * <Py_ssize_t>sizeof(cf_posting_list)} bytes for the "
+                          f"lists of {features} features")
+    for e in range(kept.begin[kept.lead], kept.begin[kept.lead + kept.n]):
+        lists[kept.index[e]] = kept.lists.list[kept.index[e]]
+    free(kept.lists.list)
+    kept.lists.list, kept.lists.features = lists, features
+    return 0
+
+
+cdef void move_rows(Kept kept) noexcept:
+    """The place of the rows that have left is used again."""
+    cdef Py_ssize_t s
+    cdef ptrdiff_t gone
+    if kept.form == KEPT_DENSE:
+        memmove(kept.dense, kept.dense + kept.lead * kept.d,
+                <size_t>(kept.n * kept.d) * sizeof(double))
+    else:
+        gone = kept.begin[kept.lead]
+        for s in range(kept.n + 1):
+            kept.begin[s] = kept.begin[kept.lead + s] - gone
+        memmove(kept.square, kept.square + kept.lead, <size_t>kept.n * sizeof(double))
+        memmove(kept.index, kept.index + gone, <size_t>kept.begin[kept.n] * sizeof(int64_t))
+        memmove(kept.value, kept.value + gone, <size_t>kept.begin[kept.n] * sizeof(double))
+    kept.lead = 0
+
+
+cdef void free_rows(Kept kept) noexcept:
+    L.free(kept.dense)
+    L.free(kept.begin)
+    L.free(kept.square)
+    L.free(kept.index)
+    L.free(kept.value)
+    L.free(kept.lists.pool)
+    free(kept.lists.list)
+    kept.dense = kept.square = kept.value = NULL
+    kept.begin, kept.index = NULL, NULL
+    memset(&kept.lists, 0, sizeof(kept.lists))
+    kept.room = kept.entries = kept.lead = 0
+    kept.form = UNDECIDED
+
+
 # --- their factor ---------------------------------------------------------------------------
 
 
@@ -2120,16 +2068,15 @@ cdef class Gram:
 
     def __init__(self, kernel, kernel_params, double ridge, bint weighted=False):
         self.kept = Kept(kernel, kernel_params)
-        self.ridge = ridge
-        self.roots = numpy.empty(0) if weighted else None
+        self.ridge, self.weighted = ridge, weighted
 
     def __dealloc__(self):
         L.free(self.factor.data)
 
     cdef void solve_values(self, double *u) noexcept nogil:
         cdef Py_ssize_t n = self.factor.n, s
-        for s in range(n if self.roots is not None else 0):
-            u[s] *= data_of(self.roots)[s]
+        for s in range(n if self.weighted else 0):
+            u[s] *= self.c[s]
         memset(u + n, 0, <size_t>(self.length() - n) * sizeof(double))
         K.cholesky_forward(&self.factor, 0, u, u)
 
@@ -2141,6 +2088,9 @@ cdef class Gram:
             self.solve_values(u)
         return status
 
+    cdef double rest(self, const double *u, double own) noexcept nogil:
+        return max(own - K.dot(self.factor.n, u, u), 0.0)
+
     # --- rows come and go ---------------------------------------------------------------------
 
     cdef bint has_room(self, const cf_row *x, Forms forms) noexcept nogil:
@@ -2148,76 +2098,72 @@ cdef class Gram:
 
     cdef int reserve_update(self, const cf_row *x, Forms forms) except -1:
         self.grow()
-        self.kept.reserve_update(x, forms)
-        if self.roots is not None and np.PyArray_DIM(self.roots, 0) < self.room:
-            roots = numpy.zeros(self.room)
-            roots[:self.factor.n] = self.roots[:self.factor.n]
-            self.roots = roots
-        return 0
+        return self.kept.reserve_update(x, forms)
 
     cdef int grow(self) except -1:
         cdef Py_ssize_t n = self.factor.n
-        return self.take_room(max(16, n + n // 4 + 8)) if n >= self.room else 0
+        return self.resize(max(16, n + n // 4 + 8)) if n >= self.room else 0
 
-    cdef int take_room(self, Py_ssize_t room) except -1:
+    cdef int resize(self, Py_ssize_t room) except -1:
         """Memory for a factor of so many rows."""
-        cdef Py_ssize_t n = self.factor.n
+        cdef Py_ssize_t n = self.factor.n, size = cf_panels_size(room)
         cdef double *data
         _memory.refuse_beyond_limit(
-            8.0 * (cf_panels_size(room) + cf_panels_size(n)),
-            f"the factor of {room} learned examples", "a budget, or a window, keeps fewer")
-        data = <double *>L.alloc(<size_t>(cf_panels_size(room) + cf_pad(room)), sizeof(double))
+            8.0 * (size + cf_panels_size(n)), f"the factor of {room} learned examples",
+            "a budget, or a window, keeps fewer")
+        data = <double *>L.alloc(<size_t>(size + 2 * cf_pad(room) + 8), sizeof(double))
         if data == NULL:
-            raise MemoryError(f"{8 * cf_panels_size(room)} bytes for the factor of {room} "
-                              "learned examples: a budget, or a window, keeps fewer")
-        inv = data + cf_panels_size(room)
+            raise MemoryError(f"{8 * size} bytes for the factor of {room} learned examples: "
+                              "a budget, or a window, keeps fewer")
         if n:
             memcpy(data, self.factor.data, <size_t>cf_panels_size(n) * sizeof(double))
-            memcpy(inv, self.factor.inv, <size_t>cf_pad(n) * sizeof(double))
+            memcpy(data + size, self.factor.inv, <size_t>cf_pad(n) * sizeof(double))
+            memcpy(data + size + cf_pad(room), self.c, <size_t>n * sizeof(double))
         L.free(self.factor.data)
-        self.factor.data, self.factor.inv, self.room = data, inv, room
+        self.factor.data, self.factor.inv, self.room = data, data + size, room
+        self.c = data + size + cf_pad(room)
         return 0
 
-    cdef void append(self, const cf_row *x, Forms forms, const double *u,
-                     double pivot) noexcept nogil:
-        self.kept.append(x, forms)
+    cdef void append(self, const cf_row *x, Forms forms, const double *u, double pivot, double c,
+                     double gain) noexcept nogil:
+        if x != NULL:
+            self.kept.append(x, forms)
+        self.c[self.factor.n] = c
         K.cholesky_append(&self.factor, u, pivot)
+        self.info += gain
 
     cdef void drop_first(self, double *scratch) noexcept nogil:
+        cdef Py_ssize_t i
         self.kept.drop_first()
         K.cholesky_drop_first(&self.factor, scratch)
-
-    cdef double logdet(self) noexcept nogil:
-        cdef Py_ssize_t i
-        cdef double sum = 0.0
+        memmove(self.c, self.c + 1, <size_t>self.factor.n * sizeof(double))
+        self.info = 0.0
         for i in range(self.factor.n):
-            sum -= 2.0 * K.log_one(self.factor.inv[i])
+            self.info -= 2.0 * K.log_one(self.factor.inv[i])
         if self.ridge > 0.0:
-            sum -= self.factor.n * K.log_one(self.ridge)
-        return sum
+            self.info -= self.factor.n * K.log_one(self.ridge)
 
     # --- state --------------------------------------------------------------------------------
 
-    cdef dict state(self):
-        return {"kept": self.kept.state(), "factor": self.factor_told()}
+    cdef dict get_state(self):
+        cdef Py_ssize_t n = self.factor.n
+        return {"n": n, "factor": vector_of(self.factor.data, cf_panels_size(n)),
+                "c": vector_of(self.c, n), "info": self.info, "kept": self.kept.get_state()}
 
-    cdef np.ndarray factor_told(self):
-        return vector_of(self.factor.data, cf_panels_size(self.factor.n))
-
-    cdef int set_state(self, State state) except -1:
+    cdef int set_state(self, State state, bint apart=False) except -1:
+        cdef Py_ssize_t n = state.count("n", 0, MOST_ROWS), i, j
+        cdef np.ndarray factor = state.vector("factor", cf_panels_size(n)), c = state.vector("c", n)
         cdef State kept = state.part("kept")
-        cdef Py_ssize_t n = kept.count("n", 0, MOST_ROWS)
-        self.restore_factor(state, n)
-        return self.kept.set_state(kept)
-
-    cdef int restore_factor(self, State state, Py_ssize_t n) except -1:
-        cdef np.ndarray factor = state.vector("factor", cf_panels_size(n))
-        cdef Py_ssize_t i, j
         cdef double pivot
+        kept.count("n", 0 if apart else n, 0 if apart else n)
+        if self.weighted and n and not (<object>c).min() > 0.0:
+            state.refuse("c", "> 0")
+        self.info = state.number("info")
         if n == 0:
-            return 0
-        self.take_room(n)
+            return self.kept.set_state(kept)
+        self.resize(n)
         memcpy(self.factor.data, data_of(factor), <size_t>np.PyArray_NBYTES(factor))
+        memcpy(self.c, data_of(c), <size_t>np.PyArray_NBYTES(c))
         memset(self.factor.inv, 0, <size_t>cf_pad(n) * sizeof(double))
         self.factor.n = n
         for i in range(n):
@@ -2229,7 +2175,7 @@ cdef class Gram:
             for j in range(i + 1 if i < n else 0, (i // 8 + 1) * 8):
                 if cf_cholesky_at(&self.factor, i, j)[0] != 0.0:
                     state.refuse("factor", "zero above its diagonal")
-        return 0
+        return self.kept.set_state(kept)
 
 
 # --- the dual metric --------------------------------------------------------------------------
@@ -2244,7 +2190,8 @@ cdef double MOST_LOST = 1e9  # of k(x, x) / ridge over what the rows stored leav
 cdef int refuse_own(double own, double ridge) except -1:
     if not own / ridge < MOST_OWN:
         raise ValueError(f"x is too large: k(x, x) must be below {<int>MOST_OWN} times the ridge, "
-                         f"got {own / ridge:g} times it; scale the columns, or use the full covariance")
+                         f"got {own / ridge:g} times it; scale the columns, or use the full "
+                         "covariance")
     return 0
 
 
@@ -2314,7 +2261,6 @@ tolerance=0.01)\n--\n
     # coordinates of the dictionary, unused ones still at ridge.
     cdef Gram gram
     cdef Full inner
-    cdef double _logdet
     cdef Py_ssize_t count
     cdef double missed        # sum of what ALD left out, c delta
     cdef object __weakref__
@@ -2325,7 +2271,7 @@ tolerance=0.01)\n--\n
         self._make(kernel, kernel_params, ridge, window, budget, tolerance)
         if budget is not None:
             self.inner = Full(budget, ridge=ridge)
-        self.made()
+        self.lock.open()
 
     cdef int _make(self, kernel, kernel_params, ridge, window, budget, tolerance) except -1:
         self.ridge = as_ridge(ridge)
@@ -2339,9 +2285,7 @@ tolerance=0.01)\n--\n
         # the dictionary's factor is that of its Gram matrix alone
         self.gram = Gram(kernel, kernel_params, 0.0 if budget is not None else self.ridge, True)
         self.kernel = kernel
-        self.inner = None
-        self.count = 0
-        self._logdet = self.missed = 0.0
+        self.inner, self.count, self.missed = None, 0, 0.0
         return 0
 
     def __len__(self):
@@ -2372,10 +2316,6 @@ tolerance=0.01)\n--\n
             gram.kept.errors.raise_own()
             refuse(status, "the kernel of x")
         return at
-
-    cdef double _rest(self, Reading at) noexcept:
-        """k(x, x) - u.u, >= 0: what rounding takes below is put back."""
-        return max(at.own - K.dot(self.gram.factor.n, data_of(at.u), data_of(at.u)), 0.0)
 
     cdef np.ndarray _coordinates(self, np.ndarray u):
         """u, which has zeros behind it, in as many coordinates as the budget allows."""
@@ -2419,39 +2359,32 @@ tolerance=0.01)\n--\n
             self.lock.release()
 
     cdef double _update_exact(self, Reading at, double c) except? -1.0:
-        cdef double q = self._rest(at) / self.ridge, root = sqrt(c)
+        cdef double q = self.gram.rest(data_of(at.u), at.own) / self.ridge, root = sqrt(c)
         cdef Py_ssize_t n = self.gram.factor.n, s
         cdef np.ndarray scratch = None
         if self.window is not None and n == <Py_ssize_t>self.window:  # taken before any change
             scratch = new_vector(3 * self.gram.length() + 48)
-        if not self.gram.has_room(&at.row, at.forms):
-            self.gram.reserve_update(&at.row, at.forms)
+        self.gram.reserve_update(&at.row, at.forms)
         for s in range(n):
             data_of(at.u)[s] *= root
-        data_of(self.gram.roots)[n] = root
-        self.gram.append(&at.row, at.forms, data_of(at.u), sqrt(self.ridge * (1.0 + c * q)))
-        self._logdet += K.log1p_one(c * q)
+        self.gram.append(&at.row, at.forms, data_of(at.u), sqrt(self.ridge * (1.0 + c * q)), root,
+                         K.log1p_one(c * q))
         if scratch is not None:
             self.gram.drop_first(data_of(scratch))
-            memmove(data_of(self.gram.roots), data_of(self.gram.roots) + 1,
-                    <size_t>self.gram.factor.n * sizeof(double))
-            self._logdet = self.gram.logdet()
         return q
 
     cdef double _update_within(self, Reading at, double c) except? -1.0:
         cdef Py_ssize_t n = self.gram.factor.n
-        cdef double delta = self._rest(at), inside, unused
+        cdef double delta = self.gram.rest(data_of(at.u), at.own), inside, unused
         cdef np.ndarray w = self._coordinates(at.u)
         cdef bint joins = delta > self.tolerance * at.own and n < self.inner.core.n
         self.inner._quad(w, &inside)
         if joins:  # one coordinate more: that of the new atom
-            if not self.gram.has_room(&at.row, at.forms):  # what may fail comes before what is kept
-                self.gram.reserve_update(&at.row, at.forms)
+            self.gram.reserve_update(&at.row, at.forms)  # what may fail comes before what is kept
             data_of(w)[n] = sqrt(delta)
         self.inner._update(w, c, &unused)
         if joins:
-            data_of(self.gram.roots)[n] = 1.0
-            self.gram.append(&at.row, at.forms, data_of(at.u), sqrt(delta))
+            self.gram.append(&at.row, at.forms, data_of(at.u), sqrt(delta), 1.0, 0.0)
         else:
             self.missed += c * delta
         return inside + delta / self.ridge
@@ -2476,7 +2409,7 @@ tolerance=0.01)\n--\n
         self.lock.acquire_shared()
         try:
             at = self._read(x)
-            q = self._rest(at) / self.ridge
+            q = self.gram.rest(data_of(at.u), at.own) / self.ridge
             if self.budget is not None:
                 q = self.inner.quad(self._coordinates(at.u)) + q
             if at.own / self.ridge > MOST_LOST * q:
@@ -2572,7 +2505,7 @@ tolerance=0.01)\n--\n
         try:
             if self.budget is not None:
                 return self.inner.logdet - self.inner.core.n * K.log_one(self.ridge)
-            return self._logdet
+            return self.gram.info
         finally:
             self.lock.release_shared()
 
@@ -2608,30 +2541,13 @@ tolerance=0.01)\n--\n
         dict
             `Dual.from_state` makes the same metric of it, bit for bit.
         """
-        cdef Py_ssize_t n
         self.lock.acquire_shared()
         try:
-            n = self.gram.factor.n
-            told = {
-                "version": VERSION, "kernel": self.kernel, "kernel_params": self.kernel_params,
-                "ridge": self.ridge, "window": self.window, "budget": self.budget,
-                "tolerance": self.tolerance, "count": self.count, "logdet": self._logdet,
-                "missed": self.missed, "inner": None, "rows": None,
-            }
-            if self.inner is not None:
-                told["inner"] = self.inner.state()
-            if n:
-                rows = self.gram.kept.state()
-                if self.gram.kept.form == KEPT_SPARSE:  # the parts of a CSR
-                    told["rows"] = {name: rows[name] for name in ("d", "begin", "index", "value")}
-                else:
-                    told["rows"] = rows["rows"]
-                told["roots"] = self.gram.roots[:n].copy()
-                told["factor"] = self.gram.factor_told()
-                told["inverses"] = inverses = numpy.zeros(cf_pad(n))
-                for i in range(n):
-                    inverses[i] = self.gram.factor.inv[i]
-            return told
+            return {"version": VERSION, "kernel": self.kernel, "kernel_params": self.kernel_params,
+                    "ridge": self.ridge, "window": self.window, "budget": self.budget,
+                    "tolerance": self.tolerance, "count": self.count, "missed": self.missed,
+                    "inner": None if self.inner is None else self.inner.state(),
+                    "gram": self.gram.get_state()}
         finally:
             self.lock.release_shared()
 
@@ -2639,8 +2555,7 @@ tolerance=0.01)\n--\n
         cdef State state = versioned(given)
         self._make(state.get("kernel"), state.get("kernel_params"), state.get("ridge"),
                    state.get("window"), state.get("budget"), state.get("tolerance"))
-        self.count, self._logdet = state.count("count"), state.number("logdet")
-        self.missed = state.number("missed", 0.0)
+        self.count, self.missed = state.count("count"), state.number("missed", 0.0)
         if (state.get("inner") is None) != (self.budget is None):
             raise ValueError("inner must be there with a budget, and None without")
         if self.budget is not None:
@@ -2648,42 +2563,11 @@ tolerance=0.01)\n--\n
             self.inner._ask_for(CF_FULL_AUTO)
             if self.inner.core.n != self.budget or self.inner.core.ridge != self.ridge:
                 raise ValueError(f"inner must have order {self.budget} and ridge {self.ridge}")
-        if (state.get("rows") is None) != (self.count == 0):
-            raise ValueError("rows must be None where count is 0, and only there")
-        if self.count:
-            self._fill_rows(state)
-        if self.count < len(self):
-            raise ValueError(f"count must be >= {len(self)}, the rows, got {self.count}")
-        return 0
-
-    cdef int _fill_rows(self, State state) except -1:
-        cdef np.ndarray roots, factor, inverses
-        cdef Py_ssize_t n, i
-        cdef double pivot
-        given = state.get("rows")
-        if isinstance(given, dict):
-            n = numpy.size(opened(given, "rows").get("begin")) - 1
-            kept = {**given, "n": n, "form": <int>KEPT_SPARSE}
-        else:
-            if numpy.ndim(given) != 2:
-                raise ValueError(f"rows must be a table, got shape {numpy.shape(given)}")
-            n = len(given)
-            kept = {"d": numpy.shape(given)[1], "n": n, "form": <int>KEPT_DENSE, "rows": given}
-        for most in (self.window, self.budget):
+        self.gram.set_state(state.part("gram"))
+        n = len(self)
+        for most in (self.window, self.budget, self.count):
             if most is not None and n > most:
-                raise ValueError(f"rows must be at most {most}, got {n}")
-        if n < 1:
-            raise ValueError("rows must be at least one")
-        roots, factor = state.vector("roots", n), state.vector("factor", cf_panels_size(n))
-        inverses = state.vector("inverses", cf_pad(n))
-        self.gram.set_state(opened({"kept": kept, "factor": factor}))
-        for i in range(n):
-            pivot = self.gram.factor.inv[i]
-            if not fabs(pivot - data_of(inverses)[i]) <= 1e-12 * pivot:
-                raise ValueError("inverses must be those of the diagonal of factor")
-        if not (<object>roots).min() > 0.0:
-            raise ValueError("roots must be > 0")
-        self.gram.roots = roots
+                state.refuse("gram", f"of at most {most} rows", n)
         return 0
 
     def __repr__(self):

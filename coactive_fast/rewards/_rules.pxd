@@ -13,7 +13,7 @@ from coactive_fast.learner._chance cimport Chance
 from coactive_fast.learner._engine cimport Form, RowEngine
 from coactive_fast.learner._run cimport Run
 from coactive_fast.learner._state cimport State
-from coactive_fast.metric._forms cimport Crossed, Single
+from coactive_fast.metric._forms cimport Crossed, Regression
 from coactive_fast.rows._rows cimport Rows, Workspace
 
 cdef enum Kind:
@@ -73,7 +73,7 @@ cdef class Regressions(Form):
     cdef list forms
     cdef PyObject **at
 
-    cdef Single form(self, Py_ssize_t i)
+    cdef Regression form(self, Py_ssize_t i)
     cdef int set_forms(self, list forms) except -1
     cdef void drop_refused(self) noexcept
     cdef int repair(self) noexcept nogil

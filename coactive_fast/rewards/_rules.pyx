@@ -75,7 +75,7 @@ cdef class Exploration:
         if not self.theory:
             return self.width
         if form.d:  # log det A - d log ridge
-            known = max((<Single>form.at[i]).information(), 0.0)
+            known = max((<Regression>form.at[i]).information(), 0.0)
         if form.k > 1:
             doubt += K.log_one(<double>form.k)
         return self.noise * sqrt(known + 2.0 * doubt) + sqrt(self.ridge) * self.norm_bound
@@ -355,14 +355,14 @@ cdef class Regressions(Form):
         self.forms, self.at, self.k = forms, at, k
         return 0
 
-    cdef Single form(self, Py_ssize_t i):
-        return <Single>self.forms[i]
+    cdef Regression form(self, Py_ssize_t i):
+        return <Regression>self.forms[i]
 
     # --- memory -------------------------------------------------------------------------------
 
     cdef int resize(self, Py_ssize_t k, Py_ssize_t d) except -1:
         """What a refused row left is no dimension."""
-        cdef Single form
+        cdef Regression form
         self.drop_refused()
         if k == self.k and d <= self.d:
             return 0
@@ -374,9 +374,9 @@ cdef class Regressions(Form):
 
     cdef void drop_refused(self) noexcept:
         cdef Py_ssize_t i
-        cdef Single form
+        cdef Regression form
         for i in range(self.k):
-            if (<Single>self.at[i]).d > self.d:
+            if (<Regression>self.at[i]).d > self.d:
                 form = self.form(i)
                 if self.d == 0:
                     form = self.fresh()
@@ -386,12 +386,12 @@ cdef class Regressions(Form):
                     form.d = self.d
 
     cdef int reserve(self, Workspace ws) except -1:
-        (<Single>self.at[0]).reserve(ws)
+        (<Regression>self.at[0]).reserve(ws)
         return ws.reserve(self.k, 0)
 
     cdef int set_options(self, Form other) except -1:
         cdef Regressions o = <Regressions?>other
-        cdef Single form
+        cdef Regression form
         self.fresh = o.fresh
         for form in self.forms:
             form.set_options(o.form(0))
@@ -404,7 +404,7 @@ cdef class Regressions(Form):
     # --- reading ------------------------------------------------------------------------------
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
-        return self.k * (<Single>self.at[0]).cost(nnz)
+        return self.k * (<Regression>self.at[0]).cost(nnz)
 
     cdef int read(self, Workspace ws) noexcept nogil:
         return self.read_all(ws, True)
@@ -419,7 +419,7 @@ cdef class Regressions(Form):
                 ws.score[i], ws.quad[i] = 0.0, fresh
                 status = CF_OK if ws.quad[i] <= DBL_MAX else CF_ENONFINITE
             else:
-                status = (<Single>self.at[i]).read_pair(ws, ws.score + i,
+                status = (<Regression>self.at[i]).read_pair(ws, ws.score + i,
                                                         ws.quad + i if widths else NULL)
             if status != CF_OK:
                 return status
@@ -443,7 +443,7 @@ cdef class Regressions(Form):
             return self.read_rows(rows, at.by, ws, at.m, at.q)
         if rule.kind == UCB:
             at.scored = True
-            return (<Single>self.at[0]).read_upper(rows, at.by, ws, rule.bonus(self, 0), at.left,
+            return (<Regression>self.at[0]).read_upper(rows, at.by, ws, rule.bonus(self, 0), at.left,
                                                    at.m, at.q, at.z)
         if rule.kind == THOMPSON:
             return CF_OK
@@ -459,9 +459,9 @@ cdef class Regressions(Form):
         if self.d == 0 or ws.null:
             return False
         for i in range(self.k):
-            bound[i] = rule.bonus(self, i) * (<Single>self.at[i]).widest(square)
+            bound[i] = rule.bonus(self, i) * (<Regression>self.at[i]).widest(square)
             if not (bound[i] < INFINITY
-                    and (<Single>self.at[i]).read_pair(ws, at.m + i, NULL) == CF_OK):
+                    and (<Regression>self.at[i]).read_pair(ws, at.m + i, NULL) == CF_OK):
                 return False
             bound[i] = at.m[i] + bound[i] if at.left[i] else -INFINITY
             at.z[i] = -INFINITY
@@ -469,7 +469,7 @@ cdef class Regressions(Form):
             K.top_k(self.k, bound, 1, &i, NULL)
             if bound[i] == -INFINITY or bound[i] < best:
                 return True
-            if (<Single>self.at[i]).read_pair(ws, at.m + i, &q) != CF_OK:
+            if (<Regression>self.at[i]).read_pair(ws, at.m + i, &q) != CF_OK:
                 return False
             at.z[i] = at.m[i] + rule.bonus(self, i) * sqrt(q)
             best, bound[i] = max(best, at.z[i]), -INFINITY
@@ -477,15 +477,15 @@ cdef class Regressions(Form):
     cdef int read_one(self, Workspace ws, Py_ssize_t i) noexcept nogil:
         if ws.null:
             return CF_OK
-        (<Single>self.at[i]).weight = ws.weight
-        return (<Single>self.at[i]).read(ws)
+        (<Regression>self.at[i]).weight = ws.weight
+        return (<Regression>self.at[i]).read(ws)
 
     cdef int repair(self) noexcept nogil:
         """CF_OK where one was damaged and is not any more."""
         cdef Py_ssize_t i
         cdef int status = CF_ENOTPOSITIVE
         for i in range(self.k if self.d else 0):
-            if (<Single>self.at[i]).repair() == CF_OK:
+            if (<Regression>self.at[i]).repair() == CF_OK:
                 status = CF_OK
         return status
 
@@ -499,7 +499,7 @@ cdef class Regressions(Form):
         cdef Py_ssize_t t
         cdef double whole = square_of(by)
         if self.d:
-            return (<Single>self.at[0]).read_rows(X, by, ws, m, q)
+            return (<Regression>self.at[0]).read_rows(X, by, ws, m, q)
         for t in range(X.n):
             if not X.at(t, ws.buffer, &ws.row):
                 return CF_ENOMEM
@@ -512,7 +512,7 @@ cdef class Regressions(Form):
         return CF_OK
 
     cdef double reach(self) noexcept nogil:
-        return (<Single>self.at[0]).reach() if self.d else 0.0
+        return (<Regression>self.at[0]).reach() if self.d else 0.0
 
     cdef int reserve_drawn(self, Workspace ws) except -1:
         return self.form(0).reserve_drawn(ws) if self.d else 0
@@ -520,7 +520,7 @@ cdef class Regressions(Form):
     cdef int drawn(self, Workspace ws, Py_ssize_t n, double width, double *z) noexcept nogil:
         cdef Py_ssize_t i
         if self.d:
-            return (<Single>self.at[0]).drawn(ws, n, width, z)
+            return (<Regression>self.at[0]).drawn(ws, n, width, z)
         for i in range(n):
             z[i] *= width / sqrt(self.ridge)
         return CF_OK
@@ -531,9 +531,9 @@ cdef class Regressions(Form):
         """A null row counts as an example and makes nothing be forgotten."""
         cdef int status = CF_OK
         if ws.null:
-            (<Single>self.at[i]).learned = (<Single>self.at[i]).learned + 1
+            (<Regression>self.at[i]).learned = (<Regression>self.at[i]).learned + 1
         else:
-            status = (<Single>self.at[i]).update(ws, 0, y)
+            status = (<Regression>self.at[i]).update(ws, 0, y)
         if status == CF_OK:
             self.count(ws.row.n)
         return status
@@ -541,7 +541,7 @@ cdef class Regressions(Form):
     # --- the past -----------------------------------------------------------------------------
 
     cdef int decay(self, double f) except -1:
-        cdef Single form
+        cdef Regression form
         if self.d:
             for form in self.forms:
                 form.decay(f)
@@ -566,7 +566,7 @@ cdef class Regressions(Form):
     # --- arrays and states --------------------------------------------------------------------
 
     cdef np_weights(self):
-        cdef Single form
+        cdef Regression form
         if self.d == 0:
             return numpy.zeros((self.k, 0))
         return numpy.array([form.np_weights() for form in self.forms])
@@ -575,14 +575,14 @@ cdef class Regressions(Form):
         return self.form(i).np_inverse(0) if self.d else None
 
     cdef np_information(self):
-        cdef Single form
+        cdef Regression form
         return numpy.array([form.information() if self.d else 0.0 for form in self.forms])
 
     cdef dict health(self):
         return self.form(0).health()
 
     cdef dict get_state(self):
-        cdef Single form
+        cdef Regression form
         self.drop_refused()
         return {"k": self.k, "d": self.d, "learned": self.learned,
                 "forms": [form.get_state() for form in self.forms]}
@@ -590,7 +590,7 @@ cdef class Regressions(Form):
     cdef int set_state(self, State state) except -1:
         cdef Py_ssize_t k = state.count("k", self.k), d = state.count("d"), learned, sum = 0
         cdef State part
-        cdef Single form
+        cdef Regression form
         cdef list forms = []
         learned = state.count("learned")
         if learned and not d:
@@ -1985,7 +1985,7 @@ cdef class Catalogue:
         cdef double widest = 1.0 / form.ridge
         cdef Past past
         if form.d:
-            (<Single>form.at[0]).tell_past(&past)
+            (<Regression>form.at[0]).get_past(&past)
             if form.d != self.d or not past.steady:
                 return False
             widest = past.norm
@@ -1995,7 +1995,7 @@ cdef class Catalogue:
 
     cdef bint is_narrow(self, Regressions form, double widest) noexcept nogil:
         """Whether float32 holds the weights, and the terms by which q falls."""
-        cdef const double *w = (<Single>form.at[0]).w if form.d else NULL
+        cdef const double *w = (<Regression>form.at[0]).w if form.d else NULL
         cdef Py_ssize_t j
         for j in range(self.d if w != NULL else 0):
             if not fabs(w[j]) <= MOST_NARROW:
@@ -2007,7 +2007,7 @@ cdef class Catalogue:
         cdef Past past
         memset(&past, 0, sizeof(past))
         if form.d:
-            (<Single>form.at[0]).tell_past(&past)
+            (<Regression>form.at[0]).get_past(&past)
         if era != self.era or past.failures != self.failures:
             self.restart(form, &past, width)
             self.era = era
@@ -2031,10 +2031,10 @@ cdef class Catalogue:
         if form.d == 0:
             self.drift = 0.0
             return True
-        self.drift += ((<Single>form.at[0]).drift(None)
+        self.drift += ((<Regression>form.at[0]).drift(None)
                        * <double>(past.updates - self.updates))
         if past.renewals != self.renewals or not self.drift <= 0.2 * DRIFT:
-            self.drift = (<Single>form.at[0]).drift(ws)
+            self.drift = (<Regression>form.at[0]).drift(ws)
         return self.drift <= 0.2 * DRIFT
 
     cdef void restart(self, Regressions form, const Past *past, double width) noexcept nogil:
@@ -2074,7 +2074,7 @@ cdef class Catalogue:
     cdef void next_slot(self, Regressions form, Workspace ws, const Past *past,
                         double width) noexcept nogil:
         """The round that begins: a slot, a check, and by what q has fallen."""
-        cdef const double *w = (<Single>form.at[0]).w if form.d else NULL
+        cdef const double *w = (<Regression>form.at[0]).w if form.d else NULL
         cdef double *term
         cdef double share
         cdef Py_ssize_t j
@@ -2097,7 +2097,7 @@ cdef class Catalogue:
         memset(self.check_w + id * self.padded, 0, <size_t>self.padded * sizeof(double))
         if w != NULL:
             memcpy(self.check_w + id * self.padded, w, <size_t>self.d * sizeof(double))
-            (<Single>form.at[0]).keep_matrix(self.check_a[id], ws)
+            (<Regression>form.at[0]).keep_matrix(self.check_a[id], ws)
         self.bare[id] = w == NULL
         self.idle |= bit
         self.renewed &= ~bit
@@ -2139,7 +2139,7 @@ cdef class Catalogue:
         if self.bare[id]:
             length = K.dot(self.d, self.apart, self.apart) / self.norm
         else:
-            length = (<Single>form.at[0]).length(self.check_a[id], self.apart, ws)
+            length = (<Regression>form.at[0]).length(self.check_a[id], self.apart, ws)
         return sqrt(max(length, 0.0)) * (1.0 + 1e-9)
 
     cdef bint measure(self, Regressions form, Workspace ws) noexcept nogil:
@@ -2741,7 +2741,7 @@ cdef object read_items(BanditEngine engine, Catalogue items, Workspace ws, Choic
         form.reserve_rows(rows, at.by, ws)
         with nogil:
             if at.scored:
-                status[0] = (<Single>form.at[0]).read_upper(
+                status[0] = (<Regression>form.at[0]).read_upper(
                     rows, at.by, ws, rule.bonus(form, 0), at.left + first, at.m + first,
                     at.q + first, at.z + first)
             else:
