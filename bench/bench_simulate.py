@@ -15,11 +15,11 @@ import limits
 import memory
 import numpy as np
 import threads
-from coactive_fast.coactive._rules import ItemsRun
 from ratio import Case, Contender, Plan, Tape, Target, takes_at_most, times_faster, within_limit
 
 import coactive_fast as cf
 from coactive_fast import reference
+from coactive_fast.coactive._rules import ItemsRun
 from coactive_fast.coactive._simulation import _gram_of
 
 K, ALPHA = 5, 0.5

@@ -319,8 +319,8 @@ def readable(name, file):
 
 
 def functions(walked, names, source):
-    """The functions of one walk, each once, as (name, file, whether the second count leaves it out):
-    of two lengths of a run those that the longer one enters more often."""
+    """The functions of one walk, each once, as (name, file, whether the second count leaves it
+    out): of two lengths of a run those that the longer one enters more often."""
     counted, outer = [collections.Counter(), collections.Counter()], set()
     for steps, counts in zip(walked, counted, strict=False):
         for step in steps:

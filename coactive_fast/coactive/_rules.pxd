@@ -28,11 +28,14 @@ cdef class WeightUpdate:
     cdef Region region       # that the weights stay in, or None: a ball, or no bound
     cdef object error        # what code of the user's own raised in a step
 
+    @cython.final
     cdef double *row(self, int i) noexcept nogil
     # The dimension is known: memory for it, or an error and nothing has changed.
     cdef int start(self, Py_ssize_t n) except -1
     cdef int step(self, const double *delta) noexcept nogil
+    @cython.final
     cdef int mean_of_next(self) noexcept nogil
+    @cython.final
     cdef void commit(self) noexcept nogil
     cdef dict get_state(self)
     cdef int set_state(self, State state) except -1

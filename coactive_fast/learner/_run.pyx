@@ -190,6 +190,7 @@ cdef class RowRun(Run):
             self.many = form.read_ahead(self.rows, t, min(<Py_ssize_t>AHEAD, self.total - t), ws)
         if not self.rows.at(t, ws.buffer, &ws.row):
             return CF_ENOMEM
+        form.prepare(ws)
         return form.read_ahead_row(ws, t - self.base)
 
     cdef int end(self, Engine engine, int status) except -1:

@@ -1069,6 +1069,7 @@ cdef class Single(Form):
         for i in range(count):
             status[0] = CF_OK if X.at(t + i, ws.buffer, &ws.row) else CF_ENOMEM
             if status[0] == CF_OK:
+                self.prepare(ws)
                 status[0] = self.read(ws)
             if status[0] != CF_OK:
                 return i
@@ -1327,7 +1328,10 @@ cdef class FullRidge(Regression):
 
     cdef int reserve(self, Workspace ws) except -1:
         ws.reserve(1, 3 * cf_pad(self.d))
-        return ws.forms.widen(&ws.row)
+        return ws.view.reserve(ws.row.n)
+
+    cdef void prepare(self, Workspace ws) noexcept nogil:
+        write_out(&ws.row, ws.view)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return <double>self.d * self.d
@@ -1335,12 +1339,11 @@ cdef class FullRidge(Regression):
     # --- reading ------------------------------------------------------------------------------
 
     cdef int read(self, Workspace ws) noexcept nogil:
-        cdef const double *x
+        cdef const double *x = ws.row.value
         cdef int status = CF_OK
         ws.score[0] = ws.quad[0] = 0.0
         if self.d == 0:
             return CF_OK
-        x = ws.forms.whole(&ws.row)
         if ws.writing:
             status = self.propose(x)
             if status == CF_ENOTPOSITIVE and self.repair() == CF_OK:
@@ -1350,7 +1353,6 @@ cdef class FullRidge(Regression):
             L.full_look(&self.metric.core, K, x, ws.vectors + cf_pad(self.d), ws.vectors, ws.quad)
         ws.score[0] = K.dot(self.d, self.w, x)
         ws.quad[0] /= self.past.scale
-        ws.forms.clear(&ws.row)
         return check_finite(ws.score[0], ws.quad[0]) if status == CF_OK else status
 
     cdef int propose(self, const double *x) noexcept nogil:
@@ -1361,7 +1363,7 @@ cdef class FullRidge(Regression):
     # --- learning -----------------------------------------------------------------------------
 
     cdef int update(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
-        cdef const double *x = ws.forms.whole(&ws.row)
+        cdef const double *x = ws.row.value
         cdef cf_past before
         cdef cf_full core
         cdef size_t size = 0
@@ -1369,7 +1371,6 @@ cdef class FullRidge(Regression):
         cdef int status = CF_OK
         cdef bint fades = self.forget < 1.0 and self.learned, saves = False
         if fades and self.period == 0 and not self.reserve_past():
-            ws.forms.clear(&ws.row)
             return CF_ENOMEM
         if fades:
             before, core = self.past, self.metric.core
@@ -1385,7 +1386,6 @@ cdef class FullRidge(Regression):
             status = self.fade(x, &m)
         if status == CF_OK:
             status = self.learn(x, y, m)
-        ws.forms.clear(&ws.row)
         if status == CF_OK:
             self.w, self.w_next = self.w_next, self.w
             self.learned += 1
@@ -1477,15 +1477,13 @@ cdef class FullRidge(Regression):
 
     cdef int read_pair(self, Workspace ws, double *m, double *q) noexcept nogil:
         """Half the work of `read`, which also leaves A^-1 x."""
-        cdef const double *x = ws.forms.whole(&ws.row)
+        cdef const double *x = ws.row.value
         cdef int status
         m[0] = K.dot(self.d, self.w, x)
         if q == NULL:
-            ws.forms.clear(&ws.row)
             return CF_OK if fabs(m[0]) <= MOST else CF_ENONFINITE
         q[0] = L.full_quad(&self.metric.core, K, x, ws.vectors) / self.past.scale
         status = check_quad(self.d, x, self.ridge, q[0])
-        ws.forms.clear(&ws.row)
         return status if check_finite(m[0], 0.0) == CF_OK else CF_ENONFINITE
 
     cdef double widest(self, double square) noexcept nogil:
@@ -1761,21 +1759,24 @@ cdef class FullRidge(Regression):
         """A_1 + A_2 - ridge I, and w from A_1 w_1 + A_2 w_2; O(d^3)."""
         cdef FullRidge o = <FullRidge?>other
         cdef cf_full *core = &self.metric.core
-        cdef np.ndarray A, b
+        cdef np.ndarray A, theirs
+        cdef Py_ssize_t i
         cdef int status
         self.kept.updates = -1
         if core.robust or o.metric.core.robust:
             status = self.merge_rows(o)
         else:
             A, theirs = self.metric.matrix() * self.past.scale, o.metric.matrix() * o.past.scale
-            b = A @ vector_of(self.w, self.d) + theirs @ vector_of(o.w, self.d)
+            for i in range(self.d):
+                self.w_next[i] = (K.dot(self.d, data_of(A) + i * self.d, self.w)
+                                  + K.dot(self.d, data_of(theirs) + i * self.d, o.w))
             A = A + theirs
             (<object>A)[numpy.diag_indices(self.d)] -= self.ridge
             L.full_init(core, self.d, self.ridge, core.precision, K, self.metric.memory)
             status = L.past_place(&self.past, core, K, data_of(A), self.d, self.ridge, self.work)
             core.ridge, self.past.lowered = self.ridge, 0
             if status == CF_OK:
-                L.full_solve(core, K, data_of(b), self.work, self.w)
+                L.full_solve(core, K, self.w_next, self.work, self.w)
         if status != CF_OK:
             refuse(status, "the sum of both A")
         if not K.all_finite(self.d, self.w):
@@ -1882,10 +1883,9 @@ cdef class WindowRidge(FullRidge):
         return FullRidge.start(self, n)
 
     cdef int update(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
-        cdef const double *x = ws.forms.whole(&ws.row)
+        cdef const double *x = ws.row.value
         cdef double size = K.dot(self.d, x, x)
         cdef int status
-        ws.forms.clear(&ws.row)
         if not size < LARGE:
             return CF_ENONFINITE
         status = FullRidge.update(self, ws, i, y)
@@ -1893,8 +1893,7 @@ cdef class WindowRidge(FullRidge):
             return status
         if self.held == self.window:
             self.lose_oldest()
-        self.keep(ws.forms.whole(&ws.row), y)
-        ws.forms.clear(&ws.row)
+        self.keep(ws.row.value, y)
         if self.losses >= max(PERIOD, max(self.d, self.window)):
             self.rebuild()
         return CF_OK
@@ -2046,17 +2045,13 @@ cdef class BallRidge(WindowRidge):
         self.lam = 0.0
 
     cdef int update(self, Workspace ws, Py_ssize_t i, double y) noexcept nogil:
-        cdef const double *x
         cdef int status
         if self.held < self.window or not self.window:
             status = FullRidge.update(self, ws, i, y)
-            x = ws.forms.whole(&ws.row)
         else:
-            x = ws.forms.whole(&ws.row)
-            status = self.replace_oldest(x, y)
+            status = self.replace_oldest(ws.row.value, y)
         if status == CF_OK and self.window:
-            self.keep(x, y)
-        ws.forms.clear(&ws.row)
+            self.keep(ws.row.value, y)
         return status
 
     cdef int replace_oldest(self, const double *x, double y) noexcept nogil:

@@ -406,6 +406,9 @@ cdef class Regressions(Form):
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return self.k * (<Regression>self.at[0]).cost(nnz)
 
+    cdef void prepare(self, Workspace ws) noexcept nogil:
+        (<Regression>self.at[0]).prepare(ws)
+
     cdef int read(self, Workspace ws) noexcept nogil:
         return self.read_all(ws, True)
 
@@ -2791,6 +2794,7 @@ cdef class BanditRounds(Run):
         for turn in range(2):
             if self.arms:
                 ws.load(self.seen, 0)
+                form.prepare(ws)
             status = form.read_offer(ws, at, self.seen, rule, False)
             if status != CF_ENOTPOSITIVE or form.repair() != CF_OK:
                 break

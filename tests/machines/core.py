@@ -284,7 +284,7 @@ class Machine:
             self.fail(f"{what}: {got!r}, and the twin {expected!r}")
 
     def decided(self, what, got, twin_before, ask, x, bounds=None):
-        """Compare a decision with the twin's, which changes its state; within rounding any is right.
+        """Compare a decision with the twin's, whose state changes; within rounding any is right.
 
         That is one whose bound is the twin's best, ``bounds(twin, x)``, up to 1e-9, or one that a
         change of the row by 1e-8 brings about. Returns whether the two decisions are equal.
