@@ -17,7 +17,7 @@ import inspect
 import os
 from typing import TYPE_CHECKING, Any
 
-from .._initialized import Initialized
+from .._initialized import not_initialized
 from . import _store
 from ._history import History
 
@@ -25,7 +25,16 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Learner(Initialized):
+class Missing:
+    """What a class has in place of an attribute that `__init__` sets."""
+
+    def __get__(self, learner, kind):
+        if learner is None:
+            return self
+        raise RuntimeError(not_initialized(kind))
+
+
+class Learner:
     """Base of all learners: parameters, copies, files.
 
     `load` answers one, of whatever class the file holds; `isinstance` tells which.
@@ -43,8 +52,7 @@ class Learner(Initialized):
     """
 
     last_history: History | None = None  # of the last run, whatever ended it
-    _parameters: dict[str, Any]
-    _reset: Any  # of the engine, which this class itself has none of
+    _parameters: dict[str, Any] = Missing()  # type: ignore[assignment]
     _defaults: dict[str, Any] = {}  # of the parameters, by the constructor
     _shaping: tuple[str, ...] = ()  # parameters that shape the state: they wait for reset()
 
