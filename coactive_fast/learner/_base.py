@@ -175,7 +175,8 @@ class Learner:
         self
             The learner itself, so that calls can follow one another.
         """
-        self._reset()
+        if self._parameters is not None:  # an error of its own where __init__ was not called
+            self._reset()
         return self
 
     def __copy__(self) -> Self:
