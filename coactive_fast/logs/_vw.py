@@ -12,7 +12,7 @@ import scipy.sparse
 from .._memory import refuse_beyond_limit
 from ..data import _check
 from ..data._open import as_paths, opened
-from ..data._svmlight import Grown
+from ..data._svmlight import Grown, Pairs
 from ..data._tables import distinct, strings
 from ..learner import _check as parameter
 from ..learner._progress import reporter
@@ -196,28 +196,23 @@ class _Matrix:
     """Rows of one kind, as they come."""
 
     def __init__(self, columns):
-        self.columns, self.left_out = columns, 0
-        self.indices, self.values = Grown(np.int32), Grown(np.float64)
-        self.ends = Grown(np.int64)
-        self.ends.append([0])
+        self.columns, self.left_out, self.pairs = columns, 0, Pairs(np.float64)
 
     def take(self, numbers, values, ends, all_names):
-        begin, given = self.values.size, numbers.size
+        given = numbers.size
         found, values, ends = pairs_of(self.columns, numbers, values, ends, all_names)
         self.left_out += int(given - found.size)
-        self.indices.append(found)
-        self.values.append(values)
-        self.ends.append(ends + begin)
+        self.pairs.append(found, values, ends)
 
     def finish(self, dense, dtype):
         """Dense, or CSR; features that stand twice in a row add up."""
-        ends, width = self.ends.finish(), self.columns.width()
-        values = self.values.finish()
+        ends, width = self.pairs.ends.finish(), self.columns.width()
+        values = self.pairs.values.finish()
         if values.size <= np.iinfo(np.int32).max:  # else scipy makes the indices as wide
             ends = ends.astype(np.int32)
         with np.errstate(over="ignore"):  # told as an error
             values = values.astype(dtype, copy=False)
-        matrix = scipy.sparse.csr_array((values, self.indices.finish(), ends),
+        matrix = scipy.sparse.csr_array((values, self.pairs.indices.finish(), ends),
                                         shape=(ends.size - 1, width), copy=False)
         matrix.sum_duplicates()
         if dense is None:
