@@ -135,9 +135,8 @@ def judge(groups):
     signs = {c: _judge.mean(_judge.by_group(groups[c]["query"], np.sign(groups[c]["gain"])))
              for c in CONDITIONS}
     yield Finding("It is accurate whether the ranking shown was good or degraded.",
-                  "share of better less that of worse: "
-                  + ", ".join(f"{c} {sign}" for c, sign in signs.items()),
-                  _judge.every(_judge.above(sign) for sign in signs.values()), why, plot="gains",
+                  f"share of better less that of worse: {_judge.listed(signs, '{} {}')}",
+                  _judge.all_above(signs.values()), why, plot="gains",
                   test="In each of the three conditions more chains have better feedback than "
                        "worse, by the means of the queries.")
 
