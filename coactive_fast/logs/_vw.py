@@ -39,11 +39,11 @@ def read(path, *, format, hash_bits, context_bits, chain_hash, names, context_na
     if not paths:
         raise ValueError("path must name at least one file")
     with reporter(progress) as report:
-        listener = _Listener(report, paths)
-        for one in paths:
+        known = report is not None and not any(hasattr(path, "readinto") for path in paths)
+        sizes = [os.stat(path).st_size for path in paths] if known else []
+        for i, one in enumerate(paths):
             with opened(one) as (file, name):
-                rounds.take(file, name, text, skip, lambda file=file: listener.hear(file))
-            listener.next()
+                rounds.take(file, name, text, skip, _listener(report, file, sizes, i))
     return rounds.finish(dense, dtype)
 
 
@@ -57,25 +57,13 @@ def _columns(bits_name, bits, names_name, names):
     return Given(distinct(strings(names_name, names), "columns", names_name))
 
 
-class _Listener:
-    """Reports how many bytes of all files were read, where all are paths and that can be told."""
-
-    def __init__(self, report, paths):
-        self.before = 0
-        if any(hasattr(path, "readinto") for path in paths):
-            report = None
-        self.report = report
-        self.sizes = [] if report is None else [os.stat(path).st_size for path in paths]
-        self.total = sum(self.sizes)
-
-    def hear(self, file):
-        below = getattr(file, "fileobj", file)  # gzip's; those of bzip2 and xz have none to ask
-        if self.report is not None and isinstance(below, io.FileIO):
-            self.report(self.before + below.tell(), self.total)
-
-    def next(self):
-        if self.sizes:
-            self.before += self.sizes.pop(0)
+def _listener(report, file, sizes, i):
+    """Called behind each piece of file number i: reports how many bytes of all files were read,
+    where that can be told."""
+    below = getattr(file, "fileobj", file)  # gzip's; those of bzip2 and xz have none to ask
+    if not sizes or not isinstance(below, io.FileIO):
+        return lambda: None
+    return lambda: report(sum(sizes[:i]) + below.tell(), sum(sizes))
 
 
 # --- columns --------------------------------------------------------------------------------------
