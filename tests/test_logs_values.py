@@ -165,7 +165,7 @@ def test_bandits_are_asked_in_one_loop(rng, kind, name):
     """Bit for bit what one call a round says, and in the value what the twin says."""
     log, bandit = log_for(rng, kind, name), trained(cf, kind, name)
     law = law_of(bandit, log, None)
-    first, second = law.fill(0, 60, quiet), law.fill(60, len(log), quiet)
+    first, second = law(0, 60, quiet), law(60, len(log), quiet)
     np.testing.assert_array_equal(np.concatenate([first, second]), single_laws(bandit, log))
     expected = twin.evaluate(trained(cf.reference, kind, name), log, force=True)
     close(evaluate(bandit, log, force=True).value, expected.value, 1e-9)
@@ -175,7 +175,7 @@ def test_bandits_are_asked_in_one_loop(rng, kind, name):
 def test_fresh_bandits(rng, kind):
     log = log_for(rng, kind)
     bandit = cf.ArmBandit(N_ARMS) if kind == "arms" else cf.LinearBandit()
-    law = law_of(bandit, log, None).fill(0, len(log), quiet)
+    law = law_of(bandit, log, None)(0, len(log), quiet)
     np.testing.assert_array_equal(law, single_laws(bandit, log))
     assert bandit.rounds == 0
 
@@ -193,8 +193,8 @@ def test_bandits_read_any_rows(rng, kind, name, form):
     changed = sparse(given) if form == "sparse" else {
         key: value.astype(np.float32) if key in ("features", "context") else value
         for key, value in given.items()}
-    other = law_of(bandit, log_of(changed), None).fill(0, len(dense), quiet)
-    close(other, law_of(bandit, dense, None).fill(0, len(dense), quiet))
+    other = law_of(bandit, log_of(changed), None)(0, len(dense), quiet)
+    close(other, law_of(bandit, dense, None)(0, len(dense), quiet))
 
 
 @pytest.mark.parametrize("kind, name", [("linear", "thompson"), ("linear", "thompson floor"),
@@ -206,8 +206,8 @@ def test_thompson_by_samples(rng, kind, name):
     log, bandit = log_for(rng, kind, name, n=40), trained(cf, kind, name)
     with pytest.raises(ValueError, match="samples"):
         evaluate(bandit, log, force=True)
-    law = law_of(bandit, log, 4000).fill(0, len(log), quiet)
-    np.testing.assert_array_equal(law, law_of(bandit, log, 4000).fill(0, len(log), quiet))
+    law = law_of(bandit, log, 4000)(0, len(log), quiet)
+    np.testing.assert_array_equal(law, law_of(bandit, log, 4000)(0, len(log), quiet))
     for t in range(0, 40, 8):
         a, b = log.offsets[t:t + 2]
         if kind == "arms":

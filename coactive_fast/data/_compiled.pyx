@@ -44,14 +44,22 @@ cdef str shortened(object text, Py_ssize_t most):
 
 
 cdef class Pieces:
-    """A binary file, cut into pieces of whole lines; the last line may lack its line feed."""
+    """A binary file, cut into pieces of whole lines; the last line may lack its line feed.
+
+    What a piece holds are attributes, an array each.
+    """
 
     def __init__(self, file, name, piece=PIECE):
         self.read_into = file.readinto
         self.name = name
         self.buffer = bytearray(piece)
-        self.arrays = {}
+        self.arrays, self.found = {}, {}
         self.reserve()
+
+    def __getattr__(self, name):
+        if name in self.found:
+            return self.found[name]
+        raise AttributeError(f"{type(self).__name__} has no array {name!r}")
 
     def advance(self):
         """Reads the next piece; False where there is none. A bad line is a `ValueError`."""
@@ -72,6 +80,12 @@ cdef class Pieces:
         cdef np.ndarray array = numpy.empty(n, dtype)
         self.arrays[name] = array
         return np.PyArray_DATA(array)
+
+    cdef int show(self, Py_ssize_t n, str names) except -1:
+        """The first n numbers of these arrays are what the present piece holds."""
+        for name in names.split():
+            self.found[name] = self.arrays[name][:n]
+        return 0
 
     cdef int read(self, const char *begin) except -1:
         """The lines of the present piece into the arrays."""
@@ -128,7 +142,6 @@ cdef class Rows(Pieces):
 
     cdef cf_text text
     cdef cf_text_rules rules
-    cdef readonly np.ndarray indices, values, row_ends, labels, label_ends, queries, lines
 
     def __init__(self, file, name, first, last, dtype, multilabel, query, piece=PIECE):
         Pieces.__init__(self, file, name, piece)
@@ -142,13 +155,13 @@ cdef class Rows(Pieces):
     cdef int reserve(self) except -1:
         cdef Py_ssize_t pairs = cf_text_pairs_room(len(self.buffer))
         cdef Py_ssize_t rows = cf_text_rows_room(len(self.buffer))
-        self.text.index = <int64_t *>self.room("index", pairs, "i8")
-        self.text.value = <double *>self.room("value", pairs, "f8")
-        self.text.label = <double *>self.room("label", rows, "f8")
-        self.text.row_end = <ptrdiff_t *>self.room("row_end", rows, "p")
-        self.text.label_end = <ptrdiff_t *>self.room("label_end", rows, "p")
-        self.text.query = <int64_t *>self.room("query", rows, "i8")
-        self.text.row_line = <int64_t *>self.room("row_line", rows, "i8")
+        self.text.index = <int64_t *>self.room("indices", pairs, "i8")
+        self.text.value = <double *>self.room("values", pairs, "f8")
+        self.text.label = <double *>self.room("labels", rows, "f8")
+        self.text.row_end = <ptrdiff_t *>self.room("row_ends", rows, "p")
+        self.text.label_end = <ptrdiff_t *>self.room("label_ends", rows, "p")
+        self.text.query = <int64_t *>self.room("queries", rows, "i8")
+        self.text.row_line = <int64_t *>self.room("lines", rows, "i8")
         return 0
 
     cdef int64_t lines_before(self) noexcept:
@@ -162,12 +175,9 @@ cdef class Rows(Pieces):
         if status:
             self.refuse_line(status, self.text.line, self.text.bad_line, self.text.bad,
                              self.range_of(status))
-        pairs, rows, labels = self.text.n_pairs, self.text.n_rows, self.text.n_labels
-        self.indices, self.values = self.arrays["index"][:pairs], self.arrays["value"][:pairs]
-        self.row_ends, self.lines = self.arrays["row_end"][:rows], self.arrays["row_line"][:rows]
-        self.labels, self.queries = self.arrays["label"][:labels], self.arrays["query"][:rows]
-        self.label_ends = self.arrays["label_end"][:rows]
-        return 0
+        self.show(self.text.n_pairs, "indices values")
+        self.show(self.text.n_rows, "row_ends label_ends queries lines")
+        return self.show(self.text.n_labels, "labels")
 
     cdef str range_of(self, int status):
         if status != CF_EINDEX:
@@ -211,13 +221,12 @@ cdef class Ratings(Pieces):
     """Ratings. The arrays of a piece: users, items, ratings."""
 
     cdef cf_text_ratings text
-    cdef readonly np.ndarray users, items, ratings
 
     cdef int reserve(self) except -1:
         cdef Py_ssize_t rows = cf_text_rows_room(len(self.buffer))
-        self.text.user = <int64_t *>self.room("user", rows, "i8")
-        self.text.item = <int64_t *>self.room("item", rows, "i8")
-        self.text.rating = <double *>self.room("rating", rows, "f8")
+        self.text.user = <int64_t *>self.room("users", rows, "i8")
+        self.text.item = <int64_t *>self.room("items", rows, "i8")
+        self.text.rating = <double *>self.room("ratings", rows, "f8")
         return 0
 
     cdef int64_t lines_before(self) noexcept:
@@ -230,10 +239,7 @@ cdef class Ratings(Pieces):
             status = cf_get_library().text_read_ratings(&self.text, begin, self.length)
         if status:
             self.refuse_line(status, self.text.line, self.text.bad_line, self.text.bad, "")
-        self.users = self.arrays["user"][:self.text.n]
-        self.items = self.arrays["item"][:self.text.n]
-        self.ratings = self.arrays["rating"][:self.text.n]
-        return 0
+        return self.show(self.text.n, "users items ratings")
 
 
 def restride(np.ndarray flat, Py_ssize_t rows, Py_ssize_t old, Py_ssize_t new,

@@ -116,12 +116,8 @@ class _Table:
         return len(self.ends) - 1
 
     def finish(self, dtype):
-        places = np.asarray(self.places)
-        if len(self.numbers) <= np.iinfo(np.int32).max and len(places) <= np.iinfo(np.int32).max:
-            places = places.astype(np.int32)
-        ends = np.asarray(self.ends).astype(places.dtype)
-        return scipy.sparse.csr_matrix((np.asarray(self.values).astype(dtype), places, ends),
-                                       (len(self), len(self.numbers)))
+        pairs = np.asarray(self.values, dtype), np.asarray(self.places), np.asarray(self.ends)
+        return scipy.sparse.csr_matrix(pairs, (len(self), len(self.numbers)))
 
 
 def load_terms(path: Source | Mapping[str, Source], *, labels: Source | None = None,

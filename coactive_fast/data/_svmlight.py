@@ -124,7 +124,7 @@ def load_svmlight(path: Source, *, n_features: Whole | None = None, zero_based: 
             _refuse_fractions(rows, name)
         if multilabel:
             label_ends.append(rows.label_ends + seen.labels.size)
-        pairs.append(rows)
+        pairs.append(rows.indices, rows.values, rows.row_ends, rows.most)
         seen.take(rows, name)
         if query_id:
             queries.append(rows.queries)
@@ -274,18 +274,19 @@ class Grown:
 
 
 class Pairs:
-    """The rows as CSR."""
+    """Rows that grow at their end, as CSR."""
 
     def __init__(self, dtype):
         self.values, self.indices, self.ends = Grown(dtype), Grown(np.int32), Grown(np.int64)
         self.ends.append([0])
 
-    def append(self, rows):
-        if rows.most > np.iinfo(np.int32).max and self.indices.array.dtype == np.int32:
+    def append(self, indices, values, ends, most=0):
+        """Some rows; `most`: at least the largest index so far."""
+        if most > np.iinfo(np.int32).max and self.indices.array.dtype == np.int32:
             self.indices.array = self.indices.array.astype(np.int64)
-        self.ends.append(rows.row_ends + self.values.size)
-        self.indices.append(rows.indices)
-        self.values.append(rows.values)
+        self.ends.append(ends + self.values.size)
+        self.indices.append(indices)
+        self.values.append(values)
 
     def finish(self, columns, skip):
         ends = self.ends.finish()

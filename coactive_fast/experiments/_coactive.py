@@ -267,9 +267,9 @@ def falls(where, results, main="", plot=""):
     """That regret goes to zero: a tenfold of rounds, at the end, still takes much of it away."""
     kept = {r.case.label: r.remains() for r in results}
     return Finding(
-        f"Regret approaches zero ({where}).", "the last tenfold of rounds leaves "
-        + ", ".join(f"{label}: {one.times}" for label, one in kept.items()),
-        _judge.every(_judge.below(one, np.log(FALL)) for one in kept.values()),
+        f"Regret approaches zero ({where}).",
+        f"the last tenfold of rounds leaves {_judge.listed(kept, '{}: {.times}')}",
+        _judge.all_below(kept.values(), np.log(FALL)),
         test=f"In each curve the last tenfold of rounds leaves less than {FALL:.2f} of the regret "
              "(1/√t leaves 0.32).", main=main, plot=plot)
 
@@ -279,7 +279,7 @@ def is_ordered(says, results, reason="", main="", plot=""):
     steps = [b.over(a) for a, b in zip(results, results[1:], strict=False)]
     times = ", ".join(step.times for step in steps)
     return Finding(says, f"{ends(results)}; each of the one before: {times}",
-                   _judge.every(map(_judge.below, steps)), reason,
+                   _judge.all_below(steps), reason,
                    "Each has less regret after the last round than the one before, run by run.",
                    plot, main=main)
 

@@ -162,6 +162,20 @@ def at_least(n, verdicts):
     return False if len(verdicts) - verdicts.count(False) < n else None
 
 
+def all_below(estimates, border=0.0):
+    """Whether each of them is below the border."""
+    return every(below(one, border) for one in estimates)
+
+
+def all_above(estimates, border=0.0):
+    return every(above(one, border) for one in estimates)
+
+
+def listed(found, form="{}: {}"):
+    """Names with what was found of each, as a text."""
+    return ", ".join(form.format(*pair) for pair in found.items())
+
+
 def by_group(groups, values):
     """The mean of each group: what repeats of one query, say, have in common is counted once."""
     _, at = np.unique(groups, return_inverse=True)

@@ -169,11 +169,16 @@ def words(name, sets):
     key, which, n_features, made = WORDS[name]
     if not sets.real:
         return _shuffled(*_messages(*made))
-    parts = [data.load_svmlight(path, n_features=n_features, integer_labels=True)
-             for path in sets.files(key, which)]
-    X = scipy.sparse.vstack([part[0] for part in parts], format="csr")
+    X, y = _read(sets.files(key, which), n_features)
     X.data[:] = 1.0
-    return _shuffled(X, np.concatenate([part[1] for part in parts]) - 1)
+    return _shuffled(X, y)
+
+
+def _read(paths, n_features):
+    """The rows of several files of svmlight with labels from 1 on, which become those from 0 on."""
+    parts = [data.load_svmlight(path, n_features=n_features, integer_labels=True) for path in paths]
+    X, y = zip(*parts, strict=True)
+    return scipy.sparse.vstack(X, format="csr"), np.concatenate(y) - 1
 
 
 @functools.lru_cache(maxsize=2)
@@ -204,10 +209,8 @@ def vowel(sets):
     Without a folder: scikit-learn's digits, 1,797 of 64 pixels; else generated.
     """
     if sets.real:
-        parts = [data.load_svmlight(path, n_features=10, integer_labels=True)
-                 for path in sets.files("vowel")]
-        X = np.vstack([part[0].toarray() for part in parts])
-        y = np.concatenate([part[1] for part in parts]) - 1
+        X, y = _read(sets.files("vowel"), 10)
+        X = X.toarray()
     elif sets.bundled:
         from sklearn.datasets import load_digits
 

@@ -154,8 +154,7 @@ def under(theorem, cases, plot, kind="sure", chance=0.0, reason="", main=""):
         says = f"The expected regret stays below the bound of {theorem}."
         largest = max(np.max(c.regret.mean(0) / c.bound.mean(0)) for c in cases)
         text = f"mean regret / bound: {largest:.3g} at the most"
-        holds = _judge.every(_judge.below(_judge.mean(gap))
-                             for c in cases for gap in (c.regret - c.bound).T)
+        holds = _judge.all_below(_judge.mean(gap) for c in cases for gap in (c.regret - c.bound).T)
         rule = ("In each setting the mean regret over the runs is below the bound at every round "
                 "shown.")
     return Finding(says, f"{text}; {worth(cases)}", holds, reason, rule, plot, main=main)
@@ -178,21 +177,20 @@ def slower(theorem, cases, plot, reason="", main=""):
         "exponent over the last tenfold of rounds: " + ", ".join(
             f"{case.label}: {exponent(regret)} (bound {exponent(bound, False)})"
             for case, (regret, bound) in zip(cases, grown, strict=True)),
-        _judge.every(_judge.below(regret.minus(bound)) for regret, bound in grown), reason,
+        _judge.all_below(regret.minus(bound) for regret, bound in grown), reason,
         "In each setting the last tenfold of rounds multiplies the mean regret by less than it "
         "multiplies the bound.", plot, main=main)
 
 
 def logarithmic(theorem, cases, plot, reason="", main=""):
     """That regret grows like a logarithm: a sum with a constant, so not judged by exponents."""
-    steps = [case.steps() for case in cases]
+    steps = {case.label: case.steps() for case in cases}
+    grown = {case.label: exponent(case.growth()[0]) for case in cases}
     return Finding(
         f"The regret grows like a logarithm ({theorem}).",
-        "the last tenfold of rounds adds, by what the one before added: " + ", ".join(
-            f"{case.label}: {step.times}" for case, step in zip(cases, steps, strict=True))
-        + "; exponent over the last tenfold: " + ", ".join(
-            f"{case.label}: {exponent(case.growth()[0])}" for case in cases),
-        _judge.every(_judge.below(step, LOGARITHM) for step in steps), reason,
+        "the last tenfold of rounds adds, by what the one before added: "
+        f"{_judge.listed(steps, '{}: {.times}')}; exponent over the last tenfold: "
+        f"{_judge.listed(grown)}", _judge.all_below(steps.values(), LOGARITHM), reason,
         f"In each setting the last tenfold of rounds adds less than {np.exp(LOGARITHM):.2f} times "
         "what the one before added to the mean regret (a logarithm 1, a square root 3.16).", plot,
         main=main)

@@ -146,7 +146,7 @@ def steady(results, place):
     least = {user: (run["curve"].mean(0) - run["start"].mean()).min() for user, run in runs.items()}
     return Finding(
         f"Pair swaps stay above random orders from the first check on ({place}).",
-        "least gap of the means: " + ", ".join(f"{user} {gap:+.3f}" for user, gap in least.items()),
+        f"least gap of the means: {_judge.listed(least, '{} {:+.3f}')}",
         bool(min(least.values()) >= 0.0),
         test="At each check the mean over the runs is at least that of the random orders.")
 
@@ -161,8 +161,7 @@ def failures(results, place, learner):
         why = ("Raw clicks favour what stood on top, so the learner is taught its own ranking: "
                "which one that is, is left to the first rounds.")
     return Finding(f"{learner}: no run ends below its own random order ({place}).",
-                   f"of {count} runs each: "
-                   + ", ".join(f"{user} {n}" for user, n in lost.items()),
+                   f"of {count} runs each: {_judge.listed(lost, '{} {}')}",
                    not any(lost.values()), why, test="A count: none of the runs.")
 
 

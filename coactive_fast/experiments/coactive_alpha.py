@@ -28,7 +28,7 @@ def judge(web, film):
     dear = [results[0].over(results[-1]) for results in (web, film)]
     text = f"of alpha = 1: web search {dear[0].times}, movies {dear[1].times} times"
     yield Finding("A tenth of alpha costs much less than ten times the regret.",
-                  f"alpha = 0.1, {text}", _judge.every(_judge.below(d, np.log(5.0)) for d in dear),
+                  f"alpha = 0.1, {text}", _judge.all_below(dear, np.log(5.0)),
                   test="On both, alpha = 0.1 has less than 5 times the regret of alpha = 1.",
                   main="weak feedback costs far less than the bound says")
     yield Finding("Alpha matters less on web search, where feedback is better than asked for.",

@@ -9,17 +9,13 @@ puts what was clicked, in the whole chain, in front of what the first query show
 
 import numpy as np
 
-from coactive_fast.users import feedback_from_clicks
+from coactive_fast.coactive._user import PRESETS, feedback_from_clicks
 
 from . import _coactive, _judge, _sets
 from ._plan import Curve, Experiment, Finding, Plot, Table, Task
 
 CONDITIONS = ("normal", "reversed", "swapped")
 SHOWN = 10
-# By grade, from not relevant to the best: chance of a click where the user looks, and of being
-# satisfied by what was clicked.
-MODELS = {"navigational": ((0.05, 0.5, 0.95), (0.2, 0.5, 0.9)),
-          "informational": ((0.4, 0.7, 0.9), (0.1, 0.3, 0.5))}
 # Chances of another query while not satisfied, and of looking at the next document: such that a
 # chain of MQ2008 has the paper's 2.2 queries and 1.8 clicks.
 AGAIN, ON = 0.76, 0.7
@@ -37,7 +33,7 @@ def chains(sets, condition, repeats, seed):
         if len(query.relevance) < SHOWN or query.relevance.max() == 0:
             continue
         level = np.ceil(2.0 * query.relevance / top).astype(int)  # 0, 1, 2
-        model = MODELS[("navigational", "informational")[int(rng.random() < 0.5)]]
+        model = PRESETS[("navigational", "informational")[int(rng.random() < 0.5)]]
         shown, clicked, queries = chain(query.features @ weights, level, model, condition, rng)
         better = feedback_from_clicks(shown, clicked)
         gain = dcg(query.relevance[better], top) - dcg(query.relevance[shown], top)
@@ -135,9 +131,8 @@ def judge(groups):
     signs = {c: _judge.mean(_judge.by_group(groups[c]["query"], np.sign(groups[c]["gain"])))
              for c in CONDITIONS}
     yield Finding("It is accurate whether the ranking shown was good or degraded.",
-                  "share of better less that of worse: "
-                  + ", ".join(f"{c} {sign}" for c, sign in signs.items()),
-                  _judge.every(_judge.above(sign) for sign in signs.values()), why, plot="gains",
+                  f"share of better less that of worse: {_judge.listed(signs, '{} {}')}",
+                  _judge.all_above(signs.values()), why, plot="gains",
                   test="In each of the three conditions more chains have better feedback than "
                        "worse, by the means of the queries.")
 

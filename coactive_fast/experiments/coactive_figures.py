@@ -37,7 +37,7 @@ def settles(web):
         "With noisy feedback the regret does not go to zero (web search).",
         f"{_coactive.ends(web)}; the last tenfold of rounds leaves "
         + ", ".join(one.times for one in kept),
-        _judge.every(_judge.above(one, np.log(FALL)) for one in kept[:-1]),
+        _judge.all_above(kept[:-1], np.log(FALL)),
         test=f"In both noisy curves the last tenfold of rounds leaves more than {FALL:.2f} of the "
              "regret (1/√t leaves 0.32).", plot="web-search-noisy",
         main="noisy feedback leaves a regret that stays")
@@ -49,7 +49,7 @@ def higher(film):
     return Finding("With noisy feedback the regret is higher than with strict (movies).",
                    f"{_coactive.ends(film)}; " + ", ".join(one.times for one in more)
                    + " times that of strict feedback",
-                   _judge.every(_judge.above(one) for one in more), plot="movies-noisy",
+                   _judge.all_above(more), plot="movies-noisy",
                    test="Both noisy users leave more regret after the last round, user by user.")
 
 
@@ -221,7 +221,7 @@ def cost(web, film):
         "The Preference Perceptron takes a fraction of the time.",
         f"for the same rounds the SVM takes {ratios[0].times} times as long on web search, "
         f"{ratios[1].times} times on movies",
-        _judge.every(_judge.above(ratio, np.log(2.0)) for ratio in ratios),
+        _judge.all_above(ratios, np.log(2.0)),
         "The paper: 60 times on web search, twice as long on movies.",
         test="On both, the SVM takes more than twice the seconds of the same rounds, task by task.",
         main="the Preference Perceptron takes a fraction of the SVM's time")
@@ -486,15 +486,13 @@ def judge_sweep(where, results):
     best = min(logs[1:-1], key=lambda log: log.value)
     yield Finding(
         f"At either extreme of gamma the regret is worse ({where}).", **about,
-        holds=_judge.every(_judge.above(end.minus(best), np.log(WORSE))
-                           for end in (logs[0], logs[-1])),
+        holds=_judge.all_above((end.minus(best) for end in (logs[0], logs[-1])), np.log(WORSE)),
         test=f"The smallest and the largest gamma each have more than {WORSE:g} times the regret "
              "of the best between them, run by run.")
     one = GAMMAS.index(1.0)
     yield Finding(
         f"Gamma = 1 is the best of those tried ({where}).", **about,
-        holds=_judge.every(_judge.below(logs[one].minus(log))
-                           for i, log in enumerate(logs) if i != one),
+        holds=_judge.all_below(logs[one].minus(log) for i, log in enumerate(logs) if i != one),
         test="Gamma = 1 has less regret than each other, run by run.")
 
 

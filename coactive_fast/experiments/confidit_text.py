@@ -147,8 +147,7 @@ def orders(cells, part, noises, where, plot, main):
     yield Finding(f"{noises[-1]:.0%} noise costs Confidit less than both Perceptrons {where}.",
                   ", ".join(f"{a}: {value.mean():.1f}" for a, value in points.items())
                   + " points; Confidit less the " + ", less the ".join(
-                      f"{a} {gap}" for a, gap in gaps.items()),
-                  _judge.every(_judge.below(gap) for gap in gaps.values()), "",
+                      f"{a} {gap}" for a, gap in gaps.items()), _judge.all_below(gaps.values()), "",
                   "Confidit loses fewer points of error than each Perceptron, fold by fold.", plot,
                   main="noise costs Confidit least" if main else "")
 
@@ -186,8 +185,7 @@ def online(cells, noises):
         yield Finding(
             "Confidit explores more with more noise: about 20,000, 25,000 and 40,000 rounds in ten "
             "passes.", ", ".join(f"{total.mean():,.0f}" for total in totals),
-            _judge.every(_judge.above(_judge.mean(b - a))
-                         for a, b in zip(totals, totals[1:], strict=False)),
+            _judge.all_above(map(_judge.mean, np.diff(totals, axis=0))),
             "It follows the parameter that was tuned for the error after one pass.",
             "Each noise has more explored rounds than the one before, fold by fold.",
             f"noise-{100 * noises[noisy[-1]]:.0f}-explored")
@@ -331,7 +329,7 @@ def other_findings(found, rows, words):
                   f"points lost at {FEW[-1]:.0%} noise, one pass: "
                   + ", ".join(f"{a} {value.mean():.1f}" for a, value in points.items())
                   + f"; Confidit less each Perceptron: {gaps[0]}, {gaps[1]}",
-                  _judge.every(map(_judge.below, gaps)), "",
+                  _judge.all_below(gaps), "",
                   "Confidit loses fewer points of error after one pass than each Perceptron, fold "
                   "by fold.", f"{rows}-noise-30-first")
     holds, text = fading(cells["Confidit"][0])

@@ -112,7 +112,7 @@ def spread(words, plot, runs):
         ranges[version] = _judge.mean(found[:, middle.argmax()] - found[:, middle.argmin()])
     return Finding(
         f"In most versions the factor changes the mistakes by no more than about 30 ({words}).",
-        ", ".join(f"{version}: {one}" for version, one in ranges.items()),
+        _judge.listed(ranges),
         _judge.at_least(3, [_judge.below(one, 30.0) for one in ranges.values()]),
         "With a width a thousand times as large every version goes on exploring.",
         "In at least three of the five versions the factor with the most mistakes makes fewer than "

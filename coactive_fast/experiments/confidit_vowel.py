@@ -109,11 +109,11 @@ def findings(values, where, plot="accuracy"):
     def ahead(winners, losers):
         gaps = {(w, x): _judge.mean(ends[w] - ends[x]) for w in winners for x in losers if w != x}
         return (f"{text}; " + ", ".join(f"{w} less {x} {gap}" for (w, x), gap in gaps.items()),
-                _judge.every(map(_judge.above, gaps.values())))
+                _judge.all_above(gaps.values()))
 
     yield Finding(f"All algorithms improve with more rows {where}",
                   "; ".join(f"{a} by {gain}" for a, gain in gains.items()),
-                  _judge.every(map(_judge.above, gains.values())), "",
+                  _judge.all_above(gains.values()), "",
                   "Each is more accurate at the largest number of rows than at the smallest, "
                   "order by order.", plot)
     yield Finding(f"AROW is best {where}", *ahead(["AROW"], THE_FIVE), "",

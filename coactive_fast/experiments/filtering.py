@@ -183,7 +183,7 @@ def findings(found, order):
     yield Finding(
         "Apple tasting comes last.",
         ", ".join(f"{name}: {mean[name]:.3f}" for name in order) + "; the others' leads: "
-        + ", ".join(map(str, gaps)), _judge.every(map(_judge.above, gaps)),
+        + ", ".join(map(str, gaps)), _judge.all_above(gaps),
         f"{tasting}, the best of {len(EXPLORE)} probabilities.",
         "The mean over the topics of the difference of F from each other filter is below 0.",
         "by-topic", main="apple tasting comes last")

@@ -355,7 +355,7 @@ def faster(name, parts):
                   (one, "OGDEG", *rivals))
         + "; ONSEG's time is " + ", ".join(f"{r.times} of {rival}'s" for r, rival in
                                            zip(ratios, rivals, strict=True)),
-        _judge.every(map(_judge.below, ratios)),
+        _judge.all_below(ratios),
         "A gradient of a squared loss is the loss's own dot product times a row: ONSEG saves "
         "nothing on it, and draws a normal vector a round. All loops are compiled here.",
         "ONSEG's seconds a round are fewer than those of ONS and of OGD, trial by trial.",

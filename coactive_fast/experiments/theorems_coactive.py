@@ -322,7 +322,7 @@ def lower(regret, T, upper):
     least = {name: float(np.min(values / np.sqrt(T))) for name, values in regret.items()}
     yield Finding(
         "No learner has less regret than a constant times √T on Lemma 3's sequence.",
-        "regret / √T: " + ", ".join(f"{name} {value:.4g}" for name, value in least.items()),
+        f"regret / √T: {_judge.listed(least, '{} {:.4g}')}",
         _judge.every(value >= 1.0 for value in least.values()), "",
         "The regret of every learner and length is at least √T.", "lemma-3",
         main="no learner beats √T on the sequence of Lemma 3")

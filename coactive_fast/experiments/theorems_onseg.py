@@ -106,8 +106,7 @@ def informative(theorem, cases, plot):
     least = {case.label: np.min(case.bound[0] / (case.idle * case.rounds)) for case in cases}
     return Finding(
         f"The bound of Theorem {theorem} is below F a round, which no loss exceeds, somewhere.",
-        "bound / (F T) at the least: " + ", ".join(f"{label}: {value:.3g}"
-                                                   for label, value in least.items()),
+        f"bound / (F T) at the least: {_judge.listed(least, '{}: {:.3g}')}",
         any(value < 1.0 for value in least.values()),
         "The last term, 5 d ln T / α with α = σδ²/(dF)², is more than F T in all runs here; with "
         "the theorem's δ it grows like T^(4/3) in Theorem 1, like T in Theorem 2.",
@@ -139,7 +138,7 @@ def order_of_regret(theorem, cases, plot):
         + ", ".join(f"{case.label}: {_theorems.exponent(value)}"
                     for case, value in zip(cases, grown, strict=True))
         + f"; allowed {allowed / math.log(10.0):.3f}",
-        _judge.every(_judge.below(value, allowed) for value in grown),
+        _judge.all_below(grown, allowed),
         "The theorem's β makes the steps so short that the time to come near the best point grows "
         "like 1/δ², as the last term of the bound does; what is seen is of these losses alone.",
         "In each setting the last tenfold of rounds multiplies the mean regret by less than the "

@@ -180,8 +180,6 @@ cdef class Rounds(LogPieces):
 
     cdef cf_log_rules rules
     cdef readonly object text
-    cdef readonly np.ndarray actions, action_values, shared, shared_values
-    cdef readonly np.ndarray row_ends, round_ends, shared_ends, chosen, costs, probabilities
 
     def __init__(self, file, name, Names names, text, skip_unlabelled, before=None, piece=PIECE):
         Pieces.__init__(self, file, name, piece)
@@ -195,16 +193,16 @@ cdef class Rounds(LogPieces):
         cdef Py_ssize_t pairs = cf_log_pairs_room(len(self.buffer))
         cdef Py_ssize_t rounds = cf_log_rounds_room(len(self.buffer))
         self.log.scratch = <char *>self.room("scratch", len(self.buffer), "u1")
-        self.log.actions.name = <int32_t *>self.room("action", pairs, "i4")
-        self.log.actions.value = <double *>self.room("action_value", pairs, "f8")
+        self.log.actions.name = <int32_t *>self.room("actions", pairs, "i4")
+        self.log.actions.value = <double *>self.room("action_values", pairs, "f8")
         self.log.shared.name = <int32_t *>self.room("shared", pairs, "i4")
-        self.log.shared.value = <double *>self.room("shared_value", pairs, "f8")
-        self.log.row_end = <int64_t *>self.room("row_end", rounds, "i8")
-        self.log.round_end = <int64_t *>self.room("round_end", rounds, "i8")
-        self.log.shared_end = <int64_t *>self.room("shared_end", rounds, "i8")
+        self.log.shared.value = <double *>self.room("shared_values", pairs, "f8")
+        self.log.row_end = <int64_t *>self.room("row_ends", rounds, "i8")
+        self.log.round_end = <int64_t *>self.room("round_ends", rounds, "i8")
+        self.log.shared_end = <int64_t *>self.room("shared_ends", rounds, "i8")
         self.log.chosen = <int64_t *>self.room("chosen", rounds, "i8")
-        self.log.cost = <double *>self.room("cost", rounds, "f8")
-        self.log.probability = <double *>self.room("probability", rounds, "f8")
+        self.log.cost = <double *>self.room("costs", rounds, "f8")
+        self.log.probability = <double *>self.room("probabilities", rounds, "f8")
         return 0
 
     cdef str unit(self):
@@ -228,16 +226,10 @@ cdef class Rounds(LogPieces):
         if status:
             self.refuse_place(status)
         self.length = self.log.used
-        actions, shared, rounds = self.log.actions.n, self.log.shared.n, self.log.n_rounds
-        self.actions, self.action_values = (self.arrays["action"][:actions],
-                                            self.arrays["action_value"][:actions])
-        self.shared, self.shared_values = (self.arrays["shared"][:shared],
-                                           self.arrays["shared_value"][:shared])
-        self.row_ends = self.arrays["row_end"][:self.log.n_rows]
-        self.round_ends, self.shared_ends, self.chosen, self.costs, self.probabilities = (
-            self.arrays[name][:rounds]
-            for name in ("round_end", "shared_end", "chosen", "cost", "probability"))
-        return 0
+        self.show(self.log.actions.n, "actions action_values")
+        self.show(self.log.shared.n, "shared shared_values")
+        self.show(self.log.n_rows, "row_ends")
+        return self.show(self.log.n_rounds, "round_ends shared_ends chosen costs probabilities")
 
     @property
     def left_out(self):
@@ -255,7 +247,6 @@ cdef class Lines(LogPieces):
 
     cdef cf_log_heads places
     cdef bint bare
-    cdef readonly np.ndarray names, values, row_ends, lines
 
     def __init__(self, file, name, Names names, bare, piece=PIECE):
         Pieces.__init__(self, file, name, piece)
@@ -264,10 +255,10 @@ cdef class Lines(LogPieces):
     cdef int reserve(self) except -1:
         cdef Py_ssize_t pairs = cf_log_pairs_room(len(self.buffer))
         cdef Py_ssize_t rows = cf_log_rounds_room(len(self.buffer))
-        self.log.actions.name = <int32_t *>self.room("name", pairs, "i4")
-        self.log.actions.value = <double *>self.room("value", pairs, "f8")
-        self.log.row_end = <int64_t *>self.room("row_end", rows, "i8")
-        self.places.line = <int64_t *>self.room("line", rows, "i8")
+        self.log.actions.name = <int32_t *>self.room("names", pairs, "i4")
+        self.log.actions.value = <double *>self.room("values", pairs, "f8")
+        self.log.row_end = <int64_t *>self.room("row_ends", rows, "i8")
+        self.places.line = <int64_t *>self.room("lines", rows, "i8")
         self.places.begin = <ptrdiff_t *>self.room("begin", rows, "p")
         self.places.end = <ptrdiff_t *>self.room("end", rows, "p")
         return 0
@@ -279,10 +270,8 @@ cdef class Lines(LogPieces):
             status = L.log_read_lines(&self.log, &self.places, self.bare, begin, self.length)
         if status:
             self.refuse_place(status)
-        pairs, rows = self.log.actions.n, self.log.n_rows
-        self.names, self.values = self.arrays["name"][:pairs], self.arrays["value"][:pairs]
-        self.row_ends, self.lines = self.arrays["row_end"][:rows], self.arrays["line"][:rows]
-        return 0
+        self.show(self.log.actions.n, "names values")
+        return self.show(self.log.n_rows, "row_ends lines")
 
     def heads(self):
         """``(text, touches)`` of each row: its head as bytes, and whether a | touches it."""

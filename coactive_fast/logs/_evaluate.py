@@ -29,22 +29,23 @@ MOST = 2**40  # of samples
 
 
 def law_of(policy, log, samples):
-    """What answers ``fill(first, last, report)``: one probability a row of these rounds; it may
-    say on the way how far it is, ``report(done)``."""
+    """A function ``law(first, last, report)``: one probability a row of these rounds; it may say
+    on the way how far it is, ``report(done)``."""
     samples = None if samples is None else count("samples", samples, least=1, most=MOST)
     if isinstance(policy, (LinearBandit, ArmBandit)):
         refuse_misfit(policy, log)
         if policy.explore == "thompson" and samples is None:
             raise ValueError("samples must be given: the law of thompson has no closed form")
-        return _Learned(policy, log, samples or 0)
+        return _learned(policy, log, samples or 0)
     if isinstance(policy, Learner):
         raise TypeError(f"policy must be a bandit, an array or a function, and a "
                         f"{type(policy).__name__} has no probabilities: give those of its choices")
     if callable(getattr(policy, "probabilities", None)):
-        return _Asked(_by_name(policy.probabilities, log), log)
+        return _asked(_by_name(policy.probabilities, log), log)
     if callable(policy):
-        return _Asked(policy, log)
-    return _Given(policy, log)
+        return _asked(policy, log)
+    given = finite_vector(policy, "policy", log.n_actions, "the rows of features")
+    return lambda first, last, report: given[log.offsets[first]:log.offsets[last]]
 
 
 def refuse_misfit(bandit, log):
@@ -76,34 +77,21 @@ def _by_name(probabilities, log):
     return lambda X, context: probabilities(X, context=context)
 
 
-class _Given:
-    """An array."""
-
-    def __init__(self, policy, log):
-        self.law = finite_vector(policy, "policy", log.n_actions, "the rows of features")
-        self.offsets = log.offsets
-
-    def fill(self, first, last, report):
-        return self.law[self.offsets[first]:self.offsets[last]]
-
-
-class _Asked:
-    """A function, called once a round."""
-
-    def __init__(self, call, log):
-        self.call, self.log = call, log
-
-    def fill(self, first, last, report):
-        log, offsets = self.log, self.log.offsets
-        law = np.empty(offsets[last] - offsets[first])
+def _asked(call, log):
+    """The law of a function, which is called once a round."""
+    def law(first, last, report):
+        offsets = log.offsets
+        found = np.empty(offsets[last] - offsets[first])
         for t in range(first, last):
             begin, end = offsets[t], offsets[t + 1]
-            found = self.call(log.features[begin:end], _context(log, t))
-            law[begin - offsets[first]:end - offsets[first]] = finite_vector(
-                found, f"policy in round {t}", end - begin, "its actions")
+            given = call(log.features[begin:end], _context(log, t))
+            found[begin - offsets[first]:end - offsets[first]] = finite_vector(
+                given, f"policy in round {t}", end - begin, "its actions")
             if t % 256 == 0:
                 report(t)
-        return law
+        return found
+
+    return law
 
 
 def _context(log, t):
@@ -113,17 +101,17 @@ def _context(log, t):
     return log.context[t:t + 1]
 
 
-class _Learned:
-    """A bandit as it is now: a copy, which others do not teach meanwhile."""
+def _learned(policy, log, samples):
+    """The law of a bandit as it is now: of a copy, which others do not teach meanwhile."""
+    engine = copy.copy(policy)._engine
+    run = _compiled.LawRun(engine, log, samples)
 
-    def __init__(self, policy, log, samples):
-        self.engine = copy.copy(policy)._engine
-        self.run, self.offsets = _compiled.LawRun(self.engine, log, samples), log.offsets
+    def law(first, last, report):
+        found = np.empty(log.offsets[last] - log.offsets[first])
+        run.fill(engine, last, found, lambda done, total: report(done))
+        return found
 
-    def fill(self, first, last, report):
-        law = np.empty(self.offsets[last] - self.offsets[first])
-        self.run.fill(self.engine, last, law, lambda done, total: report(done))
-        return law
+    return law
 
 
 # --- folds: by a hash of the group, the same on every machine, in every run, for every other log --
@@ -379,7 +367,7 @@ def estimate(law, log, fold, estimator, most, ends, force, report=None):
     mean, near = (np.empty(n), np.empty(n)) if direct else (None, None)
     for first, last in _blocks(log.offsets):
         part = slice(first, last)
-        p = law.fill(first, last, lambda done: reached(ahead + done))
+        p = law(first, last, lambda done: reached(ahead + done))
         _compiled.take_law(p, log.offsets[first:last + 1], first, log.chosen[part], w[part])
         with np.errstate(over="ignore"):
             np.minimum(np.divide(w[part], log.probability[part], out=w[part]), most, out=w[part])

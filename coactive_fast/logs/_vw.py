@@ -12,7 +12,7 @@ import scipy.sparse
 from .._memory import refuse_beyond_limit
 from ..data import _check
 from ..data._open import as_paths, opened
-from ..data._svmlight import Grown
+from ..data._svmlight import Grown, Pairs
 from ..data._tables import distinct, strings
 from ..learner import _check as parameter
 from ..learner._progress import reporter
@@ -39,11 +39,11 @@ def read(path, *, format, hash_bits, context_bits, chain_hash, names, context_na
     if not paths:
         raise ValueError("path must name at least one file")
     with reporter(progress) as report:
-        listener = _Listener(report, paths)
-        for one in paths:
+        known = report is not None and not any(hasattr(path, "readinto") for path in paths)
+        sizes = [os.stat(path).st_size for path in paths] if known else []
+        for i, one in enumerate(paths):
             with opened(one) as (file, name):
-                rounds.take(file, name, text, skip, lambda file=file: listener.hear(file))
-            listener.next()
+                rounds.take(file, name, text, skip, _listener(report, file, sizes, i))
     return rounds.finish(dense, dtype)
 
 
@@ -57,25 +57,13 @@ def _columns(bits_name, bits, names_name, names):
     return Given(distinct(strings(names_name, names), "columns", names_name))
 
 
-class _Listener:
-    """Reports how many bytes of all files were read, where all are paths and that can be told."""
-
-    def __init__(self, report, paths):
-        self.before = 0
-        if any(hasattr(path, "readinto") for path in paths):
-            report = None
-        self.report = report
-        self.sizes = [] if report is None else [os.stat(path).st_size for path in paths]
-        self.total = sum(self.sizes)
-
-    def hear(self, file):
-        below = getattr(file, "fileobj", file)  # gzip's; those of bzip2 and xz have none to ask
-        if self.report is not None and isinstance(below, io.FileIO):
-            self.report(self.before + below.tell(), self.total)
-
-    def next(self):
-        if self.sizes:
-            self.before += self.sizes.pop(0)
+def _listener(report, file, sizes, i):
+    """Called behind each piece of file number i: reports how many bytes of all files were read,
+    where that can be told."""
+    below = getattr(file, "fileobj", file)  # gzip's; those of bzip2 and xz have none to ask
+    if not sizes or not isinstance(below, io.FileIO):
+        return lambda: None
+    return lambda: report(sum(sizes[:i]) + below.tell(), sum(sizes))
 
 
 # --- columns --------------------------------------------------------------------------------------
@@ -196,28 +184,23 @@ class _Matrix:
     """Rows of one kind, as they come."""
 
     def __init__(self, columns):
-        self.columns, self.left_out = columns, 0
-        self.indices, self.values = Grown(np.int32), Grown(np.float64)
-        self.ends = Grown(np.int64)
-        self.ends.append([0])
+        self.columns, self.left_out, self.pairs = columns, 0, Pairs(np.float64)
 
     def take(self, numbers, values, ends, all_names):
-        begin, given = self.values.size, numbers.size
+        given = numbers.size
         found, values, ends = pairs_of(self.columns, numbers, values, ends, all_names)
         self.left_out += int(given - found.size)
-        self.indices.append(found)
-        self.values.append(values)
-        self.ends.append(ends + begin)
+        self.pairs.append(found, values, ends)
 
     def finish(self, dense, dtype):
         """Dense, or CSR; features that stand twice in a row add up."""
-        ends, width = self.ends.finish(), self.columns.width()
-        values = self.values.finish()
+        ends, width = self.pairs.ends.finish(), self.columns.width()
+        values = self.pairs.values.finish()
         if values.size <= np.iinfo(np.int32).max:  # else scipy makes the indices as wide
             ends = ends.astype(np.int32)
         with np.errstate(over="ignore"):  # told as an error
             values = values.astype(dtype, copy=False)
-        matrix = scipy.sparse.csr_array((values, self.indices.finish(), ends),
+        matrix = scipy.sparse.csr_array((values, self.pairs.indices.finish(), ends),
                                         shape=(ends.size - 1, width), copy=False)
         matrix.sum_duplicates()
         if dense is None:
