@@ -10,7 +10,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, copysign, fabs, sqrt
 from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from coactive_fast._arrays cimport (
     as_flag, as_number, data_of, finite_vector, new_doubles, new_vector, refuse,

@@ -2,7 +2,6 @@
 
 import numpy
 
-cimport cython
 cimport numpy as np
 from libc.stddef cimport size_t
 from libc.string cimport memcpy

@@ -26,7 +26,7 @@ from coactive_fast._table cimport (
 )
 from coactive_fast.learner._state cimport VERSION, opened, table_from, vector_of, versioned
 from coactive_fast.rows._rows cimport (
-    SPARSE, RowBuffer, Rows, dense_vector, place_of, row_of, rows_of, write_out,
+    SPARSE, RowBuffer, Rows, dense_vector, place_of, row_of, rows_of,
 )
 
 from coactive_fast import _memory

@@ -16,7 +16,7 @@ from coactive_fast._table cimport (
     CF_ENONFINITE, CF_EVALUE, CF_FULL_FAST, CF_FULL_STEEP, CF_OK, cf_change, cf_get_library,
     cf_get_table, cf_library, cf_newton, cf_pad, cf_table,
 )
-from coactive_fast.learner._chance cimport Chance
+
 from coactive_fast.learner._engine cimport Engine, RowEngine, Rule
 from coactive_fast.learner._run cimport RowRun
 from coactive_fast.learner._state cimport State, vector_of

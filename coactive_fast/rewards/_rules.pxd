@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memset
 from numpy.random cimport bitgen_t
 
-from coactive_fast._table cimport cf_row
+
 from coactive_fast.learner._chance cimport Chance
 from coactive_fast.learner._engine cimport Form, RowEngine
 from coactive_fast.learner._run cimport Run
