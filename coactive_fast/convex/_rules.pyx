@@ -790,12 +790,13 @@ cdef class ConvexEngine(Engine):
 
     cdef np.ndarray point(self, double sign):
         """The centre, or the point at this side of it along the direction."""
-        cdef np.ndarray x = new_vector(self.n)
+        cdef np.ndarray out = new_vector(self.n)
+        cdef double *x = <double *>np.PyArray_DATA(out)
         if self.chance is None:
-            memcpy(data_of(x), self.y, <size_t>self.n * sizeof(double))
+            memcpy(x, self.y, <size_t>self.n * sizeof(double))
         else:
-            self.rule.reach(self.y, self.v, sign, data_of(x))
-        return x
+            self.rule.reach(self.y, self.v, sign, x)
+        return out
 
     cdef int refuse_pending(self, Pending wanted) except -1:
         """What is told is not what was asked for."""

@@ -1327,11 +1327,15 @@ cdef class FullRidge(Regression):
         return 0
 
     cdef int reserve(self, Workspace ws) except -1:
-        ws.reserve(1, 3 * cf_pad(self.d))
-        return ws.view.reserve(ws.row.n)
+        if ws.lanes == 0 or ws.vectors_room < 3 * cf_pad(self.d):
+            ws.reserve(1, 3 * cf_pad(self.d))
+        if ws.row.i32 != NULL or ws.row.i64 != NULL:
+            ws.view.reserve(ws.row.n)
+        return 0
 
     cdef void prepare(self, Workspace ws) noexcept nogil:
-        write_out(&ws.row, ws.view)
+        if ws.row.i32 != NULL or ws.row.i64 != NULL:
+            write_out(&ws.row, ws.view)
 
     cdef double cost(self, Py_ssize_t nnz) noexcept nogil:
         return <double>self.d * self.d
