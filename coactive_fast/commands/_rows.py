@@ -361,7 +361,7 @@ def write_rows(path, out, multilabel, zero_based):
                          "--multilabel takes rows of any number of labels")
         label_ends.append(reader.label_ends + labels.size)
         labels.append(reader.labels)
-        pairs.append(reader)
+        pairs.append(reader.indices, reader.values, reader.row_ends, reader.most)
     if label_ends.size == 0:
         raise Trouble(f"{path} holds no rows")
     X = pairs.finish(reader.most + 1, 0)
