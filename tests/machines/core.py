@@ -293,8 +293,8 @@ class Machine:
         if same_numbers(got, expected):
             return True
         if bounds is not None:
-            values = bounds(twin_before, x)
-            if values[got] >= values.max() - 1e-9 * max(1.0, abs(values.max())):
+            values, chosen = bounds(twin_before, x), got[-1] if isinstance(got, tuple) else got
+            if values[chosen] >= values.max() - 1e-9 * max(1.0, abs(values.max())):
                 return False
         r = np.random.default_rng(zlib.crc32(repr(len(self.steps)).encode()))
         for size in (1e-12, 1e-10, 1e-9, 1e-9, 1e-8, 1e-8, 1e-8):

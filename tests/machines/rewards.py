@@ -339,12 +339,26 @@ class BanditMachine(RewardMachine):
         if self.twin is not None:
             before = copy.deepcopy(self.twin)
             shown = (got.id, got.action) if which == "decide" else got
-            if not self.decided(which, shown, before, ask, plain_rows):
+            bounds = self.bounds(words, more)
+            if not self.decided(which, shown, before, ask, plain_rows, bounds):
                 if which == "decide" or self.parameters["explore"] == "squarecb" \
                         or self.parameters["floor"]:
                     self.twin = None  # its pending decision, or its next draw, may be another
         self.last = plain_rows, words, n, got
         return got
+
+    def bounds(self, words, more):
+        """What one place without chance is chosen by; None for all other choices."""
+        explore, width = self.parameters["explore"], self.parameters["width"]
+        if (explore not in ("ucb", "greedy") or width == "theory" or self.parameters["floor"]
+                or "k" in more):
+            return None
+
+        def upper(twin, rows):
+            means, spreads = twin.scores(rows, **words)
+            upper = means + (width * spreads if explore == "ucb" else 0.0)
+            return np.where(more.get("allowed", True), upper, -np.inf)
+        return upper
 
     def rule_choose(self, r):
         self.act(r, "choose")
