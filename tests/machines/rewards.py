@@ -350,14 +350,17 @@ class BanditMachine(RewardMachine):
     def bounds(self, words, more):
         """What one place without chance is chosen by; None for all other choices."""
         explore, width = self.parameters["explore"], self.parameters["width"]
-        if (explore not in ("ucb", "greedy") or width == "theory" or self.parameters["floor"]
-                or "k" in more):
+        if explore not in ("ucb", "greedy") or self.parameters["floor"] or "k" in more:
             return None
 
         def upper(twin, rows):
             means, spreads = twin.scores(rows, **words)
-            upper = means + (width * spreads if explore == "ucb" else 0.0)
-            return np.where(more.get("allowed", True), upper, -np.inf)
+            if twin._models is not None:
+                bonus = twin._bonus(twin._models)
+            else:  # the same for all
+                bonus = 1.0 if width == "theory" else width
+            scores = means + bonus * spreads if explore == "ucb" else means
+            return np.where(more.get("allowed", True), scores, -np.inf)
         return upper
 
     def rule_choose(self, r):
