@@ -26,8 +26,8 @@ cdef class Engine:
     # Everything that learning has changed, the engine being read.
     cdef dict get_state(self)
     # What follows is called with the lock held. `start`: the beginning, from checked parameters by
-    # name; `set_options`: what was learned stays, with the same parts. `take_state`, the reverse of
-    # `told`: all is checked before anything changes.
+    # name; `set_options`: what was learned stays, with the same parts. `set_state`, the reverse of
+    # `get_state`: all is checked before anything changes.
     cdef int start(self, dict parts) except -1
     cdef bint is_fresh(self) except -1
     cdef int set_state(self, State state) except -1
