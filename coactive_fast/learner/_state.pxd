@@ -38,7 +38,7 @@ cdef State versioned(object given)
 # A part of a state; `what` names it in errors.
 cdef State opened(object given, str what=*)
 
-# What is told: copies.
+# What a state holds: copies.
 cdef np.ndarray vector_of(const double *values, Py_ssize_t n)
 cdef np.ndarray table_from(const double *values, Py_ssize_t rows, Py_ssize_t columns,
                            Py_ssize_t step)

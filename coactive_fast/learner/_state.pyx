@@ -144,7 +144,7 @@ cdef np.ndarray floats(State state, str name, tuple shape):
     return <np.ndarray>numpy.array(value, dtype=numpy.float64, order="C")
 
 
-# --- what is told -----------------------------------------------------------------------------
+# --- what a state holds -----------------------------------------------------------------------
 
 
 cdef np.ndarray vector_of(const double *values, Py_ssize_t n):

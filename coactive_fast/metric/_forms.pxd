@@ -66,7 +66,7 @@ cdef struct Past:
 
 
 cdef class Single(Form):
-    # What has one answer: a reading as of `Ridges`, the step `take`. d = 0: no dimension yet and no
+    # What has one answer: a reading as of `Ridges`, the step `update`. d = 0: no dimension yet and no
     # memory.
     cdef double ridge
     cdef double forget             # 1, or what the past is multiplied by at each example

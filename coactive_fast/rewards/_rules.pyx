@@ -1157,6 +1157,7 @@ cdef class BanditEngine(RewardEngine):
                                   False) == CF_ROW_NULL
             self.refuse_actions(ws.given.n, "x")
             cross(&ws.given, by, ws)
+            ws.brief = ws.given.nnz < cf_number_get(&self.long_from)
             ws.weight = weight
             self.lock.acquire()
             try:
