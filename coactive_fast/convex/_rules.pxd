@@ -23,7 +23,7 @@ cdef class Region:
     # Whether z lies in it, give or take rounding; `scratch` has n doubles. A set of one's own is
     # not asked.
     cdef bint holds(self, const double *z, double *scratch) noexcept nogil
-    # v = a unit vector of the affine hull
-    cdef int draw(self, Chance chance, double *v) noexcept nogil
+    # v = a unit vector of the affine hull, for a round whose centre is y
+    cdef int draw(self, Chance chance, const double *y, double *v) noexcept nogil
 
 cdef bint is_unit(Py_ssize_t n, const double *v) noexcept nogil

@@ -25,6 +25,7 @@ from coactive_fast._table cimport (
 from coactive_fast.learner._engine cimport Engine
 from coactive_fast.learner._run cimport ASIDE, Run
 from coactive_fast.learner._state cimport State, opened, vector_of
+from coactive_fast.metric._forms cimport settled
 from coactive_fast.metric._metrics cimport Stored
 from coactive_fast.rows._rows cimport written_out
 
@@ -45,17 +46,6 @@ cdef const cf_library *L = cf_get_library()
 
 cdef double UNIT = 1e-9  # how far from 1 rounding may take the length of a direction
 cdef double NEAR = 1e-6  # relative to a point: how far outside its set it may have been written
-
-
-cdef double unit(Py_ssize_t n, double *v) noexcept nogil:
-    """Scales v to length 1; returns the length it had, and leaves v where that is 0."""
-    cdef double norm = sqrt(K.dot(n, v, v)), scale
-    cdef Py_ssize_t i
-    if norm > 0.0:
-        scale = 1.0 / norm
-        for i in range(n):
-            v[i] *= scale
-    return norm
 
 
 cdef bint is_unit(Py_ssize_t n, const double *v) noexcept nogil:
@@ -92,7 +82,7 @@ cdef class Region:
     cdef bint holds(self, const double *z, double *scratch) noexcept nogil:
         return True
 
-    cdef int draw(self, Chance chance, double *v) noexcept nogil:
+    cdef int draw(self, Chance chance, const double *y, double *v) noexcept nogil:
         return CF_EVALUE
 
 
@@ -102,6 +92,7 @@ cdef class BuiltIn(Region):
     cdef cf_region set
     cdef np.ndarray lower, upper    # of a box: what `set` points to
     cdef np.ndarray ones
+    cdef bint local                 # directions are orthogonal to y, not to the set's normal
     cdef double *scratch
 
     def __init__(self, Py_ssize_t n, cf_region_kind kind, double total, *, double floor=0.0,
@@ -136,17 +127,20 @@ cdef class BuiltIn(Region):
                 return False
         return True
 
-    cdef int draw(self, Chance chance, double *v) noexcept nogil:
+    cdef int draw(self, Chance chance, const double *y, double *v) noexcept nogil:
+        cdef const double *normal = y if self.local else data_of(self.ones)
+        cdef double norm = 0.0
         cdef Py_ssize_t i
-        cdef double mean
-        while True:  # a length of 0 has probability 0
+        while not norm > 0.0:  # a length of 0 has probability 0
             chance.normals(self.n, v)
             if self.set.kind == CF_REGION_SIMPLEX:
-                mean = K.dot(self.n, data_of(self.ones), v) / self.n
-                for i in range(self.n):
-                    v[i] -= mean
-            if unit(self.n, v) > 0.0:
-                return CF_OK
+                K.axpy(self.n, -(K.dot(self.n, normal, v) / K.dot(self.n, normal, normal)),
+                       normal, v)
+            norm = sqrt(K.dot(self.n, v, v))
+        norm = 1.0 / norm
+        for i in range(self.n):
+            v[i] *= norm
+        return CF_OK
 
 
 cdef class Own(Region):
@@ -197,7 +191,7 @@ cdef class Own(Region):
         L.full_accept(A, K, g, 1.0, v, q, work)
         return CF_OK
 
-    cdef int draw(self, Chance chance, double *v) noexcept with gil:
+    cdef int draw(self, Chance chance, const double *y, double *v) noexcept with gil:
         """A direction that is refused costs no chance."""
         try:
             bits = chance.generator.bit_generator
@@ -282,15 +276,12 @@ cdef class PointUpdate:
         self.delta, self.gamma = delta, gamma
         self.compiled = region.compiled and (whole is None or whole.compiled)
 
-    cdef int draw(self, Chance chance, const double *y, double *v) noexcept nogil:
-        """The direction of the next round."""
-        return self.whole.draw(chance, v)
-
     cdef void reach(self, const double *y, const double *v, double sign,
                     double *x) noexcept nogil:
         """The point to play."""
         memcpy(x, y, <size_t>self.n * sizeof(double))
-        K.axpy(self.n, sign * self.delta, v, x)
+        if self.whole is not None:
+            K.axpy(self.n, sign * self.delta, v, x)
 
     cdef int step(self, double phi, const double *v, double t, const double *y,
                   double *y_next) noexcept nogil:
@@ -354,7 +345,7 @@ cdef class Newton(PointUpdate):
         return status
 
     cdef dict get_state(self):
-        return {"metric": flushed(self.metric), "lam": self.lam, "face": self.face.copy()}
+        return {"metric": settled(self.metric), "lam": self.lam, "face": self.face.copy()}
 
     cdef int set_state(self, State state, Py_ssize_t t, const double *y) except -1:
         cdef double lam = state.number("lam", 0.0)
@@ -367,26 +358,6 @@ cdef class Newton(PointUpdate):
         self.metric, self.lam = metric, lam
         self.face = <np.ndarray>face.astype(numpy.int8)
         return 0
-
-
-cdef dict flushed(Stored metric):
-    """The metric's state with its pending term gone into the triangle.
-
-    Whether a term is pending depends on rounds that were refused; nothing that is computed does,
-    nor on what stands above the diagonal of a panel.
-    """
-    cdef Stored copy = Full.from_state(metric.state())
-    if copy.core.robust:  # it has no pending term
-        return copy.state()
-    cdef Py_ssize_t n = copy.core.n, i, j
-    cdef double *row
-    K.rank_one(&copy.core.b, copy.core.w, copy.core.w)
-    for i in range(n):
-        copy.core.w[i] = 0.0
-        row = cf_triangle_row(&copy.core.b, i)
-        for j in range(i + 1, i // 8 * 8 + 8):
-            row[j] = 0.0
-    return copy.state()
 
 
 cdef class Descent(PointUpdate):
@@ -425,10 +396,10 @@ cdef class Barrier(PointUpdate):
     cdef double *r
     cdef double *ones
 
-    def __init__(self, Region whole, double delta, double eta):
+    def __init__(self, BuiltIn whole, double delta, double eta):
         cdef Py_ssize_t padded = cf_pad(whole.n), i
         PointUpdate.__init__(self, whole, whole, delta)
-        self.eta = eta
+        self.eta, whole.local = eta, True
         self.nu = <double>self.n
         self.memory = new_doubles(5, padded, "the barrier's vectors")
         self.G, self.G_next = self.memory, self.memory + padded
@@ -439,13 +410,6 @@ cdef class Barrier(PointUpdate):
 
     def __dealloc__(self):
         L.free(self.memory)
-
-    cdef int draw(self, Chance chance, const double *y, double *v) noexcept nogil:
-        while True:
-            chance.normals(self.n, v)
-            K.axpy(self.n, -(K.dot(self.n, y, v) / K.dot(self.n, y, y)), y, v)
-            if unit(self.n, v) > 0.0:
-                return CF_OK
 
     cdef void reach(self, const double *y, const double *v, double sign,
                     double *x) noexcept nogil:
@@ -776,27 +740,24 @@ cdef class ConvexEngine(Engine):
 
     cdef object points(self, Pending kind):
         """The point of this round, or the pair: the same until its loss is given."""
+        cdef np.ndarray plus, minus
         cdef int status
         self.lock.acquire()
         try:
             if self.pending == NOTHING and self.chance is not None:
-                status = self.rule.draw(self.chance, self.y, self.v)
+                status = self.rule.whole.draw(self.chance, self.y, self.v)
                 if status != CF_OK:
                     self.fail(status, "feasible.direction()")
             self.pending = kind
-            return self.point(1.0) if kind == ONE else (self.point(1.0), self.point(-1.0))
+            plus = new_vector(self.n)
+            self.rule.reach(self.y, self.v, 1.0, data_of(plus))
+            if kind == ONE:
+                return plus
+            minus = new_vector(self.n)
+            self.rule.reach(self.y, self.v, -1.0, data_of(minus))
+            return plus, minus
         finally:
             self.lock.release()
-
-    cdef np.ndarray point(self, double sign):
-        """The centre, or the point at this side of it along the direction."""
-        cdef np.ndarray out = new_vector(self.n)
-        cdef double *x = <double *>np.PyArray_DATA(out)
-        if self.chance is None:
-            memcpy(x, self.y, <size_t>self.n * sizeof(double))
-        else:
-            self.rule.reach(self.y, self.v, sign, x)
-        return out
 
     cdef int refuse_pending(self, Pending wanted) except -1:
         """What is told is not what was asked for."""
@@ -1075,7 +1036,7 @@ cdef class BanditEngine(ConvexEngine):
         cdef int status
         self.largest = 0.0
         if self.pending == NOTHING:
-            status = self.rule.draw(self.chance, self.y, self.v)
+            status = self.rule.whole.draw(self.chance, self.y, self.v)
             if status != CF_OK:
                 return status
         self.pending = ONE

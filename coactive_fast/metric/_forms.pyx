@@ -1357,7 +1357,9 @@ cdef class FullRidge(Regression):
             L.full_look(&self.metric.core, K, x, ws.vectors + cf_pad(self.d), ws.vectors, ws.quad)
         ws.score[0] = K.dot(self.d, self.w, x)
         ws.quad[0] /= self.past.scale
-        return check_finite(ws.score[0], ws.quad[0]) if status == CF_OK else status
+        if status == CF_OK and not (fabs(ws.score[0]) <= DBL_MAX and ws.quad[0] <= DBL_MAX):
+            status = CF_ENONFINITE
+        return status
 
     cdef int propose(self, const double *x) noexcept nogil:
         """v and quad of x; the metric's pending term goes into its inverse on the way."""
