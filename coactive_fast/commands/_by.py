@@ -14,7 +14,16 @@ from coactive_fast.fleet._fleet import beside_of, create
 from coactive_fast.logs import _table as _columns
 from coactive_fast.logs._table import matrix, required
 
-from . import Signals, Trouble, _learners, _rows, _streams, refuse_options, troubles, warn
+from . import (
+    Trouble,
+    _learners,
+    _rows,
+    _streams,
+    refuse_options,
+    stoppable,
+    troubles,
+    warn,
+)
 from ._board import Board, Forwarded, refuse_second_pass
 
 QUERY = "qid"  # the key of svmlight text
@@ -163,8 +172,7 @@ class Objects:
 
     def __init__(self, stream):
         self.name = stream.name
-        objects = ((number, _streams.object_of(line, f"{self.name}: line {number}"))
-                   for number, line in _streams.lines(stream))
+        objects = ((number, found) for number, _, found in _streams.objects(stream))
         first = next(objects, None)
         if first is None:
             raise Trouble(f"{self.name} holds no rows")
@@ -287,7 +295,7 @@ def train(options):
     kind = KINDS[cls](options)
     path = options.model if options.start is None else options.start
     with contextlib.ExitStack() as stack:
-        signals = stack.enter_context(Signals().heard())
+        signals = stack.enter_context(stoppable())
         if options.start is None:
             source = source_for(options, kind, stack, None, None)
             fleet = stack.enter_context(begun(options, cls, source.header()))
@@ -341,7 +349,7 @@ class Work:
             begin, end = begin + skipped, end + skipped
             if self.rows == 0 and self.options.model is None and self.options.start is None:
                 warn("train", "these models are not kept: --model OUT saves them")
-            with self.signals.held_back():
+            with self.signals():
                 with troubles(f"{place(begin)} and on"):
                     counted = self.kind.play(self.fleet, keys[begin:end], X[begin:end],
                                              answers[begin:end])

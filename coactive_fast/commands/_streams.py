@@ -9,13 +9,14 @@ import sys
 import tempfile
 
 from coactive_fast import data
-from coactive_fast.data._open import DAMAGED, PACKED, Raw, numbered, opened
+from coactive_fast.data._open import DAMAGED, Raw, numbered, opened, unpacked
 from coactive_fast.learner import _file
 
 from . import Trouble, troubles
 
 MAGIC = _file.MAGIC
 BOM = b"\xef\xbb\xbf"  # what some editors put in front of UTF-8
+START = 1 << 16  # bytes of a stream by which its form is recognised
 
 
 def is_stdin(path):
@@ -23,12 +24,12 @@ def is_stdin(path):
 
 
 def name_of(path):
-    """What messages call it."""
+    """The name of a file in messages."""
     return "standard input" if is_stdin(path) else str(path)
 
 
 class Stream(Raw):
-    """Bytes as they come, under the name that error messages call them by."""
+    """Bytes as they come, under the name that error messages give them."""
 
     def __init__(self, readinto, name):
         self.readinto, self.name = readinto, name
@@ -44,10 +45,10 @@ def source(path):
     with contextlib.ExitStack() as stack:
         try:
             if is_stdin(path):
-                readinto = _stdin_reader()
+                file = unpacked(Stream(_read_stdin, name), _stdin_start())
             else:
-                readinto = stack.enter_context(opened(path))[0].readinto
-            yield Stream(readinto, name)
+                file = stack.enter_context(opened(path))[0]
+            yield Stream(file.readinto, name)
         except DAMAGED as error:  # before OSError, which some of them are
             raise Trouble(f"{name} is truncated or damaged: {error}") from error
         except OSError as error:
@@ -57,74 +58,55 @@ def source(path):
             raise Trouble(f"{name}: {error.strerror or error}") from error
 
 
-def _stdin_buffer():
+def _stdin():
     if sys.stdin is None:
         raise Trouble("standard input is closed")
     return sys.stdin.buffer
 
 
+def _read_stdin(view):
+    """Reads what is there, without waiting for more, as `readinto1` would."""
+    found = _stdin().read1(len(view))
+    view[:len(found)] = found
+    return len(found)
+
+
 def _stdin_start():
-    """What is there already of standard input; it stays there."""
-    peek = getattr(_stdin_buffer(), "peek", None)  # a stand-in may have none
+    """What has arrived of standard input; it is not consumed."""
+    peek = getattr(_stdin(), "peek", None)  # a substitute may have none
     return b"" if peek is None else peek(1)
 
 
-def _stdin_reader():
-    start, buffer = _stdin_start(), _stdin_buffer()
-    for magic, unpack in PACKED.items():
-        if start.startswith(magic):
-            return unpack(buffer).readinto
-
-    def readinto(view):  # what is there, no waiting for more, which readinto1 would do
-        got = buffer.read1(len(view))
-        view[:len(got)] = got
-        return len(got)
-
-    return readinto
-
-
-START = 1 << 16  # bytes of a stream by which its form is recognised
-
-
 def start_of(path):
-    """The first bytes, unpacked; of standard input those that are there already."""
-    if is_stdin(path):
-        return _unpacked(_stdin_start())
-    with source(path) as file:
-        start = bytearray(START)
-        return bytes(start[:file.readinto(start)])
-
-
-def _unpacked(start):
-    """The beginning of what begins so packed; a piece of a packed stream will do."""
-    for magic, unpack in PACKED.items():
-        if start.startswith(magic):
-            found, file = b"", unpack(io.BytesIO(start))
-            with contextlib.suppress(OSError, *DAMAGED):
-                while len(found) < START and (more := file.read1(START)):
-                    found += more
-            return found
-    return start
+    """The first bytes, unpacked; of standard input those that have arrived."""
+    if not is_stdin(path):
+        with source(path) as file:
+            start = bytearray(START)
+            return bytes(start[:file.readinto(start)])
+    start, found = _stdin_start(), b""
+    file = unpacked(io.BytesIO(start), start)
+    with contextlib.suppress(OSError, *DAMAGED):  # a part of a packed stream will do
+        while len(found) < START and (more := file.read1(START)):
+            found += more
+    return found
 
 
 def check_target(what, path, source):
-    """Refuses what cannot be written, and to put anything in the place of somebody else's file:
-    before the work, not after it."""
-    there = os.path.exists(path)
-    folder = os.path.dirname(os.path.realpath(path))
-    if not path or not os.path.isdir(folder) or there and not os.path.isfile(path):
+    """Refuses what cannot be written, and to replace a file of somebody else: before the work, not
+    after it."""
+    exists, folder = os.path.exists(path), os.path.dirname(os.path.realpath(path))
+    if not path or not os.path.isdir(folder) or exists and not os.path.isfile(path):
         raise Trouble(f"{what} {path}: expected a file in a folder that is there")
     with troubles(f"{what} {path}: it may not be written", OSError):
-        if there:
+        if exists:
             with open(path, "r+b") as file:
                 start = file.read(len(MAGIC))
-            if not is_stdin(source) and os.path.exists(source) \
-                    and os.path.samefile(path, source):
+            if os.path.exists(source) and not is_stdin(source) and os.path.samefile(path, source):
                 raise Trouble(f"{what} {path} is what is read: give another name")
             if start not in (b"", MAGIC):
                 raise Trouble(f"{what} {path} is there already, and is no file of coactive_fast: "
                               "give another name")
-        with tempfile.TemporaryFile(dir=folder):  # what is saved is first put beside it
+        with tempfile.TemporaryFile(dir=folder):  # a file is written beside its target first
             pass
 
 
@@ -140,15 +122,29 @@ def kind_of(path, start=None):
     return "ranking" if lines and b" qid:" in lines[0] else "rows"
 
 
-def lines(file):
-    """The lines of a `Stream` that are not blank, with their numbers."""
+def objects(file, form="a JSON object"):
+    """``(number, where, object)``: the JSON object on each line that is not blank."""
     for number, line in numbered(file, file.name):
-        line = line.removeprefix(BOM) if number == 1 else line
-        if not line.isspace():
-            yield number, line
+        if not (line := line.removeprefix(BOM) if number == 1 else line).isspace():
+            where = f"{file.name}: line {number}"
+            yield number, where, object_of(line, where, form)
 
 
-# --- rankings, and JSON ---------------------------------------------------------------------------
+def object_of(line, where, form="a JSON object"):
+    """The JSON object on a line."""
+    try:
+        found = json.loads(line.decode())
+        if isinstance(found, dict):
+            return found
+        problem = f", got {found!r:.60}"
+    except json.JSONDecodeError as error:
+        problem = f": {error.msg}, column {error.colno}"
+    except (UnicodeDecodeError, RecursionError) as error:
+        problem = f": {error}"
+    raise Trouble(f"{where}: expected {form}{problem}")
+
+
+# --- rankings -------------------------------------------------------------------------------------
 
 
 def ranking_data(path, columns=None, zero_based=False):
@@ -166,12 +162,3 @@ def ranking_data(path, columns=None, zero_based=False):
 def refuse_mapping_of_stdin(path):
     if is_stdin(path):
         raise Trouble("standard input is a converted file, which is mapped: give its name")
-
-
-def object_of(line, where):
-    """The JSON object that stands on a line."""
-    with troubles(f"{where}: expected a JSON object", (ValueError, RecursionError)):
-        found = json.loads(line.decode())
-    if not isinstance(found, dict):
-        raise Trouble(f"{where}: expected a JSON object, got {found!r:.60}")
-    return found
