@@ -8,7 +8,7 @@ import coactive_fast as cf
 
 from . import Trouble, _clicks, _learners, _streams, troubles, warn
 from ._reading import Reading
-from ._rows import MODELS, Labels, check_single
+from ._rows import MODELS, Labels
 
 
 def loaded(path, family=None):
@@ -108,10 +108,8 @@ def score(stream, first):
     """How many guesses are right, of the rows that have a label."""
     rows = right = without = 0
     for piece in stream.pieces():
-        counts = piece.counts
-        check_single(np.maximum(counts, 1), lambda row, piece=piece: stream.rows.place(
-            piece, row), "a class is one label a row")
-        has = np.flatnonzero(counts)
+        stream.rows.check_single(piece, "a class is one label a row", least=0)
+        has = np.flatnonzero(piece.counts)
         if not stream.reading.classes:  # unknown names have a number below all
             refuse_below(piece.labels, first, f"{stream.rows.name}: ")
         guessed = stream.learner.predict(piece.X)[has] + first

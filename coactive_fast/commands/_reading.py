@@ -167,7 +167,8 @@ class Reading:
                                                and not form.converted):
             if words:
                 raise Trouble(f"{name} has numbers as labels, and the model's classes have names")
-            return _rows.Rows(path, limit, zero_based=self.zero_based, single=single)
+            return _rows.Rows(path, limit, zero_based=self.zero_based, single=single,
+                              labels=_rows.Labels(named=False))
         if self.features == "indices" and form.features:
             raise Trouble(f"{name} has names of features, and the model goes by their indices")
         if form.converted:
@@ -178,7 +179,7 @@ class Reading:
             table = _vw.Hashed(self.bits)
             columns = table.width()
         elif self.features == "names":
-            table = _rows.Growing(self.names, limit if grow else len(self.names))
+            table = _vw.Given(self.names, 0 if not grow else _rows.MOST if limit is None else limit)
         else:
             table = _rows.Indexed(name, int(not self.zero_based), limit)
         return _rows.NamedRows(path, table, columns, vw=form.vw, labels=labels, single=single)

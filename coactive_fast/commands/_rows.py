@@ -16,8 +16,9 @@ import scipy.sparse
 
 from coactive_fast._arrays import refuse_non_finite
 from coactive_fast._memory import refuse_beyond_limit
-from coactive_fast.data import RankingData, _svmlight
+from coactive_fast.data import RankingData
 from coactive_fast.data._map import read
+from coactive_fast.data._svmlight import Grown, Pairs, pieces
 from coactive_fast.learner import _file
 from coactive_fast.logs import _vw
 from coactive_fast.logs._compiled import Lines
@@ -114,11 +115,6 @@ class Piece(NamedTuple):
         return self.X.shape[0]
 
     @property
-    def nbytes(self):
-        parts = self.X.data, self.X.indices, self.X.indptr, self.labels, self.ends, self.lines
-        return sum(part.nbytes for part in parts)
-
-    @property
     def counts(self):
         """How many labels each row has."""
         return np.diff(self.ends, prepend=0)
@@ -136,10 +132,17 @@ class Piece(NamedTuple):
 
     @classmethod
     def joined(cls, pieces):
-        X = scipy.sparse.vstack([piece.X for piece in pieces], format="csr")
-        labels, counts, lines = (np.concatenate([getattr(piece, part) for piece in pieces])
-                                 for part in ("labels", "counts", "lines"))
-        return cls(X, labels, np.cumsum(counts), lines)
+        """All rows of some pieces, as wide as the widest."""
+        pairs, labels, columns = Pairs(np.float64), Grown(np.float64), 0
+        counts, lines = Grown(np.intp), Grown(np.intp)
+        for piece in pieces:
+            columns = max(columns, piece.X.shape[1])
+            pairs.append(piece.X.indices, piece.X.data, piece.X.indptr[1:], columns - 1)
+            labels.append(piece.labels)
+            counts.append(piece.counts)
+            lines.append(piece.lines)
+        return cls(pairs.finish(columns, 0), labels.finish(), np.cumsum(counts.finish()),
+                   lines.finish())
 
     def widened(self, columns):
         """The same numbers, as a matrix of so many columns."""
@@ -205,6 +208,8 @@ class Rows:
     columns : int, optional
         An index beyond them is an error. None: those of the file.
     zero_based : bool
+    labels : Labels, optional
+        What the labels mean; None: they are not asked for.
     single : str, optional
         Each row must have one label; an error says this about it.
     """
@@ -212,14 +217,11 @@ class Rows:
     unit = "line"  # of the numbers of rows
     kept = None  # all pieces, once they were read and are not too much
 
-    def __init__(self, path, columns=None, *, zero_based=False, single=None):
+    def __init__(self, path, columns=None, *, zero_based=False, labels=None, single=None):
         self.path, self.name = path, _streams.name_of(path)
-        self.columns, self.zero_based, self.single = columns, zero_based, single
-        self.labels = Labels(named=False)
-        kind = _streams.kind_of(path)
-        if kind == "clicks":
-            raise Trouble(f"{self.name} is a log of clicks, which only ranking learners read")
-        if kind == "converted":
+        self.columns, self.zero_based = columns, zero_based
+        self.labels, self.single = labels, single
+        if _streams.kind_of(path) == "converted":
             _streams.refuse_mapping_of_stdin(path)
             self.unit = "row"
             self.kept = [self._checked(converted_rows(path))]
@@ -255,7 +257,7 @@ class Rows:
         kept, size = [], 0
         rows, columns, least, most = 0, 0, np.inf, -np.inf
         ordered, last, found, fraction = True, -np.inf, False, None
-        for piece in self._parsed() if self.kept is None else self.kept:
+        for piece in self.pieces():
             rows, columns = rows + len(piece), max(columns, piece.X.shape[1])
             labels = piece.labels
             if labels.size:
@@ -264,7 +266,8 @@ class Rows:
                 least, most, last = min(least, labels.min()), max(most, labels.max()), labels[-1]
             found = found or label is not None and bool((labels == label).any())
             fraction = fraction or self.fraction(piece)
-            size += piece.nbytes
+            X = piece.X
+            size += sum(part.nbytes for part in (X.data, X.indices, X.indptr, *piece[1:]))
             if size > KEEP and not _streams.is_stdin(self.path):  # which has no second reading
                 kept = None
             elif kept is not None:
@@ -273,19 +276,17 @@ class Rows:
         return Scan(rows, columns, float(least), float(most), ordered and least < most, found,
                     fraction)
 
-    def pieces(self, columns):
+    def pieces(self, columns=None):
         """The pieces as matrices of so many columns; None: each as wide as it comes."""
         for piece in self._parsed() if self.kept is None else self.kept:
             yield piece if columns is None else piece.widened(columns)
 
     @functools.cached_property
     def whole(self):
-        """All rows as one piece; it takes the place of what was kept."""
-        pieces = list(self._parsed()) if self.kept is None else self.kept
-        if not pieces:
+        """All rows as one piece; it replaces what was kept."""
+        whole = Piece.joined(self.pieces())
+        if len(whole) == 0:
             raise Trouble(f"{self.name} holds no rows")
-        columns = max(piece.X.shape[1] for piece in pieces)
-        whole = Piece.joined([piece.widened(columns) for piece in pieces])
         self.kept = [whole]
         return whole
 
@@ -295,15 +296,16 @@ class Rows:
 
     def _checked(self, piece):
         if self.single is not None:
-            check_single(piece.counts, lambda row: self.place(piece, row), self.single)
+            self.check_single(piece, self.single)
         return piece
 
-
-def check_single(counts, place, hint):
-    """Each row has one label, or an error says where one stands that has not."""
-    wrong = np.flatnonzero(counts != 1)
-    if wrong.size:
-        raise Trouble(f"{place(wrong[0])}: expected one label, got {counts[wrong[0]]}: {hint}")
+    def check_single(self, piece, why, least=1):
+        """Each row has one label, or with ``least=0`` at most one; an error names one that has
+        not."""
+        wrong = np.flatnonzero((piece.counts < least) | (piece.counts > 1))
+        if wrong.size:
+            raise Trouble(f"{self.place(piece, wrong[0])}: expected one label, got "
+                          f"{piece.counts[wrong[0]]}: {why}")
 
 
 def parsed(path, columns, zero_based, queries=False):
@@ -311,7 +313,7 @@ def parsed(path, columns, zero_based, queries=False):
     and the number behind ``qid:``."""
     rules = np.float64, columns, bool(zero_based)
     with _streams.source(path) as file:
-        for reader, _ in _svmlight.pieces([file], rules, not queries, queries):
+        for reader, _ in pieces([file], rules, not queries, queries):
             yield reader
 
 
@@ -351,23 +353,9 @@ def convert(options):
 
 def write_rows(path, out, multilabel, zero_based):
     """A text file of rows as one file of arrays, to be mapped."""
-    pairs, labels = _svmlight.Pairs(np.float64), _svmlight.Grown(np.float64)
-    label_ends = _svmlight.Grown(np.intp)
-    for reader in parsed(path, None, zero_based):
-        if not multilabel:
-            lines = reader.lines
-            check_single(np.diff(reader.label_ends, prepend=0),
-                         lambda row, lines=lines: f"{path}: line {lines[row]}",
-                         "--multilabel takes rows of any number of labels")
-        label_ends.append(reader.label_ends + labels.size)
-        labels.append(reader.labels)
-        pairs.append(reader.indices, reader.values, reader.row_ends, reader.most)
-    if label_ends.size == 0:
-        raise Trouble(f"{path} holds no rows")
-    X = pairs.finish(reader.most + 1, 0)
-    arrays = {"indptr": X.indptr, "labels": labels.finish()}
-    if multilabel:
-        arrays["ends"] = label_ends.finish()
+    why = None if multilabel else "--multilabel takes rows of any number of labels"
+    X, labels, ends, _ = Rows(path, zero_based=zero_based, single=why).whole
+    arrays = {"indptr": X.indptr, "labels": labels, **({"ends": ends} if multilabel else {})}
     _file.write(out, {"kind": KIND, "columns": X.shape[1]},
                 {**arrays, "indices": X.indices, "data": X.data})
     return X.shape
@@ -439,48 +427,29 @@ def _is_number(text):
 # --- columns --------------------------------------------------------------------------------------
 
 
-class Growing(_vw.Given):
-    """A column a name, in the order in which they come, up to `most`; of more names than these
-    those that come later are left out."""
-
-    def __init__(self, names, most):
-        super().__init__(())
-        self.place = {name: i for i, name in enumerate(names)}
-        self.most = MOST if most is None else most
-
-    def grow(self, begin, all_names):
-        for text in all_names.texts[begin:]:
-            if text is not None and len(self.place) < self.most:
-                self.place.setdefault(text, len(self.place))
-        super().grow(begin, all_names)
-
-    def width(self):
-        return len(self.place)
-
-
-class Indexed(Growing):
-    """The columns of features that are indices."""
+class Indexed(_vw.Given):
+    """The columns of features that are indices, counted from `first`."""
 
     def __init__(self, name, first, most):
-        super().__init__((), most)
-        self.name, self.first, self.last = name, first, -1
+        super().__init__(())
+        self.name, self.first, self.columns = name, first, MOST if most is None else most
 
     def grow(self, begin, all_names):
         for name in all_names.table.since(begin):
             if name is not None:
                 text, line = name
                 at = int(text) - self.first if WHOLE.fullmatch(text) else -1
-                if not 0 <= at < self.most:
-                    last = "" if self.most == MOST else f" ... {self.most - 1 + self.first}"
+                if not 0 <= at < self.columns:
+                    last = (" or more" if self.columns == MOST else
+                            f" ... {self.columns - 1 + self.first}")
                     raise Trouble(f"{self.name}: line {line}: expected the index of a feature, "
-                                  f"{self.first}{last or ' or more'}, got {text!r:.60} (--names: "
-                                  "features have names)")
+                                  f"{self.first}{last}, got {text!r:.60} (--names: features have "
+                                  "names)")
                 self.place[text] = at
-                self.last = max(self.last, at)
-        _vw.Given.grow(self, begin, all_names)
+        super().grow(begin, all_names)
 
     def width(self):
-        return self.last + 1
+        return int(self.column.max(initial=-1)) + 1
 
 
 # --- rows with names ------------------------------------------------------------------------------
@@ -492,7 +461,7 @@ class NamedRows(Rows):
     Parameters
     ----------
     path : str
-    table : Growing, Indexed or logs._vw.Hashed
+    table : Indexed, logs._vw.Given or logs._vw.Hashed
         The columns; a first reading adds to the first two.
     columns : int, optional
         How many there are; None: as many as there come.
@@ -504,11 +473,12 @@ class NamedRows(Rows):
         As in `Rows`.
     """
 
+    left_out = 0  # features without a column, in the last reading
+    queries = None  # of ranking: the query of each row
+
     def __init__(self, path, table, columns=None, *, vw=False, labels=None, single=None):
-        self.path, self.name, self.vw = path, _streams.name_of(path), vw
-        self.table, self.columns, self.labels, self.single = table, columns, labels, single
-        self.left_out = 0  # features without a column, in the last reading
-        self.queries = None  # of ranking: the query of each row
+        super().__init__(path, columns, labels=labels, single=single)
+        self.table, self.vw = table, vw
 
     def _parsed(self):
         names, known, self.left_out = _vw.Names(True), {}, 0
@@ -537,7 +507,7 @@ class NamedRows(Rows):
                           "more than once sum up to no finite number")
         if self.labels is None:
             if self.queries is not None:
-                self.queries.extend(_query(head.split()) for head, _ in reader.heads())
+                self.queries.extend(_query(head) for head, _ in reader.heads())
             return Piece(X, np.zeros(lines.size), np.arange(1, lines.size + 1), lines)
         return self._labelled(X, lines, reader.heads(), known)
 
@@ -562,12 +532,17 @@ class NamedRows(Rows):
             words = head.decode().split()
         except UnicodeDecodeError:
             raise Trouble(f"{where}: a label must be text in UTF-8, got {head!r:.60}") from None
+        weight, query = 1.0, None
         if self.vw:
-            return self._vw_head(words, touches, where)
-        query = _query(head.split())
-        return self._labels_of(words[:-1] if query is not None else words, where), 1.0, query
+            words, weight = self._vw_head(words, touches, where)
+        elif (query := _query(head)) is not None:
+            words.pop()
+        labels = [self.labels.of(read_label(one, where), where)
+                  for one in ",".join(words).split(",") if words]
+        return labels, weight, query
 
     def _vw_head(self, words, touches, where):
+        """The label, if there is one, and the weight."""
         if touches and words and not words[-1].startswith("'"):
             tag = words.pop()  # so says VW; but nobody means a label by it
             if not words:
@@ -584,17 +559,13 @@ class NamedRows(Rows):
         if weight != 1.0 and (weight != 0.0 or self.queries is not None):
             raise Trouble(f"{where}: expected a weight of 1, or of 0 for a row that is left out "
                           f"(not of a query): rows all count the same, got {words[1]!r:.60}")
-        return self._labels_of(words[:1], where), weight, None
-
-    def _labels_of(self, words, where):
-        return [self.labels.of(read_label(one, where), where)
-                for one in ",".join(words).split(",") if words]
+        return words[:1], weight
 
 
-def _query(words):
+def _query(head):
     """What stands behind qid: at the end of a head; None where there is none."""
-    found = words and words[-1].startswith(b"qid:")
-    return words[-1][4:].decode(errors="replace") if found else None
+    found = re.search(rb"(?<!\S)qid:(\S*)\s*$", head)
+    return found and found[1].decode(errors="replace")
 
 
 # --- queries --------------------------------------------------------------------------------------
@@ -606,7 +577,7 @@ def ranking_data(rows, columns=None):
     rows.queries = []
     width = columns or rows.whole.X.shape[1]
     whole = rows.whole.widened(width)
-    check_single(whole.counts, lambda row: rows.place(whole, row), "the grade of a document")
+    rows.check_single(whole, "the grade of a document")
     ids = None
     if rows.vw:
         begins = np.diff(whole.lines, prepend=-1) != 1
