@@ -84,23 +84,22 @@ class Board:
             raise Trouble("nothing to learn from: there was no row")
 
 
-class Forwarded:
-    """What a filter has forwarded, and what of it was relevant."""
+class Decisions:
+    """How many rows a filter has forwarded, how many were relevant, and how many were both."""
 
     def __init__(self):
         self.forwarded = self.relevant = self.both = 0
 
-    def add(self, forwarded, relevant):
-        """Takes the decisions of some rows; answers which were wrong."""
-        self.forwarded += int(forwarded.sum())
-        self.relevant += int(relevant.sum())
-        self.both += int((forwarded & relevant).sum())
-        return forwarded != relevant
+    def add(self, history):
+        """Counts the rounds of a `FilteringHistory`; returns which decisions were wrong."""
+        self.forwarded += int(history.forwarded.sum())
+        self.relevant += int(history.relevant.sum())
+        self.both += int((history.forwarded & history.relevant).sum())
+        return history.mistakes
 
     def summary(self):
-        precision = self.both / self.forwarded if self.forwarded else 0.0
-        recall = self.both / self.relevant if self.relevant else 0.0
-        mean = 2 * precision * recall / (precision + recall) if self.both else 0.0
+        precision, recall = self.both / max(self.forwarded, 1), self.both / max(self.relevant, 1)
+        mean = 2 * self.both / max(self.forwarded + self.relevant, 1)
         return (f"precision {precision:.4f}, recall {recall:.4f}, F {mean:.4f}; "
                 f"{self.forwarded:,} forwarded, {self.relevant:,} relevant")
 

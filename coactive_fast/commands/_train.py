@@ -21,7 +21,7 @@ from coactive_fast.learner._progress import reporter
 
 from . import Trouble, _by, _clicks, _learners, _streams, refuse_options, stoppable, troubles, warn
 from ._answer import loaded, refuse_below, width
-from ._board import FIRST, Board, Forwarded, order_of, refuse_second_pass
+from ._board import FIRST, Board, Decisions, order_of, refuse_second_pass
 from ._reading import Reading, form_of, shown
 from ._rows import MODELS, Labels
 
@@ -235,7 +235,7 @@ class Filtering(RowTraining):
 
     def defaults(self, seen):
         """Parameters of a new learner, where they were not set."""
-        maker, self.found = self.maker, Forwarded()
+        maker, self.found = self.maker, Decisions()
         self.label = self.rows.number_of(self.options.relevant)
         if maker.lacks("horizon") and "explore" not in maker.given and seen is not None:
             return {"horizon": seen.rows * self.options.passes}
@@ -253,8 +253,7 @@ class Filtering(RowTraining):
         return piece.labels > 0 if self.label is None else piece.holds(self.label)
 
     def play(self, learner, piece):
-        relevant = self.relevant(piece)
-        return self.found.add(learner.run(piece.X, relevant).forwarded, relevant)
+        return self.found.add(learner.run(piece.X, self.relevant(piece)))
 
     def wrong(self, learner, piece):
         """Of rows that are not learned from: which are decided wrongly."""
