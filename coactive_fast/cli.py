@@ -358,7 +358,7 @@ def by_arguments(command):
     option(group, "--keys", None, "what keys are (default: the first rows tell)",
            choices=("number", "text"))
     option(group, "--skip", "N", "rows at the beginning that are left out, as learned before",
-           whole(0), default=0)
+           whole(0))
 
 
 def log_arguments(command):

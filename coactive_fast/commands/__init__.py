@@ -40,7 +40,7 @@ def refuse_options(options, names, why):
     """The first of these options that was given is a mistake; `why` stands behind it."""
     for name in names:
         value = getattr(options, name)
-        if value is not None and value is not False:
+        if value is not None and value is not False and value != []:
             raise Trouble(f"--{name.replace('_', '-')} {why}")
 
 

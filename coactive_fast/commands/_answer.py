@@ -11,15 +11,17 @@ from ._reading import Reading
 from ._rows import MODELS, Labels
 
 
-def loaded(path, family=None):
-    """A saved model of the family that is asked for, and what its file says of the text it was
-    trained on; None: on numbers."""
+def loaded(path, options, family=None):
+    """A saved model, of the family that is asked for, and how its rows are read: as its file says,
+    with the options of the command line."""
     learner, beside = _learners.read_model(path)
-    found = _learners.family_of(learner)
+    found = _learners.family_of(type(learner))
     if family not in (None, found):
         raise Trouble(f"{path} holds a {type(learner).__name__}, which is for {found}: "
                       f"{_learners.COMMAND.get(found, 'nothing')} reads it")
-    return learner, beside
+    reading = Reading.of(beside, path)
+    reading.refuse_other(options, path)
+    return learner, reading
 
 
 def width(learner):
@@ -32,9 +34,7 @@ def width(learner):
 
 def rank(options):
     """A JSON object a query: its name and the documents, best first."""
-    learner, beside = loaded(options.model, "ranking")
-    reading = Reading.of(beside, options.model)
-    reading.refuse_other(options, options.model)
+    learner, reading = loaded(options.model, options, "ranking")
     if options.clicks or _streams.kind_of(options.file) == "clicks":
         queries = ((q.query, q.features, q.where)
                    for q in _clicks.clicks(options.file, learning=False))
@@ -58,41 +58,36 @@ def warn_of(left_out, options):
              "know: they were left out")
 
 
-class Stream:
-    """A model, and a stream in pieces that are as wide as it is. Labels count for nothing, unless
-    they are asked for. Text is made into rows as the model's file says."""
+def stream(options, family, labels=False):
+    """A model, how it reads, a file's rows, and their pieces, which are as wide as the model.
 
-    def __init__(self, options, family, labels=False):
-        self.options = options
-        self.learner, beside = loaded(options.model, family)
-        self.reading = Reading.of(beside, options.model)
-        self.reading.refuse_other(options, options.model)
-        words, most = self.reading.words, self.learner.get_params().get("max_features")
-        columns = width(self.learner) if words is None else words.columns
-        if columns is None:
-            raise Trouble(f"{options.model} has learned nothing yet")
-        self.columns = columns if most is None else None  # rows may be wider than it has seen
-        names = self.reading.classes
-        self.rows = self.reading.rows(
-            options.file, options, most or columns, fixed=most is None, labels=None if not labels
-            else Labels(names, named=bool(names), closed=True, why=MODELS))
+    Labels count for nothing, unless they are asked for. Text is made into rows as the model's file
+    says.
+    """
+    learner, reading = loaded(options.model, options, family)
+    most = learner.get_params().get("max_features")
+    columns = width(learner) if reading.words is None else reading.words.columns
+    if columns is None:
+        raise Trouble(f"{options.model} has learned nothing yet")
+    classes = reading.classes
+    labels = Labels(classes, named=bool(classes), closed=True, why=MODELS) if labels else None
+    rows = reading.rows(options.file, options, most or columns, fixed=most is None, labels=labels)
 
-    def pieces(self):
-        yield from self.rows.pieces(self.columns)
-        if self.reading.features == "names":
-            warn_of(self.rows.left_out, self.options)
+    def pieces():
+        yield from rows.pieces(columns if most is None else None)  # else wider than it has seen
+        warn_of(rows.left_out, options)
+    return learner, reading, rows, pieces()
 
 
 def choose(options):
-    """A label a row: the best guess, nothing explored."""
-    stream = Stream(options, "multiclass", options.score)
-    first = stream.reading.first_label(options.first_label, options.model) or 0
-    classes = stream.reading.classes
+    """A label a row: the best guess, nothing explored; or how many guesses are right."""
+    learner, reading, rows, pieces = stream(options, "multiclass", options.score)
+    first, classes = reading.first_label(options.first_label, options.model) or 0, reading.classes
     if options.score:
-        score(stream, first)
+        score(learner, rows, pieces, None if classes else first)
         return
-    for piece in stream.pieces():
-        labels = stream.learner.predict(piece.X).tolist()
+    for piece in pieces:
+        labels = learner.predict(piece.X).tolist()
         print("\n".join(classes[label] if label < len(classes) else str(label + first)
                         for label in labels), flush=True)
 
@@ -104,29 +99,30 @@ def refuse_below(labels, first, name=""):
                       f"from {first} (--first-label)")
 
 
-def score(stream, first):
-    """How many guesses are right, of the rows that have a label."""
-    rows = right = without = 0
-    for piece in stream.pieces():
-        stream.rows.check_single(piece, "a class is one label a row", least=0)
+def score(learner, rows, pieces, first):
+    """How many guesses are right, of the rows that have a label; `first` is None where classes
+    have names."""
+    right = labelled = without = 0
+    for piece in pieces:
+        rows.check_single(piece, "a class is one label a row", least=0)
         has = np.flatnonzero(piece.counts)
-        if not stream.reading.classes:  # unknown names have a number below all
-            refuse_below(piece.labels, first, f"{stream.rows.name}: ")
-        guessed = stream.learner.predict(piece.X)[has] + first
+        if first is not None:  # unknown names have a number below all
+            refuse_below(piece.labels, first, f"{rows.name}: ")
+        guessed = learner.predict(piece.X)[has] + (first or 0)
         right += int((guessed == piece.labels).sum())
-        rows += has.size
+        labelled += has.size
         without += len(piece) - has.size
-    if rows == 0:
-        raise Trouble(f"{stream.rows.name}: no row has a label: --score compares with labels")
+    if labelled == 0:
+        raise Trouble(f"{rows.name}: no row has a label: --score compares with labels")
     more = f"; {without:,} rows have no label" if without else ""
-    print(f"{right / rows:.4f} correct: {right:,} of {rows:,} rows, {rows - right:,} mistakes"
-          f"{more}")
+    print(f"{right / labelled:.4f} correct: {right:,} of {labelled:,} rows, "
+          f"{labelled - right:,} mistakes{more}")
 
 
 def forward(options):
     """1 or 0 a row, and the margin."""
-    stream = Stream(options, "filtering")
-    for piece in stream.pieces():
+    learner, _, _, pieces = stream(options, "filtering")
+    for piece in pieces:
         for row in piece.singly():
-            print(int(stream.learner.forward(row)), f"{stream.learner.margin(row):.10g}")
+            print(int(learner.forward(row)), f"{learner.margin(row):.10g}")
         print(end="", flush=True)

@@ -198,6 +198,7 @@ def train(options):
         raise Trouble("--skip and --passes: say one of them")
     refuse_second_pass(options)
     path = options.model if options.start is None else options.start
+    options.skip = options.skip or 0
     with contextlib.ExitStack() as stack:
         held_back = stack.enter_context(stoppable())
         if options.start is None:

@@ -216,6 +216,7 @@ class Rows:
 
     unit = "line"  # of the numbers of rows
     kept = None  # all pieces, once they were read and are not too much
+    left_out = 0  # features whose names have no column, in the last reading
 
     def __init__(self, path, columns=None, *, zero_based=False, labels=None, single=None):
         self.path, self.name = path, _streams.name_of(path)
@@ -337,7 +338,7 @@ def convert(options):
     if kind == "converted":
         raise Trouble(f"{path} is converted already: only text is")
     form = text_form(_streams.start_of(path))
-    if kind != "clicks" and (form.vw or form.labels or form.features):
+    if kind != "clicks" and (form.labels or form.features):
         raise Trouble(f"{path} has names of labels or features: what is converted has numbers and "
                       "indices")
     _streams.check_target("OUT", out, path)
@@ -473,7 +474,6 @@ class NamedRows(Rows):
         As in `Rows`.
     """
 
-    left_out = 0  # features without a column, in the last reading
     queries = None  # of ranking: the query of each row
 
     def __init__(self, path, table, columns=None, *, vw=False, labels=None, single=None):

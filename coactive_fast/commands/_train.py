@@ -8,7 +8,6 @@ end.
 import contextlib
 import copy
 import inspect
-import io
 import sys
 import time
 
@@ -22,7 +21,7 @@ from coactive_fast.learner._progress import reporter
 from . import Trouble, _by, _clicks, _learners, _streams, refuse_options, stoppable, troubles, warn
 from ._answer import loaded, refuse_below, width
 from ._board import FIRST, Board, Decisions, order_of, refuse_second_pass
-from ._reading import Reading, form_of, shown
+from ._reading import Reading, shown
 from ._rows import MODELS, Labels
 
 MEASURE = "ndcg@10"  # of rankings held out
@@ -41,43 +40,40 @@ WIDE = 2000  # columns, from where on a whole matrix over them is not what one w
 
 
 class Maker:
-    """The learner to be trained: a new one with what was set, or a saved one that goes on."""
+    """The learner to be trained: a new one with what was set, or a saved one that goes on.
+
+    Attributes
+    ----------
+    most : int or None
+        How many columns it may grow to (max_features); None of one that does not grow.
+    columns : int or None
+        How many columns it has, where that is known before the file is read.
+    limit : int or None
+        The columns that there may be; None: any number.
+    """
 
     def __init__(self, options):
         self.options, self.cls = options, _learners.class_of(options.learner)
-        self.family = _learners.FAMILY[self.cls]
+        self.family = _learners.family_of(self.cls)
         self.given = _learners.parameters(self.cls, options.set)
-        self.saved = self.beside = None
+        self.saved, columns, most = None, options.features, self.given.get("max_features")
         if options.start is not None:
-            self.saved, self.beside = loaded(options.start)
+            self.saved, self.saved_reading = loaded(options.start, options)
             if type(self.saved) is not self.cls:
                 raise Trouble(f"--from {options.start} holds a {type(self.saved).__name__}, not a "
                               f"{self.cls.__name__}")
-            for name, value in (("set", options.set), ("features", options.features),
-                                ("radius", options.radius)):
-                if value:
-                    raise Trouble(f"--{name} is for a new learner: that of --from has its own")
+            refuse_options(options, ("set", "features", "radius"),
+                           "is for a new learner: that of --from has its own")
+            columns, most = width(self.saved), self.saved.get_params().get("max_features")
+        self.most = most if isinstance(most, int) else None
+        self.columns = columns if self.most is None else None
+        self.limit = columns if self.most is None else self.most
 
-    @property
-    def columns(self):
-        """How many columns it sees, where that is known before the file is read; None of one that
-        grows with its rows."""
-        if self.most is not None:
-            return None
-        return self.options.features if self.saved is None else width(self.saved)
-
-    @property
-    def most(self):
-        """How many columns it may grow to (max_features); None of one that does not."""
-        if self.saved is not None:
-            return self.saved.get_params().get("max_features")
-        most = self.given.get("max_features")
-        return most if isinstance(most, int) else None
-
-    @property
-    def limit(self):
-        """The columns that there may be; None: any number."""
-        return self.columns if self.most is None else self.most
+    def reading(self):
+        """How rows are read."""
+        if self.saved is None:
+            return Reading.asked(self.options, self.columns)
+        return self.saved_reading
 
     def lacks(self, name):
         """Whether a new learner is made, with this parameter, which was not set."""
@@ -89,15 +85,6 @@ class Maker:
         if self.saved is not None:
             return self.saved
         return _learners.build(self.cls, {**defaults, **self.given})
-
-
-def reading_of(maker, options):
-    """How rows are read."""
-    if maker.saved is None:
-        return Reading.asked(options, maker.columns)
-    reading = Reading.of(maker.beside, options.start)
-    reading.refuse_other(options, options.start)
-    return reading
 
 
 # --- multiclass learners and filters --------------------------------------------------------------
@@ -112,7 +99,7 @@ class RowTraining:
 
     def __init__(self, maker, options):
         self.maker, self.options = maker, options
-        self.reading = reading = reading_of(maker, options)
+        self.reading = reading = maker.reading()
         if reading.words is None and options.label is not None:
             raise Trouble("--label is for plain text (--text), and for --by")
         if None not in (options.hash_bits, options.features) and maker.saved is None:
@@ -124,6 +111,70 @@ class RowTraining:
     def _rows(self, path, labels, grow):
         return self.reading.rows(path, self.options, self.maker.limit, single=self.single,
                                  labels=labels, grow=grow, fixed=self.maker.most is None)
+
+    def train(self, save):
+        """All passes; returns the learner."""
+        maker, options, rows = self.maker, self.options, self.rows
+        text, grows = self.reading.words is not None, maker.most is not None
+        if options.held_out is not None:
+            if _streams.is_stdin(options.held_out):
+                raise Trouble("--held-out - cannot be: it is read again and again, and needs a "
+                              "file")
+            if not text:  # what cannot be held out is refused now
+                self.reading.form_of(options.held_out, options)
+        columns = None if grows and not text else maker.columns or rows.columns
+        seen = self._scan(columns is None and not grows or maker.lacks("n_classes"))
+        if columns is None and not grows:
+            columns = max(1, seen.columns)
+        defaults = self.defaults(seen)
+        if columns is not None and columns > WIDE and maker.lacks("covariance"):
+            defaults["covariance"] = "diagonal"  # the only one whose rounds cost what a row holds
+            print(f"{columns:,} columns: covariance=diagonal (another by --set covariance=...)")
+        learner = maker.make(**defaults)
+        if seen is not None:
+            self.begin(learner, seen)
+        board = Board(self.what, report=options.report,
+                      judge=None if options.held_out is None else lambda: self.share(learner),
+                      expected=None if seen is None else seen.rows * options.passes)
+        save.of(learner, self.header)
+        for number in range(options.passes):
+            for piece in self._pieces(number):
+                piece = piece if columns is None else piece.widened(columns)
+                for begin, end in board.stretches(len(piece)):
+                    board.add(self.play(learner, piece.cut(begin, end)))
+                    save.sometimes()
+        board.end()
+        print(self.summary(learner))
+        if rows.left_out:
+            print(f"{rows.left_out:,} features of {rows.name} have no column, since their names "
+                  "were new: they were left out")
+        return learner
+
+    def _scan(self, needed):
+        """A first reading of the rows; of standard input only where it is needed, and then all of
+        it stays in memory."""
+        rows, options = self.rows, self.options
+        stdin = _streams.is_stdin(options.file)
+        refuse_second_pass(options)
+        if stdin and not needed:
+            return None
+        seen = rows.scan(rows.number_of(options.relevant))
+        if seen.rows == 0:
+            raise Trouble(f"{rows.name} holds no rows")
+        if stdin:
+            print(f"standard input was read to its end, {seen.rows:,} rows, to know its columns "
+                  "and labels: with --features or --hash-bits, and --set n_classes=K, it is "
+                  "learned as it comes")
+        if seen.ordered and seen.rows > FIRST and options.shuffle is None:
+            print("the labels come in order, one class after another: --shuffle mixes the rows")
+        return seen
+
+    def _pieces(self, number):
+        """The pieces as they come, or one of all rows, mixed."""
+        if self.options.shuffle is None:
+            return self.rows.pieces()
+        whole = self.rows.whole
+        return [whole.reordered(order_of(len(whole), self.options, number))]
 
     def header(self):
         """What goes into the model's file."""
@@ -225,6 +276,10 @@ class Filtering(RowTraining):
 
     what = "wrong/row"
 
+    def __init__(self, maker, options):
+        self.decisions = Decisions()
+        super().__init__(maker, options)
+
     @property
     def single(self):
         return (None if self.options.relevant is not None else
@@ -235,7 +290,7 @@ class Filtering(RowTraining):
 
     def defaults(self, seen):
         """Parameters of a new learner, where they were not set."""
-        maker, self.found = self.maker, Decisions()
+        maker = self.maker
         self.label = self.rows.number_of(self.options.relevant)
         if maker.lacks("horizon") and "explore" not in maker.given and seen is not None:
             return {"horizon": seen.rows * self.options.passes}
@@ -253,7 +308,7 @@ class Filtering(RowTraining):
         return piece.labels > 0 if self.label is None else piece.holds(self.label)
 
     def play(self, learner, piece):
-        return self.found.add(learner.run(piece.X, self.relevant(piece)))
+        return self.decisions.add(learner.run(piece.X, self.relevant(piece)))
 
     def wrong(self, learner, piece):
         """Of rows that are not learned from: which are decided wrongly."""
@@ -261,83 +316,11 @@ class Filtering(RowTraining):
         return np.array([own.forward(row) for row in piece.singly()]) != self.relevant(piece)
 
     def summary(self, learner):
-        if not self.found.relevant:
+        if not self.decisions.relevant:
             asked = self.options.relevant
             warn("train", "no row was relevant" if asked is None else
                  f"no row has the label {shown(asked)} of --relevant")
-        return self.found.summary()
-
-
-# --- the training ---------------------------------------------------------------------------------
-
-
-def train_rows(maker, options, save):
-    """Rows in pieces."""
-    work = (Multiclass if maker.family == "multiclass" else Filtering)(maker, options)
-    rows, text = work.rows, work.reading.words is not None
-    if options.held_out is not None:
-        if _streams.is_stdin(options.held_out):
-            raise Trouble("--held-out - cannot be: it is read again and again, and needs a file")
-        if not text:
-            form_of(options.held_out, options)  # what cannot be held out is refused now
-    grows = maker.most is not None
-    columns = None if grows and not text else maker.columns or rows.columns
-    seen = _seen(rows, options, columns is None and not grows or maker.lacks("n_classes"))
-    if columns is None and not grows:
-        columns = max(1, seen.columns)
-    learner = _made(maker, work.defaults(seen), columns)
-    if seen is not None:
-        work.begin(learner, seen)
-    board = Board(work.what, report=options.report,
-                  judge=None if options.held_out is None else lambda: work.share(learner),
-                  expected=None if seen is None else seen.rows * options.passes)
-    save.of(learner, work.header)
-    for number in range(options.passes):
-        for piece in _mixed(rows, columns, options, number):
-            for begin, end in board.stretches(len(piece)):
-                board.add(work.play(learner, piece.cut(begin, end)))
-                save.sometimes()
-    board.end()
-    print(work.summary(learner))
-    if work.reading.features == "names" and rows.left_out:
-        print(f"{rows.left_out:,} features of {rows.name} have no column, since their names were "
-              "new: they were left out")
-    return learner
-
-
-def _made(maker, defaults, columns):
-    if columns is not None and columns > WIDE and maker.lacks("covariance"):
-        defaults["covariance"] = "diagonal"  # the only one whose rounds cost what a row holds
-        print(f"{columns:,} columns: covariance=diagonal (another by --set covariance=...)")
-    return maker.make(**defaults)
-
-
-def _seen(rows, options, needed):
-    """A first reading of the rows; of standard input only where it is needed, and then all of it
-    stays in memory."""
-    if _streams.is_stdin(options.file):
-        refuse_second_pass(options)
-        if not needed:
-            return None
-    seen = rows.scan(rows.number_of(options.relevant))
-    if seen.rows == 0:
-        raise Trouble(f"{rows.name} holds no rows")
-    if _streams.is_stdin(options.file):
-        print(f"standard input was read to its end, {seen.rows:,} rows, to know its columns and "
-              "labels: with --features or --hash-bits, and --set n_classes=K, it is learned as it "
-              "comes")
-    if seen.ordered and seen.rows > FIRST and options.shuffle is None:
-        print("the labels come in order, one class after another: --shuffle mixes the rows")
-    return seen
-
-
-def _mixed(rows, columns, options, number):
-    """The pieces as they come, or one of all rows, mixed."""
-    if options.shuffle is None:
-        yield from rows.pieces(columns)
-    else:
-        whole = rows.whole.reordered(order_of(len(rows.whole), options, number))
-        yield whole if columns is None else whole.widened(columns)
+        return self.decisions.summary()
 
 
 # --- rankings -----------------------------------------------------------------------------------
@@ -369,7 +352,7 @@ def train_rankings(maker, options, save):
         refuse_options(options, ("names", "hash_bits", "format"), "is not for a log of clicks")
         save.of(learner)
         return _train_clicks(learner, options, save)
-    reading = reading_of(maker, options)
+    reading = maker.reading()
     if options.documents is not None:
         raise Trouble("--documents is for a log of clicks, and LETOR text has its own")
     drawn = isinstance(learner, (cf.PDGD, cf.PairwisePerceptron))
@@ -443,7 +426,7 @@ def _train_clicks(learner, options, save):
 
 def train_convex(maker, options, save):
     """Rows as losses of a linear predictor on a ball; columns are standardised first."""
-    reading = reading_of(maker, options)
+    reading = maker.reading()
     Z, y = _dense_rows(maker, options, reading)
     classes = set(np.unique(y))
     logistic = classes <= {-1.0, 1.0} or classes <= {0.0, 1.0}
@@ -505,8 +488,9 @@ def _bounds(maker, Z, y, logistic, rounds, radius):
 # --- the command ----------------------------------------------------------------------------------
 
 
-TRAINERS = {"multiclass": train_rows, "filtering": train_rows, "ranking": train_rankings,
-            "convex": train_convex}
+TRAINERS = {"multiclass": lambda maker, options, save: Multiclass(maker, options).train(save),
+            "filtering": lambda maker, options, save: Filtering(maker, options).train(save),
+            "ranking": train_rankings, "convex": train_convex}
 
 
 class Saver:
@@ -541,14 +525,12 @@ def train(options):
     shown = not options.quiet and sys.stdout is not None and sys.stdout.isatty()
     with contextlib.ExitStack() as stack:
         if options.quiet:
-            stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
+            stack.enter_context(contextlib.redirect_stdout(None))
         # where the table goes elsewhere, whoever watches sees a bar
         options.report = stack.enter_context(reporter(watched and not shown))
         if options.by is not None:
             return _by.train(options)
-        for name in ("columns", "keys", "skip"):
-            if getattr(options, name):
-                raise Trouble(f"--{name} goes with --by")
+        refuse_options(options, ("columns", "keys", "skip"), "goes with --by")
         return _train(options)
 
 
