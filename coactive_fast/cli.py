@@ -269,6 +269,10 @@ def finite(text):
     return value
 
 
+def names(text):
+    return [name for name in text.split(",") if name]
+
+
 def label(text):
     """A number, or a name."""
     try:
@@ -381,8 +385,8 @@ def log_arguments(command):
     option(group, "--action", "NAME",
            "a row is a round, and this column says what was chosen, from 0")
     option(group, "--n-actions", "N", "with --action (default: those up to the largest)", whole(1))
-    option(group, "--features", "NAME,...", "(default: all others)")
-    option(group, "--context", "NAME,...", "(default: none; with --action all others)")
+    option(group, "--features", "NAME,...", "(default: all others)", names)
+    option(group, "--context", "NAME,...", "(default: none; with --action all others)", names)
     option(group, "--group", "NAME", "which rounds belong together")
 
 

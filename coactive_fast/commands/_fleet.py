@@ -9,6 +9,9 @@ import coactive_fast as cf
 from . import Trouble
 
 FEW = 8  # numbers of a line
+UNITS = {"models": "", "capacity": "", "features": "", "record": " bytes",
+         "index": " bytes a model", "file": " bytes", "free": " slots of deleted models",
+         "damaged": " records"}
 
 
 def show(options):
@@ -19,37 +22,25 @@ def show(options):
             return
         health = fleet.health()
         print(f"{'models of':12} {fleet.template!r}")
-        for name, value, unit in (
-                ("models", health["models"], ""), ("capacity", health["capacity"], ""),
-                ("features", health["features"], ""), ("record", health["record"], " bytes"),
-                ("index", health["index"], " bytes a model"), ("file", health["bytes"], " bytes"),
-                ("free", health["free"], " slots of deleted models"),
-                ("damaged", health["damaged"], " records")):
-            print(f"{name:12} {value:,}{unit}")
+        for name, unit in UNITS.items():
+            print(f"{name:12} {health['bytes' if name == 'file' else name]:,}{unit}")
         if health["damaged"]:
             raise Trouble(f"{options.file}: {health['damaged']} records have a wrong checksum")
 
 
 def show_model(fleet, text):
-    key = key_of(fleet, text)
-    if key is None:
-        raise Trouble(f"{text!r} has no model: it is the prior")
-    learner = fleet[key]
-    print(f"{'model':12} {learner!r}")
-    print(f"{'rounds':12} {learner.rounds:,}")
-    if hasattr(learner, "learned"):
-        print(f"{'learned':12} {learner.learned:,}")
-    if hasattr(learner, "weights"):
-        for i, row in enumerate(np.atleast_2d(learner.weights)):
-            for j in range(0, len(row), FEW):
-                name = "" if j or i else "weights"
-                print(f"{name:12} {' '.join(f'{w:.6g}' for w in row[j:j + FEW])}")
-
-
-def key_of(fleet, text):
-    """The key that is meant, a whole number or the text itself; None where there is none."""
-    for kind in (int, str):
+    """The model of a key, a whole number or the text itself."""
+    learner = None
+    for kind in (str, int):
         with contextlib.suppress(ValueError):
-            if kind(text) in fleet:
-                return kind(text)
-    return None
+            learner = fleet[kind(text)] if kind(text) in fleet else learner
+    if learner is None:
+        raise Trouble(f"{text!r} has no model: it is the prior")
+    print(f"{'model':12} {learner!r}")
+    for name in ("rounds", "learned"):
+        if hasattr(learner, name):
+            print(f"{name:12} {getattr(learner, name):,}")
+    for i, row in enumerate(np.atleast_2d(getattr(learner, "weights", np.empty((0, 0))))):
+        for j in range(0, len(row), FEW):
+            name = "" if j or i else "weights"
+            print(f"{name:12} {' '.join(f'{w:.6g}' for w in row[j:j + FEW])}")
