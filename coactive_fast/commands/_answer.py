@@ -33,7 +33,12 @@ def width(learner):
 
 
 def rank(options):
-    """A JSON object a query: its name and the documents, best first."""
+    """Reads LETOR text, text of names or VW's, as the model was trained on, or a log of clicks
+    (only its documents count) and prints a line a query, {"query": id, "ranking": [i, ...]}: its
+    documents, counted from 0, best first, without chance.
+
+      coactive-fast rank queries.cf queries.txt --k 10
+    """
     learner, reading = loaded(options.model, options, "ranking")
     if options.clicks or _streams.kind_of(options.file) == "clicks":
         queries = ((q.query, q.features, q.where)
@@ -80,7 +85,16 @@ def stream(options, family, labels=False):
 
 
 def choose(options):
-    """A label a row: the best guess, nothing explored; or how many guesses are right."""
+    """Reads rows, as the model was trained on, and prints the guessed label of each; nothing is
+    explored. Labels in the text, none or many, count for nothing; with --score they are compared,
+    and what is printed is how many were guessed right.
+
+      coactive-fast choose news.cf news.svm.gz
+      coactive-fast choose news.cf later.svm.gz --score
+
+    A model that was trained on plain text reads plain text, a JSON object a line, and prints the
+    names of the classes, if they had any.
+    """
     learner, reading, rows, pieces = stream(options, "multiclass", options.score)
     first, classes = reading.first_label(options.first_label, options.model) or 0, reading.classes
     if options.score:
@@ -120,7 +134,13 @@ def score(learner, rows, pieces, first):
 
 
 def forward(options):
-    """1 or 0 a row, and the margin."""
+    """Reads svmlight text and prints, for each row, 1 where it is forwarded or 0, and its margin.
+    Labels in the text, none or many, count for nothing.
+
+      coactive-fast forward filter.cf articles.svm
+
+    A model that was trained on plain text reads plain text, a JSON object a line.
+    """
     learner, _, _, pieces = stream(options, "filtering")
     for piece in pieces:
         for row in piece.singly():

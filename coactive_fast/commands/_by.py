@@ -187,7 +187,7 @@ class Queries:
 
 
 def train(options):
-    """Trains a model for each key; returns how many rows were learned."""
+    """Trains a model for each key."""
     cls = CLASSES.get(_learners.kebab(options.learner))
     if cls is None:
         raise Trouble(f"LEARNER {options.learner}: with --by it is one of {', '.join(CLASSES)}")
@@ -232,7 +232,6 @@ def train(options):
         print(f"{len(fleet):,} models{summary}")
     if path is not None:
         print(f"saved: {path}")
-    return training.rows
 
 
 class Training:

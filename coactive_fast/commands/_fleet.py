@@ -15,7 +15,13 @@ UNITS = {"models": "", "capacity": "", "features": "", "record": " bytes",
 
 
 def show(options):
-    """How many, size, health; with a key its model."""
+    """Tells how many models the file of a fleet (coactive_fast.Fleet) holds, how large it is, and
+    whether all records are whole; a writer may be at work meanwhile. With --key it shows the model
+    of that key.
+
+      coactive-fast fleet users.fleet
+      coactive-fast fleet users.fleet --key 1729
+    """
     with cf.Fleet(options.file, mode="r") as fleet:
         if options.key is not None:
             show_model(fleet, options.key)

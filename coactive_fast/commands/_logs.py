@@ -182,7 +182,22 @@ def print_object(**found):
 
 
 def judge(options):
-    """A line a policy; or, with --json, an object."""
+    """Says what policies would have earned in the rounds of a log of decisions: the value with its
+    standard error and 95 % interval, how many rounds of the policy itself would tell as much, and
+    bounds that hold at all times at once (rewards must lie in --reward-range for them).
+
+    LOG is dsjson or cb_adf text of Vowpal Wabbit's, or a table (CSV, Parquet, Arrow) with a row an
+    action, or with --action a row a round; packed or not, or - for standard input. A POLICY is a
+    model that `replay --model` or `save` wrote, or the word uniform.
+
+    A model of `replay --model` knows its columns, and the log is read by them: features that it has
+    not are left out. Another one fits the log whose columns it learned on: those of --hash-bits are
+    always the same, those by name depend on the log.
+
+    examples:
+      coactive-fast evaluate log.json.gz --policy bandit.cf uniform --estimator snips
+      coactive-fast evaluate log.csv --action arm --policy arms.cf --reward-range 0 10 --json
+    """
     logs = Logs(options)
     policies = [(name, *((None, None) if name == "uniform" else saved(name)))
                 for name in options.policy]
@@ -218,7 +233,16 @@ def judge(options):
 
 
 def live(options):
-    """Replays the log to learners; a line each."""
+    """Lets learners live through a log of decisions (see evaluate): each chooses round by round,
+    and learns where it chose what the log did and a coin says so, by which the rounds that count
+    are those it would have met. A LEARNER is linear-bandit, arm-bandit, confidit, banditron or
+    newtron, with parameters if wanted (linear-bandit:explore=ucb,width=2), or a saved model. All
+    but the first go by the context; how many arms or classes there are tells the log.
+
+    examples:
+      coactive-fast replay log.json linear-bandit linear-bandit:explore=squarecb
+      coactive-fast replay log.json linear-bandit --set context_features=7 --model bandit.cf
+    """
     classes = [class_of(text) for text in options.learners]
     for one in options.set:
         name = one.partition("=")[0]

@@ -330,7 +330,12 @@ def copied_piece(reader):
 
 
 def convert(options):
-    """``coactive-fast convert``: text as a file of arrays, which is mapped instead of parsed."""
+    """Puts svmlight or LETOR text into one file of arrays, which train, rank, choose and forward
+    take in the place of the text: it is mapped into memory, where text is parsed. Also a log of
+    clicks that names documents instead of repeating their features, for train.
+
+      coactive-fast convert queries.txt.gz queries.cf
+    """
     path, out = options.file, options.out
     if _streams.is_stdin(path):
         raise Trouble("convert reads a file, not standard input")

@@ -410,7 +410,6 @@ def _train_clicks(learner, options, save):
           "tell what comes of it")
     for _ in range(options.passes):
         for query in _clicks.log(options.file, documents):
-            board.rounds_left()
             with troubles(query.where):
                 wrong = _clicks.reversed_pairs(learner, query)
                 better = cf.feedback_from_clicks(query.presented, query.clicked)
@@ -520,7 +519,61 @@ class Saver:
 
 
 def train(options):
-    """Trains as the command line says; returns the learner."""
+    """Trains a learner on a stream and prints how it does, each row being predicted before it is
+    learned from: the mean so far, the mean since the last line, rows a second, at doubling
+    intervals. The model is saved twice a minute and at the end.
+
+      ranking     pdgd, pairwise-perceptron, dueling-bandit, preference-perceptron,
+                  exponentiated-preference-perceptron, convex-preference-perceptron,
+                  second-order-preference-perceptron: LETOR text (grades and qid:), answered by a
+                  simulated user; or (not the first three) a log of clicks, a line a query:
+                  {"query": id, "features": [[...], ...], "presented": [i, ...], "clicked": [i,
+                  ...]}, documents counted from 0; without features it goes by the query's documents
+                  in --documents FILE. Counted is the regret; or, of pairs of a clicked and an
+                  unclicked document that were shown, the share that the learner has the wrong way
+                  round. --held-out FILE adds the NDCG@10 of other queries.
+      multiclass  confidit, banditron, newtron, multiclass-perceptron,
+                  multiclass-second-order-perceptron, multiclass-arow: svmlight text (label
+                  index:value ...) with whole labels or names (sport 3:0.5 ...). Counted are
+                  mistakes.
+      filtering   simple-filter, ridge-filter, probabilistic-ridge-filter, perceptron-filter:
+                  svmlight text; relevant is what has a positive label, or --relevant LABEL where
+                  rows have many (1,7,9 index:value ...). Counted are wrong decisions.
+      convex      onseg, ogdeg, ons, ogd, dikin-ftrl: svmlight text; labels -1 and 1 (or 0 and 1)
+                  mean the logistic loss, others the squared loss. Counted is the loss.
+
+    FILE may be packed (gzip, bzip2, xz), converted, or - for standard input. Ctrl-C (and SIGTERM)
+    save the model before they end; --from goes on with a saved one. --held-out FILE adds how the
+    learner does on rows that it does not learn from.
+
+    Features may have names (sport goal:2 ball); the first lines tell, or --names. Each name gets a
+    column, which the model's file keeps, or with --hash-bits B one of VW's 2^B. Text of Vowpal
+    Wabbit (label [weight] ['tag] |namespace name:value ...) is recognised by its |, or --format vw:
+    rows for multiclass learners, filters and losses, and for rankings a line a document, a blank
+    line behind each query. The model remembers names, labels and where they count from: choose,
+    forward, rank and --from go by it.
+
+    With --by KEY_COLUMN, online-ridge, linear-bandit and ridge-filter learn a model for each key,
+    all in one file (a fleet): of a table (CSV, Parquet, Arrow), of JSON objects a line, or of
+    svmlight text with --by qid. The target, reward or label stands in the column --label; the
+    others are features, or those of --columns. --from FILE goes on with such a file, in place.
+
+    With --text, multiclass learners and filters read plain text, a JSON object a line: {"text":
+    "...", "label": 3}, where a label is a number, true or false, a name, or a list of these. Words
+    are hashed to columns and weighted by TF-IDF, which counts the documents so far; how is kept in
+    the model's file, and choose, forward and --from go by it. This needs scikit-learn.
+
+    examples:
+      coactive-fast train preference-perceptron queries.txt --user alpha:0.5 --passes 3
+      coactive-fast train pdgd queries.txt --user clicks:navigational --k 10 --held-out test.txt
+      coactive-fast train confidit news.svm.gz --shuffle --set eta=0.01 --model news.cf
+      coactive-fast train ridge-filter articles.svm --relevant 36
+      coactive-fast train ridge-filter docs.jsonl --text title,body --label topics --relevant grain
+      coactive-fast train onseg abalone.svm --passes 150
+      coactive-fast train confidit spam.vw --held-out later.vw --model spam.cf
+      coactive-fast train online-ridge ratings.csv --by user --label rating --model users.fleet
+      zcat clicks.gz | coactive-fast train preference-perceptron - --model clicks.cf
+    """
     watched = sys.stderr is not None and sys.stderr.isatty()
     shown = not options.quiet and sys.stdout is not None and sys.stdout.isatty()
     with contextlib.ExitStack() as stack:
@@ -529,9 +582,10 @@ def train(options):
         # where the table goes elsewhere, whoever watches sees a bar
         options.report = stack.enter_context(reporter(watched and not shown))
         if options.by is not None:
-            return _by.train(options)
+            _by.train(options)
+            return
         refuse_options(options, ("columns", "keys", "skip"), "goes with --by")
-        return _train(options)
+        _train(options)
 
 
 def _train(options):
@@ -543,7 +597,7 @@ def _train(options):
     save = Saver(options.model, options.file)
     with stoppable():
         try:
-            learner = TRAINERS[maker.family](maker, options, save)
+            TRAINERS[maker.family](maker, options, save)
         except (KeyboardInterrupt, OSError):  # the latter: nobody reads what is printed
             save.now()
             if options.model is not None and save.learner is not None:
@@ -553,4 +607,3 @@ def _train(options):
         save.now()
     if options.model is not None:
         print(f"saved: {options.model}")
-    return learner
