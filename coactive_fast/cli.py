@@ -18,6 +18,7 @@ from .commands._fleet import show
 from .commands._logs import judge, live
 from .commands._rows import convert
 from .commands._train import train
+from .data._tables import number
 
 __all__ = ["main"]
 
@@ -99,10 +100,10 @@ def whole(least, most=math.inf):
 
 
 def finite(text):
-    with contextlib.suppress(ValueError):
-        if math.isfinite(value := float(text)):
-            return value
-    raise argparse.ArgumentTypeError(f"expected a number, got {text!r}")
+    value = number(text)
+    if value is None or not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}")
+    return value
 
 
 def names(text):

@@ -145,22 +145,19 @@ class Reading:
     # --- files ----------------------------------------------------------------------------------
 
     def form_of(self, path, options):
-        """The `TextForm` of a file, which is read once; --format says whether it is VW's."""
+        """The `Form` of a file, which is read once; --format says whether it is VW's."""
         if path in self.forms:
             return self.forms[path]
-        start, name = _streams.start_of(path), _streams.name_of(path)
-        kind, form = _streams.kind_of(path, start), _rows.text_form(start)
-        if kind == "clicks":
+        form, name = _streams.form_of(_streams.start_of(path)), _streams.name_of(path)
+        if form.kind == "clicks":
             raise Trouble(f"{name} is a log of clicks, which only ranking learners read; or plain "
                           "text, which --text reads")
-        if kind == "converted":
-            form = _rows.TextForm(False, False, False, True)
-            if options.format is not None:
-                raise Trouble(f"--format {options.format}: {name} is a converted file")
-        elif options.format == "vw":
-            form = _rows.TextForm(True, False, True)
-        elif options.format == "svmlight" and form.vw:
+        if form.kind == "converted" and options.format is not None:
+            raise Trouble(f"--format {options.format}: {name} is a converted file")
+        if options.format == "svmlight" and form.vw:
             raise Trouble(f"--format svmlight: {name} begins with a line of VW's, which has a |")
+        if options.format == "vw":
+            form = _streams.Form(True, False, True, form.kind)
         self.forms[path] = form
         return form
 
@@ -177,12 +174,13 @@ class Reading:
                                   label=None if labels is None else options.label or "label")
         form, name = self.form_of(path, options), _streams.name_of(path)
         indices, named = self.features == "indices", labels is not None and labels.named
+        converted = form.kind == "converted"
         if indices and form.features:
             raise Trouble(f"{name} has names of features, and the model goes by their indices")
-        if form.converted and not indices:
+        if converted and not indices:
             raise Trouble(f"{name} is a converted file, whose features are indices, and the model "
                           f"goes by {GOES_BY[self.features]}")
-        if form.converted and named:
+        if converted and named:
             raise Trouble(f"{name} has numbers as labels, and the model's classes have names")
         if indices and not form.labels and not named:
             return _rows.Rows(path, limit, zero_based=self.zero_based, single=single,

@@ -19,6 +19,7 @@ from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast.data import RankingData
 from coactive_fast.data._map import read
 from coactive_fast.data._svmlight import Grown, Pairs, pieces
+from coactive_fast.data._tables import number
 from coactive_fast.learner import _file
 from coactive_fast.logs import _vw
 from coactive_fast.logs._compiled import Lines
@@ -29,7 +30,6 @@ KEEP = 1 << 28  # bytes of rows that stay in memory, so that their text is parse
 KIND = "Rows"
 MODELS = ", as the model's classes are"
 UNKNOWN = -1.0  # a name that is none of those known, where no new one may come
-LINES = 64  # lines that tell whether labels or features are words
 HEADS = 1 << 16  # different heads of lines that are remembered
 WHOLE = re.compile("[0-9]{1,18}")
 MOST = 1 << 31  # columns
@@ -88,16 +88,12 @@ class Labels:
 
 def read_label(text, where):
     """A label as it is written in a row: a finite number, or a name."""
-    try:
-        value = float(text)
-    except ValueError:
-        if not text.isprintable():
-            raise Trouble(f"{where}: expected a label that can be printed, got {text!r:.60}") \
-                from None
-        return text
-    if not math.isfinite(value):
+    value = number(text)
+    if value is None and not text.isprintable():
+        raise Trouble(f"{where}: expected a label that can be printed, got {text!r:.60}")
+    if value is not None and not math.isfinite(value):
         raise Trouble(f"{where}: expected a label that is a finite number or a name, got {text!r}")
-    return value
+    return text if value is None else value
 
 
 # --- rows -----------------------------------------------------------------------------------------
@@ -339,11 +335,10 @@ def convert(options):
     path, out = options.file, options.out
     if _streams.is_stdin(path):
         raise Trouble("convert reads a file, not standard input")
-    kind = _streams.kind_of(path)
+    _, labels, features, kind = _streams.form_of(_streams.start_of(path))
     if kind == "converted":
         raise Trouble(f"{path} is converted already: only text is")
-    form = text_form(_streams.start_of(path))
-    if kind != "clicks" and (form.labels or form.features):
+    if labels or features:
         raise Trouble(f"{path} has names of labels or features: what is converted has numbers and "
                       "indices")
     _streams.check_target("OUT", out, path)
@@ -389,45 +384,6 @@ def converted_rows(path):
         refuse_non_finite(labels, "its labels")
         refuse_non_finite(X.data, "its values")
         return Piece(X, labels, ends, lines)
-
-
-# --- which form a file has ------------------------------------------------------------------------
-
-
-class TextForm(NamedTuple):
-    """What the first lines say."""
-
-    vw: bool
-    labels: bool  # whether a label is a word
-    features: bool  # whether a feature has a name
-    converted: bool = False
-
-
-def text_form(start):
-    """The form of a file that is neither converted nor JSON, by its first bytes."""
-    whole = start.removeprefix(_streams.BOM).split(b"\n")
-    if len(start) >= _streams.START and len(whole) > 1:
-        whole.pop()  # it may be cut in two
-    lines = [line.partition(b" #")[0].split() for line in whole
-             if line.strip() and not line.lstrip().startswith(b"#")][:LINES]
-    if lines and b"|" in b" ".join(lines[0]):
-        return TextForm(True, False, True)
-    labels = features = False
-    for tokens in lines:
-        if b":" not in tokens[0]:
-            labels = labels or not all(_is_number(one) for one in tokens[0].split(b","))
-            tokens = tokens[1:]
-        features = features or any(not _is_number(one.partition(b":")[0]) for one in tokens
-                                   if not one.startswith((b"qid:", b":")))
-    return TextForm(False, labels, features)
-
-
-def _is_number(text):
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 # --- columns --------------------------------------------------------------------------------------
@@ -510,29 +466,26 @@ class NamedRows(Rows):
             row = np.searchsorted(X.indptr, bad[0], side="right") - 1
             raise Trouble(f"{self.name}: line {lines[row]}: the values of a feature that stands "
                           "more than once sum up to no finite number")
-        if self.labels is None:
-            if self.queries is not None:
-                self.queries.extend(_query(head) for head, _ in reader.heads())
+        if self.labels is None and self.queries is None:  # heads are not read
             return Piece(X, np.zeros(lines.size), np.arange(1, lines.size + 1), lines)
-        return self._labelled(X, lines, reader.heads(), known)
-
-    def _labelled(self, X, lines, heads, known):
-        """The piece with its labels; rows of weight 0 are left out."""
         if len(known) > HEADS:  # tags may all differ
             known.clear()
         rows = []
-        for head, line in zip(heads, lines.tolist(), strict=True):
+        for head, line in zip(reader.heads(), lines.tolist(), strict=True):
             if head not in known:
                 known[head] = self._head(*head, f"{self.name}: line {line}")
             rows.append(known[head])
-        piece = Piece.of(X, [labels for labels, _, _ in rows], lines)
+        labels, weights, queries = zip(*rows, strict=True) if rows else ((), (), ())
+        piece = Piece.of(X, labels, lines)
         if self.queries is not None:
-            self.queries.extend(query for _, _, query in rows)
-        weights = np.array([weight for _, weight, _ in rows])
-        return piece if weights.all() else piece.reordered(np.flatnonzero(weights))
+            self.queries.extend(queries)
+        return piece if all(weights) else piece.reordered(np.flatnonzero(weights))
 
     def _head(self, head, touches, where):
-        """``(labels, weight, query)`` of what stands in front of a row's features."""
+        """``(labels, weight, query)`` of what stands before a row's features; a row of weight 0 is
+        left out."""
+        if self.labels is None:
+            return [0.0], 1.0, _query(head)
         try:
             words = head.decode().split()
         except UnicodeDecodeError:

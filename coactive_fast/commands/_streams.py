@@ -7,9 +7,11 @@ import json
 import os
 import sys
 import tempfile
+from typing import NamedTuple
 
 from coactive_fast import data
 from coactive_fast.data._open import DAMAGED, Raw, numbered, opened, unpacked
+from coactive_fast.data._tables import number
 from coactive_fast.learner import _file
 
 from . import Trouble, troubles
@@ -17,6 +19,7 @@ from . import Trouble, troubles
 MAGIC = _file.MAGIC
 BOM = b"\xef\xbb\xbf"  # what some editors put in front of UTF-8
 START = 1 << 16  # bytes of a stream by which its form is recognised
+LINES = 64  # lines that show whether labels or features are words
 
 
 def is_stdin(path):
@@ -110,24 +113,50 @@ def check_target(what, path, source):
             pass
 
 
-def kind_of(path, start=None):
+class Form(NamedTuple):
+    """What the beginning of a file shows."""
+
+    vw: bool
+    labels: bool  # whether a label is a word
+    features: bool  # whether a feature has a name
+    kind: str  # "clicks", "ranking", "rows" or "converted"
+
+
+def form_of(start):
+    """The form of a file, by its first bytes."""
+    text = start.removeprefix(BOM)
+    if start.startswith(MAGIC) or text.lstrip().startswith(b"{"):
+        return Form(False, False, False, "converted" if start.startswith(MAGIC) else "clicks")
+    whole = text.split(b"\n")
+    if len(start) >= START and len(whole) > 1:
+        whole.pop()  # it may be cut in two
+    lines = [line.partition(b" #")[0].split() for line in whole
+             if line.strip() and not line.lstrip().startswith(b"#")][:LINES]
+    first = b" ".join(lines[0]) if lines else b""
+    kind = "ranking" if b" qid:" in first else "rows"
+    if b"|" in first:
+        return Form(True, False, True, kind)
+    labels = features = False
+    for tokens in lines:
+        if b":" not in tokens[0]:
+            labels = labels or None in map(number, tokens[0].split(b","))
+            tokens = tokens[1:]
+        features = features or None in (number(one.partition(b":")[0]) for one in tokens
+                                        if not one.startswith((b"qid:", b":")))
+    return Form(False, labels, features, kind)
+
+
+def kind_of(path):
     """"clicks", "ranking", "rows" or "converted", by the first line."""
-    start = start_of(path) if start is None else start
-    if start.startswith(MAGIC):
-        return "converted"
-    text = start.removeprefix(BOM).lstrip()
-    if text.startswith(b"{"):
-        return "clicks"
-    lines = [line for line in text.splitlines() if line and not line.startswith(b"#")]
-    return "ranking" if lines and b" qid:" in lines[0] else "rows"
+    return form_of(start_of(path)).kind
 
 
 def objects(file, form="a JSON object"):
-    """``(number, where, object)``: the JSON object on each line that is not blank."""
-    for number, line in numbered(file, file.name):
-        if not (line := line.removeprefix(BOM) if number == 1 else line).isspace():
-            where = f"{file.name}: line {number}"
-            yield number, where, object_of(line, where, form)
+    """``(line number, where, object)``: the JSON object on each line that is not blank."""
+    for at, line in numbered(file, file.name):
+        if not (line := line.removeprefix(BOM) if at == 1 else line).isspace():
+            where = f"{file.name}: line {at}"
+            yield at, where, object_of(line, where, form)
 
 
 def object_of(line, where, form="a JSON object"):
