@@ -112,12 +112,7 @@ def names(text):
 
 def label(text):
     """A number, or a name."""
-    try:
-        return finite(text)
-    except argparse.ArgumentTypeError:
-        if not text or text.lower().strip("+-") in ("nan", "inf", "infinity"):
-            raise
-        return text
+    return text if text and number(text) is None else finite(text)
 
 
 def add(commands, name, run, text):

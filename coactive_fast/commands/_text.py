@@ -76,18 +76,16 @@ class Words:
         with troubles(f"{path}: how it reads text is damaged",
                       (KeyError, TypeError, ValueError, IndexError, AttributeError)):
             words = cls(int(head["columns"]), tuple(map(str, head["fields"])))
-            other = {name: head[name] for name in words.settings}
-            classes = [str(name) for name in head["classes"]]
-            places, df = arrays["places"], arrays["df"]
+            classes, places, df = [*map(str, head["classes"])], arrays["places"], arrays["df"]
             words.documents = int(head["documents"])
             if not (places.shape == df.shape and places.dtype.kind == df.dtype.kind == "i"
                     and np.all((0 < df) & (df <= words.documents)) and np.all(np.diff(places) > 0)):
                 raise ValueError("its counts of words do not go together")
             words.df[places] = df
-        for name, value in words.settings.items():
-            if other[name] != value:
-                raise Trouble(f"{path} was trained on text with {name} = {other[name]!r}, and this "
-                              f"version makes rows with {value!r}: train it again")
+            for name, value in words.settings.items():
+                if head[name] != value:
+                    raise Trouble(f"{path} was trained on text with {name} = {head[name]!r}, and "
+                                  f"this version makes rows with {value!r}: train it again")
         return words, classes
 
 
@@ -139,12 +137,11 @@ class TextRows(_rows.Rows):
     def _document(self, line, where):
         """The text of a line, and its labels."""
         found = _streams.object_of(line, where)
-        parts = [found.get(name) for name in self.start.fields]
-        for name, part in zip(self.start.fields, parts, strict=True):
-            if not isinstance(part, str):
-                raise Trouble(f"{where}: field {name!r}: expected a string, got {part!r:.60} "
-                              "(--text FIELD names others)")
-        text = "\n".join(parts)
+        for name in self.start.fields:
+            if not isinstance(found.get(name), str):
+                raise Trouble(f"{where}: field {name!r}: expected a string, got "
+                              f"{found.get(name)!r:.60} (--text FIELD names others)")
+        text = "\n".join(found[name] for name in self.start.fields)
         if not text.isascii() and any("\ud800" <= mark <= "\udfff" for mark in text):
             raise Trouble(f"{where}: the text holds half of a character (a lone surrogate)")
         return text, [0.0] if self.label is None else self._labels(found, where)
@@ -154,15 +151,13 @@ class TextRows(_rows.Rows):
         if self.label not in found:
             raise Trouble(f"{where}: there is none (--label FIELD names another)")
         given = found[self.label]
-        return [self._label(one, where) for one in (given if isinstance(given, list) else [given])]
-
-    def _label(self, one, where):
-        good = (one.isprintable() if isinstance(one, str) else
-                isinstance(one, (bool, int, float)) and abs(one) <= sys.float_info.max)
-        if not good:
-            raise Trouble(f"{where}: expected a number, a name in one line, or a list of these, "
-                          f"got {one!r:.60}")
-        return self.labels.of(one, where)
+        given = given if isinstance(given, list) else [given]
+        for one in given:
+            if not (one.isprintable() if isinstance(one, str) else
+                    isinstance(one, (bool, int, float)) and abs(one) <= sys.float_info.max):
+                raise Trouble(f"{where}: expected a number, a name in one line, or a list of "
+                              f"these, got {one!r:.60}")
+        return [self.labels.of(one, where) for one in given]
 
 
 def _blocks(file, name):
