@@ -2,7 +2,7 @@
 
 import contextlib
 import errno
-import io
+import functools
 import json
 import os
 import sys
@@ -10,7 +10,7 @@ import tempfile
 from typing import NamedTuple
 
 from coactive_fast import data
-from coactive_fast.data._open import DAMAGED, Raw, numbered, opened, unpacked
+from coactive_fast.data._open import DAMAGED, numbered, opened, unpacked
 from coactive_fast.data._tables import number
 from coactive_fast.learner import _file
 
@@ -31,7 +31,7 @@ def name_of(path):
     return "standard input" if is_stdin(path) else str(path)
 
 
-class Stream(Raw):
+class Stream:
     """Bytes as they come, under the name that error messages give them."""
 
     def __init__(self, readinto, name):
@@ -48,10 +48,9 @@ def source(path):
     with contextlib.ExitStack() as stack:
         try:
             if is_stdin(path):
-                file = unpacked(Stream(_read_stdin, name), _stdin_start())
+                yield Stream(_read_stdin, name)
             else:
-                file = stack.enter_context(opened(path))[0]
-            yield Stream(file.readinto, name)
+                yield Stream(stack.enter_context(opened(path))[0].readinto, name)
         except DAMAGED as error:  # before OSError, which some of them are
             raise Trouble(f"{name} is truncated or damaged: {error}") from error
         except OSError as error:
@@ -61,37 +60,28 @@ def source(path):
             raise Trouble(f"{name}: {error.strerror or error}") from error
 
 
-def _stdin():
-    if sys.stdin is None:
+@functools.lru_cache(maxsize=1)
+def _unpacked(stdin):
+    """Standard input, unpacked: one object, so that what was only peeked at is still there."""
+    if stdin is None:
         raise Trouble("standard input is closed")
-    return sys.stdin.buffer
+    return unpacked(stdin.buffer, stdin.buffer.peek(1))
 
 
 def _read_stdin(view):
-    """Reads what is there, without waiting for more, as `readinto1` would."""
-    found = _stdin().read1(len(view))
+    """Reads what has arrived, without waiting for more, as `readinto1` would."""
+    found = _unpacked(sys.stdin).read1(len(view))
     view[:len(found)] = found
     return len(found)
 
 
-def _stdin_start():
-    """What has arrived of standard input; it is not consumed."""
-    peek = getattr(_stdin(), "peek", None)  # a substitute may have none
-    return b"" if peek is None else peek(1)
-
-
 def start_of(path):
-    """The first bytes, unpacked; of standard input those that have arrived."""
-    if not is_stdin(path):
-        with source(path) as file:
-            start = bytearray(START)
-            return bytes(start[:file.readinto(start)])
-    start, found = _stdin_start(), b""
-    file = unpacked(io.BytesIO(start), start)
-    with contextlib.suppress(OSError, *DAMAGED):  # a part of a packed stream will do
-        while len(found) < START and (more := file.read1(START)):
-            found += more
-    return found
+    """The first bytes, unpacked; of standard input some of those that have arrived."""
+    with source(path) as file:
+        if is_stdin(path):
+            return _unpacked(sys.stdin).peek(START)
+        start = bytearray(START)
+        return bytes(start[:file.readinto(start)])
 
 
 def check_target(what, path, source):
