@@ -12,9 +12,8 @@ import warnings
 
 from ._config import show_config
 from ._version import __version__
-from .commands import _by, _learners, warn
+from .commands import _fleet, _learners, warn
 from .commands._answer import choose, forward, rank
-from .commands._fleet import show
 from .commands._logs import judge, live
 from .commands._rows import convert
 from .commands._train import train
@@ -148,7 +147,7 @@ class Completion(argparse.Action):
         for action in itertools.chain.from_iterable(
                 command._actions for command in commands.choices.values()):
             if action.dest == "learner":
-                action.choices = sorted({*_learners.CLASSES, *_by.CLASSES})
+                action.choices = sorted({*_learners.CLASSES, *_fleet.CLASSES})
             elif action.metavar in ("FILE", "MODEL", "OUT", "LOG", "POLICY"):
                 action.complete = shtab.FILE
             elif action.metavar == "DIR":
@@ -331,7 +330,7 @@ def parser():
     flag(command, "--multilabel", "rows have any number of labels")
     flag(command, "--zero-based", "feature indices count from 0 (default: from 1)")
 
-    command = add(commands, "fleet", show, "what is in a file of very many models")
+    command = add(commands, "fleet", _fleet.show, "what is in a file of very many models")
     option(command, "file", "FILE", "written by a Fleet")
     option(command, "--key", "KEY", "show the model of this key")
 

@@ -38,12 +38,10 @@ ESTIMATION = ("estimator", "folds", "max_weight", "reward_range", "force", "samp
 def format_of(path):
     """"dsjson", "cb" or "table", by the first bytes."""
     start = _streams.start_of(path)
-    if start.startswith(TABLES):
+    form = _streams.form_of(start)
+    if start.startswith(TABLES) or not form.vw and form.kind != "clicks":
         return "table"
-    text = start.removeprefix(_streams.BOM).lstrip()
-    if text.startswith(b"{"):
-        return "dsjson"
-    return "cb" if b"|" in text.split(b"\n", 1)[0] else "table"
+    return "cb" if form.vw else "dsjson"
 
 
 class Logs:

@@ -18,9 +18,10 @@ from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast.learner import _store
 from coactive_fast.learner._progress import reporter
 
-from . import Trouble, _by, _clicks, _learners, _streams, refuse_options, stoppable, troubles, warn
+from . import Trouble, _clicks, _learners, _streams, refuse_options, stoppable, troubles, warn
 from ._answer import loaded, refuse_below, width
 from ._board import FIRST, Board, Decisions, order_of, refuse_second_pass
+from ._fleet import train as train_fleet
 from ._reading import Reading, shown
 from ._rows import MODELS, Labels
 
@@ -582,7 +583,7 @@ def train(options):
         # where the table goes elsewhere, whoever watches sees a bar
         options.report = stack.enter_context(reporter(watched and not shown))
         if options.by is not None:
-            _by.train(options)
+            train_fleet(options)
             return
         refuse_options(options, ("columns", "keys", "skip"), "goes with --by")
         _train(options)
