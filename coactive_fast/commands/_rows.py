@@ -66,33 +66,31 @@ class Labels:
         """By their numbers; none where labels are numbers."""
         return list(self.numbers)
 
-    def of(self, one, where):
+    def of(self, one):
         """The number of a label: a str is a name."""
-        named = isinstance(one, str)
         if self.named is None:
-            self.named = named
-        elif self.named != named:
-            raise Trouble(f"{where}: expected a {'name' if self.named else 'number'}{self.why}, "
-                          f"got {one!r:.60}")
-        if not named:
+            self.named = isinstance(one, str)
+        elif self.named != isinstance(one, str):
+            raise ValueError(f"expected a {'name' if self.named else 'number'}{self.why}, got "
+                             f"{one!r:.60}")
+        if not self.named:
             return float(one)
-        if one in self.numbers:
-            return float(self.numbers[one])
-        if self.closed:
-            return UNKNOWN
-        if self.most is not None and len(self.numbers) >= self.most:
-            raise Trouble(f"{where}: {one!r:.60} is none of the model's classes: "
-                          f"{', '.join(self.numbers)[:200]}")
+        if one not in self.numbers:
+            if self.closed:
+                return UNKNOWN
+            if self.most is not None and len(self.numbers) >= self.most:
+                raise ValueError(f"{one!r:.60} is none of the model's classes: "
+                                 f"{', '.join(self.numbers)[:200]}")
         return float(self.numbers.setdefault(one, len(self.numbers)))
 
 
-def read_label(text, where):
+def read_label(text):
     """A label as it is written in a row: a finite number, or a name."""
     value = number(text)
     if value is None and not text.isprintable():
-        raise Trouble(f"{where}: expected a label that can be printed, got {text!r:.60}")
+        raise ValueError(f"expected a label that can be printed, got {text!r:.60}")
     if value is not None and not math.isfinite(value):
-        raise Trouble(f"{where}: expected a label that is a finite number or a name, got {text!r}")
+        raise ValueError(f"expected a label that is a finite number or a name, got {text!r}")
     return text if value is None else value
 
 
@@ -442,17 +440,18 @@ class NamedRows(Rows):
         self.table, self.vw = table, vw
 
     def _parsed(self):
-        names, known, self.left_out = _vw.Names(True), {}, 0
+        names, self.left_out = _vw.Names(True), 0
+        read_head = functools.lru_cache(HEADS)(self._head)  # tags may all differ
         self.table.column = np.empty(0, np.int32)  # the numbers of names begin anew
         with _streams.source(self.path) as file:
             reader = Lines(file, file.name, names.table, not self.vw)
             while reader.advance():
                 self.table.grow(names.grow(file.name), names)
-                piece = self._piece(reader, names, known)
+                piece = self._piece(reader, names, read_head)
                 if len(piece):
                     yield self._checked(piece)
 
-    def _piece(self, reader, names, known):
+    def _piece(self, reader, names, read_head):
         ends = np.concatenate([[0], reader.row_ends])
         found, values, ends = _vw.pairs_of(self.table, reader.names, reader.values, ends, names)
         self.left_out += reader.names.size - found.size
@@ -468,20 +467,19 @@ class NamedRows(Rows):
                           "more than once sum up to no finite number")
         if self.labels is None and self.queries is None:  # heads are not read
             return Piece(X, np.zeros(lines.size), np.arange(1, lines.size + 1), lines)
-        if len(known) > HEADS:  # tags may all differ
-            known.clear()
         rows = []
-        for head, line in zip(reader.heads(), lines.tolist(), strict=True):
-            if head not in known:
-                known[head] = self._head(*head, f"{self.name}: line {line}")
-            rows.append(known[head])
+        try:
+            for head, touches in reader.heads():
+                rows.append(read_head(head, touches))
+        except ValueError as error:
+            raise Trouble(f"{self.name}: line {lines[len(rows)]}: {error}") from error
         labels, weights, queries = zip(*rows, strict=True) if rows else ((), (), ())
         piece = Piece.of(X, labels, lines)
         if self.queries is not None:
             self.queries.extend(queries)
         return piece if all(weights) else piece.reordered(np.flatnonzero(weights))
 
-    def _head(self, head, touches, where):
+    def _head(self, head, touches):
         """``(labels, weight, query)`` of what stands before a row's features; a row of weight 0 is
         left out."""
         if self.labels is None:
@@ -489,34 +487,33 @@ class NamedRows(Rows):
         try:
             words = head.decode().split()
         except UnicodeDecodeError:
-            raise Trouble(f"{where}: a label must be text in UTF-8, got {head!r:.60}") from None
+            raise ValueError(f"a label must be text in UTF-8, got {head!r:.60}") from None
         weight, query = 1.0, None
         if self.vw:
-            words, weight = self._vw_head(words, touches, where)
+            words, weight = self._vw_head(words, touches)
         elif (query := _query(head)) is not None:
             words.pop()
-        labels = [self.labels.of(read_label(one, where), where)
-                  for one in ",".join(words).split(",") if words]
+        labels = [self.labels.of(read_label(one)) for one in ",".join(words).split(",") if words]
         return labels, weight, query
 
-    def _vw_head(self, words, touches, where):
+    def _vw_head(self, words, touches):
         """The label, if there is one, and the weight."""
         if touches and words and not words[-1].startswith("'"):
             tag = words.pop()  # so says VW; but nobody means a label by it
             if not words:
-                raise Trouble(f"{where}: put a blank in front of the |: what touches it is a tag, "
-                              f"and no label, got {tag!r:.60}")
+                raise ValueError("put a blank in front of the |: what touches it is a tag, and no "
+                                 f"label, got {tag!r:.60}")
         words = [word for word in words if not word.startswith("'")]
         if len(words) > 2:
-            raise Trouble(f"{where}: expected a label, a weight and a tag in front of the |, got "
-                          f"{' '.join(words)!r:.60}")
+            raise ValueError("expected a label, a weight and a tag in front of the |, got "
+                             f"{' '.join(words)!r:.60}")
         if words and (words[0] == "shared" or ":" in words[0]):
-            raise Trouble(f"{where}: expected a label, got {words[0]!r:.60}: decisions with costs "
-                          "are for `replay`")
-        weight = read_label(words[1], where) if len(words) == 2 else 1.0
+            raise ValueError(f"expected a label, got {words[0]!r:.60}: decisions with costs are "
+                             "for `replay`")
+        weight = read_label(words[1]) if len(words) == 2 else 1.0
         if weight != 1.0 and (weight != 0.0 or self.queries is not None):
-            raise Trouble(f"{where}: expected a weight of 1, or of 0 for a row that is left out "
-                          f"(not of a query): rows all count the same, got {words[1]!r:.60}")
+            raise ValueError("expected a weight of 1, or of 0 for a row that is left out (not of a "
+                             f"query): rows all count the same, got {words[1]!r:.60}")
         return words[:1], weight
 
 

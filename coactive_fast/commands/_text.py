@@ -147,17 +147,17 @@ class TextRows(_rows.Rows):
         return text, [0.0] if self.label is None else self._labels(found, where)
 
     def _labels(self, found, where):
-        where = f"{where}: field {self.label!r}"
-        if self.label not in found:
-            raise Trouble(f"{where}: there is none (--label FIELD names another)")
-        given = found[self.label]
-        given = given if isinstance(given, list) else [given]
-        for one in given:
-            if not (one.isprintable() if isinstance(one, str) else
-                    isinstance(one, (bool, int, float)) and abs(one) <= sys.float_info.max):
-                raise Trouble(f"{where}: expected a number, a name in one line, or a list of "
-                              f"these, got {one!r:.60}")
-        return [self.labels.of(one, where) for one in given]
+        with troubles(f"{where}: field {self.label!r}"):
+            if self.label not in found:
+                raise ValueError("there is none (--label FIELD names another)")
+            given = found[self.label]
+            given = given if isinstance(given, list) else [given]
+            for one in given:
+                if not (one.isprintable() if isinstance(one, str) else
+                        isinstance(one, (bool, int, float)) and abs(one) <= sys.float_info.max):
+                    raise ValueError("expected a number, a name in one line, or a list of these, "
+                                     f"got {one!r:.60}")
+            return [self.labels.of(one) for one in given]
 
 
 def _blocks(file, name):
