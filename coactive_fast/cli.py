@@ -6,6 +6,7 @@ import inspect
 import itertools
 import math
 import os
+import signal
 import subprocess
 import sys
 import warnings
@@ -370,9 +371,9 @@ def main(arguments=None):
             if sys.stdout is not None:
                 sys.stdout.flush()  # here an error of the last lines still counts
             return status
-    except KeyboardInterrupt as signal:
+    except KeyboardInterrupt as error:
         print(f"\ncoactive-fast {command}: interrupted", file=sys.stderr)
-        return 128 + getattr(signal, "number", 2)
+        return 128 + (error.args[0] if error.args else signal.SIGINT)
     except BrokenPipeError:  # whoever read our output has gone
         _drop_output()
         return FAILED

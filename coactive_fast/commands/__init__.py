@@ -13,14 +13,6 @@ class Trouble(Exception):
     """Something the user can put right: the command line prints it without a traceback."""
 
 
-class Stopped(KeyboardInterrupt):
-    """A signal that ends the process; `number` says which."""
-
-    def __init__(self, number):
-        super().__init__()
-        self.number = number
-
-
 def warn(command, message):
     """Prints what is no error, but worth a line."""
     if sys.stderr is not None:
@@ -46,8 +38,8 @@ def refuse_options(options, names, why):
 
 @contextlib.contextmanager
 def stoppable():
-    """Ctrl-C, and what else ends a process by default (SIGTERM, SIGHUP), raise `Stopped`, unless
-    the process handles them otherwise.
+    """Ctrl-C, and what else ends a process by default (SIGTERM, SIGHUP), raise `KeyboardInterrupt`
+    with the number of the signal, unless the process handles them otherwise.
 
     Gives a context manager, inside which a signal waits for the end of the block, so that what was
     done is known.
@@ -58,7 +50,7 @@ def stoppable():
         nonlocal arrived
         arrived = number
         if not waits:
-            raise Stopped(number)
+            raise KeyboardInterrupt(number)
 
     @contextlib.contextmanager
     def held_back():
@@ -69,7 +61,7 @@ def stoppable():
         finally:
             waits = False
         if arrived is not None:
-            raise Stopped(arrived)
+            raise KeyboardInterrupt(arrived)
 
     before = {}
     try:

@@ -74,12 +74,14 @@ def stream(options, family, labels=False):
     columns = width(learner) if reading.words is None else reading.words.columns
     if columns is None:
         raise Trouble(f"{options.model} has learned nothing yet")
+    if most is not None:
+        columns = None  # rows may be wider than those it has seen
     classes = reading.classes
     labels = Labels(classes, named=bool(classes), closed=True, why=MODELS) if labels else None
-    rows = reading.rows(options.file, options, most or columns, fixed=most is None, labels=labels)
+    rows = reading.rows(options.file, options, columns, most, labels=labels)
 
     def pieces():
-        yield from rows.pieces(columns if most is None else None)  # else wider than it has seen
+        yield from rows.pieces(columns)
         warn_of(rows.left_out, options)
     return learner, reading, rows, pieces()
 

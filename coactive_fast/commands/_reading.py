@@ -161,20 +161,19 @@ class Reading:
         self.forms[path] = form
         return form
 
-    def rows(self, path, options, limit, *, labels=None, single=None, grow=False, fixed=True):
+    def rows(self, path, options, columns, most=None, *, labels=None, single=None, grow=False):
         """The rows of a file.
 
-        `limit`: how many columns there may be, or None. With `grow` names that are new get
-        columns, as far as there are any left. `fixed`: whether rows are as wide as the limit,
-        else as what has come. `labels`: as of `NamedRows`. Documents of plain text count with
-        `grow`.
+        `columns`: how many there are, or None. `most`: how many there may be, of a learner that
+        grows with its rows. With `grow` names that are new get columns, as far as there are any
+        left. `labels`: as of `NamedRows`. Documents of plain text count with `grow`.
         """
         if self.words is not None:
             return _text.TextRows(path, self.words, labels=labels, single=single, count=grow,
                                   label=None if labels is None else options.label or "label")
         form, name = self.form_of(path, options), _streams.name_of(path)
         indices, named = self.features == "indices", labels is not None and labels.named
-        converted = form.kind == "converted"
+        converted, limit = form.kind == "converted", columns if most is None else most
         if indices and form.features:
             raise Trouble(f"{name} has names of features, and the model goes by their indices")
         if converted and not indices:
@@ -185,25 +184,23 @@ class Reading:
         if indices and not form.labels and not named:
             return _rows.Rows(path, limit, zero_based=self.zero_based, single=single,
                               labels=_rows.Labels(named=False))
-        columns = limit if fixed else None
         if indices:
             table = _rows.Indexed(name, int(not self.zero_based), limit)
         elif self.features == "names":
-            most = 0 if not grow else _rows.MOST if limit is None else limit
-            table = _vw.Given(self.names, most)
+            table = _vw.Given(self.names, 0 if not grow else limit or _rows.MOST)
         else:
             table = _vw.Hashed(self.bits)
             columns = table.width()
         return _rows.NamedRows(path, table, columns, vw=form.vw, labels=labels, single=single)
 
-    def ranking(self, path, options, limit, grow=False, graded=True):
+    def ranking(self, path, options, columns, grow=False, graded=True):
         """The queries of a file; without `graded` no document of text with names needs a grade."""
         form = self.form_of(path, options)
         if self.features == "indices" and not (form.labels or form.features):
-            return _streams.ranking_data(path, limit, self.zero_based)
-        rows = self.rows(path, options, limit, labels=_rows.Labels(named=False) if graded else None,
-                         grow=grow)
-        found = _rows.ranking_data(rows, limit)
+            return _streams.ranking_data(path, columns, self.zero_based)
+        labels = _rows.Labels(named=False) if graded else None
+        rows = self.rows(path, options, columns, labels=labels, grow=grow)
+        found = _rows.ranking_data(rows, columns)
         self.keep_names(rows)
         self.left_out = rows.left_out
         return found

@@ -392,7 +392,7 @@ class Indexed(_vw.Given):
 
     def __init__(self, name, first, most):
         super().__init__(())
-        self.name, self.first, self.columns = name, first, MOST if most is None else most
+        self.name, self.first, self.columns = name, first, most or MOST
 
     def grow(self, begin, all_names):
         for name in all_names.table.since(begin):

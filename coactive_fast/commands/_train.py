@@ -49,8 +49,6 @@ class Maker:
         How many columns it may grow to (max_features); None of one that does not grow.
     columns : int or None
         How many columns it has, where that is known before the file is read.
-    limit : int or None
-        The columns that there may be; None: any number.
     """
 
     def __init__(self, options):
@@ -68,7 +66,6 @@ class Maker:
             columns, most = width(self.saved), self.saved.get_params().get("max_features")
         self.most = most if isinstance(most, int) else None
         self.columns = columns if self.most is None else None
-        self.limit = columns if self.most is None else self.most
 
     def reading(self):
         """How rows are read."""
@@ -110,11 +107,11 @@ class RowTraining:
         self.rows = self._rows(options.file, self.labels(), grow=True)
 
     def _rows(self, path, labels, grow):
-        return self.reading.rows(path, self.options, self.maker.limit, single=self.single,
-                                 labels=labels, grow=grow, fixed=self.maker.most is None)
+        return self.reading.rows(path, self.options, self.maker.columns, self.maker.most,
+                                 single=self.single, labels=labels, grow=grow)
 
     def train(self, save):
-        """All passes; returns the learner."""
+        """All passes."""
         maker, options, rows = self.maker, self.options, self.rows
         text, grows = self.reading.words is not None, maker.most is not None
         if options.held_out is not None:
@@ -149,7 +146,6 @@ class RowTraining:
         if rows.left_out:
             print(f"{rows.left_out:,} features of {rows.name} have no column, since their names "
                   "were new: they were left out")
-        return learner
 
     def _scan(self, needed):
         """A first reading of the rows; of standard input only where it is needed, and then all of
@@ -277,10 +273,6 @@ class Filtering(RowTraining):
 
     what = "wrong/row"
 
-    def __init__(self, maker, options):
-        self.decisions = Decisions()
-        super().__init__(maker, options)
-
     @property
     def single(self):
         return (None if self.options.relevant is not None else
@@ -291,7 +283,7 @@ class Filtering(RowTraining):
 
     def defaults(self, seen):
         """Parameters of a new learner, where they were not set."""
-        maker = self.maker
+        maker, self.decisions = self.maker, Decisions()
         self.label = self.rows.number_of(self.options.relevant)
         if maker.lacks("horizon") and "explore" not in maker.given and seen is not None:
             return {"horizon": seen.rows * self.options.passes}
@@ -352,13 +344,14 @@ def train_rankings(maker, options, save):
     if clicks:
         refuse_options(options, ("names", "hash_bits", "format"), "is not for a log of clicks")
         save.of(learner)
-        return _train_clicks(learner, options, save)
+        _train_clicks(learner, options, save)
+        return
     reading = maker.reading()
     if options.documents is not None:
         raise Trouble("--documents is for a log of clicks, and LETOR text has its own")
     drawn = isinstance(learner, (cf.PDGD, cf.PairwisePerceptron))
     user = user_of(options.user or ("clicks" if drawn else "alpha:1"), k)
-    data = reading.ranking(options.file, options, maker.limit, grow=True)
+    data = reading.ranking(options.file, options, maker.columns, grow=True)
     save.of(learner, reading.header)
     if reading.left_out:
         print(f"{reading.left_out:,} features have no column, since their names were new: they "
@@ -369,7 +362,6 @@ def train_rankings(maker, options, save):
                   expected=len(data) * options.passes)
     _learn(board, options, save, len(data), lambda order: cf.simulate(
         learner, data, user, order=order, weights=weights).regret)
-    return learner
 
 
 def _learn(board, options, save, n, play):
@@ -418,7 +410,6 @@ def _train_clicks(learner, options, save):
             board.add([wrong])
             save.sometimes()
     board.end()
-    return learner
 
 
 # --- losses -------------------------------------------------------------------------------------
@@ -447,12 +438,11 @@ def train_convex(maker, options, save):
                       for name, value in learner.get_params().items() if value is not None))
     _learn(board, options, save, len(Z),
            lambda order: learner.run(make(Z[order], y[order]), len(order)).loss)
-    return learner
 
 
 def _dense_rows(maker, options, reading):
     """All rows and their labels, in memory."""
-    rows = reading.rows(options.file, options, maker.limit, labels=Labels(named=False),
+    rows = reading.rows(options.file, options, maker.columns, labels=Labels(named=False),
                         single="a loss has one label a row", grow=True)
     seen = rows.scan()
     reading.keep_names(rows)
