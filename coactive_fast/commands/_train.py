@@ -7,6 +7,7 @@ end.
 
 import contextlib
 import copy
+import functools
 import inspect
 import sys
 import time
@@ -37,11 +38,9 @@ MOST = 1 << 31  # classes; what a label is checked against before there is a lea
 WIDE = 2000  # columns, from where on a whole matrix over them is not what one wants
 
 
-# --- the learner ----------------------------------------------------------------------------------
-
-
-class Maker:
-    """The learner to be trained: a new one with what was set, or a saved one that goes on.
+class Training:
+    """A learner in training, a new one with what was set or a saved one that goes on, and its file,
+    which is written now and then, and at the end; a subclass trains those of a family.
 
     Attributes
     ----------
@@ -51,27 +50,27 @@ class Maker:
         How many columns it has, where that is known before the file is read.
     """
 
-    def __init__(self, options):
-        self.options, self.cls = options, _learners.class_of(options.learner)
-        self.family = _learners.family_of(self.cls)
-        self.given = _learners.parameters(self.cls, options.set)
+    def __init__(self, options, cls):
+        self.options, self.cls = options, cls
+        self.given = _learners.parameters(cls, options.set)
         self.saved, columns, most = None, options.features, self.given.get("max_features")
         if options.start is not None:
-            self.saved, self.saved_reading = loaded(options.start, options)
-            if type(self.saved) is not self.cls:
+            self.saved, self.reading = loaded(options.start, options)
+            if type(self.saved) is not cls:
                 raise Trouble(f"--from {options.start} holds a {type(self.saved).__name__}, not a "
-                              f"{self.cls.__name__}")
+                              f"{cls.__name__}")
             refuse_options(options, ("set", "features", "radius"),
                            "is for a new learner: that of --from has its own")
             columns, most = width(self.saved), self.saved.get_params().get("max_features")
         self.most = most if isinstance(most, int) else None
         self.columns = columns if self.most is None else None
+        self.learner = self.header = None
+        self.next = time.monotonic() + INTERVAL
 
+    @functools.cached_property
     def reading(self):
-        """How rows are read."""
-        if self.saved is None:
-            return Reading.asked(self.options, self.columns)
-        return self.saved_reading
+        """How rows are read: as a saved model says, else as it is asked for."""
+        return Reading.asked(self.options, self.columns)
 
     def lacks(self, name):
         """Whether a new learner is made, with this parameter, which was not set."""
@@ -84,63 +83,90 @@ class Maker:
             return self.saved
         return _learners.build(self.cls, {**defaults, **self.given})
 
+    def keep(self, learner, header=None):
+        """From now on this learner is saved; `header` returns what goes into the file with it, or
+        None."""
+        self.learner, self.header = learner, header
+        if self.options.model is None:
+            warn("train", "this model is not kept: --model OUT saves it")
+
+    def save(self):
+        if self.options.model is not None and self.learner is not None:
+            with troubles(f"--model {self.options.model}", OSError):
+                _store.save(self.learner, self.options.model, self.header and self.header())
+            self.next = time.monotonic() + INTERVAL
+
+    def count(self, board, losses):
+        """Counts some rounds; the model is saved where it is time."""
+        board.add(losses)
+        if time.monotonic() >= self.next:
+            self.save()
+
+    def play(self, board, n, play):
+        """All passes over n rounds that are in memory; ``play(order)`` returns the losses of some.
+        """
+        for number in range(self.options.passes):
+            order = order_of(n, self.options, number)
+            for begin, end in board.stretches(n):
+                self.count(board, play(order[begin:end]))
+        board.end()
+
 
 # --- multiclass learners and filters --------------------------------------------------------------
 
 
-class RowTraining:
+class RowTraining(Training):
     """Rows of svmlight text, of names, of VW's text, converted ones, or of plain text; a subclass
     says what their labels mean, and what is counted."""
 
     what: str  # is counted
     single: str | None  # why each row must have one label; None: it need not
 
-    def __init__(self, maker, options):
-        self.maker, self.options = maker, options
-        self.reading = reading = maker.reading()
+    def __init__(self, options, cls):
+        super().__init__(options, cls)
+        reading = self.reading
         if reading.words is None and options.label is not None:
             raise Trouble("--label is for plain text (--text), and for --by")
-        if None not in (options.hash_bits, options.features) and maker.saved is None:
+        if None not in (options.hash_bits, options.features) and self.saved is None:
             raise Trouble("--features and --hash-bits both say how many columns there are")
         self.first = reading.first_label(options.first_label, options.start)
         options.relevant = reading.relevant_label(options.relevant, options.start)
         self.rows = self._rows(options.file, self.labels(), grow=True)
 
     def _rows(self, path, labels, grow):
-        return self.reading.rows(path, self.options, self.maker.columns, self.maker.most,
-                                 single=self.single, labels=labels, grow=grow)
+        return self.reading.rows(path, self.options, self.columns, self.most, single=self.single,
+                               labels=labels, grow=grow)
 
-    def train(self, save):
+    def train(self):
         """All passes."""
-        maker, options, rows = self.maker, self.options, self.rows
-        text, grows = self.reading.words is not None, maker.most is not None
+        options, rows = self.options, self.rows
+        text, grows = self.reading.words is not None, self.most is not None
         if options.held_out is not None:
             if _streams.is_stdin(options.held_out):
                 raise Trouble("--held-out - cannot be: it is read again and again, and needs a "
                               "file")
             if not text:  # what cannot be held out is refused now
                 self.reading.form_of(options.held_out, options)
-        columns = None if grows and not text else maker.columns or rows.columns
-        seen = self._scan(columns is None and not grows or maker.lacks("n_classes"))
+        columns = None if grows and not text else self.columns or rows.columns
+        seen = self._scan(columns is None and not grows or self.lacks("n_classes"))
         if columns is None and not grows:
             columns = max(1, seen.columns)
         defaults = self.defaults(seen)
-        if columns is not None and columns > WIDE and maker.lacks("covariance"):
+        if columns is not None and columns > WIDE and self.lacks("covariance"):
             defaults["covariance"] = "diagonal"  # the only one whose rounds cost what a row holds
             print(f"{columns:,} columns: covariance=diagonal (another by --set covariance=...)")
-        learner = maker.make(**defaults)
+        learner = self.make(**defaults)
         if seen is not None:
             self.begin(learner, seen)
         board = Board(self.what, report=options.report,
                       judge=None if options.held_out is None else lambda: self.share(learner),
                       expected=None if seen is None else seen.rows * options.passes)
-        save.of(learner, self.header)
+        self.keep(learner, self.beside)
         for number in range(options.passes):
             for piece in self._pieces(number):
                 piece = piece if columns is None else piece.widened(columns)
                 for begin, end in board.stretches(len(piece)):
-                    board.add(self.play(learner, piece.cut(begin, end)))
-                    save.sometimes()
+                    self.count(board, self.learn(learner, piece.cut(begin, end)))
         board.end()
         print(self.summary(learner))
         if rows.left_out:
@@ -173,7 +199,7 @@ class RowTraining:
         whole = self.rows.whole
         return [whole.reordered(order_of(len(whole), self.options, number))]
 
-    def header(self):
+    def beside(self):
         """What goes into the model's file."""
         reading, labels = self.reading, self.rows.labels
         reading.keep_names(self.rows)
@@ -191,7 +217,7 @@ class RowTraining:
             known = self.rows.labels
             labels = Labels(known.numbers, named=known.named, closed=True, why=known.why)
             held_out = self._rows(name, labels, grow=False)
-            for piece in held_out.pieces(width(learner) if self.maker.most is None else None):
+            for piece in held_out.pieces(width(learner) if self.most is None else None):
                 wrong += int(np.sum(self.wrong(learner, piece)))
                 rows += len(piece)
         if rows == 0:
@@ -207,17 +233,17 @@ class Multiclass(RowTraining):
 
     def labels(self):
         """Those of a saved model are names or numbers; those of a new one are what comes."""
-        if self.maker.saved is None:
-            return Labels(most=self.maker.given.get("n_classes"))
+        if self.saved is None:
+            return Labels(most=self.given.get("n_classes"))
         classes = self.reading.classes
-        return Labels(classes, most=self.maker.saved.n_classes, named=bool(classes), why=MODELS)
+        return Labels(classes, most=self.saved.n_classes, named=bool(classes), why=MODELS)
 
     def defaults(self, seen):
         """Parameters of a new learner, where they were not set."""
         self.refuse_names()
         if self.first is None:
             self.first = 0 if self.rows.labels.named else self.guessed(seen)
-        if not self.maker.lacks("n_classes"):
+        if not self.lacks("n_classes"):
             return {}
         self.refuse(seen.fraction, seen.least, seen.most)
         return {"n_classes": max(2, int(seen.most) - self.first + 1)}
@@ -231,7 +257,7 @@ class Multiclass(RowTraining):
         """What classes count from, as the labels have it; those of another file may differ."""
         if seen is None or seen.least not in (0, 1):
             return 0
-        saved = self.maker.saved
+        saved = self.saved
         if saved is not None and seen.least == 1 and seen.most < saved.n_classes:
             raise Trouble("say where the labels count from, --first-label 0 or 1: "
                           f"{self.rows.name} does not tell")
@@ -249,7 +275,7 @@ class Multiclass(RowTraining):
     def begin(self, learner, seen):
         self.refuse(seen.fraction, seen.least, seen.most, learner.n_classes)
 
-    def play(self, learner, piece):
+    def learn(self, learner, piece):
         labels = piece.labels
         self.refuse_names()
         self.refuse(self.rows.fraction(piece), labels.min(), labels.max(), learner.n_classes)
@@ -283,9 +309,9 @@ class Filtering(RowTraining):
 
     def defaults(self, seen):
         """Parameters of a new learner, where they were not set."""
-        maker, self.decisions = self.maker, Decisions()
+        self.decisions = Decisions()
         self.label = self.rows.number_of(self.options.relevant)
-        if maker.lacks("horizon") and "explore" not in maker.given and seen is not None:
+        if self.lacks("horizon") and "explore" not in self.given and seen is not None:
             return {"horizon": seen.rows * self.options.passes}
         return {}
 
@@ -300,7 +326,7 @@ class Filtering(RowTraining):
                           "--relevant NAME")
         return piece.labels > 0 if self.label is None else piece.holds(self.label)
 
-    def play(self, learner, piece):
+    def learn(self, learner, piece):
         return self.decisions.add(learner.run(piece.X, self.relevant(piece)))
 
     def wrong(self, learner, piece):
@@ -334,179 +360,145 @@ def user_of(text, k):
     raise Trouble(f"--user {text}: expected alpha:A (0 < A <= 1), noisy:DEPTH or clicks:PRESET")
 
 
-def train_rankings(maker, options, save):
+class Rankings(Training):
     """Graded documents with a simulated user (the regret is against the best linear utility), or
     a log of clicks."""
-    refuse_second_pass(options)
-    k = options.k or (5 if maker.saved is None else maker.saved.task.k)
-    clicks = options.clicks or _clicks.is_log(options.file)
-    learner = maker.make(task=cf.Ranking(k=k))
-    if clicks:
-        refuse_options(options, ("names", "hash_bits", "format"), "is not for a log of clicks")
-        save.of(learner)
-        _train_clicks(learner, options, save)
-        return
-    reading = maker.reading()
-    if options.documents is not None:
-        raise Trouble("--documents is for a log of clicks, and LETOR text has its own")
-    drawn = isinstance(learner, (cf.PDGD, cf.PairwisePerceptron))
-    user = user_of(options.user or ("clicks" if drawn else "alpha:1"), k)
-    data = reading.ranking(options.file, options, maker.columns, grow=True)
-    save.of(learner, reading.header)
-    if reading.left_out:
-        print(f"{reading.left_out:,} features have no column, since their names were new: they "
-              "were left out")
-    weights = data.fit_weights()
-    board = Board("regret/query", judge=judge_of(learner, options, reading, data.dimension),
-                  measure=MEASURE, report=options.report,
-                  expected=len(data) * options.passes)
-    _learn(board, options, save, len(data), lambda order: cf.simulate(
-        learner, data, user, order=order, weights=weights).regret)
 
+    def train(self):
+        """All passes."""
+        options = self.options
+        refuse_second_pass(options)
+        k = options.k or (5 if self.saved is None else self.saved.task.k)
+        learner = self.make(task=cf.Ranking(k=k))
+        if options.clicks or _clicks.is_log(options.file):
+            refuse_options(options, ("names", "hash_bits", "format"), "is not for a log of clicks")
+            self.keep(learner)
+            self._train_clicks(learner)
+            return
+        reading = self.reading
+        if options.documents is not None:
+            raise Trouble("--documents is for a log of clicks, and LETOR text has its own")
+        drawn = isinstance(learner, (cf.PDGD, cf.PairwisePerceptron))
+        user = user_of(options.user or ("clicks" if drawn else "alpha:1"), k)
+        data = reading.ranking(options.file, options, self.columns, grow=True)
+        self.keep(learner, reading.header)
+        if reading.left_out:
+            print(f"{reading.left_out:,} features have no column, since their names were new: they "
+                  "were left out")
+        weights = data.fit_weights()
+        board = Board("regret/query", judge=self._judge(learner, reading, data.dimension),
+                      measure=MEASURE, report=options.report,
+                      expected=len(data) * options.passes)
+        self.play(board, len(data), lambda order: cf.simulate(
+            learner, data, user, order=order, weights=weights).regret)
 
-def _learn(board, options, save, n, play):
-    """All passes over n rounds that are in memory; ``play(order)`` answers the losses of some."""
-    for number in range(options.passes):
-        order = order_of(n, options, number)
-        for begin, end in board.stretches(n):
-            board.add(play(order[begin:end]))
-            save.sometimes()
-    board.end()
+    def _judge(self, learner, reading, columns):
+        """A function that says how the learner does on the queries of --held-out; None without."""
+        if self.options.held_out is None:
+            return None
+        data = reading.ranking(self.options.held_out, self.options, columns)
 
+        def judge():
+            with troubles(f"--held-out {_streams.name_of(self.options.held_out)}"):
+                return cf.metrics.evaluate(learner, data, measures=(MEASURE,))[MEASURE]
+        return judge
 
-def judge_of(learner, options, reading, columns):
-    """What says how the learner does on the queries of --held-out; None without."""
-    if options.held_out is None:
-        return None
-    data = reading.ranking(options.held_out, options, columns)
-
-    def judge():
-        with troubles(f"--held-out {_streams.name_of(options.held_out)}"):
-            return cf.metrics.evaluate(learner, data, measures=(MEASURE,))[MEASURE]
-    return judge
-
-
-def _train_clicks(learner, options, save):
-    """The log's own presentations; what is counted: pairs of documents that were shown, one of
-    them clicked, which the learner has the wrong way round."""
-    if isinstance(learner, (cf.DuelingBandit, cf.PDGD, cf.PairwisePerceptron)):
-        raise Trouble(f"{options.learner} learns from what it presented itself, not from a log; "
-                      "with LETOR text and --user clicks:PRESET it does")
-    refuse_options(options, ("shuffle", "user", "features"),
-                   "is not for a log of clicks, which is learned as it is")
-    documents = None
-    if options.documents is not None:
-        documents = _clicks.documents_of(options.documents, options.zero_based)
-    board = Board("reversed pairs", judge=judge_of(learner, options, Reading(), options.features),
-                  measure=MEASURE)
-    print("clicks favour what stood on top, and this learner believes them: queries of --held-out "
-          "tell what comes of it")
-    for _ in range(options.passes):
-        for query in _clicks.log(options.file, documents):
-            with troubles(query.where):
-                wrong = _clicks.reversed_pairs(learner, query)
-                better = cf.feedback_from_clicks(query.presented, query.clicked)
-                learner.learn(query.features, query.presented, better)
-            board.add([wrong])
-            save.sometimes()
-    board.end()
+    def _train_clicks(self, learner):
+        """The log's own presentations; what is counted: pairs of documents that were shown, one of
+        them clicked, which the learner has the wrong way round."""
+        options = self.options
+        if isinstance(learner, (cf.DuelingBandit, cf.PDGD, cf.PairwisePerceptron)):
+            raise Trouble(f"{options.learner} learns from what it presented itself, not from a "
+                          "log; with LETOR text and --user clicks:PRESET it does")
+        refuse_options(options, ("shuffle", "user", "features"),
+                       "is not for a log of clicks, which is learned as it is")
+        documents = None
+        if options.documents is not None:
+            documents = _clicks.documents_of(options.documents, options.zero_based)
+        board = Board("reversed pairs", measure=MEASURE,
+                      judge=self._judge(learner, Reading(), options.features))
+        print("clicks favour what stood on top, and this learner believes them: queries of "
+              "--held-out tell what comes of it")
+        for _ in range(options.passes):
+            for query in _clicks.log(options.file, documents):
+                with troubles(query.where):
+                    wrong = _clicks.reversed_pairs(learner, query)
+                    better = cf.feedback_from_clicks(query.presented, query.clicked)
+                    learner.learn(query.features, query.presented, better)
+                self.count(board, [wrong])
+        board.end()
 
 
 # --- losses -------------------------------------------------------------------------------------
 
 
-def train_convex(maker, options, save):
+class Losses(Training):
     """Rows as losses of a linear predictor on a ball; columns are standardised first."""
-    reading = maker.reading()
-    Z, y = _dense_rows(maker, options, reading)
-    classes = set(np.unique(y))
-    logistic = classes <= {-1.0, 1.0} or classes <= {0.0, 1.0}
-    if not options.no_scale:
-        Z = cf.data.standardize(Z).transform(Z) / np.sqrt(Z.shape[1])
-        y = y if logistic else cf.data.standardize(y).transform(y)
-    if logistic:
-        y = np.where(y > 0, 1.0, -1.0)
-    make = cf.losses.Logistic if logistic else cf.losses.Squared
-    rounds = options.passes * len(Z)
-    radius = 1.0 if options.radius is None else options.radius
-    learner = maker.make(**_bounds(maker, Z, y, logistic, rounds, radius))
-    save.of(learner, reading.header)
-    board = Board("loss/row", report=options.report, expected=rounds)
-    print(f"{'logistic' if logistic else 'squared'} loss, "
-          f"{'' if options.no_scale else 'columns standardised, '}"
-          + ", ".join(f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}"
-                      for name, value in learner.get_params().items() if value is not None))
-    _learn(board, options, save, len(Z),
-           lambda order: learner.run(make(Z[order], y[order]), len(order)).loss)
 
+    def train(self):
+        """All passes."""
+        options = self.options
+        Z, y = self._dense_rows()
+        classes = set(np.unique(y))
+        logistic = classes <= {-1.0, 1.0} or classes <= {0.0, 1.0}
+        if not options.no_scale:
+            Z = cf.data.standardize(Z).transform(Z) / np.sqrt(Z.shape[1])
+            y = y if logistic else cf.data.standardize(y).transform(y)
+        if logistic:
+            y = np.where(y > 0, 1.0, -1.0)
+        make = cf.losses.Logistic if logistic else cf.losses.Squared
+        learner = self.make(**self._bounds(Z, y, logistic))
+        self.keep(learner, self.reading.header)
+        board = Board("loss/row", report=options.report, expected=options.passes * len(Z))
+        print(f"{'logistic' if logistic else 'squared'} loss, "
+              f"{'' if options.no_scale else 'columns standardised, '}"
+              + ", ".join(f"{name} = {f'{value:.6g}' if isinstance(value, float) else value}"
+                          for name, value in learner.get_params().items() if value is not None))
+        self.play(board, len(Z),
+                  lambda order: learner.run(make(Z[order], y[order]), len(order)).loss)
 
-def _dense_rows(maker, options, reading):
-    """All rows and their labels, in memory."""
-    rows = reading.rows(options.file, options, maker.columns, labels=Labels(named=False),
-                        single="a loss has one label a row", grow=True)
-    seen = rows.scan()
-    reading.keep_names(rows)
-    if seen.rows < 2:
-        raise Trouble(f"{rows.name} holds {seen.rows} rows: at least 2 are needed")
-    columns = maker.columns or rows.columns or max(1, seen.columns)
-    refuse_beyond_limit(COPIES * 8 * seen.rows * columns,
-                        f"{rows.name}: {seen.rows:,} rows of {columns:,} columns",
-                        "the convex learners want dense rows, fewer or narrower ones")
-    return rows.whole.widened(columns).X.toarray(), np.array(rows.whole.labels)
+    def _dense_rows(self):
+        """All rows and their labels, in memory."""
+        rows = self.reading.rows(self.options.file, self.options, self.columns, grow=True,
+                                 labels=Labels(named=False), single="a loss has one label a row")
+        seen = rows.scan()
+        self.reading.keep_names(rows)
+        if seen.rows < 2:
+            raise Trouble(f"{rows.name} holds {seen.rows} rows: at least 2 are needed")
+        columns = self.columns or rows.columns or max(1, seen.columns)
+        refuse_beyond_limit(COPIES * 8 * seen.rows * columns,
+                            f"{rows.name}: {seen.rows:,} rows of {columns:,} columns",
+                            "the convex learners want dense rows, fewer or narrower ones")
+        return rows.whole.widened(columns).X.toarray(), np.array(rows.whole.labels)
 
-
-def _bounds(maker, Z, y, logistic, rounds, radius):
-    """The set, the horizon, and bounds that hold on these rows, where the learner needs them."""
-    norms = np.linalg.norm(Z, axis=1)
-    if logistic:
-        value, slope = np.log1p(np.exp(radius * norms)).max(), norms.max()
-    else:
-        value = ((radius * norms + np.abs(y)) ** 2).max()
-        slope = (2.0 * norms * (radius * norms + np.abs(y))).max()
-    if slope == 0.0:
-        raise Trouble("there is nothing to learn from: every column is constant")
-    known = {"feasible": cf.Ball(radius), "horizon": rounds, "loss_bound": float(value),
-             "gradient_bound": float(slope), "beta": 0.5 * min(1.0 / (4.0 * slope * radius), 1.0)}
-    needed = {"dimension": Z.shape[1]}
-    for name, parameter in inspect.signature(maker.cls).parameters.items():
-        if name in known and (parameter.default is parameter.empty
-                              or name in ("horizon", "loss_bound")):
-            needed[name] = known[name]
-    return needed
+    def _bounds(self, Z, y, logistic):
+        """The set, the horizon, and bounds that hold on these rows, where the learner needs them.
+        """
+        radius = 1.0 if self.options.radius is None else self.options.radius
+        norms = np.linalg.norm(Z, axis=1)
+        if logistic:
+            value, slope = np.log1p(np.exp(radius * norms)).max(), norms.max()
+        else:
+            value = ((radius * norms + np.abs(y)) ** 2).max()
+            slope = (2.0 * norms * (radius * norms + np.abs(y))).max()
+        if slope == 0.0:
+            raise Trouble("there is nothing to learn from: every column is constant")
+        known = {"feasible": cf.Ball(radius), "horizon": self.options.passes * len(Z),
+                 "loss_bound": float(value), "gradient_bound": float(slope),
+                 "beta": 0.5 * min(1.0 / (4.0 * slope * radius), 1.0)}
+        needed = {"dimension": Z.shape[1]}
+        for name, parameter in inspect.signature(self.cls).parameters.items():
+            if name in known and (parameter.default is parameter.empty
+                                  or name in ("horizon", "loss_bound")):
+                needed[name] = known[name]
+        return needed
 
 
 # --- the command ----------------------------------------------------------------------------------
 
 
-TRAINERS = {"multiclass": lambda maker, options, save: Multiclass(maker, options).train(save),
-            "filtering": lambda maker, options, save: Filtering(maker, options).train(save),
-            "ranking": train_rankings, "convex": train_convex}
-
-
-class Saver:
-    """The model's file: written now and then, and at the end."""
-
-    def __init__(self, path, source):
-        if path is not None:
-            _streams.check_target("--model", path, source)
-        self.path, self.learner, self.next = path, None, time.monotonic() + INTERVAL
-        self.beside = None
-
-    def of(self, learner, beside=None):
-        """What is saved; `beside` returns what goes into the file with it, or None."""
-        self.learner, self.beside = learner, beside
-        if self.path is None:
-            warn("train", "this model is not kept: --model OUT saves it")
-
-    def now(self):
-        if self.path is not None and self.learner is not None:
-            with troubles(f"--model {self.path}", OSError):
-                _store.save(self.learner, self.path, self.beside and self.beside())
-            self.next = time.monotonic() + INTERVAL
-
-    def sometimes(self):
-        if time.monotonic() >= self.next:
-            self.now()
+FAMILIES = {"multiclass": Multiclass, "filtering": Filtering, "ranking": Rankings,
+            "convex": Losses}
 
 
 def train(options):
@@ -580,21 +572,24 @@ def train(options):
 
 
 def _train(options):
-    maker = Maker(options)
+    cls = _learners.class_of(options.learner)
+    family = _learners.family_of(cls)
     for name, owners in OPTIONS.items():
-        if maker.family not in owners:
+        if family not in owners:
             refuse_options(options, [name], f"is for {' and '.join(owners)} learners, and "
-                           f"{options.learner} is for {maker.family}")
-    save = Saver(options.model, options.file)
+                           f"{options.learner} is for {family}")
+    if options.model is not None:
+        _streams.check_target("--model", options.model, options.file)
+    training = FAMILIES[family](options, cls)
     with stoppable():
         try:
-            TRAINERS[maker.family](maker, options, save)
+            training.train()
         except (KeyboardInterrupt, OSError):  # the latter: nobody reads what is printed
-            save.now()
-            if options.model is not None and save.learner is not None:
-                print(f"interrupted: {options.model} holds {save.learner.rounds:,} rounds, and "
+            training.save()
+            if options.model is not None and training.learner is not None:
+                print(f"interrupted: {options.model} holds {training.learner.rounds:,} rounds, and "
                       "--from goes on with it", file=sys.stderr)
             raise
-        save.now()
+        training.save()
     if options.model is not None:
         print(f"saved: {options.model}")
