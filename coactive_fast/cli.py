@@ -157,13 +157,7 @@ class Completion(argparse.Action):
         parser.exit()
 
 
-def text_argument(command):
-    option(command, "--text", "FIELD,...",
-           "FILE is plain text, a JSON object a line; its words are in these fields (default: "
-           "text, or those the model was trained on)", nargs="?", const="")
-
-
-def stream_arguments(command, clicks):
+def stream_arguments(command, clicks=True, text=True):
     """What every command that reads a stream takes."""
     option(command, "file", "FILE",
            "text, packed or not, a converted file, or - for standard input")
@@ -177,6 +171,10 @@ def stream_arguments(command, clicks):
            "name)", whole(1, 31))
     if clicks:
         flag(command, "--clicks", "FILE is a log of clicks, even if it does not look like one")
+    if text:
+        option(command, "--text", "FIELD,...",
+               "FILE is plain text, a JSON object a line; its words are in these fields (default: "
+               "text, or those the model was trained on)", nargs="?", const="")
 
 
 def log_arguments(command):
@@ -233,8 +231,7 @@ def parser():
     command = add(commands, "train", train, "train a learner on a stream of text")
     option(command, "learner", "LEARNER",
            "the class in kebab case, as preference-perceptron or confidit")
-    stream_arguments(command, clicks=True)
-    text_argument(command)
+    stream_arguments(command)
     option(command, "--features", "N",
            "columns (default: those of the file; of plain text 262,144)", whole(1))
     option(command, "--model", "OUT", "where the model is saved")
@@ -286,13 +283,11 @@ def parser():
                                     "and its margin")):
         command = add(commands, run.__name__, run, text)
         option(command, "model", "MODEL", f"{name} that train saved")
-        stream_arguments(command, clicks=run is rank)
+        stream_arguments(command, clicks=run is rank, text=run is not rank)
         if run is rank:
             command.set_defaults(text=None)
             option(command, "--k", "K", "only the first K places (default: all)", whole(1))
             flag(command, "--average", "by the mean of the weights after each round")
-        else:
-            text_argument(command)
         if run is choose:
             option(command, "--first-label", None,
                    "where classes count from (default: what the model remembers, of an old file 0)",

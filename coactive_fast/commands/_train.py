@@ -135,7 +135,7 @@ class RowTraining(Training):
 
     def _rows(self, path, labels, grow):
         return self.reading.rows(path, self.options, self.columns, self.most, single=self.single,
-                               labels=labels, grow=grow)
+                                 labels=labels, grow=grow)
 
     def train(self):
         """All passes."""
@@ -156,8 +156,6 @@ class RowTraining(Training):
             defaults["covariance"] = "diagonal"  # the only one whose rounds cost what a row holds
             print(f"{columns:,} columns: covariance=diagonal (another by --set covariance=...)")
         learner = self.make(**defaults)
-        if seen is not None:
-            self.begin(learner, seen)
         board = Board(self.what, report=options.report,
                       judge=None if options.held_out is None else lambda: self.share(learner),
                       expected=None if seen is None else seen.rows * options.passes)
@@ -243,9 +241,11 @@ class Multiclass(RowTraining):
         self.refuse_names()
         if self.first is None:
             self.first = 0 if self.rows.labels.named else self.guessed(seen)
-        if not self.lacks("n_classes"):
+        if seen is None:
             return {}
-        self.refuse(seen.fraction, seen.least, seen.most)
+        classes = self.given.get("n_classes") if self.saved is None else self.saved.n_classes
+        self.refuse(seen.fraction, seen.least, seen.most,
+                    classes if isinstance(classes, int) else MOST)
         return {"n_classes": max(2, int(seen.most) - self.first + 1)}
 
     def refuse_names(self):
@@ -263,7 +263,7 @@ class Multiclass(RowTraining):
                           f"{self.rows.name} does not tell")
         return int(seen.least)
 
-    def refuse(self, fraction, least, most, classes=MOST):
+    def refuse(self, fraction, least, most, classes):
         """Refuses labels that cannot be classes, counted as they are in the file."""
         if fraction is not None:
             raise Trouble(f"{fraction} is no class: classes are whole numbers")
@@ -271,9 +271,6 @@ class Multiclass(RowTraining):
             raise Trouble(f"{self.rows.name}: labels {least:.10g} ... {most:.10g} cannot be "
                           f"classes, which count from {self.first} (--first-label)"
                           + (f" to {self.first + classes - 1}" if classes < MOST else ""))
-
-    def begin(self, learner, seen):
-        self.refuse(seen.fraction, seen.least, seen.most, learner.n_classes)
 
     def learn(self, learner, piece):
         labels = piece.labels
@@ -311,13 +308,11 @@ class Filtering(RowTraining):
         """Parameters of a new learner, where they were not set."""
         self.decisions = Decisions()
         self.label = self.rows.number_of(self.options.relevant)
+        if self.label is not None and seen is not None and not seen.found:
+            print(f"no row has the label {shown(self.options.relevant)}")
         if self.lacks("horizon") and "explore" not in self.given and seen is not None:
             return {"horizon": seen.rows * self.options.passes}
         return {}
-
-    def begin(self, learner, seen):
-        if self.label is not None and not seen.found:
-            print(f"no row has the label {shown(self.options.relevant)}")
 
     def relevant(self, piece):
         """Which rows are relevant."""
