@@ -5,6 +5,7 @@ import json
 import numpy as np
 
 import coactive_fast as cf
+from coactive_fast.learner import _store
 
 from . import Trouble, _clicks, _learners, _streams, troubles, warn
 from ._reading import Reading
@@ -14,7 +15,7 @@ from ._rows import MODELS, Labels
 def loaded(path, options, family=None):
     """A saved model, of the family that is asked for, and how its rows are read: as its file says,
     with the options of the command line."""
-    learner, beside = _learners.read_model(path)
+    learner, beside = _store.loaded(path)
     found = _learners.family_of(type(learner))
     if family not in (None, found):
         raise Trouble(f"{path} holds a {type(learner).__name__}, which is for {found}: "

@@ -73,33 +73,30 @@ class Table:
             file = stack.enter_context(_streams.source(path)) if _streams.is_stdin(path) else path
             self.source = _table.source_of(file, None, stack)
         self.name, self.rows = _streams.name_of(path), self.source.rows
-        columns = None if known is None else known["columns"]
+        columns, names = None if known is None else known["columns"], self.source.names
         self.key, self.label = options.by, options.label or (known or {}).get("label", "label")
-        self._require("by", self.key)
-        self._require("label", self.label)
-        if self.label == self.key:
-            raise Trouble(f"--label {self.label}: it is the column of --by")
         asked = columns if options.columns is None else options.columns.split(",")
         if columns not in (None, asked):
             raise Trouble(f"--columns {options.columns}: {options.start} has learned from "
                           f"{','.join(columns)}")
-        for column in asked or ():
-            self._require("columns" if options.columns is not None else "from", column)
-            if column in (self.key, self.label):
-                raise Trouble(f"--columns: {column!r} is the column of "
-                              f"--{'by' if column == self.key else 'label'}")
+        option = "from" if options.columns is None else "columns"
+        for what, name in [("by", self.key), ("label", self.label),
+                           *((option, name) for name in asked or ())]:
+            if name not in names:
+                raise Trouble(f"--{what} {name}: {self.name} has the columns "
+                              f"{', '.join(map(str, names))[:200]}")
+            if what == option and name in (self.key, self.label):
+                raise Trouble(f"--columns: {name!r} is the column of "
+                              f"--{'by' if name == self.key else 'label'}")
+        if self.label == self.key:
+            raise Trouble(f"--label {self.label}: it is the column of --by")
         if asked is None:
-            asked = [name for name in self.source.names if name not in (self.key, self.label)]
+            asked = [name for name in names if name not in (self.key, self.label)]
         elif len(set(asked)) < len(asked):
             raise Trouble(f"--columns {options.columns}: a column stands there twice")
         if not asked:
             raise Trouble(f"{self.name}: there is no column of features")
         self.header = {"kind": TABLE, "columns": asked, "label": self.label}
-
-    def _require(self, option, column):
-        if column not in self.source.names:
-            raise Trouble(f"--{option} {column}: {self.name} has the columns "
-                          f"{', '.join(map(str, self.source.names))[:200]}")
 
     def blocks(self):
         """``(keys, X, batch)`` of some rows; the batch has their answers and their places."""

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from coactive_fast.learner import _store
 
-from . import Trouble, troubles
+from . import Trouble
 
 NOT_TYPED = {  # what cannot be made, or used, from words alone, and why
     "AppleTasting": "it is made of another learner",
@@ -76,9 +76,3 @@ def build(cls, given):
     except (TypeError, ValueError) as error:
         raise Trouble(f"{kebab(cls.__name__)}: {error} (set parameters by --set name=value)") \
             from error
-
-
-def read_model(path):
-    """A saved model, and what stands beside it in its file, or None."""
-    with troubles(path, OSError):
-        return _store.loaded(path)

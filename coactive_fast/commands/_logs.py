@@ -119,7 +119,7 @@ class Logs:
 
 def saved(path):
     """A model, and the columns it has learned on; None where its file does not say."""
-    learner, beside = _learners.read_model(path)
+    learner, beside = _store.loaded(path)
     head = None if beside is None else beside[0]
     if head is None or head.get("kind") == "rows" and head.get("features") == "indices":
         return learner, None
