@@ -171,6 +171,7 @@ def stream_arguments(command, clicks=True, text=True):
            "name)", whole(1, 31))
     if clicks:
         flag(command, "--clicks", "FILE is a log of clicks, even if it does not look like one")
+    command.set_defaults(text=None)
     if text:
         option(command, "--text", "FIELD,...",
                "FILE is plain text, a JSON object a line; its words are in these fields (default: "
@@ -276,25 +277,27 @@ def parser():
     option(command, "--radius", "R", "convex: of the ball of weights (default: 1)", finite)
     flag(command, "--no-scale", "convex: leave the columns as they are")
 
-    for run, name, text in (
-            (rank, "a ranking model", "order the documents of each query, a JSON object a line"),
-            (choose, "a multiclass model", "guess the class of each row, a label a line"),
-            (forward, "a filter", "say for each row whether it is forwarded (1, 0), "
-                                    "and its margin")):
-        command = add(commands, run.__name__, run, text)
-        option(command, "model", "MODEL", f"{name} that train saved")
-        stream_arguments(command, clicks=run is rank, text=run is not rank)
-        if run is rank:
-            command.set_defaults(text=None)
-            option(command, "--k", "K", "only the first K places (default: all)", whole(1))
-            flag(command, "--average", "by the mean of the weights after each round")
-        if run is choose:
-            option(command, "--first-label", None,
-                   "where classes count from (default: what the model remembers, of an old file 0)",
-                   int, choices=(0, 1))
-            flag(command, "--score", "instead of the labels, how many are right")
-            option(command, "--label", "FIELD",
-                   "with --score, of plain text: the field of the label (default: label)")
+    command = add(commands, "rank", rank,
+                  "order the documents of each query, a JSON object a line")
+    option(command, "model", "MODEL", "a ranking model that train saved")
+    stream_arguments(command, text=False)
+    option(command, "--k", "K", "only the first K places (default: all)", whole(1))
+    flag(command, "--average", "by the mean of the weights after each round")
+
+    command = add(commands, "choose", choose, "guess the class of each row, a label a line")
+    option(command, "model", "MODEL", "a multiclass model that train saved")
+    stream_arguments(command, clicks=False)
+    option(command, "--first-label", None,
+           "where classes count from (default: what the model remembers, of an old file 0)", int,
+           choices=(0, 1))
+    flag(command, "--score", "instead of the labels, how many are right")
+    option(command, "--label", "FIELD",
+           "with --score, of plain text: the field of the label (default: label)")
+
+    command = add(commands, "forward", forward,
+                  "say for each row whether it is forwarded (1, 0), and its margin")
+    option(command, "model", "MODEL", "a filter that train saved")
+    stream_arguments(command, clicks=False)
 
     command = add(commands, "evaluate", judge, "say what a policy would have earned on a log")
     log_arguments(command)
