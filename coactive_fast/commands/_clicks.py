@@ -140,7 +140,7 @@ def write_log(path, out):
 def is_log(path):
     """Whether FILE is a log of clicks, as text or converted."""
     kind = _streams.kind_of(path)
-    if kind != "converted" or _streams.is_stdin(path):
+    if kind != "converted":
         return kind == "clicks"
     return read(path, True)[0].get("kind") == KIND
 

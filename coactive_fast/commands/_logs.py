@@ -148,8 +148,7 @@ def made(cls, text, options, log):
     found = {name: int(np.diff(log.offsets).max()) for name in ARMS if name in known}
     if "seed" in known:
         found["seed"] = options.seed
-    found |= _learners.parameters(cls, given)
-    found |= _learners.parameters(cls, [one for one in own.split(",") if one])
+    found |= _learners.parameters(cls, [*given, *filter(None, own.split(","))])
     return _learners.build(cls, found)
 
 

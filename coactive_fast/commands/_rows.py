@@ -217,7 +217,6 @@ class Rows:
         self.columns, self.zero_based = columns, zero_based
         self.labels, self.single = labels, single
         if _streams.kind_of(path) == "converted":
-            _streams.refuse_mapping_of_stdin(path)
             self.unit = "row"
             self.kept = [self._checked(converted_rows(path))]
             width = self.kept[0].X.shape[1]
@@ -256,8 +255,8 @@ class Rows:
             rows, columns = rows + len(piece), max(columns, piece.X.shape[1])
             labels = piece.labels
             if labels.size:
-                ordered = (ordered and piece.single and last <= labels[0]
-                           and bool((np.diff(labels) >= 0).all()))
+                ordered = (ordered and piece.single
+                           and bool((np.diff(labels, prepend=last) >= 0).all()))
                 least, most, last = min(least, labels.min()), max(most, labels.max()), labels[-1]
             found = found or label is not None and bool((labels == label).any())
             fraction = fraction or self.fraction(piece)

@@ -79,7 +79,10 @@ def start_of(path):
     """The first bytes, unpacked; of standard input some of those that have arrived."""
     with source(path) as file:
         if is_stdin(path):
-            return _unpacked(sys.stdin).peek(START)
+            start = _unpacked(sys.stdin).peek(START)
+            if start.startswith(MAGIC):
+                raise Trouble("standard input is a converted file, which is mapped: give its name")
+            return start
         start = bytearray(START)
         return bytes(start[:file.readinto(start)])
 
@@ -169,15 +172,9 @@ def object_of(line, where, form="a JSON object"):
 def ranking_data(path, columns=None, zero_based=False):
     """All queries of a LETOR file or a converted one; `columns` as `load_svmlight` has it."""
     if kind_of(path) == "converted":
-        refuse_mapping_of_stdin(path)
         found = data.RankingData.load(path)
         if columns not in (None, found.dimension):
             raise Trouble(f"{path} has {found.dimension} columns, not {columns}")
         return found
     with source(path) as file:
         return data.RankingData.from_svmlight(file, n_features=columns, zero_based=zero_based)
-
-
-def refuse_mapping_of_stdin(path):
-    if is_stdin(path):
-        raise Trouble("standard input is a converted file, which is mapped: give its name")
