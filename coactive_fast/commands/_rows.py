@@ -345,22 +345,17 @@ def convert(options):
         found = RankingData.from_svmlight(path, zero_based=options.zero_based, into=out)
         print(f"{out}: {found!r}")
     else:
-        rows, columns = write_rows(path, out, options.multilabel, options.zero_based)
-        print(f"{out}: {rows:,} rows, {columns:,} columns")
-
-
-def write_rows(path, out, multilabel, zero_based):
-    """A text file of rows as one file of arrays, to be mapped."""
-    why = None if multilabel else "--multilabel takes rows of any number of labels"
-    X, labels, ends, _ = Rows(path, zero_based=zero_based, single=why).whole
-    arrays = {"indptr": X.indptr, "labels": labels, **({"ends": ends} if multilabel else {})}
-    _file.write(out, {"kind": KIND, "columns": X.shape[1]},
-                {**arrays, "indices": X.indices, "data": X.data})
-    return X.shape
+        why = None if options.multilabel else "--multilabel takes rows of any number of labels"
+        X, labels, ends, _ = Rows(path, zero_based=options.zero_based, single=why).whole
+        arrays = {"indptr": X.indptr, "labels": labels, "indices": X.indices, "data": X.data}
+        if options.multilabel:
+            arrays["ends"] = ends
+        _file.write(out, {"kind": KIND, "columns": X.shape[1]}, arrays)
+        print(f"{out}: {X.shape[0]:,} rows, {X.shape[1]:,} columns")
 
 
 def converted_rows(path):
-    """What `write_rows` wrote, mapped into memory, as one piece.
+    """The rows that `convert` wrote, mapped into memory, as one piece.
 
     A mapped file's checksum is not checked, and the compiled loops trust a piece's indices: one
     pass over them here keeps a damaged file from reading beyond the ends of arrays.
@@ -536,8 +531,12 @@ def ranking_data(rows, columns=None):
     if rows.vw:
         begins = np.diff(whole.lines, prepend=-1) != 1
     else:
-        ids = np.array([_query_of(query, rows.place(whole, row))
-                        for row, query in enumerate(rows.queries)])
+        ids = np.empty(len(whole), np.int64)
+        for row, query in enumerate(rows.queries):
+            if query is None or not re.fullmatch("-?[0-9]{1,18}", query):
+                raise Trouble(f"{rows.place(whole, row)}: expected qid: and a whole number behind "
+                              f"the grade, got {query!r}")
+            ids[row] = int(query)
         begins = np.diff(ids, prepend=ids[0] - 1) != 0
     offsets = np.append(np.flatnonzero(begins), len(whole))
     refuse_beyond_limit(COPIES * 8.0 * len(whole) * width,
@@ -545,9 +544,3 @@ def ranking_data(rows, columns=None):
                         "rankings want dense rows: --hash-bits makes them narrower")
     return RankingData(whole.X.toarray(), whole.labels, offsets,
                        query_ids=None if ids is None else ids[offsets[:-1]])
-
-
-def _query_of(text, where):
-    if text is None or not re.fullmatch("-?[0-9]{1,18}", text):
-        raise Trouble(f"{where}: expected qid: and a whole number behind the grade, got {text!r}")
-    return int(text)
