@@ -218,7 +218,7 @@ class Rows:
         self.labels, self.single = labels, single
         if _streams.kind_of(path) == "converted":
             self.unit = "row"
-            self.kept = [self._checked(converted_rows(path))]
+            self.kept = [converted_rows(path)]
             width = self.kept[0].X.shape[1]
             if columns is not None and width > columns:
                 raise Trouble(f"{path} has {width} columns, expected {columns} at most")
@@ -273,6 +273,8 @@ class Rows:
     def pieces(self, columns=None):
         """The pieces as matrices of so many columns; None: each as wide as it comes."""
         for piece in self._parsed() if self.kept is None else self.kept:
+            if self.single is not None:
+                self.check_single(piece, self.single)
             yield piece if columns is None else piece.widened(columns)
 
     @functools.cached_property
@@ -286,12 +288,7 @@ class Rows:
 
     def _parsed(self):
         for reader in parsed(self.path, self.columns, self.zero_based):
-            yield self._checked(copied_piece(reader))
-
-    def _checked(self, piece):
-        if self.single is not None:
-            self.check_single(piece, self.single)
-        return piece
+            yield copied_piece(reader)
 
     def check_single(self, piece, why, least=1):
         """Each row has one label, or with ``least=0`` at most one; an error names one that has
@@ -443,7 +440,7 @@ class NamedRows(Rows):
                 self.table.grow(names.grow(file.name), names)
                 piece = self._piece(reader, names, read_head)
                 if len(piece):
-                    yield self._checked(piece)
+                    yield piece
 
     def _piece(self, reader, names, read_head):
         ends = np.concatenate([[0], reader.row_ends])

@@ -131,8 +131,7 @@ class TextRows(_rows.Rows):
                 if found:
                     texts, labels = zip(*found, strict=True)
                     numbers = np.array([number for number, _ in lines])
-                    yield self._checked(_rows.Piece.of(self.words.rows(texts, self.count), labels,
-                                                       numbers))
+                    yield _rows.Piece.of(self.words.rows(texts, self.count), labels, numbers)
 
     def _document(self, line, where):
         """The text of a line, and its labels."""
