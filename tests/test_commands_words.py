@@ -10,7 +10,7 @@ from command_cases import call, feed, text_of, train
 from words_cases import CLASSES, FEATURES, beside, lines_of, predictions, written
 
 import coactive_fast as cf
-from coactive_fast.commands import Trouble, _reading, _rows
+from coactive_fast.commands import Trouble, _reading, _rows, _streams
 from coactive_fast.learner import _store
 from coactive_fast.reference import logs_read
 
@@ -462,4 +462,4 @@ def test_queries_that_are_refused(text, expected, tmp_path, capsys):
     (b"# only\n", (False, False, False)), (b"", (False, False, False)),
     (b"|a b\n", (True, False, True)), (b"1 qid:x 3:4\n", (False, False, False))])
 def test_the_form_of_a_file(text, expected):
-    assert _rows.text_form(text)[:3] == expected
+    assert _streams.form_of(text)[:3] == expected

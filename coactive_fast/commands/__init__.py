@@ -5,17 +5,12 @@ import signal
 import sys
 import threading
 
+ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP")
+          if hasattr(signal, name)]
+
 
 class Trouble(Exception):
     """Something the user can put right: the command line prints it without a traceback."""
-
-
-class Stopped(KeyboardInterrupt):
-    """A signal that ends the process; `number` says which."""
-
-    def __init__(self, number):
-        super().__init__()
-        self.number = number
 
 
 def warn(command, message):
@@ -37,54 +32,44 @@ def refuse_options(options, names, why):
     """The first of these options that was given is a mistake; `why` stands behind it."""
     for name in names:
         value = getattr(options, name)
-        if value is not None and value is not False:
+        if value is not None and value is not False and value != []:
             raise Trouble(f"--{name.replace('_', '-')} {why}")
 
 
-class Signals:
-    """Ctrl-C, and what else ends a process by default (SIGTERM, SIGHUP), break off what is done."""
+@contextlib.contextmanager
+def stoppable():
+    """Ctrl-C, and what else ends a process by default (SIGTERM, SIGHUP), raise `KeyboardInterrupt`
+    with the number of the signal, unless the process handles them otherwise.
 
-    def __init__(self):
-        self.busy, self.number = False, None
+    Gives a context manager, inside which a signal waits for the end of the block, so that what was
+    done is known.
+    """
+    waits, arrived = False, None
 
-    @contextlib.contextmanager
-    def heard(self):
-        """The signals come here, unless somebody else has asked for them."""
-        before = {}
-        if threading.current_thread() is threading.main_thread():
-            numbers = [getattr(signal, f"SIG{name}", None) for name in ("INT", "TERM", "HUP")]
-            before = {number: signal.getsignal(number) for number in numbers if number is not None
-                      and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler)}
-        try:
-            for number in before:
-                signal.signal(number, self._receive)
-            yield self
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    def receive(number, frame):
+        nonlocal arrived
+        arrived = number
+        if not waits:
+            raise KeyboardInterrupt(number)
 
     @contextlib.contextmanager
-    def held_back(self):
-        """A signal that comes meanwhile counts at the end, so that what was done is known."""
-        self.busy = True
+    def held_back():
+        nonlocal waits
+        waits = True
         try:
             yield
         finally:
-            self.busy = False
-        if self.number is not None:
-            self._stop()
+            waits = False
+        if arrived is not None:
+            raise KeyboardInterrupt(arrived)
 
-    def _receive(self, number, frame):
-        self.number = number
-        if not self.busy:
-            self._stop()
-
-    def _stop(self):
-        if self.number == signal.SIGINT:
-            raise KeyboardInterrupt
-        raise Stopped(self.number)
-
-
-def stoppable():
-    """A context in which `Signals` are heard."""
-    return Signals().heard()
+    before = {}
+    try:
+        if threading.current_thread() is threading.main_thread():
+            for number in ENDING:
+                if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+                    before[number] = signal.signal(number, receive)
+        yield held_back
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

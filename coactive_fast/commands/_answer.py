@@ -5,21 +5,24 @@ import json
 import numpy as np
 
 import coactive_fast as cf
+from coactive_fast.learner import _store
 
 from . import Trouble, _clicks, _learners, _streams, troubles, warn
 from ._reading import Reading
-from ._rows import MODELS, Labels, check_single
+from ._rows import MODELS, Labels
 
 
-def loaded(path, family=None):
-    """A saved model of the family that is asked for, and what its file says of the text it was
-    trained on; None: on numbers."""
-    learner, beside = _learners.read_model(path)
-    found = _learners.family_of(learner)
+def loaded(path, options, family=None):
+    """A saved model, of the family that is asked for, and how its rows are read: as its file says,
+    with the options of the command line."""
+    learner, beside = _store.loaded(path)
+    found = _learners.family_of(type(learner))
     if family not in (None, found):
         raise Trouble(f"{path} holds a {type(learner).__name__}, which is for {found}: "
                       f"{_learners.COMMAND.get(found, 'nothing')} reads it")
-    return learner, beside
+    reading = Reading.of(beside, path)
+    reading.refuse_other(options, path)
+    return learner, reading
 
 
 def width(learner):
@@ -31,10 +34,13 @@ def width(learner):
 
 
 def rank(options):
-    """A JSON object a query: its name and the documents, best first."""
-    learner, beside = loaded(options.model, "ranking")
-    reading = Reading.of(beside, options.model)
-    reading.refuse_other(options, options.model)
+    """Reads LETOR text, text of names or VW's, as the model was trained on, or a log of clicks
+    (only its documents count) and prints a line a query, {"query": id, "ranking": [i, ...]}: its
+    documents, counted from 0, best first, without chance.
+
+      coactive-fast rank queries.cf queries.txt --k 10
+    """
+    learner, reading = loaded(options.model, options, "ranking")
     if options.clicks or _streams.kind_of(options.file) == "clicks":
         queries = ((q.query, q.features, q.where)
                    for q in _clicks.clicks(options.file, learning=False))
@@ -58,41 +64,47 @@ def warn_of(left_out, options):
              "know: they were left out")
 
 
-class Stream:
-    """A model, and a stream in pieces that are as wide as it is. Labels count for nothing, unless
-    they are asked for. Text is made into rows as the model's file says."""
+def stream(options, family, labels=False):
+    """A model, how it reads, a file's rows, and their pieces, which are as wide as the model.
 
-    def __init__(self, options, family, labels=False):
-        self.options = options
-        self.learner, beside = loaded(options.model, family)
-        self.reading = Reading.of(beside, options.model)
-        self.reading.refuse_other(options, options.model)
-        words, most = self.reading.words, self.learner.get_params().get("max_features")
-        columns = width(self.learner) if words is None else words.columns
-        if columns is None:
-            raise Trouble(f"{options.model} has learned nothing yet")
-        self.columns = columns if most is None else None  # rows may be wider than it has seen
-        names = self.reading.classes
-        self.rows = self.reading.rows(
-            options.file, options, most or columns, fixed=most is None, labels=None if not labels
-            else Labels(names, named=bool(names), closed=True, why=MODELS))
+    Labels count for nothing, unless they are asked for. Text is made into rows as the model's file
+    says.
+    """
+    learner, reading = loaded(options.model, options, family)
+    most = learner.get_params().get("max_features")
+    columns = width(learner) if reading.words is None else reading.words.columns
+    if columns is None:
+        raise Trouble(f"{options.model} has learned nothing yet")
+    if most is not None:
+        columns = None  # rows may be wider than those it has seen
+    classes = reading.classes
+    labels = Labels(classes, named=bool(classes), closed=True, why=MODELS) if labels else None
+    rows = reading.rows(options.file, options, columns, most, labels=labels)
 
-    def pieces(self):
-        yield from self.rows.pieces(self.columns)
-        if self.reading.features == "names":
-            warn_of(self.rows.left_out, self.options)
+    def pieces():
+        yield from rows.pieces(columns)
+        warn_of(rows.left_out, options)
+    return learner, reading, rows, pieces()
 
 
 def choose(options):
-    """A label a row: the best guess, nothing explored."""
-    stream = Stream(options, "multiclass", options.score)
-    first = stream.reading.first_label(options.first_label, options.model) or 0
-    classes = stream.reading.classes
+    """Reads rows, as the model was trained on, and prints the guessed label of each; nothing is
+    explored. Labels in the text, none or many, count for nothing; with --score they are compared,
+    and what is printed is how many were guessed right.
+
+      coactive-fast choose news.cf news.svm.gz
+      coactive-fast choose news.cf later.svm.gz --score
+
+    A model that was trained on plain text reads plain text, a JSON object a line, and prints the
+    names of the classes, if they had any.
+    """
+    learner, reading, rows, pieces = stream(options, "multiclass", options.score)
+    first, classes = reading.first_label(options.first_label, options.model) or 0, reading.classes
     if options.score:
-        score(stream, first)
+        score(learner, rows, pieces, None if classes else first)
         return
-    for piece in stream.pieces():
-        labels = stream.learner.predict(piece.X).tolist()
+    for piece in pieces:
+        labels = learner.predict(piece.X).tolist()
         print("\n".join(classes[label] if label < len(classes) else str(label + first)
                         for label in labels), flush=True)
 
@@ -104,31 +116,36 @@ def refuse_below(labels, first, name=""):
                       f"from {first} (--first-label)")
 
 
-def score(stream, first):
-    """How many guesses are right, of the rows that have a label."""
-    rows = right = without = 0
-    for piece in stream.pieces():
-        counts = piece.counts
-        check_single(np.maximum(counts, 1), lambda row, piece=piece: stream.rows.place(
-            piece, row), "a class is one label a row")
-        has = np.flatnonzero(counts)
-        if not stream.reading.classes:  # unknown names have a number below all
-            refuse_below(piece.labels, first, f"{stream.rows.name}: ")
-        guessed = stream.learner.predict(piece.X)[has] + first
+def score(learner, rows, pieces, first):
+    """How many guesses are right, of the rows that have a label; `first` is None where classes
+    have names."""
+    right = labelled = without = 0
+    for piece in pieces:
+        rows.check_single(piece, "a class is one label a row", least=0)
+        has = np.flatnonzero(piece.counts)
+        if first is not None:  # unknown names have a number below all
+            refuse_below(piece.labels, first, f"{rows.name}: ")
+        guessed = learner.predict(piece.X)[has] + (first or 0)
         right += int((guessed == piece.labels).sum())
-        rows += has.size
+        labelled += has.size
         without += len(piece) - has.size
-    if rows == 0:
-        raise Trouble(f"{stream.rows.name}: no row has a label: --score compares with labels")
+    if labelled == 0:
+        raise Trouble(f"{rows.name}: no row has a label: --score compares with labels")
     more = f"; {without:,} rows have no label" if without else ""
-    print(f"{right / rows:.4f} correct: {right:,} of {rows:,} rows, {rows - right:,} mistakes"
-          f"{more}")
+    print(f"{right / labelled:.4f} correct: {right:,} of {labelled:,} rows, "
+          f"{labelled - right:,} mistakes{more}")
 
 
 def forward(options):
-    """1 or 0 a row, and the margin."""
-    stream = Stream(options, "filtering")
-    for piece in stream.pieces():
+    """Reads svmlight text and prints, for each row, 1 where it is forwarded or 0, and its margin.
+    Labels in the text, none or many, count for nothing.
+
+      coactive-fast forward filter.cf articles.svm
+
+    A model that was trained on plain text reads plain text, a JSON object a line.
+    """
+    learner, _, _, pieces = stream(options, "filtering")
+    for piece in pieces:
         for row in piece.singly():
-            print(int(stream.learner.forward(row)), f"{stream.learner.margin(row):.10g}")
+            print(int(learner.forward(row)), f"{learner.margin(row):.10g}")
         print(end="", flush=True)

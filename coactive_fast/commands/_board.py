@@ -25,27 +25,20 @@ class Board:
     def __init__(self, what, judge=None, *, measure="held out", report=None, expected=None):
         self.what, self.judge, self.measure = what, judge, measure
         self.report, self.expected = report if expected else None, expected
-        self.rounds = self.since = 0
+        self.rounds = self.since = 0  # of all lines, since the last one
         self.total = self.part = 0.0
-        self.next, self.begin, self.headed = FIRST, None, False
-        self.judging = 0.0  # seconds
-
-    def rounds_left(self):
-        """How many more rounds until the next line is due; the first call starts the clock."""
-        if self.begin is None:
-            self.begin = time.perf_counter()
-        return self.next - self.rounds
+        self.next, self.begin = FIRST, time.perf_counter()
 
     def stretches(self, n):
         """Where n rounds are cut, so that a line that is due is printed in time: (begin, end)."""
         begin = 0
         while begin < n:
-            end = min(n, begin + self.rounds_left())
+            end = min(n, begin + self.next - self.rounds)
             yield begin, end
             begin = end
 
     def add(self, losses):
-        """Counts the losses of some rounds, at most `rounds_left`."""
+        """Counts the losses of some rounds, which end where a line is due at the latest."""
         self.rounds += len(losses)
         self.since += len(losses)
         self.part += float(np.sum(losses))
@@ -58,24 +51,17 @@ class Board:
     def line(self):
         if self.since == 0:
             return
-        if not self.headed:
-            self.headed = True
+        if self.since == self.rounds:
             print(f"{'rounds':>12} {self.what:>16} {'since the last':>16} {'rows/s':>12}"
                   + (f" {self.measure:>12}" if self.judge else ""))
         self.total += self.part
-        seconds = max(time.perf_counter() - self.begin - self.judging, 1e-9)
+        now = time.perf_counter()
+        judged = f" {self.judge():>12.5f}" if self.judge else ""
         print(f"{self.rounds:>12,} {self.total / self.rounds:>#16.6g} "
-              f"{self.part / self.since:>#16.6g} {self.rounds / seconds:>12,.0f}"
-              + self._judged(), flush=True)
+              f"{self.part / self.since:>#16.6g} "
+              f"{self.rounds / max(now - self.begin, 1e-9):>12,.0f}{judged}", flush=True)
+        self.begin += time.perf_counter() - now  # the clock stands still while it is judged
         self.since, self.part = 0, 0.0
-
-    def _judged(self):
-        if not self.judge:
-            return ""
-        begin = time.perf_counter()
-        found = self.judge()
-        self.judging += time.perf_counter() - begin
-        return f" {found:>12.5f}"
 
     def end(self):
         """The last line; where there was no row at all, that is trouble."""
@@ -84,23 +70,22 @@ class Board:
             raise Trouble("nothing to learn from: there was no row")
 
 
-class Forwarded:
-    """What a filter has forwarded, and what of it was relevant."""
+class Decisions:
+    """How many rows a filter has forwarded, how many were relevant, and how many were both."""
 
     def __init__(self):
         self.forwarded = self.relevant = self.both = 0
 
-    def add(self, forwarded, relevant):
-        """Takes the decisions of some rows; answers which were wrong."""
-        self.forwarded += int(forwarded.sum())
-        self.relevant += int(relevant.sum())
-        self.both += int((forwarded & relevant).sum())
-        return forwarded != relevant
+    def add(self, history):
+        """Counts the rounds of a `FilteringHistory`; returns which decisions were wrong."""
+        self.forwarded += int(history.forwarded.sum())
+        self.relevant += int(history.relevant.sum())
+        self.both += int((history.forwarded & history.relevant).sum())
+        return history.mistakes
 
     def summary(self):
-        precision = self.both / self.forwarded if self.forwarded else 0.0
-        recall = self.both / self.relevant if self.relevant else 0.0
-        mean = 2 * precision * recall / (precision + recall) if self.both else 0.0
+        precision, recall = self.both / max(self.forwarded, 1), self.both / max(self.relevant, 1)
+        mean = 2 * self.both / max(self.forwarded + self.relevant, 1)
         return (f"precision {precision:.4f}, recall {recall:.4f}, F {mean:.4f}; "
                 f"{self.forwarded:,} forwarded, {self.relevant:,} relevant")
 

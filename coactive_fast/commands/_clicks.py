@@ -1,7 +1,7 @@
 """Logs of clicks: JSON text with the documents, or text and arrays that name those of another
 file."""
 
-import json
+import itertools
 import re
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from coactive_fast.learner import _file
 from . import Trouble, _streams, troubles
 
 KIND = "Clicks"  # of a converted log
+LISTS = ("presented", "clicked")
 MOST = 1 << 31  # documents of a query, before it is known how many there are
 FORM = '{"query": id, "features": [[...], ...], "presented": [i, ...], "clicked": [i, ...]}'
 
@@ -20,7 +21,7 @@ FORM = '{"query": id, "features": [[...], ...], "presented": [i, ...], "clicked"
 class Clicks(NamedTuple):
     query: object
     features: np.ndarray
-    presented: list | None  # None where nobody asked
+    presented: list | None  # None where they are not asked for
     clicked: list | None
     where: str  # file and line
 
@@ -28,41 +29,31 @@ class Clicks(NamedTuple):
 def clicks(path, learning=True, documents=None):
     """Queries of a click log, a JSON object a line; without `learning` only their documents count.
 
-    ``documents(query)`` answers those of the lines that have none of their own.
+    ``documents(query)`` returns those of the lines that have none of their own.
     """
     with _streams.source(path) as file:
-        for number, line in _streams.lines(file):
-            where = f"{file.name}: line {number}"
-            with troubles(where):
-                yield queried(_parsed(line, documents), where, learning, documents)
+        for _, where, found in _streams.objects(file, FORM):
+            yield query_of(found, where, learning, documents)
 
 
-def queried(found, where, learning, documents):
+def query_of(found, where, learning, documents):
     """A query from what its line holds, checked."""
-    features = (_features(found["features"]) if "features" in found
-                else documents(found.get("query")))
-    presented = clicked = None
-    if learning:
-        presented = _documents(found, "presented", len(features))
-        clicked = _documents(found, "clicked", len(features))
-        if not presented or len(set(presented)) < len(presented):
-            raise ValueError(f"presented must list documents, each once, got {presented!r:.60}")
-    return Clicks(found.get("query"), features, presented, clicked, where)
-
-
-def _parsed(line, documents):
-    try:
-        found = json.loads(line.decode())
-    except json.JSONDecodeError as error:
-        raise ValueError(f"expected {FORM}: {error.msg}, column {error.colno}") from None
-    except (UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"expected {FORM}: {error}") from None
-    if not isinstance(found, dict) or ("features" not in found and documents is None):
-        what = f"got {found!r:.60}"
-        if isinstance(found, dict):
-            what = "there are no features, and no --documents that the query may name"
-        raise ValueError(f"expected {FORM}: {what}")
-    return found
+    with troubles(where):
+        if "features" in found:
+            features = _features(found["features"])
+        elif documents is not None:
+            features = documents(found.get("query"))
+        else:
+            raise ValueError(f"expected {FORM}: there are no features, and no --documents that the "
+                             "query may name")
+        presented = clicked = None
+        if learning:
+            presented = _documents(found, "presented", len(features))
+            clicked = _documents(found, "clicked", len(features))
+            if not presented or len(set(presented)) < len(presented):
+                raise ValueError(
+                    f"presented must list documents, each once, got {presented!r:.60}")
+        return Clicks(found.get("query"), features, presented, clicked, where)
 
 
 def _features(rows):
@@ -84,15 +75,16 @@ def _documents(found, name, n):
         raise ValueError("presented and clicked are needed to learn")
     if not isinstance(given, list) or any(type(i) is not int for i in given):
         raise ValueError(f"{name} must be a list of whole numbers, got {given!r:.60}")
-    wrong = [i for i in given if not 0 <= i < n]
-    if wrong:
-        raise ValueError(f"{name} must lie in 0 ... {n - 1}, since there are {n} documents, "
-                         f"got {wrong[0]}")
+    for i in given:
+        if not 0 <= i < n:
+            raise ValueError(f"{name} must lie in 0 ... {n - 1}, since there are {n} documents, "
+                             f"got {i}")
     return given
 
 
 def documents_of(path, zero_based):
-    """What answers the documents of a query, to which a log of clicks refers by numbers from 0."""
+    """A function that returns the documents of a query, to which a log of clicks refers by numbers
+    from 0."""
     data = _streams.ranking_data(path, None, zero_based)
     ids = range(len(data)) if data.query_ids is None else data.query_ids.tolist()
     place = {name: i for i, name in enumerate(ids)}
@@ -122,7 +114,7 @@ def reversed_pairs(learner, query):
 
 
 def unseen(query):
-    """Stands for documents while a log that names them is converted: any number will do."""
+    """Stands for documents while a log that names them is converted: any number is one of them."""
     if type(query) is not int and not re.fullmatch("[0-9]{1,18}", str(query)):
         raise ValueError(f"query must be a whole number, as LETOR text has it, got {query!r:.60}")
     return range(MOST)
@@ -130,26 +122,25 @@ def unseen(query):
 
 def write_log(path, out):
     """A log that names documents, as arrays in a file; how many queries."""
-    columns = {"query": [], "presented": [], "clicked": []}
-    ends = {"presented": [], "clicked": []}
+    queries = []
     for one in clicks(path, documents=unseen):
         if not isinstance(one.features, range):
             raise Trouble(f"{one.where}: it repeats the features of its documents: only a log that "
                           "names documents of LETOR text is converted")
-        columns["query"].append(int(one.query))
-        for name, end in ends.items():
-            columns[name].extend(getattr(one, name))
-            end.append(len(columns[name]))
-    arrays = {name: np.array(values, dtype=np.int64) for name, values in columns.items()}
-    arrays |= {f"{name}_ends": np.array(end, dtype=np.int64) for name, end in ends.items()}
+        queries.append((int(one.query), one.presented, one.clicked))
+    arrays = {"query": np.array([query for query, _, _ in queries], dtype=np.int64)}
+    for at, name in enumerate(LISTS, 1):
+        lists = [query[at] for query in queries]
+        arrays[name] = np.fromiter(itertools.chain.from_iterable(lists), np.int64)
+        arrays[f"{name}_ends"] = np.cumsum([len(one) for one in lists], dtype=np.int64)
     _file.write(out, {"kind": KIND}, arrays)
-    return len(columns["query"])
+    return len(queries)
 
 
 def is_log(path):
     """Whether FILE is a log of clicks, as text or converted."""
     kind = _streams.kind_of(path)
-    if kind != "converted" or _streams.is_stdin(path):
+    if kind != "converted":
         return kind == "clicks"
     return read(path, True)[0].get("kind") == KIND
 
@@ -162,25 +153,20 @@ def log(path, documents):
     if documents is None:
         raise Trouble(f"{path} names documents: say of which file, --documents FILE")
     arrays = _checked(path, *read(path, False))
-    presented, clicked = (np.split(arrays[name], arrays[f"{name}_ends"][:-1])
-                          for name in ("presented", "clicked"))
+    lists = [np.split(arrays[name], arrays[f"{name}_ends"][:-1]) for name in LISTS]
     for number, query in enumerate(arrays["query"].tolist()):
-        found = {"query": query, "presented": presented[number].tolist(),
-                 "clicked": clicked[number].tolist()}
-        with troubles(where := f"{path}: query {number}"):
-            yield queried(found, where, True, documents)
+        found = {name: own[number].tolist() for name, own in zip(LISTS, lists, strict=True)}
+        yield query_of({"query": query, **found}, f"{path}: query {number}", True, documents)
 
 
 def _checked(path, head, arrays):
-    names = {"query", *(name + end for name in ("presented", "clicked") for end in ("", "_ends"))}
-    if head.get("kind") != KIND or set(arrays) != names:
+    if head.get("kind") != KIND or set(arrays) != {"query", *LISTS, *(f"{n}_ends" for n in LISTS)}:
         raise Trouble(f"{path} does not hold a log of clicks")
-    count = arrays["query"].size
-    good = all(a.dtype == np.int64 and a.ndim == 1 for a in arrays.values())
-    for name in ("presented", "clicked"):
+    good = all(array.dtype == np.int64 and array.ndim == 1 for array in arrays.values())
+    for name in LISTS:
         ends = arrays[f"{name}_ends"]
-        good = good and ends.size == count and (np.diff(ends, prepend=0) >= 0).all()
-        good = good and (ends[-1] if count else 0) == arrays[name].size
+        good = (good and ends.size == arrays["query"].size
+                and (np.diff(ends, prepend=0) >= 0).all() and ends[-1:].sum() == arrays[name].size)
     if not good:
         raise Trouble(f"{path} is damaged: its arrays do not go together")
     return arrays

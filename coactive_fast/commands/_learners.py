@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from coactive_fast.learner import _store
 
-from . import Trouble, troubles
+from . import Trouble
 
 NOT_TYPED = {  # what cannot be made, or used, from words alone, and why
     "AppleTasting": "it is made of another learner",
@@ -18,12 +18,8 @@ NOT_TYPED = {  # what cannot be made, or used, from words alone, and why
     "OnlineRidge": "it learns a model for each key, with --by",
     "RankingSVM": "it keeps every pair it is shown",
 }
-FAMILIES = {
-    family: tuple(cls for name, cls in _store.learners(package).items() if name not in NOT_TYPED)
-    for family, package in (("ranking", "coactive"), ("multiclass", "multiclass"),
-                         ("filtering", "filtering"), ("convex", "convex"))
-}
-
+FAMILIES = {"coactive": "ranking", "multiclass": "multiclass", "filtering": "filtering",
+            "convex": "convex"}  # by the folders of the package
 COMMAND = {"ranking": "rank", "multiclass": "choose", "filtering": "forward"}
 
 
@@ -32,33 +28,33 @@ def kebab(name):
     return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
 
 
-CLASSES = {kebab(cls.__name__): cls for classes in FAMILIES.values() for cls in classes}
-FAMILY = {cls: family for family, classes in FAMILIES.items() for cls in classes}
+CLASSES = {kebab(name): cls for name, cls in _store.learners().items()
+           if _store.family_of(cls) in FAMILIES and name not in NOT_TYPED}
 
 
 def class_of(name):
     """The class of a name in kebab case; that of the class itself will do."""
-    plain = name if name in CLASSES else kebab(name)
-    kept = {kebab(kind): why for kind, why in NOT_TYPED.items()}
-    if plain in kept:
-        raise Trouble(f"{plain} cannot be used here: {kept[plain]}")
+    plain = kebab(name)
+    for other, why in NOT_TYPED.items():
+        if plain == kebab(other):
+            raise Trouble(f"{plain} cannot be used here: {why}")
     if plain not in CLASSES:
-        near = get_close_matches(plain, CLASSES, n=3, cutoff=0.4) or CLASSES
-        raise Trouble(f"there is no learner {name!r}; "
-                      f"{'perhaps' if near is not CLASSES else 'one of'} {', '.join(near)}")
+        near = get_close_matches(plain, CLASSES, n=3, cutoff=0.4)
+        raise Trouble(f"there is no learner {name!r}; {'perhaps' if near else 'one of'} "
+                      f"{', '.join(near or CLASSES)}")
     return CLASSES[plain]
 
 
-def family_of(learner):
-    for cls in type(learner).__mro__:
-        if cls in FAMILY:
-            return FAMILY[cls]
-    raise Trouble(f"a {type(learner).__name__} cannot be used here")
+def family_of(cls):
+    """What a learner is for."""
+    if cls not in CLASSES.values():
+        raise Trouble(f"a {cls.__name__} cannot be used here")
+    return FAMILIES[_store.family_of(cls)]
 
 
 def parameters(cls, given):
     """``["eta=0.1", "covariance=full"]`` as a dict; names are those of the constructor."""
-    known = [name for name in inspect.signature(cls).parameters]
+    known = inspect.signature(cls).parameters
     found = {}
     for text in given:
         name, equals, value = text.partition("=")
@@ -80,9 +76,3 @@ def build(cls, given):
     except (TypeError, ValueError) as error:
         raise Trouble(f"{kebab(cls.__name__)}: {error} (set parameters by --set name=value)") \
             from error
-
-
-def read_model(path):
-    """A saved model, and what stands beside it in its file, or None."""
-    with troubles(path, OSError):
-        return _store.loaded(path)

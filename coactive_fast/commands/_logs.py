@@ -5,11 +5,11 @@ beside the learner which columns it learned on, and both commands read a log by 
 """
 
 import contextlib
-import functools
 import inspect
 import json
 import math
 import os
+import re
 import sys
 
 import numpy as np
@@ -18,7 +18,7 @@ from coactive_fast import ArmBandit, Banditron, Confidit, LinearBandit, Newtron
 from coactive_fast.learner import _store
 from coactive_fast.logs import BanditLog, _vw, evaluate, replay
 
-from . import Trouble, _learners, _streams, stoppable
+from . import Trouble, _learners, _streams, refuse_options, stoppable
 
 KIND = "log"
 REPLAYED = {_learners.kebab(cls.__name__): cls
@@ -29,7 +29,7 @@ HASHED = ("hash_bits", "context_bits", "chain_hash")
 VW = (*HASHED, "unlabelled")  # for VW's formats only
 TABLE = ("round", "chosen", "reward", "probability", "action", "n_actions", "features", "context",
          "group")
-LISTS = ("features", "context")
+ESTIMATION = ("estimator", "folds", "max_weight", "reward_range", "force", "samples")
 
 
 # --- the log --------------------------------------------------------------------------------------
@@ -38,12 +38,10 @@ LISTS = ("features", "context")
 def format_of(path):
     """"dsjson", "cb" or "table", by the first bytes."""
     start = _streams.start_of(path)
-    if start.startswith(TABLES):
+    form = _streams.form_of(start)
+    if start.startswith(TABLES) or not form.vw and form.kind != "clicks":
         return "table"
-    text = start.removeprefix(_streams.BOM).lstrip()
-    if text.startswith(b"{"):
-        return "dsjson"
-    return "cb" if b"|" in text.split(b"\n", 1)[0] else "table"
+    return "cb" if form.vw else "dsjson"
 
 
 class Logs:
@@ -51,39 +49,34 @@ class Logs:
 
     def __init__(self, options):
         self.path, self.name = options.log, _streams.name_of(options.log)
-        self.quiet = options.quiet  # a bar is shown where somebody watches
+        self.quiet = options.quiet  # else a bar is shown on a terminal
         self.progress = not self.quiet and sys.stderr is not None and sys.stderr.isatty()
         self.format = options.format or format_of(self.path)
-        given = {name: getattr(options, name) for name in VW + TABLE}
+        self.table = self.format == "table"
+        own, other = (TABLE, VW) if self.table else (VW, TABLE)
+        refuse_options(options, other, f"is not for {self.format}: {self.name}")
+        given = {name: getattr(options, name) for name in own}
         self.given = {name: value for name, value in given.items() if value not in (None, False)}
-        other = next((name for name in self.given if name in (VW, TABLE)[self.format != "table"]),
-                     None)
-        if other is not None:
-            raise Trouble(f"--{other.replace('_', '-')} is not for {self.format}: {self.name}")
-        for name in LISTS:
-            if name in self.given:
-                self.given[name] = [part for part in self.given[name].split(",") if part]
-        self.read = {}  # the options, as JSON: a log
+        self.logs = {}  # by what was asked for, as JSON
 
     def of(self, columns, model):
         """The log as a model needs it; `columns` is what its file says, or None."""
-        wanted = dict(self.given)
-        if columns is not None:
-            wanted |= self._wanted(columns, model)
+        wanted = self.given if columns is None else {**self.given, **self._own(columns, model)}
         key = json.dumps(wanted, sort_keys=True)
-        if key not in self.read:
-            if self.read and _streams.is_stdin(self.path):
+        if key not in self.logs:
+            if self.logs and _streams.is_stdin(self.path):
                 raise Trouble("the models go by different columns, and standard input is read once")
-            self.read[key] = self._read(wanted)
-        log = self.read[key]
-        if columns is not None and self.format == "table":
-            found = [list(names or ()) for names in (log.feature_names, log.context_names)]
-            if found != [columns["names"] or [], columns["context_names"] or []]:
-                raise Trouble(f"{model} goes by other columns than {self.name} has")
+            self.logs[key] = self._read(wanted)
+        log = self.logs[key]
+        if columns is not None and self.table:
+            for found, name in ((log.feature_names, "names"), (log.context_names, "context_names")):
+                if list(found or ()) != (columns[name] or []):
+                    raise Trouble(f"{model} goes by other columns than {self.name} has")
         return log
 
-    def _wanted(self, columns, model):
-        if columns["table"] != (self.format == "table"):
+    def _own(self, columns, model):
+        """How a model's own columns are asked for."""
+        if columns["table"] != self.table:
             raise Trouble(f"{model} has learned from {'a table' if columns['table'] else 'VW text'}"
                           f", and {self.name} is {self.format}")
         own = {name: columns[name] for name in HASHED if columns.get(name)}
@@ -91,23 +84,21 @@ class Logs:
             if own[name] != self.given[name]:
                 raise Trouble(f"--{name.replace('_', '-')} is {own[name]} in {model}, got "
                               f"{self.given[name]}")
-        if self.format != "table":
-            for bits, names in (("hash_bits", "names"), ("context_bits", "context_names")):
-                if bits not in own:
-                    own[names] = columns[names] or []
-                    if bits in self.given:
-                        raise Trouble(f"--{bits.replace('_', '-')} is not for {model}, which goes "
-                                      "by names")
+        for bits, names in (("hash_bits", "names"), ("context_bits", "context_names")):
+            if not self.table and bits not in own:
+                own[names] = columns[names] or []
+                if bits in self.given:
+                    raise Trouble(f"--{bits.replace('_', '-')} is not for {model}, which goes by "
+                                  "names")
         return own
 
     def _read(self, wanted):
-        with contextlib.ExitStack() as stack:
-            path = self.path
-            if _streams.is_stdin(path):
-                path = stack.enter_context(_streams.source(path))
-            read = (BanditLog.from_table if self.format == "table" else
-                    functools.partial(BanditLog.from_vw, format=self.format))
-            log = read(path, progress=self.progress, **wanted)
+        stdin = _streams.is_stdin(self.path)
+        with _streams.source(self.path) if stdin else contextlib.nullcontext(self.path) as file:
+            if self.table:
+                log = BanditLog.from_table(file, progress=self.progress, **wanted)
+            else:
+                log = BanditLog.from_vw(file, format=self.format, progress=self.progress, **wanted)
         more = f", {log.n_context:,} of context" if log.n_context else ""
         if not self.quiet:
             print(f"{self.name}: {len(log):,} rounds, {log.n_actions:,} actions, "
@@ -115,12 +106,12 @@ class Logs:
         return log
 
     def columns(self, log):
-        """What `of` is given again: which columns the log has."""
-        hashed = {name: self.given.get(name) for name in HASHED}
-        names = {"names": None if hashed["hash_bits"] else log.feature_names,
-                 "context_names": None if hashed["context_bits"] else log.context_names}
-        return {"kind": KIND, "table": self.format == "table", **hashed,
-                **{what: None if one is None else list(one) for what, one in names.items()}}
+        """Which columns the log has, as `of` receives it."""
+        names = {"names": () if "hash_bits" in self.given else log.feature_names,
+                 "context_names": () if "context_bits" in self.given else log.context_names}
+        return {"kind": KIND, "table": self.table,
+                **{name: self.given.get(name) for name in HASHED},
+                **{name: list(found) if found else None for name, found in names.items()}}
 
 
 # --- policies and learners ------------------------------------------------------------------------
@@ -128,153 +119,158 @@ class Logs:
 
 def saved(path):
     """A model, and the columns it has learned on; None where its file does not say."""
-    learner, beside = _learners.read_model(path)
-    if beside is None:
-        return learner, None
-    head = beside[0]
-    if head.get("kind") == "rows" and head.get("features") == "indices":
+    learner, beside = _store.loaded(path)
+    head = None if beside is None else beside[0]
+    if head is None or head.get("kind") == "rows" and head.get("features") == "indices":
         return learner, None
     if head.get("kind") != KIND:
         what = {"rows": "names of features"}.get(head.get("kind"), head.get("kind"))
         raise Trouble(f"{path} was trained on {what}, not on rows of a log")
-    names = (head.get("names"), head.get("context_names"))
     if not isinstance(head.get("table"), bool) or any(
-            not isinstance(one, (list, type(None))) for one in names):
+            not isinstance(head.get(name), list | None) for name in ("names", "context_names")):
         raise Trouble(f"{path}: what it says of its columns is damaged")
     return learner, head
 
 
-def made(text, given, log, seed):
+def class_of(text):
+    """The class that a LEARNER names; None of a file."""
+    cls = REPLAYED.get(text.partition(":")[0])
+    if cls is None and not os.path.exists(text):
+        raise Trouble(f"LEARNER {text}: there is no such file, and it is none of "
+                      f"{', '.join(REPLAYED)}")
+    return cls
+
+
+def made(cls, text, options, log):
     """A new learner from ``name:parameter=value,...`` and what --set says; sizes are the log's."""
-    name, _, own = text.partition(":")
-    cls = REPLAYED[name]
-    known = inspect.signature(cls).parameters
-    found = _learners.parameters(cls, [one for one in given if one.partition("=")[0] in known])
-    found |= _learners.parameters(cls, [one for one in own.split(",") if one])
-    for size in ARMS:
-        if size in known and size not in found:
-            found[size] = int(np.diff(log.offsets).max())
+    known, own = inspect.signature(cls).parameters, text.partition(":")[2]
+    given = [one for one in options.set if one.partition("=")[0] in known]
+    found = {name: int(np.diff(log.offsets).max()) for name in ARMS if name in known}
     if "seed" in known:
-        found.setdefault("seed", seed)
+        found["seed"] = options.seed
+    found |= _learners.parameters(cls, [*given, *filter(None, own.split(","))])
     return _learners.build(cls, found)
 
 
-def class_named(text):
-    """Whether a LEARNER is a class; else it must be a file."""
-    name = text.partition(":")[0]
-    if name in REPLAYED:
-        return True
-    if not os.path.exists(text):
-        kinds = ", ".join(REPLAYED)
-        raise Trouble(f"LEARNER {text}: there is no such file, and it is none of {kinds}")
-    return False
+@contextlib.contextmanager
+def fitting(columns, before=""):
+    """Errors say what may help where a model whose columns are not known does not fit the log."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        hint = ""
+        if columns is None and re.search("(features|context) of log", str(error)):
+            hint = (" (its file does not say which columns it goes by: read the log as the one it "
+                    "learned from was read, by --hash-bits say)")
+        raise Trouble(f"{before}{error}{hint}") from error
 
 
-def refuse_unknown(options):
-    """A parameter that no learner has."""
-    new = [text.partition(":")[0] for text in options.learners if class_named(text)]
-    for one in options.set:
-        name = one.partition("=")[0]
-        if not any(name in inspect.signature(REPLAYED[cls]).parameters for cls in new):
-            raise Trouble(f"--set {one}: no new learner here has a parameter {name}")
+def print_object(**found):
+    """JSON, which has no NaN."""
+    def plain(value):
+        if isinstance(value, tuple):
+            return [plain(one) for one in value]
+        return value if isinstance(value, str) or math.isfinite(value) else None
+
+    print(json.dumps({name: plain(value) for name, value in found.items()}), flush=True)
 
 
 # --- evaluate -------------------------------------------------------------------------------------
 
 
-def number(value):
-    """For JSON, which has no NaN."""
-    return value if math.isfinite(value) else None
-
-
 def judge(options):
-    """A line a policy; or, with --json, an object."""
+    """Says what policies would have earned in the rounds of a log of decisions: the value with its
+    standard error and 95 % interval, how many rounds of the policy itself would tell as much, and
+    bounds that hold at all times at once (rewards must lie in --reward-range for them).
+
+    LOG is dsjson or cb_adf text of Vowpal Wabbit's, or a table (CSV, Parquet, Arrow) with a row an
+    action, or with --action a row a round; packed or not, or - for standard input. A POLICY is a
+    model that `replay --model` or `save` wrote, or the word uniform.
+
+    A model of `replay --model` knows its columns, and the log is read by them: features that it has
+    not are left out. Another one fits the log whose columns it learned on: those of --hash-bits are
+    always the same, those by name depend on the log.
+
+    examples:
+      coactive-fast evaluate log.json.gz --policy bandit.cf uniform --estimator snips
+      coactive-fast evaluate log.csv --action arm --policy arms.cf --reward-range 0 10 --json
+    """
     logs = Logs(options)
     policies = [(name, *((None, None) if name == "uniform" else saved(name)))
                 for name in options.policy]
-    some = next((one for one in policies if one[2] is not None), (None, None, None))
-    headed = False
-    for name, policy, columns in policies:
-        log = logs.of(columns, name) if policy is not None else logs.of(some[2], some[0])
+    other = next(((columns, name) for name, _, columns in policies if columns is not None),
+                 (None, None))  # by which the uniform policy reads the log
+    for number, (name, policy, columns) in enumerate(policies):
+        log = logs.of(*(other if policy is None else (columns, name)))
         if policy is None:
             lengths = np.diff(log.offsets)
             policy = np.repeat(1.0 / lengths, lengths)
-        try:
-            found = evaluate(policy, log,
-                             estimator=options.estimator, folds=options.folds,
-                             max_weight=options.max_weight, reward_range=options.reward_range,
-                             force=options.force, samples=options.samples,
-                             progress=logs.progress)
-        except (TypeError, ValueError) as error:
-            raise Trouble(f"{name}: {error}{hint(error, columns)}") from error
-        last = found.running.lower[-1], found.running.upper[-1]
+        with fitting(columns, f"{name}: "):
+            found = evaluate(policy, log, progress=logs.progress,
+                             **{option: getattr(options, option) for option in ESTIMATION})
+        low, high = found.interval
+        lowest, highest = found.running.lower[-1], found.running.upper[-1]
         if options.json:
-            print(json.dumps({
-                "policy": name, "estimator": found.estimator, "value": number(found.value),
-                "standard_error": number(found.standard_error),
-                "interval": [number(end) for end in found.interval],
-                "effective_sample_size": number(found.effective_sample_size),
-                "rounds": found.rounds, "logged": float(log.reward.mean()),
-                "at_all_times": [number(end) for end in last]}), flush=True)
+            print_object(policy=name, estimator=found.estimator, value=found.value,
+                         standard_error=found.standard_error, interval=(low, high),
+                         effective_sample_size=found.effective_sample_size, rounds=found.rounds,
+                         logged=float(log.reward.mean()), at_all_times=(lowest, highest))
             continue
-        if not headed:
+        if number == 0:
             print(f"{'policy':24} {'value':>10} {'error':>9} {'95 % from':>10} {'to':>10} "
                   f"{'as good as':>11} {'always from':>12} {'to':>10}")
-            headed = True
-        print(f"{name[-24:]:24} {found.value:>10.5g} {found.standard_error:>9.2g} "
-              f"{found.interval[0]:>10.5g} {found.interval[1]:>10.5g} "
-              f"{found.effective_sample_size:>11,.0f} {last[0]:>12.5g} {last[1]:>10.5g}",
-              flush=True)
+        print(f"{name[-24:]:24} {found.value:>10.5g} {found.standard_error:>9.2g} {low:>10.5g} "
+              f"{high:>10.5g} {found.effective_sample_size:>11,.0f} {lowest:>12.5g} "
+              f"{highest:>10.5g}", flush=True)
     if not options.json:
         print(f"the log's own policy: {log.reward.mean():.5g} in {len(log):,} rounds")
-
-
-def hint(error, columns):
-    """What may help where a model does not fit the log."""
-    if columns is None and any(f"{part} of log" in str(error) for part in ("features", "context")):
-        return (" (its file does not say which columns it goes by: read the log as the one it "
-                "learned from was read, by --hash-bits say)")
-    return ""
 
 
 # --- replay ---------------------------------------------------------------------------------------
 
 
 def live(options):
-    """Lets learners live through the log; a line each."""
-    refuse_unknown(options)
+    """Lets learners live through a log of decisions (see evaluate): each chooses round by round,
+    and learns where it chose what the log did and a coin says so, by which the rounds that count
+    are those it would have met. A LEARNER is linear-bandit, arm-bandit, confidit, banditron or
+    newtron, with parameters if wanted (linear-bandit:explore=ucb,width=2), or a saved model. All
+    but the first go by the context; how many arms or classes there are tells the log.
+
+    examples:
+      coactive-fast replay log.json linear-bandit linear-bandit:explore=squarecb
+      coactive-fast replay log.json linear-bandit --set context_features=7 --model bandit.cf
+    """
+    classes = [class_of(text) for text in options.learners]
+    for one in options.set:
+        name = one.partition("=")[0]
+        if not any(cls and name in inspect.signature(cls).parameters for cls in classes):
+            raise Trouble(f"--set {one}: no new learner here has a parameter {name}")
     if options.model is not None:
         if len(options.learners) > 1:
             raise Trouble("--model takes one learner")
         _streams.check_target("--model", options.model, options.log)
     logs = Logs(options)
-    loaded = [None if class_named(text) else saved(text) for text in options.learners]
-    columns = [one[1] for one in loaded if one is not None and one[1] is not None]
-    if any(one != columns[0] for one in columns):
+    pairs = [(None, None) if cls else saved(text)
+             for cls, text in zip(classes, options.learners, strict=True)]
+    known = [columns for _, columns in pairs if columns is not None]
+    columns = known[0] if known else None
+    if any(one != columns for one in known):
         raise Trouble("the models go by different columns: replay them one by one")
-    log = logs.of(columns[0] if columns else None, "the model")
-    learners = [made(text, options.set, log, options.seed) if one is None else one[0]
-                for text, one in zip(options.learners, loaded, strict=True)]
-    try:
-        with stoppable():
-            histories = replay(learners, log, p_min=options.p_min, seed=options.seed,
-                               progress=logs.progress)
-    except (TypeError, ValueError) as error:
-        raise Trouble(f"{error}{hint(error, columns[0] if columns else None)}") from error
+    log = logs.of(columns, "the model")
+    learners = [made(cls, text, options, log) if cls else learner for cls, text, (learner, _)
+                in zip(classes, options.learners, pairs, strict=True)]
+    with fitting(columns), stoppable():
+        histories = replay(learners, log, p_min=options.p_min, seed=options.seed,
+                           progress=logs.progress)
     if options.model is not None:
-        beside = columns[0] if columns else logs.columns(log)
-        _store.save(learners[0], options.model, (beside, {}))
-    show(options, histories)
-
-
-def show(options, histories):
+        _store.save(learners[0], options.model, (columns or logs.columns(log), {}))
     if not options.json:
         print(f"{'learner':32} {'mean reward':>12} {'error':>9} {'accepted':>10} {'of':>12}")
     for text, history in zip(options.learners, histories, strict=True):
         if options.json:
-            print(json.dumps({"learner": text, "mean_reward": number(history.mean_reward),
-                              "standard_error": number(history.standard_error),
-                              "accepted": len(history), "rounds": history.rounds}))
+            print_object(learner=text, mean_reward=history.mean_reward,
+                         standard_error=history.standard_error, accepted=len(history),
+                         rounds=history.rounds)
         else:
             print(f"{text[-32:]:32} {history.mean_reward:>12.5g} {history.standard_error:>9.2g} "
                   f"{len(history):>10,} {history.rounds:>12,}")

@@ -7,7 +7,6 @@ from coactive_fast.logs import _vw
 from . import Trouble, _rows, _streams, _text, refuse_options
 
 KIND = "rows"
-FEATURES = ("indices", "names", "hash")
 GOES_BY = {"indices": "indices of features", "names": "names of features",
            "hash": "hashes of names"}
 
@@ -56,15 +55,16 @@ class Reading:
             found = cls(words=_text.Words(columns or _text.COLUMNS, ("text",)))
             found.refuse_other(options, None)
             return found
-        form = form_of(options.file, options)
-        named = options.names or form.features
+        found = cls(bits=options.hash_bits, zero_based=options.zero_based)
+        named = options.names or found.form_of(options.file, options).features
         if options.zero_based and (named or options.hash_bits is not None):
             raise Trouble("--zero-based is for indices of features, not for their names")
         if options.names and options.hash_bits is not None:
             raise Trouble("--names and --hash-bits: say one of them, names are hashed or kept")
-        features = "hash" if options.hash_bits is not None else "names" if named else "indices"
-        found = cls(features, bits=options.hash_bits, zero_based=options.zero_based)
-        found.forms[options.file] = form
+        if options.hash_bits is not None:
+            found.features = "hash"
+        elif named:
+            found.features = "names"
         return found
 
     # --- the model's file -----------------------------------------------------------------------
@@ -89,23 +89,23 @@ class Reading:
         if head.get("kind") == "log":
             raise Trouble(f"{path} has learned from a log of decisions: replay goes on with it, "
                           "and evaluate asks it")
-        bits, first, relevant = (head.get(name) for name in ("bits", "first_label", "relevant"))
+        features, names, bits, zero_based, first, classes, relevant = (
+            head.get(name) for name in ("features", "names", "bits", "zero_based", "first_label",
+                                        "classes", "relevant"))
+        good = first in (None, 0, 1) and (
+            relevant is None or isinstance(relevant, str)
+            or isinstance(relevant, float) and math.isfinite(relevant))
         if head.get("kind") == _text.KIND:
             words, classes = _text.Words.of(beside, path)
-            if first not in (None, 0, 1) or not is_label(relevant):
+            if not good:
                 raise Trouble(f"{path}: how it reads text is damaged: its labels")
             return cls(first=first, classes=classes, relevant=relevant, known=True, words=words)
-        lists = [head.get(name) for name in ("names", "classes")]
-        if (head.get("kind") != KIND or head.get("features") not in FEATURES
-                or not isinstance(head.get("zero_based"), bool) or first not in (None, 0, 1)
-                or not is_label(relevant)
-                or any(not isinstance(one, list) or not all(isinstance(x, str) for x in one)
-                       or len(set(one)) < len(one) for one in lists)
-                or (type(bits) is not int or not 1 <= bits <= 31 if head["features"] == "hash"
-                    else bits is not None)):
+        if not (good and head.get("kind") == KIND and features in list(GOES_BY)
+                and isinstance(zero_based, bool) and _distinct(names) and _distinct(classes)
+                and (bits in range(1, 32) if features == "hash" else bits is None)):
             raise Trouble(f"{path}: what it says of its rows is damaged")
-        return cls(head["features"], names=lists[0], bits=bits, zero_based=head["zero_based"],
-                   first=first, classes=lists[1], relevant=relevant, known=True)
+        return cls(features, names=names, bits=bits, zero_based=zero_based, first=first,
+                   classes=classes, relevant=relevant, known=True)
 
     def refuse_other(self, options, path):
         """Options that contradict what the model goes by."""
@@ -145,54 +145,64 @@ class Reading:
     # --- files ----------------------------------------------------------------------------------
 
     def form_of(self, path, options):
-        """The `TextForm` of a file, which is read once."""
-        if path not in self.forms:
-            self.forms[path] = form_of(path, options)
-        return self.forms[path]
+        """The `Form` of a file, which is read once; --format says whether it is VW's."""
+        if path in self.forms:
+            return self.forms[path]
+        form, name = _streams.form_of(_streams.start_of(path)), _streams.name_of(path)
+        if form.kind == "clicks":
+            raise Trouble(f"{name} is a log of clicks, which only ranking learners read; or plain "
+                          "text, which --text reads")
+        if form.kind == "converted" and options.format is not None:
+            raise Trouble(f"--format {options.format}: {name} is a converted file")
+        if options.format == "svmlight" and form.vw:
+            raise Trouble(f"--format svmlight: {name} begins with a line of VW's, which has a |")
+        if options.format == "vw":
+            form = _streams.Form(True, False, True, form.kind)
+        self.forms[path] = form
+        return form
 
-    def rows(self, path, options, limit, *, labels=None, single=None, grow=False, fixed=True):
+    def rows(self, path, options, columns, most=None, *, labels=None, single=None, grow=False):
         """The rows of a file.
 
-        `limit`: how many columns there may be, or None. With `grow` names that are new get
-        columns, as far as there are any left. `fixed`: whether rows are as wide as the limit,
-        else as what has come. `labels`: as of `NamedRows`. Documents of plain text count with
-        `grow`.
+        `columns`: how many there are, or None. `most`: how many there may be, of a learner that
+        grows with its rows. With `grow` names that are new get columns, as far as there are any
+        left. `labels`: as of `NamedRows`. Documents of plain text count with `grow`.
         """
         if self.words is not None:
             return _text.TextRows(path, self.words, labels=labels, single=single, count=grow,
                                   label=None if labels is None else options.label or "label")
         form, name = self.form_of(path, options), _streams.name_of(path)
-        words = labels is not None and labels.named
-        if self.features == "indices" and not (form.vw or form.labels or form.features or words
-                                               and not form.converted):
-            if words:
-                raise Trouble(f"{name} has numbers as labels, and the model's classes have names")
-            return _rows.Rows(path, limit, zero_based=self.zero_based, single=single)
-        if self.features == "indices" and form.features:
+        indices, named = self.features == "indices", labels is not None and labels.named
+        converted, limit = form.kind == "converted", columns if most is None else most
+        if indices and form.features:
             raise Trouble(f"{name} has names of features, and the model goes by their indices")
-        if form.converted:
+        if converted and not indices:
             raise Trouble(f"{name} is a converted file, whose features are indices, and the model "
                           f"goes by {GOES_BY[self.features]}")
-        columns = limit if fixed else None
-        if self.features == "hash":
+        if converted and named:
+            raise Trouble(f"{name} has numbers as labels, and the model's classes have names")
+        if indices and not form.labels and not named:
+            return _rows.Rows(path, limit, zero_based=self.zero_based, single=single,
+                              labels=_rows.Labels(named=False))
+        if indices:
+            table = _rows.Indexed(name, int(not self.zero_based), limit)
+        elif self.features == "names":
+            table = _vw.Given(self.names, 0 if not grow else limit or _rows.MOST)
+        else:
             table = _vw.Hashed(self.bits)
             columns = table.width()
-        elif self.features == "names":
-            table = _rows.Growing(self.names, limit if grow else len(self.names))
-        else:
-            table = _rows.Indexed(name, int(not self.zero_based), limit)
         return _rows.NamedRows(path, table, columns, vw=form.vw, labels=labels, single=single)
 
-    def ranking(self, path, options, limit, grow=False, graded=True):
+    def ranking(self, path, options, columns, grow=False, graded=True):
         """The queries of a file; without `graded` no document of text with names needs a grade."""
         form = self.form_of(path, options)
-        if self.features == "indices" and not (form.vw or form.labels or form.features):
-            return _streams.ranking_data(path, limit, self.zero_based)
-        rows = self.rows(path, options, limit, labels=_rows.Labels(named=False) if graded else None,
-                         grow=grow)
-        found = _rows.ranking_data(rows, limit)
+        if self.features == "indices" and not (form.labels or form.features):
+            return _streams.ranking_data(path, columns, self.zero_based)
+        labels = _rows.Labels(named=False) if graded else None
+        rows = self.rows(path, options, columns, labels=labels, grow=grow)
+        found = _rows.ranking_data(rows, columns)
         self.keep_names(rows)
-        self.left_out = rows.left_out if self.features == "names" else 0
+        self.left_out = rows.left_out
         return found
 
     def keep_names(self, rows):
@@ -203,32 +213,11 @@ class Reading:
             self.names = list(rows.table.place)
 
 
-def is_label(value):
-    """Whether it may stand for a label in a model's file."""
-    return (value is None or isinstance(value, str)
-            or isinstance(value, float) and math.isfinite(value))
+def _distinct(names):
+    """Whether it is a list of strings that all differ."""
+    return (isinstance(names, list) and all(isinstance(name, str) for name in names)
+            and len(set(names)) == len(names))
 
 
 def shown(label):
     return label if isinstance(label, str) else f"{label:g}"
-
-
-def form_of(path, options):
-    """The `TextForm` of a file; --format says whether it is VW's."""
-    start = _streams.start_of(path)
-    kind = _streams.kind_of(path, start)
-    if kind == "clicks":
-        raise Trouble(f"{_streams.name_of(path)} is a log of clicks, which only ranking learners "
-                      "read; or plain text, which --text reads")
-    if kind == "converted":
-        if options.format is not None:
-            raise Trouble(f"--format {options.format}: {_streams.name_of(path)} is a converted "
-                          "file")
-        return _rows.TextForm(False, False, False, True)
-    form = _rows.text_form(start)
-    if options.format == "vw":
-        return _rows.TextForm(True, False, True)
-    if options.format == "svmlight" and form.vw:
-        raise Trouble(f"--format svmlight: {_streams.name_of(path)} begins with a line of VW's, "
-                      "which has a |")
-    return form

@@ -16,8 +16,10 @@ import scipy.sparse
 
 from coactive_fast._arrays import refuse_non_finite
 from coactive_fast._memory import refuse_beyond_limit
-from coactive_fast.data import RankingData, _svmlight
+from coactive_fast.data import RankingData
 from coactive_fast.data._map import read
+from coactive_fast.data._svmlight import Grown, Pairs, pieces
+from coactive_fast.data._tables import number
 from coactive_fast.learner import _file
 from coactive_fast.logs import _vw
 from coactive_fast.logs._compiled import Lines
@@ -28,7 +30,6 @@ KEEP = 1 << 28  # bytes of rows that stay in memory, so that their text is parse
 KIND = "Rows"
 MODELS = ", as the model's classes are"
 UNKNOWN = -1.0  # a name that is none of those known, where no new one may come
-LINES = 64  # lines that tell whether labels or features are words
 HEADS = 1 << 16  # different heads of lines that are remembered
 WHOLE = re.compile("[0-9]{1,18}")
 MOST = 1 << 31  # columns
@@ -65,38 +66,32 @@ class Labels:
         """By their numbers; none where labels are numbers."""
         return list(self.numbers)
 
-    def of(self, one, where):
+    def of(self, one):
         """The number of a label: a str is a name."""
-        named = isinstance(one, str)
         if self.named is None:
-            self.named = named
-        elif self.named != named:
-            raise Trouble(f"{where}: expected a {'name' if self.named else 'number'}{self.why}, "
-                          f"got {one!r:.60}")
-        if not named:
+            self.named = isinstance(one, str)
+        elif self.named != isinstance(one, str):
+            raise ValueError(f"expected a {'name' if self.named else 'number'}{self.why}, got "
+                             f"{one!r:.60}")
+        if not self.named:
             return float(one)
-        if one in self.numbers:
-            return float(self.numbers[one])
-        if self.closed:
-            return UNKNOWN
-        if self.most is not None and len(self.numbers) >= self.most:
-            raise Trouble(f"{where}: {one!r:.60} is none of the model's classes: "
-                          f"{', '.join(self.numbers)[:200]}")
+        if one not in self.numbers:
+            if self.closed:
+                return UNKNOWN
+            if self.most is not None and len(self.numbers) >= self.most:
+                raise ValueError(f"{one!r:.60} is none of the model's classes: "
+                                 f"{', '.join(self.numbers)[:200]}")
         return float(self.numbers.setdefault(one, len(self.numbers)))
 
 
-def read_label(text, where):
+def read_label(text):
     """A label as it is written in a row: a finite number, or a name."""
-    try:
-        value = float(text)
-    except ValueError:
-        if not text.isprintable():
-            raise Trouble(f"{where}: expected a label that can be printed, got {text!r:.60}") \
-                from None
-        return text
-    if not math.isfinite(value):
-        raise Trouble(f"{where}: expected a label that is a finite number or a name, got {text!r}")
-    return value
+    value = number(text)
+    if value is None and not text.isprintable():
+        raise ValueError(f"expected a label that can be printed, got {text!r:.60}")
+    if value is not None and not math.isfinite(value):
+        raise ValueError(f"expected a label that is a finite number or a name, got {text!r}")
+    return text if value is None else value
 
 
 # --- rows -----------------------------------------------------------------------------------------
@@ -112,11 +107,6 @@ class Piece(NamedTuple):
 
     def __len__(self):
         return self.X.shape[0]
-
-    @property
-    def nbytes(self):
-        parts = self.X.data, self.X.indices, self.X.indptr, self.labels, self.ends, self.lines
-        return sum(part.nbytes for part in parts)
 
     @property
     def counts(self):
@@ -136,10 +126,17 @@ class Piece(NamedTuple):
 
     @classmethod
     def joined(cls, pieces):
-        X = scipy.sparse.vstack([piece.X for piece in pieces], format="csr")
-        labels, counts, lines = (np.concatenate([getattr(piece, part) for piece in pieces])
-                                 for part in ("labels", "counts", "lines"))
-        return cls(X, labels, np.cumsum(counts), lines)
+        """All rows of some pieces, as wide as the widest."""
+        pairs, labels, columns = Pairs(np.float64), Grown(np.float64), 0
+        counts, lines = Grown(np.intp), Grown(np.intp)
+        for piece in pieces:
+            columns = max(columns, piece.X.shape[1])
+            pairs.append(piece.X.indices, piece.X.data, piece.X.indptr[1:], columns - 1)
+            labels.append(piece.labels)
+            counts.append(piece.counts)
+            lines.append(piece.lines)
+        return cls(pairs.finish(columns, 0), labels.finish(), np.cumsum(counts.finish()),
+                   lines.finish())
 
     def widened(self, columns):
         """The same numbers, as a matrix of so many columns."""
@@ -205,24 +202,23 @@ class Rows:
     columns : int, optional
         An index beyond them is an error. None: those of the file.
     zero_based : bool
+    labels : Labels, optional
+        What the labels mean; None: they are not asked for.
     single : str, optional
         Each row must have one label; an error says this about it.
     """
 
     unit = "line"  # of the numbers of rows
     kept = None  # all pieces, once they were read and are not too much
+    left_out = 0  # features whose names have no column, in the last reading
 
-    def __init__(self, path, columns=None, *, zero_based=False, single=None):
+    def __init__(self, path, columns=None, *, zero_based=False, labels=None, single=None):
         self.path, self.name = path, _streams.name_of(path)
-        self.columns, self.zero_based, self.single = columns, zero_based, single
-        self.labels = Labels(named=False)
-        kind = _streams.kind_of(path)
-        if kind == "clicks":
-            raise Trouble(f"{self.name} is a log of clicks, which only ranking learners read")
-        if kind == "converted":
-            _streams.refuse_mapping_of_stdin(path)
+        self.columns, self.zero_based = columns, zero_based
+        self.labels, self.single = labels, single
+        if _streams.kind_of(path) == "converted":
             self.unit = "row"
-            self.kept = [self._checked(converted_rows(path))]
+            self.kept = [converted_rows(path)]
             width = self.kept[0].X.shape[1]
             if columns is not None and width > columns:
                 raise Trouble(f"{path} has {width} columns, expected {columns} at most")
@@ -255,16 +251,17 @@ class Rows:
         kept, size = [], 0
         rows, columns, least, most = 0, 0, np.inf, -np.inf
         ordered, last, found, fraction = True, -np.inf, False, None
-        for piece in self._parsed() if self.kept is None else self.kept:
+        for piece in self.pieces():
             rows, columns = rows + len(piece), max(columns, piece.X.shape[1])
             labels = piece.labels
             if labels.size:
-                ordered = (ordered and piece.single and last <= labels[0]
-                           and bool((np.diff(labels) >= 0).all()))
+                ordered = (ordered and piece.single
+                           and bool((np.diff(labels, prepend=last) >= 0).all()))
                 least, most, last = min(least, labels.min()), max(most, labels.max()), labels[-1]
             found = found or label is not None and bool((labels == label).any())
             fraction = fraction or self.fraction(piece)
-            size += piece.nbytes
+            X = piece.X
+            size += sum(part.nbytes for part in (X.data, X.indices, X.indptr, *piece[1:]))
             if size > KEEP and not _streams.is_stdin(self.path):  # which has no second reading
                 kept = None
             elif kept is not None:
@@ -273,37 +270,33 @@ class Rows:
         return Scan(rows, columns, float(least), float(most), ordered and least < most, found,
                     fraction)
 
-    def pieces(self, columns):
+    def pieces(self, columns=None):
         """The pieces as matrices of so many columns; None: each as wide as it comes."""
         for piece in self._parsed() if self.kept is None else self.kept:
+            if self.single is not None:
+                self.check_single(piece, self.single)
             yield piece if columns is None else piece.widened(columns)
 
     @functools.cached_property
     def whole(self):
-        """All rows as one piece; it takes the place of what was kept."""
-        pieces = list(self._parsed()) if self.kept is None else self.kept
-        if not pieces:
+        """All rows as one piece; it replaces what was kept."""
+        whole = Piece.joined(self.pieces())
+        if len(whole) == 0:
             raise Trouble(f"{self.name} holds no rows")
-        columns = max(piece.X.shape[1] for piece in pieces)
-        whole = Piece.joined([piece.widened(columns) for piece in pieces])
         self.kept = [whole]
         return whole
 
     def _parsed(self):
         for reader in parsed(self.path, self.columns, self.zero_based):
-            yield self._checked(copied_piece(reader))
+            yield copied_piece(reader)
 
-    def _checked(self, piece):
-        if self.single is not None:
-            check_single(piece.counts, lambda row: self.place(piece, row), self.single)
-        return piece
-
-
-def check_single(counts, place, hint):
-    """Each row has one label, or an error says where one stands that has not."""
-    wrong = np.flatnonzero(counts != 1)
-    if wrong.size:
-        raise Trouble(f"{place(wrong[0])}: expected one label, got {counts[wrong[0]]}: {hint}")
+    def check_single(self, piece, why, least=1):
+        """Each row has one label, or with ``least=0`` at most one; an error names one that has
+        not."""
+        wrong = np.flatnonzero((piece.counts < least) | (piece.counts > 1))
+        if wrong.size:
+            raise Trouble(f"{self.place(piece, wrong[0])}: expected one label, got "
+                          f"{piece.counts[wrong[0]]}: {why}")
 
 
 def parsed(path, columns, zero_based, queries=False):
@@ -311,7 +304,7 @@ def parsed(path, columns, zero_based, queries=False):
     and the number behind ``qid:``."""
     rules = np.float64, columns, bool(zero_based)
     with _streams.source(path) as file:
-        for reader, _ in _svmlight.pieces([file], rules, not queries, queries):
+        for reader, _ in pieces([file], rules, not queries, queries):
             yield reader
 
 
@@ -327,15 +320,19 @@ def copied_piece(reader):
 
 
 def convert(options):
-    """``coactive-fast convert``: text as a file of arrays, which is mapped instead of parsed."""
+    """Puts svmlight or LETOR text into one file of arrays, which train, rank, choose and forward
+    take in the place of the text: it is mapped into memory, where text is parsed. Also a log of
+    clicks that names documents instead of repeating their features, for train.
+
+      coactive-fast convert queries.txt.gz queries.cf
+    """
     path, out = options.file, options.out
     if _streams.is_stdin(path):
         raise Trouble("convert reads a file, not standard input")
-    kind = _streams.kind_of(path)
+    _, labels, features, kind = _streams.form_of(_streams.start_of(path))
     if kind == "converted":
         raise Trouble(f"{path} is converted already: only text is")
-    form = text_form(_streams.start_of(path))
-    if kind != "clicks" and (form.vw or form.labels or form.features):
+    if labels or features:
         raise Trouble(f"{path} has names of labels or features: what is converted has numbers and "
                       "indices")
     _streams.check_target("OUT", out, path)
@@ -345,36 +342,17 @@ def convert(options):
         found = RankingData.from_svmlight(path, zero_based=options.zero_based, into=out)
         print(f"{out}: {found!r}")
     else:
-        rows, columns = write_rows(path, out, options.multilabel, options.zero_based)
-        print(f"{out}: {rows:,} rows, {columns:,} columns")
-
-
-def write_rows(path, out, multilabel, zero_based):
-    """A text file of rows as one file of arrays, to be mapped."""
-    pairs, labels = _svmlight.Pairs(np.float64), _svmlight.Grown(np.float64)
-    label_ends = _svmlight.Grown(np.intp)
-    for reader in parsed(path, None, zero_based):
-        if not multilabel:
-            lines = reader.lines
-            check_single(np.diff(reader.label_ends, prepend=0),
-                         lambda row, lines=lines: f"{path}: line {lines[row]}",
-                         "--multilabel takes rows of any number of labels")
-        label_ends.append(reader.label_ends + labels.size)
-        labels.append(reader.labels)
-        pairs.append(reader.indices, reader.values, reader.row_ends, reader.most)
-    if label_ends.size == 0:
-        raise Trouble(f"{path} holds no rows")
-    X = pairs.finish(reader.most + 1, 0)
-    arrays = {"indptr": X.indptr, "labels": labels.finish()}
-    if multilabel:
-        arrays["ends"] = label_ends.finish()
-    _file.write(out, {"kind": KIND, "columns": X.shape[1]},
-                {**arrays, "indices": X.indices, "data": X.data})
-    return X.shape
+        why = None if options.multilabel else "--multilabel takes rows of any number of labels"
+        X, labels, ends, _ = Rows(path, zero_based=options.zero_based, single=why).whole
+        arrays = {"indptr": X.indptr, "labels": labels, "indices": X.indices, "data": X.data}
+        if options.multilabel:
+            arrays["ends"] = ends
+        _file.write(out, {"kind": KIND, "columns": X.shape[1]}, arrays)
+        print(f"{out}: {X.shape[0]:,} rows, {X.shape[1]:,} columns")
 
 
 def converted_rows(path):
-    """What `write_rows` wrote, mapped into memory, as one piece.
+    """The rows that `convert` wrote, mapped into memory, as one piece.
 
     A mapped file's checksum is not checked, and the compiled loops trust a piece's indices: one
     pass over them here keeps a damaged file from reading beyond the ends of arrays.
@@ -397,90 +375,32 @@ def converted_rows(path):
         return Piece(X, labels, ends, lines)
 
 
-# --- which form a file has ------------------------------------------------------------------------
-
-
-class TextForm(NamedTuple):
-    """What the first lines say."""
-
-    vw: bool
-    labels: bool  # whether a label is a word
-    features: bool  # whether a feature has a name
-    converted: bool = False
-
-
-def text_form(start):
-    """The form of a file that is neither converted nor JSON, by its first bytes."""
-    whole = start.removeprefix(_streams.BOM).split(b"\n")
-    if len(start) >= _streams.START and len(whole) > 1:
-        whole.pop()  # it may be cut in two
-    lines = [line.partition(b" #")[0].split() for line in whole
-             if line.strip() and not line.lstrip().startswith(b"#")][:LINES]
-    if lines and b"|" in b" ".join(lines[0]):
-        return TextForm(True, False, True)
-    labels = features = False
-    for tokens in lines:
-        if b":" not in tokens[0]:
-            labels = labels or not all(_is_number(one) for one in tokens[0].split(b","))
-            tokens = tokens[1:]
-        features = features or any(not _is_number(one.partition(b":")[0]) for one in tokens
-                                   if not one.startswith((b"qid:", b":")))
-    return TextForm(False, labels, features)
-
-
-def _is_number(text):
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 # --- columns --------------------------------------------------------------------------------------
 
 
-class Growing(_vw.Given):
-    """A column a name, in the order in which they come, up to `most`; of more names than these
-    those that come later are left out."""
-
-    def __init__(self, names, most):
-        super().__init__(())
-        self.place = {name: i for i, name in enumerate(names)}
-        self.most = MOST if most is None else most
-
-    def grow(self, begin, all_names):
-        for text in all_names.texts[begin:]:
-            if text is not None and len(self.place) < self.most:
-                self.place.setdefault(text, len(self.place))
-        super().grow(begin, all_names)
-
-    def width(self):
-        return len(self.place)
-
-
-class Indexed(Growing):
-    """The columns of features that are indices."""
+class Indexed(_vw.Given):
+    """The columns of features that are indices, counted from `first`."""
 
     def __init__(self, name, first, most):
-        super().__init__((), most)
-        self.name, self.first, self.last = name, first, -1
+        super().__init__(())
+        self.name, self.first, self.columns = name, first, most or MOST
 
     def grow(self, begin, all_names):
         for name in all_names.table.since(begin):
             if name is not None:
                 text, line = name
                 at = int(text) - self.first if WHOLE.fullmatch(text) else -1
-                if not 0 <= at < self.most:
-                    last = "" if self.most == MOST else f" ... {self.most - 1 + self.first}"
+                if not 0 <= at < self.columns:
+                    last = (" or more" if self.columns == MOST else
+                            f" ... {self.columns - 1 + self.first}")
                     raise Trouble(f"{self.name}: line {line}: expected the index of a feature, "
-                                  f"{self.first}{last or ' or more'}, got {text!r:.60} (--names: "
-                                  "features have names)")
+                                  f"{self.first}{last}, got {text!r:.60} (--names: features have "
+                                  "names)")
                 self.place[text] = at
-                self.last = max(self.last, at)
-        _vw.Given.grow(self, begin, all_names)
+        super().grow(begin, all_names)
 
     def width(self):
-        return self.last + 1
+        return int(self.column.max(initial=-1)) + 1
 
 
 # --- rows with names ------------------------------------------------------------------------------
@@ -492,7 +412,7 @@ class NamedRows(Rows):
     Parameters
     ----------
     path : str
-    table : Growing, Indexed or logs._vw.Hashed
+    table : Indexed, logs._vw.Given or logs._vw.Hashed
         The columns; a first reading adds to the first two.
     columns : int, optional
         How many there are; None: as many as there come.
@@ -504,24 +424,25 @@ class NamedRows(Rows):
         As in `Rows`.
     """
 
+    queries = None  # of ranking: the query of each row
+
     def __init__(self, path, table, columns=None, *, vw=False, labels=None, single=None):
-        self.path, self.name, self.vw = path, _streams.name_of(path), vw
-        self.table, self.columns, self.labels, self.single = table, columns, labels, single
-        self.left_out = 0  # features without a column, in the last reading
-        self.queries = None  # of ranking: the query of each row
+        super().__init__(path, columns, labels=labels, single=single)
+        self.table, self.vw = table, vw
 
     def _parsed(self):
-        names, known, self.left_out = _vw.Names(True), {}, 0
+        names, self.left_out = _vw.Names(True), 0
+        read_head = functools.lru_cache(HEADS)(self._head)  # tags may all differ
         self.table.column = np.empty(0, np.int32)  # the numbers of names begin anew
         with _streams.source(self.path) as file:
             reader = Lines(file, file.name, names.table, not self.vw)
             while reader.advance():
                 self.table.grow(names.grow(file.name), names)
-                piece = self._piece(reader, names, known)
+                piece = self._piece(reader, names, read_head)
                 if len(piece):
-                    yield self._checked(piece)
+                    yield piece
 
-    def _piece(self, reader, names, known):
+    def _piece(self, reader, names, read_head):
         ends = np.concatenate([[0], reader.row_ends])
         found, values, ends = _vw.pairs_of(self.table, reader.names, reader.values, ends, names)
         self.left_out += reader.names.size - found.size
@@ -535,66 +456,62 @@ class NamedRows(Rows):
             row = np.searchsorted(X.indptr, bad[0], side="right") - 1
             raise Trouble(f"{self.name}: line {lines[row]}: the values of a feature that stands "
                           "more than once sum up to no finite number")
-        if self.labels is None:
-            if self.queries is not None:
-                self.queries.extend(_query(head.split()) for head, _ in reader.heads())
+        if self.labels is None and self.queries is None:  # heads are not read
             return Piece(X, np.zeros(lines.size), np.arange(1, lines.size + 1), lines)
-        return self._labelled(X, lines, reader.heads(), known)
-
-    def _labelled(self, X, lines, heads, known):
-        """The piece with its labels; rows of weight 0 are left out."""
-        if len(known) > HEADS:  # tags may all differ
-            known.clear()
         rows = []
-        for head, line in zip(heads, lines.tolist(), strict=True):
-            if head not in known:
-                known[head] = self._head(*head, f"{self.name}: line {line}")
-            rows.append(known[head])
-        piece = Piece.of(X, [labels for labels, _, _ in rows], lines)
+        try:
+            for head, touches in reader.heads():
+                rows.append(read_head(head, touches))
+        except ValueError as error:
+            raise Trouble(f"{self.name}: line {lines[len(rows)]}: {error}") from error
+        labels, weights, queries = zip(*rows, strict=True) if rows else ((), (), ())
+        piece = Piece.of(X, labels, lines)
         if self.queries is not None:
-            self.queries.extend(query for _, _, query in rows)
-        weights = np.array([weight for _, weight, _ in rows])
-        return piece if weights.all() else piece.reordered(np.flatnonzero(weights))
+            self.queries.extend(queries)
+        return piece if all(weights) else piece.reordered(np.flatnonzero(weights))
 
-    def _head(self, head, touches, where):
-        """``(labels, weight, query)`` of what stands in front of a row's features."""
+    def _head(self, head, touches):
+        """``(labels, weight, query)`` of what stands before a row's features; a row of weight 0 is
+        left out."""
+        if self.labels is None:
+            return [0.0], 1.0, _query(head)
         try:
             words = head.decode().split()
         except UnicodeDecodeError:
-            raise Trouble(f"{where}: a label must be text in UTF-8, got {head!r:.60}") from None
+            raise ValueError(f"a label must be text in UTF-8, got {head!r:.60}") from None
+        weight, query = 1.0, None
         if self.vw:
-            return self._vw_head(words, touches, where)
-        query = _query(head.split())
-        return self._labels_of(words[:-1] if query is not None else words, where), 1.0, query
+            words, weight = self._vw_head(words, touches)
+        elif (query := _query(head)) is not None:
+            words.pop()
+        labels = [self.labels.of(read_label(one)) for one in ",".join(words).split(",") if words]
+        return labels, weight, query
 
-    def _vw_head(self, words, touches, where):
+    def _vw_head(self, words, touches):
+        """The label, if there is one, and the weight."""
         if touches and words and not words[-1].startswith("'"):
             tag = words.pop()  # so says VW; but nobody means a label by it
             if not words:
-                raise Trouble(f"{where}: put a blank in front of the |: what touches it is a tag, "
-                              f"and no label, got {tag!r:.60}")
+                raise ValueError("put a blank in front of the |: what touches it is a tag, and no "
+                                 f"label, got {tag!r:.60}")
         words = [word for word in words if not word.startswith("'")]
         if len(words) > 2:
-            raise Trouble(f"{where}: expected a label, a weight and a tag in front of the |, got "
-                          f"{' '.join(words)!r:.60}")
+            raise ValueError("expected a label, a weight and a tag in front of the |, got "
+                             f"{' '.join(words)!r:.60}")
         if words and (words[0] == "shared" or ":" in words[0]):
-            raise Trouble(f"{where}: expected a label, got {words[0]!r:.60}: decisions with costs "
-                          "are for `replay`")
-        weight = read_label(words[1], where) if len(words) == 2 else 1.0
+            raise ValueError(f"expected a label, got {words[0]!r:.60}: decisions with costs are "
+                             "for `replay`")
+        weight = read_label(words[1]) if len(words) == 2 else 1.0
         if weight != 1.0 and (weight != 0.0 or self.queries is not None):
-            raise Trouble(f"{where}: expected a weight of 1, or of 0 for a row that is left out "
-                          f"(not of a query): rows all count the same, got {words[1]!r:.60}")
-        return self._labels_of(words[:1], where), weight, None
-
-    def _labels_of(self, words, where):
-        return [self.labels.of(read_label(one, where), where)
-                for one in ",".join(words).split(",") if words]
+            raise ValueError("expected a weight of 1, or of 0 for a row that is left out (not of a "
+                             f"query): rows all count the same, got {words[1]!r:.60}")
+        return words[:1], weight
 
 
-def _query(words):
+def _query(head):
     """What stands behind qid: at the end of a head; None where there is none."""
-    found = words and words[-1].startswith(b"qid:")
-    return words[-1][4:].decode(errors="replace") if found else None
+    found = re.search(rb"(?<!\S)qid:(\S*)\s*$", head)
+    return found and found[1].decode(errors="replace")
 
 
 # --- queries --------------------------------------------------------------------------------------
@@ -606,13 +523,17 @@ def ranking_data(rows, columns=None):
     rows.queries = []
     width = columns or rows.whole.X.shape[1]
     whole = rows.whole.widened(width)
-    check_single(whole.counts, lambda row: rows.place(whole, row), "the grade of a document")
+    rows.check_single(whole, "the grade of a document")
     ids = None
     if rows.vw:
         begins = np.diff(whole.lines, prepend=-1) != 1
     else:
-        ids = np.array([_query_of(query, rows.place(whole, row))
-                        for row, query in enumerate(rows.queries)])
+        ids = np.empty(len(whole), np.int64)
+        for row, query in enumerate(rows.queries):
+            if query is None or not re.fullmatch("-?[0-9]{1,18}", query):
+                raise Trouble(f"{rows.place(whole, row)}: expected qid: and a whole number behind "
+                              f"the grade, got {query!r}")
+            ids[row] = int(query)
         begins = np.diff(ids, prepend=ids[0] - 1) != 0
     offsets = np.append(np.flatnonzero(begins), len(whole))
     refuse_beyond_limit(COPIES * 8.0 * len(whole) * width,
@@ -620,9 +541,3 @@ def ranking_data(rows, columns=None):
                         "rankings want dense rows: --hash-bits makes them narrower")
     return RankingData(whole.X.toarray(), whole.labels, offsets,
                        query_ids=None if ids is None else ids[offsets[:-1]])
-
-
-def _query_of(text, where):
-    if text is None or not re.fullmatch("-?[0-9]{1,18}", text):
-        raise Trouble(f"{where}: expected qid: and a whole number behind the grade, got {text!r}")
-    return int(text)

@@ -2,20 +2,24 @@
 
 import contextlib
 import errno
-import io
+import functools
 import json
 import os
 import sys
 import tempfile
+from typing import NamedTuple
 
 from coactive_fast import data
-from coactive_fast.data._open import DAMAGED, PACKED, Raw, numbered, opened
+from coactive_fast.data._open import DAMAGED, numbered, opened, unpacked
+from coactive_fast.data._tables import number
 from coactive_fast.learner import _file
 
 from . import Trouble, troubles
 
 MAGIC = _file.MAGIC
 BOM = b"\xef\xbb\xbf"  # what some editors put in front of UTF-8
+START = 1 << 16  # bytes of a stream by which its form is recognised
+LINES = 64  # lines that show whether labels or features are words
 
 
 def is_stdin(path):
@@ -23,12 +27,12 @@ def is_stdin(path):
 
 
 def name_of(path):
-    """What messages call it."""
+    """The name of a file in messages."""
     return "standard input" if is_stdin(path) else str(path)
 
 
-class Stream(Raw):
-    """Bytes as they come, under the name that error messages call them by."""
+class Stream:
+    """Bytes as they come, under the name that error messages give them."""
 
     def __init__(self, readinto, name):
         self.readinto, self.name = readinto, name
@@ -44,10 +48,9 @@ def source(path):
     with contextlib.ExitStack() as stack:
         try:
             if is_stdin(path):
-                readinto = _stdin_reader()
+                yield Stream(_read_stdin, name)
             else:
-                readinto = stack.enter_context(opened(path))[0].readinto
-            yield Stream(readinto, name)
+                yield Stream(stack.enter_context(opened(path))[0].readinto, name)
         except DAMAGED as error:  # before OSError, which some of them are
             raise Trouble(f"{name} is truncated or damaged: {error}") from error
         except OSError as error:
@@ -57,121 +60,121 @@ def source(path):
             raise Trouble(f"{name}: {error.strerror or error}") from error
 
 
-def _stdin_buffer():
-    if sys.stdin is None:
+@functools.lru_cache(maxsize=1)
+def _unpacked(stdin):
+    """Standard input, unpacked: one object, so that what was only peeked at is still there."""
+    if stdin is None:
         raise Trouble("standard input is closed")
-    return sys.stdin.buffer
+    return unpacked(stdin.buffer, stdin.buffer.peek(1))
 
 
-def _stdin_start():
-    """What is there already of standard input; it stays there."""
-    peek = getattr(_stdin_buffer(), "peek", None)  # a stand-in may have none
-    return b"" if peek is None else peek(1)
-
-
-def _stdin_reader():
-    start, buffer = _stdin_start(), _stdin_buffer()
-    for magic, unpack in PACKED.items():
-        if start.startswith(magic):
-            return unpack(buffer).readinto
-
-    def readinto(view):  # what is there, no waiting for more, which readinto1 would do
-        got = buffer.read1(len(view))
-        view[:len(got)] = got
-        return len(got)
-
-    return readinto
-
-
-START = 1 << 16  # bytes of a stream by which its form is recognised
+def _read_stdin(view):
+    """Reads what has arrived, without waiting for more, as `readinto1` would."""
+    found = _unpacked(sys.stdin).read1(len(view))
+    view[:len(found)] = found
+    return len(found)
 
 
 def start_of(path):
-    """The first bytes, unpacked; of standard input those that are there already."""
-    if is_stdin(path):
-        return _unpacked(_stdin_start())
+    """The first bytes, unpacked; of standard input some of those that have arrived."""
     with source(path) as file:
+        if is_stdin(path):
+            start = _unpacked(sys.stdin).peek(START)
+            if start.startswith(MAGIC):
+                raise Trouble("standard input is a converted file, which is mapped: give its name")
+            return start
         start = bytearray(START)
         return bytes(start[:file.readinto(start)])
 
 
-def _unpacked(start):
-    """The beginning of what begins so packed; a piece of a packed stream will do."""
-    for magic, unpack in PACKED.items():
-        if start.startswith(magic):
-            found, file = b"", unpack(io.BytesIO(start))
-            with contextlib.suppress(OSError, *DAMAGED):
-                while len(found) < START and (more := file.read1(START)):
-                    found += more
-            return found
-    return start
-
-
 def check_target(what, path, source):
-    """Refuses what cannot be written, and to put anything in the place of somebody else's file:
-    before the work, not after it."""
-    there = os.path.exists(path)
-    folder = os.path.dirname(os.path.realpath(path))
-    if not path or not os.path.isdir(folder) or there and not os.path.isfile(path):
+    """Refuses what cannot be written, and to replace a file of somebody else: before the work, not
+    after it."""
+    exists, folder = os.path.exists(path), os.path.dirname(os.path.realpath(path))
+    if not path or not os.path.isdir(folder) or exists and not os.path.isfile(path):
         raise Trouble(f"{what} {path}: expected a file in a folder that is there")
     with troubles(f"{what} {path}: it may not be written", OSError):
-        if there:
+        if exists:
             with open(path, "r+b") as file:
                 start = file.read(len(MAGIC))
-            if not is_stdin(source) and os.path.exists(source) \
-                    and os.path.samefile(path, source):
+            if os.path.exists(source) and not is_stdin(source) and os.path.samefile(path, source):
                 raise Trouble(f"{what} {path} is what is read: give another name")
             if start not in (b"", MAGIC):
                 raise Trouble(f"{what} {path} is there already, and is no file of coactive_fast: "
                               "give another name")
-        with tempfile.TemporaryFile(dir=folder):  # what is saved is first put beside it
+        with tempfile.TemporaryFile(dir=folder):  # a file is written beside its target first
             pass
 
 
-def kind_of(path, start=None):
+class Form(NamedTuple):
+    """What the beginning of a file shows."""
+
+    vw: bool
+    labels: bool  # whether a label is a word
+    features: bool  # whether a feature has a name
+    kind: str  # "clicks", "ranking", "rows" or "converted"
+
+
+def form_of(start):
+    """The form of a file, by its first bytes."""
+    text = start.removeprefix(BOM)
+    if start.startswith(MAGIC) or text.lstrip().startswith(b"{"):
+        return Form(False, False, False, "converted" if start.startswith(MAGIC) else "clicks")
+    whole = text.split(b"\n")
+    if len(start) >= START and len(whole) > 1:
+        whole.pop()  # it may be cut in two
+    lines = [line.partition(b" #")[0].split() for line in whole
+             if line.strip() and not line.lstrip().startswith(b"#")][:LINES]
+    first = b" ".join(lines[0]) if lines else b""
+    kind = "ranking" if b" qid:" in first else "rows"
+    if b"|" in first:
+        return Form(True, False, True, kind)
+    labels = features = False
+    for tokens in lines:
+        if b":" not in tokens[0]:
+            labels = labels or None in map(number, tokens[0].split(b","))
+            tokens = tokens[1:]
+        features = features or None in (number(one.partition(b":")[0]) for one in tokens
+                                        if not one.startswith((b"qid:", b":")))
+    return Form(False, labels, features, kind)
+
+
+def kind_of(path):
     """"clicks", "ranking", "rows" or "converted", by the first line."""
-    start = start_of(path) if start is None else start
-    if start.startswith(MAGIC):
-        return "converted"
-    text = start.removeprefix(BOM).lstrip()
-    if text.startswith(b"{"):
-        return "clicks"
-    lines = [line for line in text.splitlines() if line and not line.startswith(b"#")]
-    return "ranking" if lines and b" qid:" in lines[0] else "rows"
+    return form_of(start_of(path)).kind
 
 
-def lines(file):
-    """The lines of a `Stream` that are not blank, with their numbers."""
-    for number, line in numbered(file, file.name):
-        line = line.removeprefix(BOM) if number == 1 else line
-        if not line.isspace():
-            yield number, line
+def objects(file, form="a JSON object"):
+    """``(line number, where, object)``: the JSON object on each line that is not blank."""
+    for at, line in numbered(file, file.name):
+        if not (line := line.removeprefix(BOM) if at == 1 else line).isspace():
+            where = f"{file.name}: line {at}"
+            yield at, where, object_of(line, where, form)
 
 
-# --- rankings, and JSON ---------------------------------------------------------------------------
+def object_of(line, where, form="a JSON object"):
+    """The JSON object on a line."""
+    try:
+        found = json.loads(line.decode())
+        if isinstance(found, dict):
+            return found
+        problem = f", got {found!r:.60}"
+    except json.JSONDecodeError as error:
+        problem = f": {error.msg}, column {error.colno}"
+    except (UnicodeDecodeError, RecursionError) as error:
+        problem = f": {error}"
+    raise Trouble(f"{where}: expected {form}{problem}")
+
+
+# --- rankings -------------------------------------------------------------------------------------
 
 
 def ranking_data(path, columns=None, zero_based=False):
     """All queries of a LETOR file or a converted one; `columns` as `load_svmlight` has it."""
     if kind_of(path) == "converted":
-        refuse_mapping_of_stdin(path)
         found = data.RankingData.load(path)
         if columns not in (None, found.dimension):
             raise Trouble(f"{path} has {found.dimension} columns, not {columns}")
         return found
     with source(path) as file:
         return data.RankingData.from_svmlight(file, n_features=columns, zero_based=zero_based)
-
-
-def refuse_mapping_of_stdin(path):
-    if is_stdin(path):
-        raise Trouble("standard input is a converted file, which is mapped: give its name")
-
-
-def object_of(line, where):
-    """The JSON object that stands on a line."""
-    with troubles(f"{where}: expected a JSON object", (ValueError, RecursionError)):
-        found = json.loads(line.decode())
-    if not isinstance(found, dict):
-        raise Trouble(f"{where}: expected a JSON object, got {found!r:.60}")
-    return found

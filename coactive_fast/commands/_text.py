@@ -13,7 +13,7 @@ only asks the model weights with what they were when it was saved.
 """
 
 import copy
-import math
+import sys
 
 import numpy as np
 import scipy.sparse
@@ -76,18 +76,16 @@ class Words:
         with troubles(f"{path}: how it reads text is damaged",
                       (KeyError, TypeError, ValueError, IndexError, AttributeError)):
             words = cls(int(head["columns"]), tuple(map(str, head["fields"])))
-            other = {name: head[name] for name in words.settings}
-            classes = [str(name) for name in head["classes"]]
-            places, df = arrays["places"], arrays["df"]
+            classes, places, df = [*map(str, head["classes"])], arrays["places"], arrays["df"]
             words.documents = int(head["documents"])
             if not (places.shape == df.shape and places.dtype.kind == df.dtype.kind == "i"
                     and np.all((0 < df) & (df <= words.documents)) and np.all(np.diff(places) > 0)):
                 raise ValueError("its counts of words do not go together")
             words.df[places] = df
-        for name, value in words.settings.items():
-            if other[name] != value:
-                raise Trouble(f"{path} was trained on text with {name} = {other[name]!r}, and this "
-                              f"version makes rows with {value!r}: train it again")
+            for name, value in words.settings.items():
+                if head[name] != value:
+                    raise Trouble(f"{path} was trained on text with {name} = {head[name]!r}, and "
+                                  f"this version makes rows with {value!r}: train it again")
         return words, classes
 
 
@@ -120,75 +118,63 @@ class TextRows(_rows.Rows):
     def __init__(self, path, words, *, label=None, labels=None, single=None, count=True):
         if _streams.kind_of(path) == "converted":
             raise Trouble(f"{path} is a converted file, and text is wanted")
-        self.path, self.name = path, _streams.name_of(path)
-        self.columns, self.single = words.columns, single
-        self.start, self.label, self.count = words, label, count and label is not None
-        self.words, self.labels = words, _rows.Labels() if labels is None else labels
+        super().__init__(path, words.columns, labels=labels, single=single)
+        self.words = self.start = words
+        self.label, self.count = label, count and label is not None
 
     def _parsed(self):
         self.words = copy.deepcopy(self.start) if self.count else self.start
-        number = 0
         with _streams.source(self.path) as file:
             for lines in _blocks(file, self.name):
-                texts, labels, places = [], [], []
-                for line in lines:
-                    number += 1
-                    if number == 1:
-                        line = line.removeprefix(_streams.BOM)
-                    if line and not line.isspace():
-                        self._read(line, f"{self.name}: line {number}", texts, labels)
-                        places.append(number)
-                if texts:
-                    X = self.words.rows(texts, self.count)
-                    yield self._checked(_rows.Piece.of(X, labels, np.array(places)))
+                found = [self._document(line, f"{self.name}: line {number}")
+                         for number, line in lines]
+                if found:
+                    texts, labels = zip(*found, strict=True)
+                    numbers = np.array([number for number, _ in lines])
+                    yield _rows.Piece.of(self.words.rows(texts, self.count), labels, numbers)
 
-    def _read(self, line, where, texts, labels):
+    def _document(self, line, where):
+        """The text of a line, and its labels."""
         found = _streams.object_of(line, where)
-        parts = [found.get(name) for name in self.start.fields]
-        for name, part in zip(self.start.fields, parts, strict=True):
-            if not isinstance(part, str):
-                raise Trouble(f"{where}: field {name!r}: expected a string, got {part!r:.60} "
-                              "(--text FIELD names others)")
-        text = "\n".join(parts)
+        for name in self.start.fields:
+            if not isinstance(found.get(name), str):
+                raise Trouble(f"{where}: field {name!r}: expected a string, got "
+                              f"{found.get(name)!r:.60} (--text FIELD names others)")
+        text = "\n".join(found[name] for name in self.start.fields)
         if not text.isascii() and any("\ud800" <= mark <= "\udfff" for mark in text):
             raise Trouble(f"{where}: the text holds half of a character (a lone surrogate)")
-        texts.append(text)
-        labels.append(self._labels(found, where) if self.label is not None else [0.0])
+        return text, [0.0] if self.label is None else self._labels(found, where)
 
     def _labels(self, found, where):
-        where = f"{where}: field {self.label!r}"
-        if self.label not in found:
-            raise Trouble(f"{where}: there is none (--label FIELD names another)")
-        given = found[self.label]
-        return [self._label(one, where) for one in (given if isinstance(given, list) else [given])]
-
-    def _label(self, one, where):
-        if not (one.isprintable() if isinstance(one, str) else _is_number(one)):
-            raise Trouble(f"{where}: expected a number, a name in one line, or a list of these, "
-                          f"got {one!r:.60}")
-        return self.labels.of(one, where)
-
-
-def _is_number(one):
-    """Whether it is a finite number, or true or false."""
-    try:
-        return isinstance(one, (bool, int, float)) and math.isfinite(one)
-    except OverflowError:
-        return False
+        with troubles(f"{where}: field {self.label!r}"):
+            if self.label not in found:
+                raise ValueError("there is none (--label FIELD names another)")
+            given = found[self.label]
+            given = given if isinstance(given, list) else [given]
+            for one in given:
+                if not (one.isprintable() if isinstance(one, str) else
+                        isinstance(one, (bool, int, float)) and abs(one) <= sys.float_info.max):
+                    raise ValueError("expected a number, a name in one line, or a list of these, "
+                                     f"got {one!r:.60}")
+            return [self.labels.of(one) for one in given]
 
 
 def _blocks(file, name):
-    """Lists of whole lines, as many as there are to be had at once."""
+    """Lists of ``(number, line)``: as many whole lines as can be read at once, without blank ones.
+    """
     rest, buffer, number = bytearray(), bytearray(PIECE), 1
     while got := file.readinto(buffer):
-        end = buffer.rfind(b"\n", 0, got)
-        if end >= 0:
-            lines = bytes(rest + buffer[:end]).split(b"\n")
-            yield lines
+        rest += buffer[:got]
+        if b"\n" in buffer[:got]:
+            *lines, rest = rest.split(b"\n")
+            yield _numbered(lines, number)
             number += len(lines)
-            rest.clear()
-        rest += buffer[end + 1:got]
         if len(rest) > _memory.longest_line:
             _memory.refuse_long_line(name, number)
-    if rest:
-        yield [bytes(rest)]
+    yield _numbered([rest], number)
+
+
+def _numbered(lines, first):
+    if first == 1:
+        lines[0] = lines[0].removeprefix(_streams.BOM)
+    return [(number, line) for number, line in enumerate(lines, first) if line.strip()]

@@ -7,8 +7,8 @@ end.
 
 import contextlib
 import copy
+import functools
 import inspect
-import io
 import sys
 import time
 
@@ -19,10 +19,11 @@ from coactive_fast._memory import refuse_beyond_limit
 from coactive_fast.learner import _store
 from coactive_fast.learner._progress import reporter
 
-from . import Trouble, _by, _clicks, _learners, _streams, refuse_options, stoppable, troubles, warn
+from . import Trouble, _clicks, _learners, _streams, refuse_options, stoppable, troubles, warn
 from ._answer import loaded, refuse_below, width
-from ._board import FIRST, Board, Forwarded, order_of, refuse_second_pass
-from ._reading import Reading, form_of, shown
+from ._board import FIRST, Board, Decisions, order_of, refuse_second_pass
+from ._fleet import train as train_fleet
+from ._reading import Reading, shown
 from ._rows import MODELS, Labels
 
 MEASURE = "ndcg@10"  # of rankings held out
@@ -37,47 +38,39 @@ MOST = 1 << 31  # classes; what a label is checked against before there is a lea
 WIDE = 2000  # columns, from where on a whole matrix over them is not what one wants
 
 
-# --- the learner ----------------------------------------------------------------------------------
+class Training:
+    """A learner in training, a new one with what was set or a saved one that goes on, and its file,
+    which is written now and then, and at the end; a subclass trains those of a family.
 
+    Attributes
+    ----------
+    most : int or None
+        How many columns it may grow to (max_features); None of one that does not grow.
+    columns : int or None
+        How many columns it has, where that is known before the file is read.
+    """
 
-class Maker:
-    """The learner to be trained: a new one with what was set, or a saved one that goes on."""
-
-    def __init__(self, options):
-        self.options, self.cls = options, _learners.class_of(options.learner)
-        self.family = _learners.FAMILY[self.cls]
-        self.given = _learners.parameters(self.cls, options.set)
-        self.saved = self.beside = None
+    def __init__(self, options, cls):
+        self.options, self.cls = options, cls
+        self.given = _learners.parameters(cls, options.set)
+        self.saved, columns, most = None, options.features, self.given.get("max_features")
         if options.start is not None:
-            self.saved, self.beside = loaded(options.start)
-            if type(self.saved) is not self.cls:
+            self.saved, self.reading = loaded(options.start, options)
+            if type(self.saved) is not cls:
                 raise Trouble(f"--from {options.start} holds a {type(self.saved).__name__}, not a "
-                              f"{self.cls.__name__}")
-            for name, value in (("set", options.set), ("features", options.features),
-                                ("radius", options.radius)):
-                if value:
-                    raise Trouble(f"--{name} is for a new learner: that of --from has its own")
+                              f"{cls.__name__}")
+            refuse_options(options, ("set", "features", "radius"),
+                           "is for a new learner: that of --from has its own")
+            columns, most = width(self.saved), self.saved.get_params().get("max_features")
+        self.most = most if isinstance(most, int) else None
+        self.columns = columns if self.most is None else None
+        self.learner = self.header = None
+        self.next = time.monotonic() + INTERVAL
 
-    @property
-    def columns(self):
-        """How many columns it sees, where that is known before the file is read; None of one that
-        grows with its rows."""
-        if self.most is not None:
-            return None
-        return self.options.features if self.saved is None else width(self.saved)
-
-    @property
-    def most(self):
-        """How many columns it may grow to (max_features); None of one that does not."""
-        if self.saved is not None:
-            return self.saved.get_params().get("max_features")
-        most = self.given.get("max_features")
-        return most if isinstance(most, int) else None
-
-    @property
-    def limit(self):
-        """The columns that there may be; None: any number."""
-        return self.columns if self.most is None else self.most
+    @functools.cached_property
+    def reading(self):
+        """How rows are read: as a saved model says, else as it is asked for."""
+        return Reading.asked(self.options, self.columns)
 
     def lacks(self, name):
         """Whether a new learner is made, with this parameter, which was not set."""
@@ -90,42 +83,121 @@ class Maker:
             return self.saved
         return _learners.build(self.cls, {**defaults, **self.given})
 
+    def keep(self, learner, header=None):
+        """From now on this learner is saved; `header` returns what goes into the file with it, or
+        None."""
+        self.learner, self.header = learner, header
+        if self.options.model is None:
+            warn("train", "this model is not kept: --model OUT saves it")
 
-def reading_of(maker, options):
-    """How rows are read."""
-    if maker.saved is None:
-        return Reading.asked(options, maker.columns)
-    reading = Reading.of(maker.beside, options.start)
-    reading.refuse_other(options, options.start)
-    return reading
+    def save(self):
+        if self.options.model is not None and self.learner is not None:
+            with troubles(f"--model {self.options.model}", OSError):
+                _store.save(self.learner, self.options.model, self.header and self.header())
+            self.next = time.monotonic() + INTERVAL
+
+    def count(self, board, losses):
+        """Counts some rounds; the model is saved where it is time."""
+        board.add(losses)
+        if time.monotonic() >= self.next:
+            self.save()
+
+    def play(self, board, n, play):
+        """All passes over n rounds that are in memory; ``play(order)`` returns the losses of some.
+        """
+        for number in range(self.options.passes):
+            order = order_of(n, self.options, number)
+            for begin, end in board.stretches(n):
+                self.count(board, play(order[begin:end]))
+        board.end()
 
 
 # --- multiclass learners and filters --------------------------------------------------------------
 
 
-class RowTraining:
+class RowTraining(Training):
     """Rows of svmlight text, of names, of VW's text, converted ones, or of plain text; a subclass
     says what their labels mean, and what is counted."""
 
     what: str  # is counted
     single: str | None  # why each row must have one label; None: it need not
 
-    def __init__(self, maker, options):
-        self.maker, self.options = maker, options
-        self.reading = reading = reading_of(maker, options)
+    def __init__(self, options, cls):
+        super().__init__(options, cls)
+        reading = self.reading
         if reading.words is None and options.label is not None:
             raise Trouble("--label is for plain text (--text), and for --by")
-        if None not in (options.hash_bits, options.features) and maker.saved is None:
+        if None not in (options.hash_bits, options.features) and self.saved is None:
             raise Trouble("--features and --hash-bits both say how many columns there are")
         self.first = reading.first_label(options.first_label, options.start)
         options.relevant = reading.relevant_label(options.relevant, options.start)
         self.rows = self._rows(options.file, self.labels(), grow=True)
 
     def _rows(self, path, labels, grow):
-        return self.reading.rows(path, self.options, self.maker.limit, single=self.single,
-                                 labels=labels, grow=grow, fixed=self.maker.most is None)
+        return self.reading.rows(path, self.options, self.columns, self.most, single=self.single,
+                                 labels=labels, grow=grow)
 
-    def header(self):
+    def train(self):
+        """All passes."""
+        options, rows = self.options, self.rows
+        text, grows = self.reading.words is not None, self.most is not None
+        if options.held_out is not None:
+            if _streams.is_stdin(options.held_out):
+                raise Trouble("--held-out - cannot be: it is read again and again, and needs a "
+                              "file")
+            if not text:  # what cannot be held out is refused now
+                self.reading.form_of(options.held_out, options)
+        columns = None if grows and not text else self.columns or rows.columns
+        seen = self._scan(columns is None and not grows or self.lacks("n_classes"))
+        if columns is None and not grows:
+            columns = max(1, seen.columns)
+        defaults = self.defaults(seen)
+        if columns is not None and columns > WIDE and self.lacks("covariance"):
+            defaults["covariance"] = "diagonal"  # the only one whose rounds cost what a row holds
+            print(f"{columns:,} columns: covariance=diagonal (another by --set covariance=...)")
+        learner = self.make(**defaults)
+        board = Board(self.what, report=options.report,
+                      judge=None if options.held_out is None else lambda: self.share(learner),
+                      expected=None if seen is None else seen.rows * options.passes)
+        self.keep(learner, self.beside)
+        for number in range(options.passes):
+            for piece in self._pieces(number):
+                piece = piece if columns is None else piece.widened(columns)
+                for begin, end in board.stretches(len(piece)):
+                    self.count(board, self.learn(learner, piece.cut(begin, end)))
+        board.end()
+        print(self.summary(learner))
+        if rows.left_out:
+            print(f"{rows.left_out:,} features of {rows.name} have no column, since their names "
+                  "were new: they were left out")
+
+    def _scan(self, needed):
+        """A first reading of the rows; of standard input only where it is needed, and then all of
+        it stays in memory."""
+        rows, options = self.rows, self.options
+        stdin = _streams.is_stdin(options.file)
+        refuse_second_pass(options)
+        if stdin and not needed:
+            return None
+        seen = rows.scan(rows.number_of(options.relevant))
+        if seen.rows == 0:
+            raise Trouble(f"{rows.name} holds no rows")
+        if stdin:
+            print(f"standard input was read to its end, {seen.rows:,} rows, to know its columns "
+                  "and labels: with --features or --hash-bits, and --set n_classes=K, it is "
+                  "learned as it comes")
+        if seen.ordered and seen.rows > FIRST and options.shuffle is None:
+            print("the labels come in order, one class after another: --shuffle mixes the rows")
+        return seen
+
+    def _pieces(self, number):
+        """The pieces as they come, or one of all rows, mixed."""
+        if self.options.shuffle is None:
+            return self.rows.pieces()
+        whole = self.rows.whole
+        return [whole.reordered(order_of(len(whole), self.options, number))]
+
+    def beside(self):
         """What goes into the model's file."""
         reading, labels = self.reading, self.rows.labels
         reading.keep_names(self.rows)
@@ -143,7 +215,7 @@ class RowTraining:
             known = self.rows.labels
             labels = Labels(known.numbers, named=known.named, closed=True, why=known.why)
             held_out = self._rows(name, labels, grow=False)
-            for piece in held_out.pieces(width(learner) if self.maker.most is None else None):
+            for piece in held_out.pieces(width(learner) if self.most is None else None):
                 wrong += int(np.sum(self.wrong(learner, piece)))
                 rows += len(piece)
         if rows == 0:
@@ -159,19 +231,21 @@ class Multiclass(RowTraining):
 
     def labels(self):
         """Those of a saved model are names or numbers; those of a new one are what comes."""
-        if self.maker.saved is None:
-            return Labels(most=self.maker.given.get("n_classes"))
+        if self.saved is None:
+            return Labels(most=self.given.get("n_classes"))
         classes = self.reading.classes
-        return Labels(classes, most=self.maker.saved.n_classes, named=bool(classes), why=MODELS)
+        return Labels(classes, most=self.saved.n_classes, named=bool(classes), why=MODELS)
 
     def defaults(self, seen):
         """Parameters of a new learner, where they were not set."""
         self.refuse_names()
         if self.first is None:
             self.first = 0 if self.rows.labels.named else self.guessed(seen)
-        if not self.maker.lacks("n_classes"):
+        if seen is None:
             return {}
-        self.refuse(seen.fraction, seen.least, seen.most)
+        classes = self.given.get("n_classes") if self.saved is None else self.saved.n_classes
+        self.refuse(seen.fraction, seen.least, seen.most,
+                    classes if isinstance(classes, int) else MOST)
         return {"n_classes": max(2, int(seen.most) - self.first + 1)}
 
     def refuse_names(self):
@@ -183,13 +257,13 @@ class Multiclass(RowTraining):
         """What classes count from, as the labels have it; those of another file may differ."""
         if seen is None or seen.least not in (0, 1):
             return 0
-        saved = self.maker.saved
+        saved = self.saved
         if saved is not None and seen.least == 1 and seen.most < saved.n_classes:
             raise Trouble("say where the labels count from, --first-label 0 or 1: "
                           f"{self.rows.name} does not tell")
         return int(seen.least)
 
-    def refuse(self, fraction, least, most, classes=MOST):
+    def refuse(self, fraction, least, most, classes):
         """Refuses labels that cannot be classes, counted as they are in the file."""
         if fraction is not None:
             raise Trouble(f"{fraction} is no class: classes are whole numbers")
@@ -198,10 +272,7 @@ class Multiclass(RowTraining):
                           f"classes, which count from {self.first} (--first-label)"
                           + (f" to {self.first + classes - 1}" if classes < MOST else ""))
 
-    def begin(self, learner, seen):
-        self.refuse(seen.fraction, seen.least, seen.most, learner.n_classes)
-
-    def play(self, learner, piece):
+    def learn(self, learner, piece):
         labels = piece.labels
         self.refuse_names()
         self.refuse(self.rows.fraction(piece), labels.min(), labels.max(), learner.n_classes)
@@ -235,15 +306,13 @@ class Filtering(RowTraining):
 
     def defaults(self, seen):
         """Parameters of a new learner, where they were not set."""
-        maker, self.found = self.maker, Forwarded()
+        self.decisions = Decisions()
         self.label = self.rows.number_of(self.options.relevant)
-        if maker.lacks("horizon") and "explore" not in maker.given and seen is not None:
+        if self.label is not None and seen is not None and not seen.found:
+            print(f"no row has the label {shown(self.options.relevant)}")
+        if self.lacks("horizon") and "explore" not in self.given and seen is not None:
             return {"horizon": seen.rows * self.options.passes}
         return {}
-
-    def begin(self, learner, seen):
-        if self.label is not None and not seen.found:
-            print(f"no row has the label {shown(self.options.relevant)}")
 
     def relevant(self, piece):
         """Which rows are relevant."""
@@ -252,9 +321,8 @@ class Filtering(RowTraining):
                           "--relevant NAME")
         return piece.labels > 0 if self.label is None else piece.holds(self.label)
 
-    def play(self, learner, piece):
-        relevant = self.relevant(piece)
-        return self.found.add(learner.run(piece.X, relevant).forwarded, relevant)
+    def learn(self, learner, piece):
+        return self.decisions.add(learner.run(piece.X, self.relevant(piece)))
 
     def wrong(self, learner, piece):
         """Of rows that are not learned from: which are decided wrongly."""
@@ -262,83 +330,11 @@ class Filtering(RowTraining):
         return np.array([own.forward(row) for row in piece.singly()]) != self.relevant(piece)
 
     def summary(self, learner):
-        if not self.found.relevant:
+        if not self.decisions.relevant:
             asked = self.options.relevant
             warn("train", "no row was relevant" if asked is None else
                  f"no row has the label {shown(asked)} of --relevant")
-        return self.found.summary()
-
-
-# --- the training ---------------------------------------------------------------------------------
-
-
-def train_rows(maker, options, save):
-    """Rows in pieces."""
-    work = (Multiclass if maker.family == "multiclass" else Filtering)(maker, options)
-    rows, text = work.rows, work.reading.words is not None
-    if options.held_out is not None:
-        if _streams.is_stdin(options.held_out):
-            raise Trouble("--held-out - cannot be: it is read again and again, and needs a file")
-        if not text:
-            form_of(options.held_out, options)  # what cannot be held out is refused now
-    grows = maker.most is not None
-    columns = None if grows and not text else maker.columns or rows.columns
-    seen = _seen(rows, options, columns is None and not grows or maker.lacks("n_classes"))
-    if columns is None and not grows:
-        columns = max(1, seen.columns)
-    learner = _made(maker, work.defaults(seen), columns)
-    if seen is not None:
-        work.begin(learner, seen)
-    board = Board(work.what, report=options.report,
-                  judge=None if options.held_out is None else lambda: work.share(learner),
-                  expected=None if seen is None else seen.rows * options.passes)
-    save.of(learner, work.header)
-    for number in range(options.passes):
-        for piece in _mixed(rows, columns, options, number):
-            for begin, end in board.stretches(len(piece)):
-                board.add(work.play(learner, piece.cut(begin, end)))
-                save.sometimes()
-    board.end()
-    print(work.summary(learner))
-    if work.reading.features == "names" and rows.left_out:
-        print(f"{rows.left_out:,} features of {rows.name} have no column, since their names were "
-              "new: they were left out")
-    return learner
-
-
-def _made(maker, defaults, columns):
-    if columns is not None and columns > WIDE and maker.lacks("covariance"):
-        defaults["covariance"] = "diagonal"  # the only one whose rounds cost what a row holds
-        print(f"{columns:,} columns: covariance=diagonal (another by --set covariance=...)")
-    return maker.make(**defaults)
-
-
-def _seen(rows, options, needed):
-    """A first reading of the rows; of standard input only where it is needed, and then all of it
-    stays in memory."""
-    if _streams.is_stdin(options.file):
-        refuse_second_pass(options)
-        if not needed:
-            return None
-    seen = rows.scan(rows.number_of(options.relevant))
-    if seen.rows == 0:
-        raise Trouble(f"{rows.name} holds no rows")
-    if _streams.is_stdin(options.file):
-        print(f"standard input was read to its end, {seen.rows:,} rows, to know its columns and "
-              "labels: with --features or --hash-bits, and --set n_classes=K, it is learned as it "
-              "comes")
-    if seen.ordered and seen.rows > FIRST and options.shuffle is None:
-        print("the labels come in order, one class after another: --shuffle mixes the rows")
-    return seen
-
-
-def _mixed(rows, columns, options, number):
-    """The pieces as they come, or one of all rows, mixed."""
-    if options.shuffle is None:
-        yield from rows.pieces(columns)
-    else:
-        whole = rows.whole.reordered(order_of(len(rows.whole), options, number))
-        yield whole if columns is None else whole.widened(columns)
+        return self.decisions.summary()
 
 
 # --- rankings -----------------------------------------------------------------------------------
@@ -359,217 +355,236 @@ def user_of(text, k):
     raise Trouble(f"--user {text}: expected alpha:A (0 < A <= 1), noisy:DEPTH or clicks:PRESET")
 
 
-def train_rankings(maker, options, save):
+class Rankings(Training):
     """Graded documents with a simulated user (the regret is against the best linear utility), or
     a log of clicks."""
-    refuse_second_pass(options)
-    k = options.k or (5 if maker.saved is None else maker.saved.task.k)
-    clicks = options.clicks or _clicks.is_log(options.file)
-    learner = maker.make(task=cf.Ranking(k=k))
-    if clicks:
-        refuse_options(options, ("names", "hash_bits", "format"), "is not for a log of clicks")
-        save.of(learner)
-        return _train_clicks(learner, options, save)
-    reading = reading_of(maker, options)
-    if options.documents is not None:
-        raise Trouble("--documents is for a log of clicks, and LETOR text has its own")
-    drawn = isinstance(learner, (cf.PDGD, cf.PairwisePerceptron))
-    user = user_of(options.user or ("clicks" if drawn else "alpha:1"), k)
-    data = reading.ranking(options.file, options, maker.limit, grow=True)
-    save.of(learner, reading.header)
-    if reading.left_out:
-        print(f"{reading.left_out:,} features have no column, since their names were new: they "
-              "were left out")
-    weights = data.fit_weights()
-    board = Board("regret/query", judge=judge_of(learner, options, reading, data.dimension),
-                  measure=MEASURE, report=options.report,
-                  expected=len(data) * options.passes)
-    _learn(board, options, save, len(data), lambda order: cf.simulate(
-        learner, data, user, order=order, weights=weights).regret)
-    return learner
 
+    def train(self):
+        """All passes."""
+        options = self.options
+        refuse_second_pass(options)
+        k = options.k or (5 if self.saved is None else self.saved.task.k)
+        learner = self.make(task=cf.Ranking(k=k))
+        if options.clicks or _clicks.is_log(options.file):
+            refuse_options(options, ("names", "hash_bits", "format"), "is not for a log of clicks")
+            self.keep(learner)
+            self._train_clicks(learner)
+            return
+        reading = self.reading
+        if options.documents is not None:
+            raise Trouble("--documents is for a log of clicks, and LETOR text has its own")
+        drawn = isinstance(learner, (cf.PDGD, cf.PairwisePerceptron))
+        user = user_of(options.user or ("clicks" if drawn else "alpha:1"), k)
+        data = reading.ranking(options.file, options, self.columns, grow=True)
+        self.keep(learner, reading.header)
+        if reading.left_out:
+            print(f"{reading.left_out:,} features have no column, since their names were new: they "
+                  "were left out")
+        weights = data.fit_weights()
+        board = Board("regret/query", judge=self._judge(learner, reading, data.dimension),
+                      measure=MEASURE, report=options.report,
+                      expected=len(data) * options.passes)
+        self.play(board, len(data), lambda order: cf.simulate(
+            learner, data, user, order=order, weights=weights).regret)
 
-def _learn(board, options, save, n, play):
-    """All passes over n rounds that are in memory; ``play(order)`` answers the losses of some."""
-    for number in range(options.passes):
-        order = order_of(n, options, number)
-        for begin, end in board.stretches(n):
-            board.add(play(order[begin:end]))
-            save.sometimes()
-    board.end()
+    def _judge(self, learner, reading, columns):
+        """A function that says how the learner does on the queries of --held-out; None without."""
+        if self.options.held_out is None:
+            return None
+        data = reading.ranking(self.options.held_out, self.options, columns)
 
+        def judge():
+            with troubles(f"--held-out {_streams.name_of(self.options.held_out)}"):
+                return cf.metrics.evaluate(learner, data, measures=(MEASURE,))[MEASURE]
+        return judge
 
-def judge_of(learner, options, reading, columns):
-    """What says how the learner does on the queries of --held-out; None without."""
-    if options.held_out is None:
-        return None
-    data = reading.ranking(options.held_out, options, columns)
-
-    def judge():
-        with troubles(f"--held-out {_streams.name_of(options.held_out)}"):
-            return cf.metrics.evaluate(learner, data, measures=(MEASURE,))[MEASURE]
-    return judge
-
-
-def _train_clicks(learner, options, save):
-    """The log's own presentations; what is counted: pairs of documents that were shown, one of
-    them clicked, which the learner has the wrong way round."""
-    if isinstance(learner, (cf.DuelingBandit, cf.PDGD, cf.PairwisePerceptron)):
-        raise Trouble(f"{options.learner} learns from what it presented itself, not from a log; "
-                      "with LETOR text and --user clicks:PRESET it does")
-    refuse_options(options, ("shuffle", "user", "features"),
-                   "is not for a log of clicks, which is learned as it is")
-    documents = None
-    if options.documents is not None:
-        documents = _clicks.documents_of(options.documents, options.zero_based)
-    board = Board("reversed pairs", judge=judge_of(learner, options, Reading(), options.features),
-                  measure=MEASURE)
-    print("clicks favour what stood on top, and this learner believes them: queries of --held-out "
-          "tell what comes of it")
-    for _ in range(options.passes):
-        for query in _clicks.log(options.file, documents):
-            board.rounds_left()
-            with troubles(query.where):
-                wrong = _clicks.reversed_pairs(learner, query)
-                better = cf.feedback_from_clicks(query.presented, query.clicked)
-                learner.learn(query.features, query.presented, better)
-            board.add([wrong])
-            save.sometimes()
-    board.end()
-    return learner
+    def _train_clicks(self, learner):
+        """The log's own presentations; what is counted: pairs of documents that were shown, one of
+        them clicked, which the learner has the wrong way round."""
+        options = self.options
+        if isinstance(learner, (cf.DuelingBandit, cf.PDGD, cf.PairwisePerceptron)):
+            raise Trouble(f"{options.learner} learns from what it presented itself, not from a "
+                          "log; with LETOR text and --user clicks:PRESET it does")
+        refuse_options(options, ("shuffle", "user", "features"),
+                       "is not for a log of clicks, which is learned as it is")
+        documents = None
+        if options.documents is not None:
+            documents = _clicks.documents_of(options.documents, options.zero_based)
+        board = Board("reversed pairs", measure=MEASURE,
+                      judge=self._judge(learner, Reading(), options.features))
+        print("clicks favour what stood on top, and this learner believes them: queries of "
+              "--held-out tell what comes of it")
+        for _ in range(options.passes):
+            for query in _clicks.log(options.file, documents):
+                with troubles(query.where):
+                    wrong = _clicks.reversed_pairs(learner, query)
+                    better = cf.feedback_from_clicks(query.presented, query.clicked)
+                    learner.learn(query.features, query.presented, better)
+                self.count(board, [wrong])
+        board.end()
 
 
 # --- losses -------------------------------------------------------------------------------------
 
 
-def train_convex(maker, options, save):
+class Losses(Training):
     """Rows as losses of a linear predictor on a ball; columns are standardised first."""
-    reading = reading_of(maker, options)
-    Z, y = _dense_rows(maker, options, reading)
-    classes = set(np.unique(y))
-    logistic = classes <= {-1.0, 1.0} or classes <= {0.0, 1.0}
-    if not options.no_scale:
-        Z = cf.data.standardize(Z).transform(Z) / np.sqrt(Z.shape[1])
-        y = y if logistic else cf.data.standardize(y).transform(y)
-    if logistic:
-        y = np.where(y > 0, 1.0, -1.0)
-    make = cf.losses.Logistic if logistic else cf.losses.Squared
-    rounds = options.passes * len(Z)
-    radius = 1.0 if options.radius is None else options.radius
-    learner = maker.make(**_bounds(maker, Z, y, logistic, rounds, radius))
-    save.of(learner, reading.header)
-    board = Board("loss/row", report=options.report, expected=rounds)
-    print(f"{'logistic' if logistic else 'squared'} loss, "
-          f"{'' if options.no_scale else 'columns standardised, '}"
-          + ", ".join(f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}"
-                      for name, value in learner.get_params().items() if value is not None))
-    _learn(board, options, save, len(Z),
-           lambda order: learner.run(make(Z[order], y[order]), len(order)).loss)
-    return learner
 
+    def train(self):
+        """All passes."""
+        options = self.options
+        Z, y = self._dense_rows()
+        classes = set(np.unique(y))
+        logistic = classes <= {-1.0, 1.0} or classes <= {0.0, 1.0}
+        if not options.no_scale:
+            Z = cf.data.standardize(Z).transform(Z) / np.sqrt(Z.shape[1])
+            y = y if logistic else cf.data.standardize(y).transform(y)
+        if logistic:
+            y = np.where(y > 0, 1.0, -1.0)
+        make = cf.losses.Logistic if logistic else cf.losses.Squared
+        learner = self.make(**self._bounds(Z, y, logistic))
+        self.keep(learner, self.reading.header)
+        board = Board("loss/row", report=options.report, expected=options.passes * len(Z))
+        print(f"{'logistic' if logistic else 'squared'} loss, "
+              f"{'' if options.no_scale else 'columns standardised, '}"
+              + ", ".join(f"{name} = {f'{value:.6g}' if isinstance(value, float) else value}"
+                          for name, value in learner.get_params().items() if value is not None))
+        self.play(board, len(Z),
+                  lambda order: learner.run(make(Z[order], y[order]), len(order)).loss)
 
-def _dense_rows(maker, options, reading):
-    """All rows and their labels, in memory."""
-    rows = reading.rows(options.file, options, maker.limit, labels=Labels(named=False),
-                        single="a loss has one label a row", grow=True)
-    seen = rows.scan()
-    reading.keep_names(rows)
-    if seen.rows < 2:
-        raise Trouble(f"{rows.name} holds {seen.rows} rows: at least 2 are needed")
-    columns = maker.columns or rows.columns or max(1, seen.columns)
-    refuse_beyond_limit(COPIES * 8 * seen.rows * columns,
-                        f"{rows.name}: {seen.rows:,} rows of {columns:,} columns",
-                        "the convex learners want dense rows, fewer or narrower ones")
-    return rows.whole.widened(columns).X.toarray(), np.array(rows.whole.labels)
+    def _dense_rows(self):
+        """All rows and their labels, in memory."""
+        rows = self.reading.rows(self.options.file, self.options, self.columns, grow=True,
+                                 labels=Labels(named=False), single="a loss has one label a row")
+        seen = rows.scan()
+        self.reading.keep_names(rows)
+        if seen.rows < 2:
+            raise Trouble(f"{rows.name} holds {seen.rows} rows: at least 2 are needed")
+        columns = self.columns or rows.columns or max(1, seen.columns)
+        refuse_beyond_limit(COPIES * 8 * seen.rows * columns,
+                            f"{rows.name}: {seen.rows:,} rows of {columns:,} columns",
+                            "the convex learners want dense rows, fewer or narrower ones")
+        return rows.whole.widened(columns).X.toarray(), np.array(rows.whole.labels)
 
-
-def _bounds(maker, Z, y, logistic, rounds, radius):
-    """The set, the horizon, and bounds that hold on these rows, where the learner needs them."""
-    norms = np.linalg.norm(Z, axis=1)
-    if logistic:
-        value, slope = np.log1p(np.exp(radius * norms)).max(), norms.max()
-    else:
-        value = ((radius * norms + np.abs(y)) ** 2).max()
-        slope = (2.0 * norms * (radius * norms + np.abs(y))).max()
-    if slope == 0.0:
-        raise Trouble("there is nothing to learn from: every column is constant")
-    known = {"feasible": cf.Ball(radius), "horizon": rounds, "loss_bound": float(value),
-             "gradient_bound": float(slope), "beta": 0.5 * min(1.0 / (4.0 * slope * radius), 1.0)}
-    needed = {"dimension": Z.shape[1]}
-    for name, parameter in inspect.signature(maker.cls).parameters.items():
-        if name in known and (parameter.default is parameter.empty
-                              or name in ("horizon", "loss_bound")):
-            needed[name] = known[name]
-    return needed
+    def _bounds(self, Z, y, logistic):
+        """The set, the horizon, and bounds that hold on these rows, where the learner needs them.
+        """
+        radius = 1.0 if self.options.radius is None else self.options.radius
+        norms = np.linalg.norm(Z, axis=1)
+        if logistic:
+            value, slope = np.log1p(np.exp(radius * norms)).max(), norms.max()
+        else:
+            value = ((radius * norms + np.abs(y)) ** 2).max()
+            slope = (2.0 * norms * (radius * norms + np.abs(y))).max()
+        if slope == 0.0:
+            raise Trouble("there is nothing to learn from: every column is constant")
+        known = {"feasible": cf.Ball(radius), "horizon": self.options.passes * len(Z),
+                 "loss_bound": float(value), "gradient_bound": float(slope),
+                 "beta": 0.5 * min(1.0 / (4.0 * slope * radius), 1.0)}
+        needed = {"dimension": Z.shape[1]}
+        for name, parameter in inspect.signature(self.cls).parameters.items():
+            if name in known and (parameter.default is parameter.empty
+                                  or name in ("horizon", "loss_bound")):
+                needed[name] = known[name]
+        return needed
 
 
 # --- the command ----------------------------------------------------------------------------------
 
 
-TRAINERS = {"multiclass": train_rows, "filtering": train_rows, "ranking": train_rankings,
-            "convex": train_convex}
-
-
-class Saver:
-    """The model's file: written now and then, and at the end."""
-
-    def __init__(self, path, source):
-        if path is not None:
-            _streams.check_target("--model", path, source)
-        self.path, self.learner, self.next = path, None, time.monotonic() + INTERVAL
-        self.beside = None
-
-    def of(self, learner, beside=None):
-        """What is saved; `beside` returns what goes into the file with it, or None."""
-        self.learner, self.beside = learner, beside
-        if self.path is None:
-            warn("train", "this model is not kept: --model OUT saves it")
-
-    def now(self):
-        if self.path is not None and self.learner is not None:
-            with troubles(f"--model {self.path}", OSError):
-                _store.save(self.learner, self.path, self.beside and self.beside())
-            self.next = time.monotonic() + INTERVAL
-
-    def sometimes(self):
-        if time.monotonic() >= self.next:
-            self.now()
+FAMILIES = {"multiclass": Multiclass, "filtering": Filtering, "ranking": Rankings,
+            "convex": Losses}
 
 
 def train(options):
-    """Trains as the command line says; returns the learner."""
+    """Trains a learner on a stream and prints how it does, each row being predicted before it is
+    learned from: the mean so far, the mean since the last line, rows a second, at doubling
+    intervals. The model is saved twice a minute and at the end.
+
+      ranking     pdgd, pairwise-perceptron, dueling-bandit, preference-perceptron,
+                  exponentiated-preference-perceptron, convex-preference-perceptron,
+                  second-order-preference-perceptron: LETOR text (grades and qid:), answered by a
+                  simulated user; or (not the first three) a log of clicks, a line a query:
+                  {"query": id, "features": [[...], ...], "presented": [i, ...], "clicked": [i,
+                  ...]}, documents counted from 0; without features it goes by the query's documents
+                  in --documents FILE. Counted is the regret; or, of pairs of a clicked and an
+                  unclicked document that were shown, the share that the learner has the wrong way
+                  round. --held-out FILE adds the NDCG@10 of other queries.
+      multiclass  confidit, banditron, newtron, multiclass-perceptron,
+                  multiclass-second-order-perceptron, multiclass-arow: svmlight text (label
+                  index:value ...) with whole labels or names (sport 3:0.5 ...). Counted are
+                  mistakes.
+      filtering   simple-filter, ridge-filter, probabilistic-ridge-filter, perceptron-filter:
+                  svmlight text; relevant is what has a positive label, or --relevant LABEL where
+                  rows have many (1,7,9 index:value ...). Counted are wrong decisions.
+      convex      onseg, ogdeg, ons, ogd, dikin-ftrl: svmlight text; labels -1 and 1 (or 0 and 1)
+                  mean the logistic loss, others the squared loss. Counted is the loss.
+
+    FILE may be packed (gzip, bzip2, xz), converted, or - for standard input. Ctrl-C (and SIGTERM)
+    save the model before they end; --from goes on with a saved one. --held-out FILE adds how the
+    learner does on rows that it does not learn from.
+
+    Features may have names (sport goal:2 ball); the first lines tell, or --names. Each name gets a
+    column, which the model's file keeps, or with --hash-bits B one of VW's 2^B. Text of Vowpal
+    Wabbit (label [weight] ['tag] |namespace name:value ...) is recognised by its |, or --format vw:
+    rows for multiclass learners, filters and losses, and for rankings a line a document, a blank
+    line behind each query. The model remembers names, labels and where they count from: choose,
+    forward, rank and --from go by it.
+
+    With --by KEY_COLUMN, online-ridge, linear-bandit and ridge-filter learn a model for each key,
+    all in one file (a fleet): of a table (CSV, Parquet, Arrow), of JSON objects a line, or of
+    svmlight text with --by qid. The target, reward or label stands in the column --label; the
+    others are features, or those of --columns. --from FILE goes on with such a file, in place.
+
+    With --text, multiclass learners and filters read plain text, a JSON object a line: {"text":
+    "...", "label": 3}, where a label is a number, true or false, a name, or a list of these. Words
+    are hashed to columns and weighted by TF-IDF, which counts the documents so far; how is kept in
+    the model's file, and choose, forward and --from go by it. This needs scikit-learn.
+
+    examples:
+      coactive-fast train preference-perceptron queries.txt --user alpha:0.5 --passes 3
+      coactive-fast train pdgd queries.txt --user clicks:navigational --k 10 --held-out test.txt
+      coactive-fast train confidit news.svm.gz --shuffle --set eta=0.01 --model news.cf
+      coactive-fast train ridge-filter articles.svm --relevant 36
+      coactive-fast train ridge-filter docs.jsonl --text title,body --label topics --relevant grain
+      coactive-fast train onseg abalone.svm --passes 150
+      coactive-fast train confidit spam.vw --held-out later.vw --model spam.cf
+      coactive-fast train online-ridge ratings.csv --by user --label rating --model users.fleet
+      zcat clicks.gz | coactive-fast train preference-perceptron - --model clicks.cf
+    """
     watched = sys.stderr is not None and sys.stderr.isatty()
     shown = not options.quiet and sys.stdout is not None and sys.stdout.isatty()
     with contextlib.ExitStack() as stack:
         if options.quiet:
-            stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
+            stack.enter_context(contextlib.redirect_stdout(None))
         # where the table goes elsewhere, whoever watches sees a bar
         options.report = stack.enter_context(reporter(watched and not shown))
         if options.by is not None:
-            return _by.train(options)
-        for name in ("columns", "keys", "skip"):
-            if getattr(options, name):
-                raise Trouble(f"--{name} goes with --by")
-        return _train(options)
+            train_fleet(options)
+            return
+        refuse_options(options, ("columns", "keys", "skip"), "goes with --by")
+        _train(options)
 
 
 def _train(options):
-    maker = Maker(options)
+    cls = _learners.class_of(options.learner)
+    family = _learners.family_of(cls)
     for name, owners in OPTIONS.items():
-        if maker.family not in owners:
+        if family not in owners:
             refuse_options(options, [name], f"is for {' and '.join(owners)} learners, and "
-                           f"{options.learner} is for {maker.family}")
-    save = Saver(options.model, options.file)
+                           f"{options.learner} is for {family}")
+    if options.model is not None:
+        _streams.check_target("--model", options.model, options.file)
+    training = FAMILIES[family](options, cls)
     with stoppable():
         try:
-            learner = TRAINERS[maker.family](maker, options, save)
+            training.train()
         except (KeyboardInterrupt, OSError):  # the latter: nobody reads what is printed
-            save.now()
-            if options.model is not None and save.learner is not None:
-                print(f"interrupted: {options.model} holds {save.learner.rounds:,} rounds, and "
+            training.save()
+            if options.model is not None and training.learner is not None:
+                print(f"interrupted: {options.model} holds {training.learner.rounds:,} rounds, and "
                       "--from goes on with it", file=sys.stderr)
             raise
-        save.now()
+        training.save()
     if options.model is not None:
         print(f"saved: {options.model}")
-    return learner

@@ -16,6 +16,11 @@ PACKED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
 
 
+def unpacked(file, start):
+    """The file itself, or what it holds packed, as its first bytes show."""
+    return next((unpack(file) for magic, unpack in PACKED.items() if start.startswith(magic)), file)
+
+
 def as_paths(path):
     """A list of one path, or those of a list or tuple."""
     return list(path) if isinstance(path, (list, tuple)) else [path]
@@ -39,11 +44,8 @@ def opened(path):
         file = stack.enter_context(open(name, "rb", buffering=0))
         start = file.read(8)
         file.seek(0)
-        for magic, unpack in PACKED.items():
-            if start.startswith(magic):
-                file = stack.enter_context(unpack(file))
         try:
-            yield file, repr(name)
+            yield stack.enter_context(unpacked(file, start)), repr(name)
         except DAMAGED as error:
             raise ValueError(f"{name!r} is truncated or damaged: {error}") from None
 

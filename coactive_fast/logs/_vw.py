@@ -93,14 +93,19 @@ class Vocabulary:
 
 
 class Given:
-    """The columns of another log; features that it has not are left out."""
+    """The columns of another log, and one a new name, in the order in which they come, until there
+    are `most`; features without a column are left out."""
 
-    def __init__(self, names):
-        self.given, self.column = names, np.empty(0, np.int32)
+    def __init__(self, names, most=0):
+        self.most, self.column = most, np.empty(0, np.int32)
         self.place = {name: i for i, name in enumerate(names)}
 
     def grow(self, begin, all_names):
-        more = [self.place.get(text, -1) for text in all_names.texts[begin:]]
+        texts = all_names.texts[begin:]
+        for text in texts:
+            if text is not None and len(self.place) < self.most:
+                self.place.setdefault(text, len(self.place))
+        more = [self.place.get(text, -1) for text in texts]
         self.column = np.concatenate([self.column, np.array(more, np.int32)])
 
     def take(self, numbers, all_names):
@@ -109,10 +114,10 @@ class Given:
         return (found, None) if kept.all() else (found[kept], kept)
 
     def width(self):
-        return len(self.given)
+        return len(self.place)
 
     def names(self, all_names):
-        return self.given
+        return tuple(self.place)
 
 
 class Hashed:
