@@ -76,10 +76,16 @@ class Experiment:
 
 
 def repeated(function, settings, runs, **common):
-    """Yields `runs` tasks of each setting, told apart by the argument `run`; returns their results,
-    a list a setting."""
-    return (yield from grouped([[Task(function, {**one, **common, "run": run})
-                                 for run in range(runs)] for one in settings]))
+    """Yields `runs` tasks of each setting, which differ in the argument `run`; returns a dict of
+    arrays for each setting, whose first axis is the run."""
+    found = yield from grouped([[Task(function, {**one, **common, "run": run})
+                                 for run in range(runs)] for one in settings])
+    return [stacked(results) for results in found]
+
+
+def stacked(results):
+    """The arrays of several results, with a first axis that counts the results."""
+    return {name: np.array([one[name] for one in results]) for name in results[0]}
 
 
 def grouped(lists):

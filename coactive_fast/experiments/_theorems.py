@@ -34,20 +34,24 @@ class Case:
     same_runs: bool = True  # False: of each number of rounds other runs
 
     @classmethod
-    def of(cls, label, rounds, found):
-        """Of results of `told`, one a run."""
-        runs = several(found)
-        return cls(label, rounds, runs["regret"], runs["bound"], runs["ratio"],
+    def of(cls, label, rounds, runs):
+        """The runs of so many rounds, as `repeated` returns results of `told`."""
+        return cls(label, shown(rounds), runs["regret"], runs["bound"], runs["ratio"],
                    float(runs["idle"].mean()))
 
     @classmethod
-    def of_lengths(cls, label, lengths, found):
-        """Of results of `told` by length: the theorem is about the last round of each."""
-        runs = [several(some) for some in found]
-        regret, bound = (np.array([one[name][:, -1] for one in runs]).T
-                         for name in ("regret", "bound"))
-        ratio, idle = (np.ravel([one[name] for one in runs]) for name in ("ratio", "idle"))
-        return cls(label, np.array(lengths), regret, bound, ratio, float(idle.mean()), False)
+    def of_lengths(cls, labels, lengths, found):
+        """A case for each label, of runs by label and length: the theorem is about the last round
+        of each length."""
+        cases = []
+        for i, label in enumerate(labels):
+            runs = found[i * len(lengths):][:len(lengths)]
+            regret, bound = (np.transpose([one[name][:, -1] for one in runs])
+                             for name in ("regret", "bound"))
+            ratio, idle = (np.ravel([one[name] for one in runs]) for name in ("ratio", "idle"))
+            cases.append(cls(label, np.array(lengths), regret, bound, ratio, float(idle.mean()),
+                             same_runs=False))
+        return cases
 
     def growth(self):
         """What the last tenfold of rounds multiplies regret and bound by: their logarithms."""
@@ -87,14 +91,9 @@ def told(regret, bound, idle=np.inf):
     return {"regret": total[at], "bound": bound[at], "ratio": ratio.max(), "idle": idle}
 
 
-def several(found):
-    """The same of several settings that one task has played."""
-    return {name: np.array([one[name] for one in found]) for name in found[0]}
-
-
-def cases(labels, rounds, found):
-    """The settings of results of `several`, one a run."""
-    return [Case.of(label, shown(rounds), [{name: one[name][i] for name in one} for one in found])
+def cases(labels, rounds, runs):
+    """A case for each label, of runs that each have played all settings: (runs, settings, ...)."""
+    return [Case.of(label, rounds, {name: values[:, i] for name, values in runs.items()})
             for i, label in enumerate(labels)]
 
 

@@ -87,8 +87,7 @@ def one_panel(setting, panel, outcome):
     found = yield from repeated(
         accuracy, [{"algorithm": a, "rows": n} for a in ALGORITHMS for n in sizes], orders,
         seed=setting.seed, panel=panel)
-    values = np.reshape([[float(one["accuracy"]) for one in runs] for runs in found],
-                        (len(ALGORITHMS), len(sizes), orders))
+    values = np.reshape([one["accuracy"] for one in found], (len(ALGORITHMS), len(sizes), orders))
     curves = [Curve.of_runs(a, sizes, runs.T)
               for a, runs in zip(ALGORITHMS, values, strict=True)]
     what = f"Vocal Joystick {panel}" if own else setting.sets.called("vowels", "digits")

@@ -209,7 +209,7 @@ def simple(setting):
     rounds, runs, chances = setting["rounds"], setting["runs"], setting["chances"]
     found = yield from repeated(one_run, [{"p": p} for p in chances], runs, rounds=rounds,
                                 seed=setting.seed)
-    cases = [Case.of(f"p = {p:g}", _theorems.shown(rounds), mine)
+    cases = [Case.of(f"p = {p:g}", rounds, mine)
              for p, mine in zip(chances, found, strict=True)]
     rare = [case for case, p in zip(cases, chances, strict=True) if p < 0.5]
     return Outcome(
@@ -252,7 +252,7 @@ def ridge(setting):
     found = yield from repeated(
         ridge_run, [{"n": n, "d": d, "gamma": gamma} for d, gamma in models for n in lengths],
         seeds, seed=setting.seed)
-    regret = np.array([[float(one["regret"]) for one in runs] for runs in found])
+    regret = np.array([one["regret"] for one in found])
     curves, rows, under, growth, worth = [], [], [], [], []
     for (d, gamma), runs in zip(models, regret.reshape(-1, len(lengths), seeds), strict=True):
         limits = np.array([ridge_bound(n, d, gamma) for n in lengths])

@@ -11,8 +11,8 @@ import numpy as np
 import coactive_fast as cf
 from coactive_fast.data import RankingData
 
-from . import _judge, _theorems
-from ._plan import Curve, Experiment, Finding, Outcome, Plot, Task, repeated
+from . import _judge, _plan, _theorems
+from ._plan import Curve, Experiment, Finding, Outcome, Plot, repeated
 from ._theorems import Case
 
 RADIUS = 1.0  # of the ball that w stays in, and the length of w*
@@ -124,7 +124,7 @@ def linear_run(sets, rounds, seed, run):
             slack = np.zeros(rounds)  # on average there is none: that is what this user keeps to
         found.append(_theorems.told(
             history.regret, perceptron_bound(slack, alpha, LENGTH, RADIUS, batch), idle))
-    return _theorems.several(found)
+    return _plan.stacked(found)
 
 
 def linear(setting):
@@ -164,12 +164,11 @@ def exponentiated_run(sets, rounds, n_features, alpha, seed, run):
 def exponentiated(setting):
     lengths, runs = setting["lengths"], setting["runs"]
     models = [(n, alpha) for n in setting["features"] for alpha in (1.0, 0.5)]
-    found = iter((yield from repeated(
+    found = yield from repeated(
         exponentiated_run, [{"rounds": length, "n_features": n, "alpha": alpha}
-                            for n, alpha in models for length in lengths],
-        runs, seed=setting.seed)))
-    cases = [Case.of_lengths(f"{n} features, α = {alpha:g}", lengths,
-                             [next(found) for _ in lengths]) for n, alpha in models]
+                            for n, alpha in models for length in lengths], runs, seed=setting.seed)
+    labels = [f"{n} features, α = {alpha:g}" for n, alpha in models]
+    cases = Case.of_lengths(labels, lengths, found)
     return Outcome(
         plots=[_theorems.plot("exponentiated", "Exponentiated weights and Theorem 5", cases)],
         tables=[_theorems.table("bounds", f"{runs} runs a length, each with its own rate", cases)],
@@ -200,7 +199,7 @@ LOSSES = (  # label, c(theta) - c(0) for theta <= 0, G
 
 
 def convex_run(sets, rounds, seed, run):
-    """One run, three losses, which the learner does not know of; then with noise."""
+    """Three losses, which the learner does not know of; these with noise; then second order."""
     found = []
     for user in (cf.users.AlphaInformative(0.5), cf.users.NoisyDepth(depth=DOCUMENTS)):
         learner = cf.ConvexPreferencePerceptron(cf.Ranking(k=1), radius=RADIUS)
@@ -209,11 +208,6 @@ def convex_run(sets, rounds, seed, run):
             loss(-history.regret),
             convex_bound(history.slack(0.5), 0.5, LENGTH, G, 2.0 * RADIUS), float(loss(-idle)))
             for _, loss, G in LOSSES]
-    return _theorems.several(found)
-
-
-def second_order_run(sets, rounds, seed, run):
-    found = []
     for alpha in (1.0, 0.5):
         # how far the proof of Theorem 8 goes from theta = 0 to both sides: c is convex there
         top = MOST / alpha
@@ -226,23 +220,23 @@ def second_order_run(sets, rounds, seed, run):
                                    FEATURES)
         found.append(_theorems.told(quadratic(-history.regret, top), bound,
                                     float(quadratic(-idle, top))))
-    return _theorems.several(found)
+    return _plan.stacked(found)
 
 
 def convex(setting):
     rounds, runs = setting["rounds"], setting["runs"]
-    found = yield [Task(function, {"rounds": rounds, "seed": setting.seed, "run": run})
-                   for run in range(runs) for function in (convex_run, second_order_run)]
-    labels = [label for label, *_ in LOSSES] + [f"{label}, noise" for label, *_ in LOSSES]
-    first = _theorems.cases(labels, rounds, found[::2])
-    second = _theorems.cases(("quadratic, α = 1", "quadratic, α = 0.5"), rounds, found[1::2])
-    strict = first[:len(LOSSES)]
+    found, = yield from repeated(convex_run, [{"rounds": rounds}], runs, seed=setting.seed)
+    losses = [label for label, *_ in LOSSES]
+    labels = [*losses, *(f"{label}, noise" for label in losses),
+              "quadratic, α = 1", "quadratic, α = 0.5"]
+    everything = _theorems.cases(labels, rounds, found)
+    strict, first, second = everything[:len(losses)], everything[:-2], everything[-2:]
     main = "regret stays under the bounds of the theorems"
     return Outcome(
         plots=[_theorems.plot("convex", "Convex losses and Theorem 6", [*strict, first[-1]]),
                _theorems.plot("second-order", "Second order and Theorem 8", second)],
         tables=[_theorems.table("bounds", f"{runs} runs a setting; α = 0.5 unless said",
-                                [*first, *second])],
+                                everything)],
         findings=[
             _theorems.under("Theorem 6", first, "convex", main=main, reason=(
                 "With the diameter squared, as the proof has it: see the experiment on Lemma 3.")),
@@ -288,12 +282,12 @@ def adversary_run(sets, learner, rounds, seed):
 
 def adversary(setting):
     lengths = setting["lengths"]
-    found = iter((yield [Task(adversary_run, {"learner": learner, "rounds": T,
-                                              "seed": setting.seed})
-                         for learner in ANY for T in lengths]))
+    found = yield from _plan.grouped([
+        [_plan.Task(adversary_run, {"learner": learner, "rounds": T, "seed": setting.seed})
+         for T in lengths] for learner in ANY])
     T = np.array(lengths, dtype=float)
-    regret = {learner: np.array([float(next(found)["regret"]) for _ in lengths])
-              for learner in ANY}
+    regret = {learner: _plan.stacked(runs)["regret"]
+              for learner, runs in zip(ANY, found, strict=True)}
     upper = 2.0 * LENGTH * np.sqrt(T)  # Theorem 1, |w*| = alpha = 1
     printed = convex_bound_printed(T, 1.0, LENGTH, 1.0, 2.0 * WIDE)
     whole = np.array([convex_bound(np.zeros(n), 1.0, LENGTH, 1.0, 2.0 * WIDE)[-1]

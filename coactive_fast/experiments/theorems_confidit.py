@@ -69,8 +69,8 @@ def play(setting):
     cases, grown = [], {}
     for ((k, d, _), alpha, scale), mine in zip(settings, found, strict=True):
         label = f"K = {k}, α = {alpha:g}" + (", Q" if scale else "")
-        cases.append(Case.of(label, _theorems.shown(rounds), mine))
-        grown[label] = (f"{np.mean([one['grown'] for one in mine]):.4g} of at most "
+        cases.append(Case.of(label, rounds, mine))
+        grown[label] = (f"{mine['grown'].mean():.4g} of at most "
                         f"{determinants(rounds, d, k, alpha):.4g}")
     plain, modified = cases[:len(cases) // 2], cases[len(cases) // 2:]
     main = "regret stays under the bounds of the theorems"
