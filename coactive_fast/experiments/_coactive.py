@@ -15,7 +15,7 @@ import numpy as np
 import coactive_fast as cf
 
 from . import _judge, _plan, _sets
-from ._plan import Curve, Experiment, Finding, Outcome, Plot, Task, file_name, rounds_to_show
+from ._plan import Curve, Experiment, Outcome, Plot, Task, claim, file_name, rounds_to_show
 
 LEARNERS = {
     "perceptron": cf.PreferencePerceptron,
@@ -263,25 +263,22 @@ def ends(results):
     return ", ".join(map(str, results))
 
 
+def times(estimates):
+    return ", ".join(one.times for one in estimates)
+
+
 def falls(where, results, main="", plot=""):
     """That regret goes to zero: a tenfold of rounds, at the end, still takes much of it away."""
     kept = {r.case.label: r.remains() for r in results}
-    return Finding(
-        f"Regret approaches zero ({where}).",
-        f"the last tenfold of rounds leaves {_judge.listed(kept, '{}: {.times}')}",
-        _judge.all_below(kept.values(), np.log(FALL)),
-        test=f"In each curve the last tenfold of rounds leaves less than {FALL:.2f} of the regret "
-             "(1/√t leaves 0.32).", main=main, plot=plot)
+    return claim("falls", _judge.all_below(kept.values(), np.log(FALL)), where=where, fall=FALL,
+                 kept=_judge.listed(kept, "{}: {.times}"), plot=plot, main=main)
 
 
-def is_ordered(says, results, reason="", main="", plot=""):
+def is_ordered(says, results, main="", plot=""):
     """That regret falls from one of these to the next."""
     steps = [b.over(a) for a, b in zip(results, results[1:], strict=False)]
-    times = ", ".join(step.times for step in steps)
-    return Finding(says, f"{ends(results)}; each of the one before: {times}",
-                   _judge.all_below(steps), reason,
-                   "Each has less regret after the last round than the one before, run by run.",
-                   plot, main=main)
+    return claim("ordered", _judge.all_below(steps), says=says, ends=ends(results),
+                 times=times(steps), plot=plot, main=main)
 
 
 def experiment(name, title, shows, play, cost, quick=QUICK, full=PAPER):

@@ -7,10 +7,13 @@ cluster. Tasks share nothing, and each draws from generators of its own seeds; s
 depend on who ran them or in which order.
 """
 
+import configparser
+import functools
 import hashlib
 import json
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -151,6 +154,26 @@ class Finding:
     plot: str = ""  # the name of the plot that shows it
     level: bool = False  # an absolute number: judged on whole real data only
     main: str = ""  # in few words, where it belongs to the paper's story
+
+
+@functools.lru_cache(maxsize=1)
+def _claims():
+    found = configparser.ConfigParser(delimiters=("=",), comment_prefixes=("#",),
+                                      interpolation=None)
+    found.read_string(Path(__file__).with_name("claims.ini").read_text(encoding="utf-8"))
+    return found
+
+
+def claim(key, holds, story=True, **words):
+    """The finding on a claim of ``claims.ini``, whose texts these words complete.
+
+    ``story=False``: it is no part of the paper's story here, though it is elsewhere.
+    """
+    text = {name: value.replace("\n", " ").format(**words).strip()
+            for name, value in _claims()[key].items()}
+    reason = text.get("reason", "" if holds else text.get("unless", ""))
+    return Finding(text["says"], text["measured"], holds, reason, text.get("test", ""),
+                   text.get("plot", ""), "level" in text, text.get("main", "") if story else "")
 
 
 class Timing(NamedTuple):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import _judge
-from ._plan import Curve, Finding, Plot, Table, for_good
+from ._plan import Curve, Plot, Table, claim, for_good
 
 POINTS = 20  # a tenfold of rounds
 LOGARITHM = 0.25 * np.log(10.0)  # between adding as much in a tenfold, 0, and √10 times, twice this
@@ -138,25 +138,15 @@ def powers(rounds):
 
 def under(theorem, cases, plot, kind="sure", chance=0.0, reason="", main=""):
     """That the regret stays below the bound, as the theorem means it."""
-    says = f"The regret stays below the bound of {theorem}"
-    text = (f"largest regret / bound of {sum(len(c.ratio) for c in cases)} runs and all rounds: "
-            + ", ".join(f"{c.label}: {c.ratio.max():.3g}" for c in cases))
-    holds = _judge.every(_judge.stays_under(c.ratio, chance) for c in cases)
-    if kind == "sure":
-        says += " at every round of every run."
-        rule = "The regret is below the bound at every round of every run."
-    elif kind == "chance":
-        says += f" with probability {1.0 - chance:g}, in all rounds at once."
-        rule = (f"In each setting less than {chance:g} of the runs, by an exact binomial "
-                "interval, have more regret than the bound at any round.")
-    else:
-        says = f"The expected regret stays below the bound of {theorem}."
-        largest = max(np.max(c.regret.mean(0) / c.bound.mean(0)) for c in cases)
-        text = f"mean regret / bound: {largest:.3g} at the most"
+    if kind == "mean":
         holds = _judge.all_below(_judge.mean(gap) for c in cases for gap in (c.regret - c.bound).T)
-        rule = ("In each setting the mean regret over the runs is below the bound at every round "
-                "shown.")
-    return Finding(says, f"{text}; {worth(cases)}", holds, reason, rule, plot, main=main)
+        largest = max(np.max(c.regret.mean(0) / c.bound.mean(0)) for c in cases)
+    else:
+        holds = _judge.every(_judge.stays_under(c.ratio, chance) for c in cases)
+        largest = ", ".join(f"{c.label}: {c.ratio.max():.3g}" for c in cases)
+    return claim(f"under-{kind}", holds, theorem=theorem, largest=largest, chance=chance,
+                 sure=1.0 - chance, runs=sum(len(c.ratio) for c in cases), worth=worth(cases),
+                 plot=plot, reason=reason, main=main)
 
 
 def worth(cases):
@@ -171,28 +161,20 @@ def worth(cases):
 def slower(theorem, cases, plot, reason="", main=""):
     """That regret grows no faster than its bound."""
     grown = [case.growth() for case in cases]
-    return Finding(
-        f"The regret grows no faster than the bound of {theorem}.",
-        "exponent over the last tenfold of rounds: " + ", ".join(
-            f"{case.label}: {exponent(regret)} (bound {exponent(bound, False)})"
-            for case, (regret, bound) in zip(cases, grown, strict=True)),
-        _judge.all_below(regret.minus(bound) for regret, bound in grown), reason,
-        "In each setting the last tenfold of rounds multiplies the mean regret by less than it "
-        "multiplies the bound.", plot, main=main)
+    exponents = (f"{case.label}: {exponent(regret)} (bound {exponent(bound, False)})"
+                 for case, (regret, bound) in zip(cases, grown, strict=True))
+    return claim("slower", _judge.all_below(regret.minus(bound) for regret, bound in grown),
+                 theorem=theorem, exponents=", ".join(exponents), plot=plot, reason=reason,
+                 main=main)
 
 
 def logarithmic(theorem, cases, plot, reason="", main=""):
     """That regret grows like a logarithm: a sum with a constant, so not judged by exponents."""
     steps = {case.label: case.steps() for case in cases}
     grown = {case.label: exponent(case.growth()[0]) for case in cases}
-    return Finding(
-        f"The regret grows like a logarithm ({theorem}).",
-        "the last tenfold of rounds adds, by what the one before added: "
-        f"{_judge.listed(steps, '{}: {.times}')}; exponent over the last tenfold: "
-        f"{_judge.listed(grown)}", _judge.all_below(steps.values(), LOGARITHM), reason,
-        f"In each setting the last tenfold of rounds adds less than {np.exp(LOGARITHM):.2f} times "
-        "what the one before added to the mean regret (a logarithm 1, a square root 3.16).", plot,
-        main=main)
+    return claim("logarithmic", _judge.all_below(steps.values(), LOGARITHM), theorem=theorem,
+                 steps=_judge.listed(steps, "{}: {.times}"), grown=_judge.listed(grown),
+                 logarithm=np.exp(LOGARITHM), plot=plot, reason=reason, main=main)
 
 
 def exponent(log, with_error=True):

@@ -20,7 +20,7 @@ import coactive_fast as cf
 from coactive_fast import data
 
 from . import _judge, _plan, _sets, _theorems
-from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task, repeated, rounds_to_show
+from ._plan import Curve, Experiment, Outcome, Plot, Table, Task, claim, repeated, rounds_to_show
 from ._theorems import Case
 
 EXPLORE = (0.01, 0.05, 0.2)  # of apple tasting; the paper does not name its own
@@ -137,56 +137,26 @@ def findings(found, order):
     tasting = order[-1]
     more = int(np.sum(fil["recall"] > fil["precision"]))
     gap = _judge.mean(fil["recall"] - fil["precision"])
-    yield Finding(
-        "RIDGE-FIL's recall is higher than its precision.",
-        f"{fil['recall'].mean():.2f} against {fil['precision'].mean():.2f}; "
-        f"in {more} of {len(fil['f'])} topics; the difference is {gap}", _judge.above(gap),
-        "The threshold forwards what is not believed relevant, most of all early in the stream.",
-        "The mean over the topics of recall less precision is above 0.", "balance",
-        main="RIDGE-FIL's recall is above its precision")
+    yield claim("filter-recall", _judge.above(gap), recall=fil["recall"].mean(),
+                precision=fil["precision"].mean(), more=more, topics=len(fil["f"]), gap=gap)
     apart = [np.abs(part["precision"] - part["recall"]) for part in (full, fil)]
     gap = _judge.mean(apart[0] - apart[1])
-    shown = f"precision {full['precision'].mean():.2f}, recall {full['recall'].mean():.2f}"
-    yield Finding(
-        "RIDGE-FULL's precision and recall are nearer to each other than RIDGE-FIL's.",
-        f"{shown}; they are {apart[0].mean():.2f} apart, RIDGE-FIL's {apart[1].mean():.2f}; the "
-        f"difference is {gap}", _judge.below(gap), "",
-        "The mean over the topics of the distance between the two is smaller, topic by topic.")
+    both = {"precision": full["precision"].mean(), "recall": full["recall"].mean()}
+    yield claim("filter-nearer", _judge.below(gap), gap=gap, full=apart[0].mean(),
+                fil=apart[1].mean(), **both)
     leaning = _judge.mean(full["precision"] - full["recall"])
-    yield Finding(
-        "RIDGE-FULL balances precision and recall.", f"{shown}; the difference is {leaning}",
-        _judge.inside(leaning, -0.1, 0.1),
-        "A regression on labels -1 and 1, of which one in fifty is 1, leans to -1: with threshold "
-        "0 it forwards too little until it has seen many relevant documents.",
-        "The mean over the topics of precision less recall is between -0.1 and 0.1.", level=True)
+    yield claim("filter-balance", _judge.inside(leaning, -0.1, 0.1), leaning=leaning, **both)
     ahead = int(np.sum(full["f"] > found["Perceptron"]["f"]))
     gap = _judge.mean(full["f"] - found["Perceptron"]["f"])
-    yield Finding(
-        "RIDGE-FULL is ahead of the Perceptron.",
-        f"{mean['RIDGE-FULL']:.3f} against {mean['Perceptron']:.3f}; in {ahead} of "
-        f"{len(full['f'])} topics; the difference is {gap}", _judge.above(gap),
-        "It takes topics with documents enough: in a short stream the Perceptron, which learns "
-        "from mistakes alone, may be ahead.",
-        "The mean over the topics of the difference of F is above 0.", "by-topic",
-        main="RIDGE-FULL is ahead of the Perceptron")
+    yield claim("filter-perceptron", _judge.above(gap), mean=mean, ahead=ahead,
+                topics=len(full["f"]), gap=gap)
     gap = _judge.mean(full["f"] - fil["f"])
-    yield Finding(
-        "RIDGE-FIL comes close to RIDGE-FULL (0.09 less in the paper).",
-        f"{mean['RIDGE-FIL']:.3f} against {mean['RIDGE-FULL']:.3f}, {gap} less; in the second half "
-        f"of the stream {fil['late f'].mean():.3f} against {full['late f'].mean():.3f}",
-        _judge.below(gap, 0.15),
-        "The threshold makes it forward some hundreds of documents that are not relevant, whatever "
-        "the length of the stream, most of them early. The paper's stream is five times as long.",
-        "The mean over the topics of the difference of F is below 0.15.", "by-topic", level=True,
-        main="RIDGE-FIL comes close to RIDGE-FULL")
+    yield claim("filter-close", _judge.below(gap, 0.15), mean=mean, gap=gap,
+                late_fil=fil["late f"].mean(), late_full=full["late f"].mean())
     gaps = [_judge.mean(found[name]["f"] - found[tasting]["f"]) for name in order[:3]]
-    yield Finding(
-        "Apple tasting comes last.",
-        ", ".join(f"{name}: {mean[name]:.3f}" for name in order) + "; the others' leads: "
-        + ", ".join(map(str, gaps)), _judge.all_above(gaps),
-        f"{tasting}, the best of {len(EXPLORE)} probabilities.",
-        "The mean over the topics of the difference of F from each other filter is below 0.",
-        "by-topic", main="apple tasting comes last")
+    yield claim("filter-tasting", _judge.all_above(gaps), leads=", ".join(map(str, gaps)),
+                means=", ".join(f"{name}: {mean[name]:.3f}" for name in order), best=tasting,
+                probabilities=len(EXPLORE))
 
 
 # --- Theorem 1 ------------------------------------------------------------------------------------
@@ -275,23 +245,13 @@ def ridge(setting):
                       ["model", "rounds", "mean regret", "largest", "bound", "bound / mean"],
                       rows)],
         findings=[
-            Finding("The expected regret stays under Theorem 3's bound.",
-                    f"bound / mean regret: {min(r[5] for r in rows):.0f} at the least; the largest "
-                    f"regret of a stream is {max(r[3] / r[4] for r in rows):.1%} of its bound",
-                    _judge.every(under),
-                    "The bound says less than chance does until n is in the hundreds of thousands"
-                    + (f": here from {', '.join(informative)} rounds on." if informative else
-                       ", which no run here reaches."),
-                    "In each model and length the mean regret over the streams is below the bound.",
-                    "regret", main="P-RIDGE-FIL stays under its bound"),
-            Finding("The regret grows no faster than √n (ln n).",
-                    f"from {lengths[-2]:,} to {lengths[-1]:,} rounds by "
-                    + ", ".join(f"{ratio.times} (√n ln n: {np.exp(most):.3g})"
-                                for ratio, most in growth),
-                    _judge.every(_judge.below(ratio, most) for ratio, most in growth), "",
-                    "In each model the mean regret grows by less than √n ln n does between the "
-                    "two longest runs.",
-                    "regret", main="its regret grows no faster than √n ln n")])
+            claim("ridge-under", _judge.every(under), least=min(r[5] for r in rows),
+                  largest=max(r[3] / r[4] for r in rows), informative=(
+                      f": here from {', '.join(informative)} rounds on." if informative else
+                      ", which no run here reaches.")),
+            claim("ridge-growth", _judge.every(_judge.below(ratio, most) for ratio, most in growth),
+                  lengths=lengths[-2:], growth=", ".join(
+                      f"{ratio.times} (√n ln n: {np.exp(most):.3g})" for ratio, most in growth))])
 
 
 def allowed(n, m):

@@ -21,7 +21,7 @@ import coactive_fast as cf
 from coactive_fast import data, kernels
 
 from . import _judge, _plan
-from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task, file_name, rounds_to_show
+from ._plan import Curve, Experiment, Outcome, Plot, Table, Task, claim, file_name, rounds_to_show
 from ._sources import SOURCES
 
 RADIUS = {"regression": 4.0, "classification": 16.0}
@@ -313,7 +313,7 @@ def ahead(ends, a, b, better, levels):
 
 
 def judge(name, problem, ends, better, plot):
-    hand, printed = "ONSEG, β by hand", "OGDEG"
+    hand = "ONSEG, β by hand"
     if problem.kind == "portfolio":
         why = ("One value a round hardly tells one share from another: a week's returns vary far "
                "more than the shares' means differ, δ is at most r/2, and the losses are linear, "
@@ -323,24 +323,16 @@ def judge(name, problem, ends, better, plot):
                "see the next finding. A large β, where A is more than εI, is heavy-tailed: some "
                "runs never recover from their first steps.")
 
-    def finding(says, a, b, reason="", main=""):
+    shares = problem.kind == "portfolio"
+    pairs = [("onseg-ahead", hand, "OGDEG", why),
+             ("onseg-by-hand", hand, "OGDEG, step by hand", ""),
+             ("onseg-theorem", hand, "ONSEG, β of Theorem 1", why if shares else ""),
+             ("onseg-gradients", "OGD", hand,
+              "The paper shows no gradient learners here." if shares else "")]
+    pairs += [("onseg-dikin", "DikinFTRL, η by hand", hand, why)] if shares else []
+    for key, a, b, reason in pairs:
         text, holds, test = ahead(ends, a, b, better, problem.levels)
-        return Finding(says, text, holds, reason, test, plot, main=main)
-
-    yield finding(f"ONSEG is ahead of OGDEG ({name}).", hand, printed, why,
-                  "ONSEG is ahead of OGDEG")
-    yield finding(f"... also where OGDEG's step is chosen by hand as ONSEG's β is ({name}; not in "
-                  "the paper).", hand, "OGDEG, step by hand",
-                  "With ε = 1/(βD)² a small β leaves A near εI, and ONSEG is OGDEG with the step "
-                  "βD²: then a choice of β is a choice of that step.")
-    yield finding(f"β by hand, as the paper has it, is better than that of Theorem 1 ({name}).",
-                  hand, "ONSEG, β of Theorem 1", why if problem.kind == "portfolio" else "")
-    yield finding(f"Who sees gradients is ahead of who sees one value ({name}).", "OGD", hand,
-                  "The paper shows no gradient learners here." if problem.kind == "portfolio"
-                  else "", "who sees gradients is ahead of who sees one value")
-    if problem.kind == "portfolio":
-        yield finding(f"DikinFTRL is ahead of ONSEG ({name}; not in the paper).",
-                      "DikinFTRL, η by hand", hand, why)
+        yield claim(key, holds, name=name, ends=text, test=test, reason=reason, plot=plot)
 
 
 def faster(name, parts):
@@ -349,17 +341,9 @@ def faster(name, parts):
             for label, runs in parts.items()}
     one, rivals = "ONSEG, β by hand", ("ONS, β by hand", "OGD")
     ratios = [_judge.log_ratio(took[one], took[rival]) for rival in rivals]
-    return Finding(
-        f"ONSEG runs faster than the methods that need gradients ({name}).",
-        ", ".join(f"{label} {1e9 * took[label].min():.0f} ns a round" for label in
-                  (one, "OGDEG", *rivals))
-        + "; ONSEG's time is " + ", ".join(f"{r.times} of {rival}'s" for r, rival in
-                                           zip(ratios, rivals, strict=True)),
-        _judge.all_below(ratios),
-        "A gradient of a squared loss is the loss's own dot product times a row: ONSEG saves "
-        "nothing on it, and draws a normal vector a round. All loops are compiled here.",
-        "ONSEG's seconds a round are fewer than those of ONS and of OGD, trial by trial.",
-        main="ONSEG runs faster than gradient methods")
+    return claim("onseg-faster", _judge.all_below(ratios), name=name, ratios=ratios, rivals=rivals,
+                 took=", ".join(f"{label} {1e9 * took[label].min():.0f} ns a round"
+                                for label in (one, "OGDEG", *rivals)))
 
 
 FULL = {"rows": None, "trials": 10, "tuning": 8}

@@ -12,7 +12,7 @@ import coactive_fast as cf
 from coactive_fast.data import RankingData
 
 from . import _judge, _plan, _theorems
-from ._plan import Curve, Experiment, Finding, Outcome, Plot, repeated
+from ._plan import Curve, Experiment, Outcome, Plot, claim, repeated
 from ._theorems import Case
 
 RADIUS = 1.0  # of the ball that w stays in, and the length of w*
@@ -314,34 +314,17 @@ def adversary(setting):
 
 def lower(regret, T, upper):
     least = {name: float(np.min(values / np.sqrt(T))) for name, values in regret.items()}
-    yield Finding(
-        "No learner has less regret than a constant times √T on Lemma 3's sequence.",
-        f"regret / √T: {_judge.listed(least, '{} {:.4g}')}",
-        _judge.every(value >= 1.0 for value in least.values()), "",
-        "The regret of every learner and length is at least √T.", "lemma-3",
-        main="no learner beats √T on the sequence of Lemma 3")
+    yield claim("lemma-3-root", _judge.every(value >= 1.0 for value in least.values()),
+                least=_judge.listed(least, "{} {:.4g}"))
     met = regret["perceptron"] / upper
-    yield Finding(
-        "Theorem 1 cannot be improved, not even its constant.",
-        f"regret / bound of the Preference Perceptron: {met.min():.6f} to {met.max():.6f}",
-        bool(np.all(np.abs(met - 1.0) < EDGE)),
-        "The paper speaks of the order in T alone; on this sequence the bound is met exactly.",
-        f"The regret is the bound to {EDGE:g} of it at every length.", "lemma-3")
+    yield claim("lemma-3-constant", bool(np.all(np.abs(met - 1.0) < EDGE)), least=met.min(),
+                most=met.max(), edge=EDGE)
 
 
 def as_printed(wide, printed, whole):
     over = wide / printed
-    yield Finding(
-        "Theorem 6 holds as printed, with the diameter |B| itself.",
-        f"regret / bound at the longest run: {over[-1]:.3g}", bool(np.all(over <= 1.0)),
-        f"The proof bounds the squared length of w1 − w* by |B|; for a ball of radius {WIDE:g} "
-        "that is not so. Read |B| as the squared diameter.",
-        f"On Lemma 3's sequence with w* of length {WIDE:g} the regret is below the printed bound "
-        "at every length.", "theorem-6", main="Theorem 6 holds as printed")
-    yield Finding(
-        "With the diameter squared it holds.",
-        f"regret / bound: {np.max(wide / whole):.3g} at the most", bool(np.all(wide <= whole)), "",
-        "The regret is below that bound at every length.", "theorem-6")
+    yield claim("theorem-6-printed", bool(np.all(over <= 1.0)), last=over[-1], wide=WIDE)
+    yield claim("theorem-6-squared", bool(np.all(wide <= whole)), most=np.max(wide / whole))
 
 
 EXPERIMENTS = [
