@@ -208,9 +208,9 @@ def movie_tasks(setting, case):
 def run(setting, web=(), films=()):
     """Yields the tasks of these cases; returns their results, two lists in the cases' order."""
     lists = [web_tasks(setting, c) for c in web] + [movie_tasks(setting, c) for c in films]
-    found = yield from _plan.grouped(lists)
-    results = [Result(case, tasks[0].arguments, mine)
-               for case, tasks, mine in zip([*web, *films], lists, found, strict=True)]
+    found = yield from _plan.grouped(dict(enumerate(lists)))
+    results = [Result(case, lists[i][0].arguments, found[i])
+               for i, case in enumerate([*web, *films])]
     return results[:len(web)], results[len(web):]
 
 
@@ -263,10 +263,6 @@ def ends(results):
     return ", ".join(map(str, results))
 
 
-def times(estimates):
-    return ", ".join(one.times for one in estimates)
-
-
 def falls(where, results, main="", plot=""):
     """That regret goes to zero: a tenfold of rounds, at the end, still takes much of it away."""
     kept = {r.case.label: r.remains() for r in results}
@@ -278,7 +274,7 @@ def is_ordered(says, results, main="", plot=""):
     """That regret falls from one of these to the next."""
     steps = [b.over(a) for a, b in zip(results, results[1:], strict=False)]
     return claim("ordered", _judge.all_below(steps), says=says, ends=ends(results),
-                 times=times(steps), plot=plot, main=main)
+                 times=_judge.times(steps), plot=plot, main=main)
 
 
 def experiment(name, title, shows, play, cost, quick=QUICK, full=PAPER):

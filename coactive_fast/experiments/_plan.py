@@ -79,11 +79,11 @@ class Experiment:
 
 
 def repeated(function, settings, runs, **common):
-    """Yields `runs` tasks of each setting, which differ in the argument `run`; returns a dict of
-    arrays for each setting, whose first axis is the run."""
-    found = yield from grouped([[Task(function, {**one, **common, "run": run})
-                                 for run in range(runs)] for one in settings])
-    return [stacked(results) for results in found]
+    """Yields `runs` tasks of each of a dict of settings, which differ in the argument `run`;
+    returns the arrays of each setting, whose first axis is the run."""
+    found = yield from grouped({key: [Task(function, {**one, **common, "run": run})
+                                      for run in range(runs)] for key, one in settings.items()})
+    return {key: stacked(results) for key, results in found.items()}
 
 
 def stacked(results):
@@ -91,10 +91,10 @@ def stacked(results):
     return {name: np.array([one[name] for one in results]) for name in results[0]}
 
 
-def grouped(lists):
-    """Yields the tasks of all lists; returns their results, in lists of the same lengths."""
-    found = iter((yield [task for tasks in lists for task in tasks]))
-    return [[next(found) for _ in tasks] for tasks in lists]
+def grouped(groups):
+    """Yields the tasks of a dict of lists of tasks; returns such a dict of their results."""
+    found = iter((yield [task for tasks in groups.values() for task in tasks]))
+    return {key: [next(found) for _ in tasks] for key, tasks in groups.items()}
 
 
 # --- what comes out -----------------------------------------------------------------------------

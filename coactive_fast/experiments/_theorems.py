@@ -40,12 +40,12 @@ class Case:
                    float(runs["idle"].mean()))
 
     @classmethod
-    def of_lengths(cls, labels, lengths, found):
-        """A case for each label, of runs by label and length: the theorem is about the last round
+    def of_lengths(cls, found):
+        """A case for each label, of runs by (label, length): the theorem is about the last round
         of each length."""
-        cases = []
-        for i, label in enumerate(labels):
-            runs = found[i * len(lengths):][:len(lengths)]
+        cases, lengths = [], list(dict.fromkeys(length for _, length in found))
+        for label in dict.fromkeys(label for label, _ in found):
+            runs = [found[label, length] for length in lengths]
             regret, bound = (np.transpose([one[name][:, -1] for one in runs])
                              for name in ("regret", "bound"))
             ratio, idle = (np.ravel([one[name] for one in runs]) for name in ("ratio", "idle"))

@@ -83,15 +83,15 @@ def play(setting):
     places = {WEB: range(setting["folds"])}
     if setting.sets.real and example(setting.sets) is not None:
         places[OTHER] = range(1)
-    cases = [(place, learner, user) for place in places for learner in LEARNERS for user in USERS]
     common = {name: setting[name] for name in ("seeds", "rounds", "every")}
-    found = yield from grouped([
-        [Task(runs, {"place": place, "learner": learner, "user": user, "fold": fold, **common,
-                     "seed": setting.seed})
-         for fold in places[place]] for place, learner, user in cases])
+    found = yield from grouped({
+        (place, learner, user): [Task(runs, {"place": place, "learner": learner, "user": user,
+                                             "fold": fold, **common, "seed": setting.seed})
+                                 for fold in folds]
+        for place, folds in places.items() for learner in LEARNERS for user in USERS})
     results = {case: {name: np.concatenate([fold[name] for fold in folds])
                       for name in ("start", "curve", "average")} | {"rounds": folds[0]["rounds"]}
-               for case, folds in zip(cases, found, strict=True)}
+               for case, folds in found.items()}
     return Outcome(
         plots=[plot(results, place, user) for place in places for user in USERS],
         tables=[table(results, place) for place in places],

@@ -82,8 +82,8 @@ def dcg(relevance, top):
 def play(setting):
     found = yield [Task(chains, {"condition": c, "repeats": setting["repeats"],
                                  "seed": setting.seed}) for c in CONDITIONS]
-    everything = {name: np.concatenate([f[name] for f in found]) for name in found[0]}
-    groups = {**dict(zip(CONDITIONS, found, strict=True)), "all": everything}
+    groups = dict(zip(CONDITIONS, found, strict=True))
+    groups["all"] = {name: np.concatenate([f[name] for f in found]) for name in found[0]}
     curves = [cumulative(label, group["gain"]) for label, group in groups.items()]
     rows = [[label, *shares(group["gain"]), float(group["queries"].mean()),
              float(group["clicks"].mean())] for label, group in groups.items()]

@@ -34,14 +34,14 @@ def noise(setting):
 def settles(web):
     kept = [r.remains() for r in web]
     return claim("noise-settles", _judge.all_above(kept[:-1], np.log(FALL)), fall=FALL,
-                 ends=_coactive.ends(web), kept=_coactive.times(kept))
+                 ends=_coactive.ends(web), kept=_judge.times(kept))
 
 
 def higher(film):
     *noisy, strict = film
     more = [r.over(strict) for r in noisy]
     return claim("noise-higher", _judge.all_above(more), ends=_coactive.ends(film),
-                 times=_coactive.times(more))
+                 times=_judge.times(more))
 
 
 def deeper(web):

@@ -11,7 +11,7 @@ import numpy as np
 import coactive_fast as cf
 
 from . import _judge
-from ._plan import Curve, Experiment, Outcome, Plot, Table, Task, claim
+from ._plan import Curve, Experiment, Outcome, Plot, Table, Task, claim, grouped, stacked
 
 SCALES = [10.0**power for power in range(-3, 4)]
 FULL = {"covariance": "full"}
@@ -53,14 +53,14 @@ def mistakes(sets, version, scale, rows, runs, rounds, seed):
 
 
 def play(setting):
-    keys = [(rows, version, scale) for rows in ROWS for version in VERSIONS for scale in SCALES]
-    results = yield [Task(mistakes, {
-        "version": version, "scale": scale, "rows": rows, "runs": setting["runs"],
-        "rounds": setting["rounds"], "seed": setting.seed}) for rows, version, scale in keys]
-    counts = dict(zip(keys, (found["mistakes"] for found in results), strict=True))
+    common = {"runs": setting["runs"], "rounds": setting["rounds"], "seed": setting.seed}
+    counts = yield from grouped({
+        (rows, version): [Task(mistakes, {"version": version, "scale": scale, "rows": rows,
+                                          **common}) for scale in SCALES]
+        for rows in ROWS for version in VERSIONS})
     plots, findings, lines = [], [], []
     for rows, words in ROWS.items():
-        runs = {version: np.array([counts[rows, version, s] for s in SCALES]).T
+        runs = {version: stacked(counts[rows, version])["mistakes"].T
                 for version in VERSIONS}  # (runs, scales)
         curves = [Curve.of_runs(version, SCALES, found) for version, found in runs.items()]
         plots.append(Plot(rows, f"Mistakes in {setting['rounds']} rounds, {words}",

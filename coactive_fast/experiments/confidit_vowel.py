@@ -85,17 +85,16 @@ def one_panel(setting, panel, outcome):
     own = panel in PLM
     sizes, orders = SIZES if own else setting["sizes"], setting["orders"]
     found = yield from repeated(
-        accuracy, [{"algorithm": a, "rows": n} for a in ALGORITHMS for n in sizes], orders,
+        accuracy, {(a, n): {"algorithm": a, "rows": n} for a in ALGORITHMS for n in sizes}, orders,
         seed=setting.seed, panel=panel)
-    values = np.reshape([one["accuracy"] for one in found], (len(ALGORITHMS), len(sizes), orders))
-    curves = [Curve.of_runs(a, sizes, runs.T)
-              for a, runs in zip(ALGORITHMS, values, strict=True)]
+    values = {a: np.array([found[a, n]["accuracy"] for n in sizes]) for a in ALGORITHMS}
+    curves = [Curve.of_runs(a, sizes, runs.T) for a, runs in values.items()]
     what = f"Vocal Joystick {panel}" if own else setting.sets.called("vowels", "digits")
     levels = {"PLM, by the paper": PLM[panel]} if own else {}
     name = f"accuracy-{panel}" if own else "accuracy"
     outcome.plots.append(Plot(name, f"{what[0].upper()}{what[1:]}, one pass", "rows",
                               "test accuracy, %", curves, levels=levels, story=True))
-    outcome.findings += findings(dict(zip(ALGORITHMS, values, strict=True)), f"({what}).", name)
+    outcome.findings += findings(values, f"({what}).", name)
 
 
 def findings(values, where, plot="accuracy"):

@@ -73,17 +73,15 @@ def one_topic(sets, documents, learner, topic, explore, seed):
 def topics(setting):
     documents = setting["documents"]
     _, relevant, names = stream(setting.sets, documents)
-    learners = [("RIDGE-FIL", None), ("Perceptron", None),
-                *(("apple tasting", p) for p in EXPLORE)]
-    tasks = [[Task(one_topic, {"documents": documents, "learner": name, "topic": k, "explore": p,
-                               "seed": setting.seed}) for k in range(len(names))]
-             for name, p in learners]
-    (full,), *others = yield from _plan.grouped([
-        [Task(every_label, {"documents": documents})], *tasks])
-    found = {"RIDGE-FULL": full}
-    for (name, p), part in zip(learners, others, strict=True):
-        label = name if p is None else f"{name}, p = {p:g}"
-        found[label] = {key: np.concatenate([one[key] for one in part]) for key in full}
+    learners = {"RIDGE-FIL": ("RIDGE-FIL", None), "Perceptron": ("Perceptron", None),
+                **{f"apple tasting, p = {p:g}": ("apple tasting", p) for p in EXPLORE}}
+    results = yield from _plan.grouped({
+        "RIDGE-FULL": [Task(every_label, {"documents": documents})],
+        **{label: [Task(one_topic, {"documents": documents, "learner": name, "topic": k,
+                                    "explore": p, "seed": setting.seed})
+                   for k in range(len(names))] for label, (name, p) in learners.items()}})
+    found = {label: {key: np.concatenate([one[key] for one in part]) for key in part[0]}
+             for label, part in results.items()}
     return outcome(found, names, relevant)
 
 
@@ -177,11 +175,11 @@ def one_run(sets, p, rounds, seed, run):
 
 def simple(setting):
     rounds, runs, chances = setting["rounds"], setting["runs"], setting["chances"]
-    found = yield from repeated(one_run, [{"p": p} for p in chances], runs, rounds=rounds,
+    found = yield from repeated(one_run, {p: {"p": p} for p in chances}, runs, rounds=rounds,
                                 seed=setting.seed)
-    cases = [Case.of(f"p = {p:g}", rounds, mine)
-             for p, mine in zip(chances, found, strict=True)]
-    rare = [case for case, p in zip(cases, chances, strict=True) if p < 0.5]
+    cases = {p: Case.of(f"p = {p:g}", rounds, mine) for p, mine in found.items()}
+    rare = [case for p, case in cases.items() if p < 0.5]
+    cases = list(cases.values())
     return Outcome(
         plots=[_theorems.plot("simple", "SIMPLE-FIL and Theorem 1", cases, story=True)],
         tables=[_theorems.table("bounds", f"{runs} runs a chance p of relevance", cases)],
@@ -220,38 +218,24 @@ def ridge_run(sets, n, d, gamma, seed, run):
 def ridge(setting):
     lengths, seeds, models = (setting[name] for name in ("lengths", "seeds", "models"))
     found = yield from repeated(
-        ridge_run, [{"n": n, "d": d, "gamma": gamma} for d, gamma in models for n in lengths],
-        seeds, seed=setting.seed)
-    regret = np.array([one["regret"] for one in found])
-    curves, rows, under, growth, worth = [], [], [], [], []
-    for (d, gamma), runs in zip(models, regret.reshape(-1, len(lengths), seeds), strict=True):
+        ridge_run, {(d, gamma, n): {"n": n, "d": d, "gamma": gamma}
+                    for d, gamma in models for n in lengths}, seeds, seed=setting.seed)
+    cases = []
+    for d, gamma in models:
+        regret = np.transpose([found[d, gamma, n]["regret"] for n in lengths])
         limits = np.array([ridge_bound(n, d, gamma) for n in lengths])
-        label = f"d = {d}, γ = {gamma:g}"
-        curves += [Curve.of_runs(label, lengths, runs.T),
-                   Curve(label, np.array(lengths), limits, bound=True)]
-        rows += [[label, n, run.mean(), run.max(), limit, limit / run.mean()]
-                 for n, run, limit in zip(lengths, runs, limits, strict=True)]
-        under += [_judge.below(_judge.mean(run), limit)
-                  for run, limit in zip(runs, limits, strict=True)]
-        growth.append((_judge.log_ratio(runs[-1], runs[-2], same_runs=False),
-                       allowed(*lengths[-2:])))
-        worth.append(next((n for n, limit in zip(lengths, limits, strict=True)
-                           if limit < 0.5 * (1.0 + gamma) / 2.0 * n), None))
-    informative = [f"{n:,}" for n in worth if n is not None]
+        cases.append(Case(f"d = {d}, γ = {gamma:g}", np.array(lengths), regret,
+                          limits[None], (regret / limits).ravel(),
+                          idle=0.5 * (1.0 + gamma) / 2.0, same_runs=False))
+    growth, most = [case.growth()[0] for case in cases], allowed(*lengths[-2:])
     return Outcome(
-        plots=[Plot("regret", "P-RIDGE-FIL and Theorem 3 (dashed: the bound)", "rounds",
-                    "cumulative regret", curves, log="xy", story=True)],
-        tables=[Table("bound", f"{seeds} streams a line",
-                      ["model", "rounds", "mean regret", "largest", "bound", "bound / mean"],
-                      rows)],
+        plots=[_theorems.plot("regret", "P-RIDGE-FIL and Theorem 3", cases, story=True)],
+        tables=[_theorems.table("bound", f"{seeds} streams a line", cases)],
         findings=[
-            claim("ridge-under", _judge.every(under), least=min(r[5] for r in rows),
-                  largest=max(r[3] / r[4] for r in rows), informative=(
-                      f": here from {', '.join(informative)} rounds on." if informative else
-                      ", which no run here reaches.")),
-            claim("ridge-growth", _judge.every(_judge.below(ratio, most) for ratio, most in growth),
-                  lengths=lengths[-2:], growth=", ".join(
-                      f"{ratio.times} (√n ln n: {np.exp(most):.3g})" for ratio, most in growth))])
+            _theorems.under("Theorem 3", cases, "regret", kind="mean",
+                            main="P-RIDGE-FIL stays under its bound"),
+            claim("ridge-growth", _judge.all_below(growth, most), lengths=lengths[-2:],
+                  growth=_judge.times(growth), most=np.exp(most))])
 
 
 def allowed(n, m):

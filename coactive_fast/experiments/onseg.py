@@ -239,10 +239,9 @@ def one_set(setting, name, outcome):
 
     hand = yield from chosen([k for _, k, by_hand in kinds if by_hand], measure,
                              lambda k, value: tasks(k, value, 1000, setting["tuning"]))
-    every = yield from _plan.grouped([
-        tasks(kind, hand[kind] if by_hand else None, 0, setting["trials"])
-        for _, kind, by_hand in kinds])
-    parts = {label: runs for (label, *_), runs in zip(kinds, every, strict=True)}
+    parts = yield from _plan.grouped({
+        label: tasks(kind, hand[kind] if by_hand else None, 0, setting["trials"])
+        for label, kind, by_hand in kinds})
     x = rounds_to_show(PASSES * len(problem.Z))
     late = x >= (YEAR if problem.kind == "portfolio" else 1)
     for what in ("loss", "error") if problem.kind == "classification" else (measure,):
@@ -271,10 +270,10 @@ def chosen(kinds, measure, tasks):
     better = BETTER[measure]
     worst = max if better is min else min
     best = {}
-    found = iter((yield from _plan.grouped([tasks(kind, value) for kind in kinds
-                                            for value in GRIDS[kind]])))
+    found = yield from _plan.grouped({(kind, value): tasks(kind, value)
+                                      for kind in kinds for value in GRIDS[kind]})
     for kind in kinds:
-        own = {value: worst(float(one[measure][-1]) for one in next(found))
+        own = {value: worst(float(one[measure][-1]) for one in found[kind, value])
                for value in GRIDS[kind]}
         best[kind] = better(own, key=own.get)
     return best

@@ -129,10 +129,10 @@ def linear_run(sets, rounds, seed, run):
 
 def linear(setting):
     rounds = setting["rounds"]
-    found, = yield from repeated(linear_run, [{"rounds": rounds, "seed": setting.seed}],
-                                 setting["runs"])
+    found = yield from repeated(linear_run, {"all": {"rounds": rounds}}, setting["runs"],
+                                seed=setting.seed)
     labels = [label for label, *_ in STRICT + BATCHES] + ["noisy grades", "right on average"]
-    *cases, noisy, expected = everything = _theorems.cases(labels, rounds, found)
+    *cases, noisy, expected = everything = _theorems.cases(labels, rounds, found["all"])
     strict, batches = cases[:len(STRICT)], cases[len(STRICT):]
     return Outcome(
         plots=[_theorems.plot("perceptron", "Preference Perceptron and Theorem 1",
@@ -163,12 +163,11 @@ def exponentiated_run(sets, rounds, n_features, alpha, seed, run):
 
 def exponentiated(setting):
     lengths, runs = setting["lengths"], setting["runs"]
-    models = [(n, alpha) for n in setting["features"] for alpha in (1.0, 0.5)]
-    found = yield from repeated(
-        exponentiated_run, [{"rounds": length, "n_features": n, "alpha": alpha}
-                            for n, alpha in models for length in lengths], runs, seed=setting.seed)
-    labels = [f"{n} features, α = {alpha:g}" for n, alpha in models]
-    cases = Case.of_lengths(labels, lengths, found)
+    cases = Case.of_lengths((yield from repeated(
+        exponentiated_run, {(f"{n} features, α = {alpha:g}", length): {
+            "rounds": length, "n_features": n, "alpha": alpha}
+            for n in setting["features"] for alpha in (1.0, 0.5) for length in lengths},
+        runs, seed=setting.seed)))
     return Outcome(
         plots=[_theorems.plot("exponentiated", "Exponentiated weights and Theorem 5", cases)],
         tables=[_theorems.table("bounds", f"{runs} runs a length, each with its own rate", cases)],
@@ -225,11 +224,11 @@ def convex_run(sets, rounds, seed, run):
 
 def convex(setting):
     rounds, runs = setting["rounds"], setting["runs"]
-    found, = yield from repeated(convex_run, [{"rounds": rounds}], runs, seed=setting.seed)
+    found = yield from repeated(convex_run, {"all": {"rounds": rounds}}, runs, seed=setting.seed)
     losses = [label for label, *_ in LOSSES]
     labels = [*losses, *(f"{label}, noise" for label in losses),
               "quadratic, α = 1", "quadratic, α = 0.5"]
-    everything = _theorems.cases(labels, rounds, found)
+    everything = _theorems.cases(labels, rounds, found["all"])
     strict, first, second = everything[:len(losses)], everything[:-2], everything[-2:]
     main = "regret stays under the bounds of the theorems"
     return Outcome(
@@ -282,12 +281,11 @@ def adversary_run(sets, learner, rounds, seed):
 
 def adversary(setting):
     lengths = setting["lengths"]
-    found = yield from _plan.grouped([
-        [_plan.Task(adversary_run, {"learner": learner, "rounds": T, "seed": setting.seed})
-         for T in lengths] for learner in ANY])
+    found = yield from _plan.grouped({
+        learner: [_plan.Task(adversary_run, {"learner": learner, "rounds": T, "seed": setting.seed})
+                  for T in lengths] for learner in ANY})
     T = np.array(lengths, dtype=float)
-    regret = {learner: _plan.stacked(runs)["regret"]
-              for learner, runs in zip(ANY, found, strict=True)}
+    regret = {learner: _plan.stacked(runs)["regret"] for learner, runs in found.items()}
     upper = 2.0 * LENGTH * np.sqrt(T)  # Theorem 1, |w*| = alpha = 1
     printed = convex_bound_printed(T, 1.0, LENGTH, 1.0, 2.0 * WIDE)
     whole = np.array([convex_bound(np.zeros(n), 1.0, LENGTH, 1.0, 2.0 * WIDE)[-1]

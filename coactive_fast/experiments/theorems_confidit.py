@@ -61,13 +61,14 @@ def one_run(sets, model, alpha, scale, rounds, seed, run):
 
 def play(setting):
     rounds, runs = setting["rounds"], setting["runs"]
-    settings = [(model, alpha, scale) for scale in (0.0, setting["error"])
-                for *model, alpha in setting["models"]]
     found = yield from repeated(
-        one_run, [dict(zip(("model", "alpha", "scale"), one, strict=True)) for one in settings],
+        one_run, {(k, d, alpha, scale): {"model": [k, d, informative], "alpha": alpha,
+                                         "scale": scale}
+                  for scale in (0.0, setting["error"])
+                  for k, d, informative, alpha in setting["models"]},
         runs, rounds=rounds, seed=setting.seed)
     cases, grown = [], {}
-    for ((k, d, _), alpha, scale), mine in zip(settings, found, strict=True):
+    for (k, d, alpha, scale), mine in found.items():
         label = f"K = {k}, α = {alpha:g}" + (", Q" if scale else "")
         cases.append(Case.of(label, rounds, mine))
         grown[label] = (f"{mine['grown'].mean():.4g} of at most "

@@ -64,12 +64,12 @@ def one_run(sets, theorem, d, rounds, seed, run):
 def play(setting):
     lengths, runs, dimensions = setting["lengths"], setting["runs"], setting["dimensions"]
     found = yield from repeated(
-        one_run, [{"theorem": theorem, "d": d, "rounds": T}
-                  for theorem in (1, 2) for d in dimensions for T in lengths],
+        one_run, {(theorem, f"d = {d}", T): {"theorem": theorem, "d": d, "rounds": T}
+                  for theorem in (1, 2) for d in dimensions for T in lengths},
         runs, seed=setting.seed)
-    labels, outcome = [f"d = {d}" for d in dimensions], Outcome()
-    for n, part in ((1, found), (2, found[len(found) // 2:])):
-        cases = Case.of_lengths(labels, lengths, part)
+    outcome = Outcome()
+    for n in (1, 2):
+        cases = Case.of_lengths({key[1:]: part for key, part in found.items() if key[0] == n})
         outcome.plots.append(
             _theorems.plot(f"theorem-{n}", f"ONSEG and Theorem {n}", cases, story=n == 1))
         outcome.tables.append(
