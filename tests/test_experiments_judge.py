@@ -421,8 +421,10 @@ def test_every_claim_is_judged_somewhere():
     """The texts of `claims.ini` and the code that completes them name the same claims."""
     folder = Path(_plan.__file__).parent
     code = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
-    for key in _plan._claims().sections():
-        assert f'"{key}"' in code or key.startswith("under-"), key
+    claims = _plan._claims()
+    for key in claims.sections():
+        if "says" in claims[key]:
+            assert f'"{key}"' in code or key.startswith("under-"), key
 
 
 # --- times --------------------------------------------------------------------------------------

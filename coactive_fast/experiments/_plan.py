@@ -164,13 +164,15 @@ def _claims():
     return found
 
 
-def claim(key, holds, story=True, **words):
+def claim(key, holds, about="", story=True, **words):
     """The finding on a claim of ``claims.ini``, whose texts these words complete.
 
+    `about` names another section, if there is one, whose texts come in the place of the claim's.
     ``story=False``: it is no part of the paper's story here, though it is elsewhere.
     """
-    text = {name: value.replace("\n", " ").format(**words).strip()
-            for name, value in _claims()[key].items()}
+    claims = _claims()
+    given = {**claims[key], **(claims[about] if about in claims else {})}
+    text = {name: value.replace("\n", " ").format(**words) for name, value in given.items()}
     reason = text.get("reason", "" if holds else text.get("unless", ""))
     return Finding(text["says"], text["measured"], holds, reason, text.get("test", ""),
                    text.get("plot", ""), "level" in text, text.get("main", "") if story else "")

@@ -199,11 +199,6 @@ PAPERS = {
 }
 STORY = 5  # pictures that open a paper, at the most
 LONG = 8  # lines of a table that is shown unfolded
-RULE = ("Every test has a border. A finding holds if the whole 95 % interval (Student's t over "
-        "runs, users, folds or topics, compared pair by pair where they share their chance) lies "
-        "on its side of the border, it does not if the whole interval lies on the other, and is "
-        "not judged where the border is inside. Absolute levels are judged on whole real data "
-        "only.")
 
 
 class Entry(NamedTuple):
@@ -362,7 +357,7 @@ def write_report(out, entries, run):
         counts=marks(entries), experiments=count(len(entries), "experiment"),
         findings=count(sum(marks(entries).values()), "finding"),
         timings=[timing(e, one) for e in entries for one in e.outcome.seconds],
-        rule=RULE, run=run, workers=count(run["jobs"], "worker"))
+        run=run, workers=count(run["jobs"], "worker"))
     path = out / "report.html"
     path.write_text(text, encoding="utf-8")
     return path

@@ -136,17 +136,17 @@ def powers(rounds):
 # --- what is found ------------------------------------------------------------------------------
 
 
-def under(theorem, cases, plot, kind="sure", chance=0.0, reason="", main=""):
-    """That the regret stays below the bound, as the theorem means it."""
+def under(theorem, cases, plot, kind="sure", chance=0.0, about=""):
+    """That the regret stays below the bound, as the theorem means it; `about`: see `claim`."""
     if kind == "mean":
         holds = _judge.all_below(_judge.mean(gap) for c in cases for gap in (c.regret - c.bound).T)
         largest = max(np.max(c.regret.mean(0) / c.bound.mean(0)) for c in cases)
     else:
         holds = _judge.every(_judge.stays_under(c.ratio, chance) for c in cases)
         largest = ", ".join(f"{c.label}: {c.ratio.max():.3g}" for c in cases)
-    return claim(f"under-{kind}", holds, theorem=theorem, largest=largest, chance=chance,
+    return claim(f"under-{kind}", holds, about, theorem=theorem, largest=largest, chance=chance,
                  sure=1.0 - chance, runs=sum(len(c.ratio) for c in cases), worth=worth(cases),
-                 plot=plot, reason=reason, main=main)
+                 plot=plot)
 
 
 def worth(cases):
@@ -158,23 +158,22 @@ def worth(cases):
     return "the bound is below what it costs never to learn: " + "; ".join(texts)
 
 
-def slower(theorem, cases, plot, reason="", main=""):
+def slower(theorem, cases, plot, about=""):
     """That regret grows no faster than its bound."""
     grown = [case.growth() for case in cases]
     exponents = (f"{case.label}: {exponent(regret)} (bound {exponent(bound, False)})"
                  for case, (regret, bound) in zip(cases, grown, strict=True))
     return claim("slower", _judge.all_below(regret.minus(bound) for regret, bound in grown),
-                 theorem=theorem, exponents=", ".join(exponents), plot=plot, reason=reason,
-                 main=main)
+                 about, theorem=theorem, exponents=", ".join(exponents), plot=plot)
 
 
-def logarithmic(theorem, cases, plot, reason="", main=""):
+def logarithmic(theorem, cases, plot, about=""):
     """That regret grows like a logarithm: a sum with a constant, so not judged by exponents."""
     steps = {case.label: case.steps() for case in cases}
     grown = {case.label: exponent(case.growth()[0]) for case in cases}
-    return claim("logarithmic", _judge.all_below(steps.values(), LOGARITHM), theorem=theorem,
-                 steps=_judge.listed(steps, "{}: {.times}"), grown=_judge.listed(grown),
-                 logarithm=np.exp(LOGARITHM), plot=plot, reason=reason, main=main)
+    return claim("logarithmic", _judge.all_below(steps.values(), LOGARITHM), about,
+                 theorem=theorem, steps=_judge.listed(steps, "{}: {.times}"),
+                 grown=_judge.listed(grown), logarithm=np.exp(LOGARITHM), plot=plot)
 
 
 def exponent(log, with_error=True):

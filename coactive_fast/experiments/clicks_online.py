@@ -151,9 +151,9 @@ def failures(results, place, learner):
     found = {user: results[place, learner, user] for user in USERS}
     lost = {user: int((run["curve"][:, -1] < run["start"]).sum()) for user, run in found.items()}
     count = len(found[USERS[0]]["start"])
-    key = "online-failures-raw" if learner.startswith("Perceptron") else "online-failures"
-    return claim(key, not any(lost.values()), learner=learner, place=place, count=count,
-                 lost=_judge.listed(lost, "{} {}"))
+    about = "online-failures-raw" if learner.startswith("Perceptron") else ""
+    return claim("online-failures", not any(lost.values()), about, learner=learner, place=place,
+                 count=count, lost=_judge.listed(lost, "{} {}"))
 
 
 EXPERIMENTS = [Experiment(

@@ -193,6 +193,7 @@ EXPLORE = (0.01, 0.1, 1.0, 10.0, 100.0)
 STEP = (0.1, 0.16, 0.25, 0.4, 0.63)
 GRID = [{"explore": explore, "step": step} for explore in EXPLORE for step in STEP]
 
+
 def dueling(setting):
     sample = setting["sample"]
     words = f"grid on {sample['users']} users and {sample['permutations']} permutations"
@@ -233,8 +234,9 @@ def matched(where, plot, perceptron, dueling):
             + f", whose own is {perceptron.end:.4g} then")
     about = {"where": where, "soon": text, "plot": plot}
     early = perceptron.log(last // 100).minus(dueling.log())
-    yield claim("dueling-orders-noisy" if "noisy" in where else "dueling-orders",
-                _judge.below(early), t=last // 100, early=early, **about)
+    yield claim("dueling-orders", _judge.below(early),
+                "dueling-orders-noisy" if "noisy" in where else "", t=last // 100, early=early,
+                **about)
     first = perceptron.log(100).minus(dueling.log())
     yield claim("dueling-hundred", _judge.below(first), first=first, **about)
 
@@ -473,8 +475,8 @@ def embedding(setting):
 def worth(at, usual, best, constant):
     for key, pair in (("embedding-chosen", best), ("embedding-usual", usual)):
         gap = _judge.mean(at[pair] - constant)
-        yield claim(key, _judge.below(gap), pair=pair, error=at[pair].mean(),
-                    constant=constant.mean(), gap=gap)
+        yield claim(key, _judge.below(gap), "embedding-fitted" if pair == usual else "", pair=pair,
+                    error=at[pair].mean(), constant=constant.mean(), gap=gap)
 
 
 def regrets(strict, noisy):

@@ -19,6 +19,9 @@ topics (the paper: four), and reviews by product and by stars (the paper: other 
 noise, and with a third of the labels noisy.
 """
 
+import csv
+from pathlib import Path
+
 import numpy as np
 from scipy.stats import binom
 
@@ -31,26 +34,18 @@ ROWS = {"raw": "rows of 0 and 1", "unit": "rows of length 1", "words": "0 and 1,
 COMPARED = ("Perceptron", "second-order Perceptron", "Banditron", "Confidit")  # AROW is not
 BANDITS = COMPARED[2:]
 LEVELS = ((0.001, "⋆"), (0.01, "†"))
-PAPER = {  # errors of THE_FIVE, by the noise
-    "20newsgroups": ((20.04, 13.92, 8.14, 50.52, 12.41), (31.27, 22.03, 13.10, 53.04, 17.70),
-                     (38.33, 30.54, 18.49, 67.38, 23.67), (45.88, 39.92, 21.41, 65.71, 30.45)),
-    "amazon7": ((25.71, 25.73, 22.30, 29.15, 24.73), (30.96, 31.53, 23.46, 34.74, 29.49),
-                (35.49, 41.63, 25.02, 39.46, 32.80), (42.33, 41.41, 27.47, 45.28, 36.24)),
-    "amazon3": ((5.52, 5.45, 4.47, 7.54, 6.67), (12.51, 12.17, 5.42, 16.12, 8.90),
-                (20.04, 19.34, 6.94, 23.80, 11.29), (28.70, 27.38, 6.22, 31.70, 17.16)),
-    "enron-a": ((21.39, 19.57, 16.39, 27.35, 23.01), (32.52, 27.65, 19.73, 36.85, 27.58),
-                (38.77, 36.62, 22.75, 43.15, 29.40), (46.85, 46.09, 24.04, 49.20, 33.01)),
-    "enron-b": ((34.02, 33.32, 27.11, 42.49, 37.89), (41.14, 40.64, 34.05, 46.15, 41.27),
-                (50.48, 46.50, 36.63, 54.89, 45.14), (55.52, 54.89, 37.17, 61.10, 50.57)),
-    "nytd": ((22.02, 20.95, 17.61, 31.23, 27.02), (28.46, 28.15, 19.57, 37.60, 28.94),
-             (36.90, 34.92, 21.46, 43.99, 31.63), (43.14, 43.36, 24.40, 50.74, 34.93)),
-    "nyto": ((21.84, 22.69, 17.20, 31.64, 25.20), (29.35, 27.66, 20.14, 39.00, 27.87),
-             (35.62, 34.26, 21.81, 45.17, 31.16), (44.43, 42.40, 24.78, 48.85, 33.85)),
-    "nyts": ((49.16, 51.23, 43.05, 56.06, 54.24), (53.31, 54.55, 44.26, 58.22, 54.82),
-             (59.42, 57.69, 46.82, 61.77, 54.90), (63.39, 63.66, 48.99, 65.63, 55.84)),
-    "rcv1": ((4.29, 3.96, 2.92, 4.59, 3.55), (16.79, 16.86, 3.64, 18.92, 5.96),
-             (25.94, 26.46, 4.03, 28.77, 8.58), (35.34, 35.70, 4.53, 36.61, 11.70)),
-}
+
+
+def _paper_errors():
+    """Errors of THE_FIVE in the paper's tables 3 to 6: of each text a list by noise."""
+    path = Path(__file__).with_name("confidit_tables.csv")
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return {text: [[float(row[a]) for a in THE_FIVE] for row in rows if row["text"] == text]
+            for text in _sets.TEXTS}
+
+
+PAPER = _paper_errors()
 NEWSGROUPS = dict(zip(THE_FIVE, zip(*PAPER["20newsgroups"], strict=True), strict=True))
 NEWSGROUPS["Confidit, printed step"] = NEWSGROUPS["Confidit"]
 

@@ -177,21 +177,14 @@ def simple(setting):
     rounds, runs, chances = setting["rounds"], setting["runs"], setting["chances"]
     found = yield from repeated(one_run, {p: {"p": p} for p in chances}, runs, rounds=rounds,
                                 seed=setting.seed)
-    cases = {p: Case.of(f"p = {p:g}", rounds, mine) for p, mine in found.items()}
-    rare = [case for p, case in cases.items() if p < 0.5]
-    cases = list(cases.values())
+    cases = [Case.of(f"p = {p:g}", rounds, mine) for p, mine in found.items()]
+    rare = [case for case, p in zip(cases, chances, strict=True) if p < 0.5]
     return Outcome(
         plots=[_theorems.plot("simple", "SIMPLE-FIL and Theorem 1", cases, story=True)],
         tables=[_theorems.table("bounds", f"{runs} runs a chance p of relevance", cases)],
         findings=[
-            _theorems.under("Theorem 1", cases, "simple", kind="mean", reason=(
-                "The proof's tail bounds are one-sided where both sides count: with 4 ln n + 6 in "
-                "the place of 2 ln n + 4 it is whole, and that bound is larger than this one."),
-                main="SIMPLE-FIL stays under its bound"),
-            _theorems.logarithmic("Theorem 1, p < 1/2", rare, "simple", reason=(
-                "Until the chance is known, after some 4 ln n / (p − 1/2)² rounds, every row is "
-                "forwarded, and regret grows like n."),
-                main="SIMPLE-FIL's regret grows like a logarithm")])
+            _theorems.under("Theorem 1", cases, "simple", kind="mean", about="under-simple"),
+            _theorems.logarithmic("Theorem 1, p < 1/2", rare, "simple", "logarithmic-simple")])
 
 
 # --- Theorem 3 ------------------------------------------------------------------------------------
@@ -232,8 +225,7 @@ def ridge(setting):
         plots=[_theorems.plot("regret", "P-RIDGE-FIL and Theorem 3", cases, story=True)],
         tables=[_theorems.table("bound", f"{seeds} streams a line", cases)],
         findings=[
-            _theorems.under("Theorem 3", cases, "regret", kind="mean",
-                            main="P-RIDGE-FIL stays under its bound"),
+            _theorems.under("Theorem 3", cases, "regret", kind="mean", about="under-ridge"),
             claim("ridge-growth", _judge.all_below(growth, most), lengths=lengths[-2:],
                   growth=_judge.times(growth), most=np.exp(most))])
 

@@ -313,25 +313,13 @@ def ahead(ends, a, b, better, levels):
 
 def judge(name, problem, ends, better, plot):
     hand = "ONSEG, β by hand"
+    pairs = {"onseg-ahead": (hand, "OGDEG"), "onseg-by-hand": (hand, "OGDEG, step by hand"),
+             "onseg-theorem": (hand, "ONSEG, β of Theorem 1"), "onseg-gradients": ("OGD", hand)}
     if problem.kind == "portfolio":
-        why = ("One value a round hardly tells one share from another: a week's returns vary far "
-               "more than the shares' means differ, δ is at most r/2, and the losses are linear, "
-               "outside the theorems.")
-    else:
-        why = ("β is chosen by hand, while OGDEG keeps the step that rests on the worst case F: "
-               "see the next finding. A large β, where A is more than εI, is heavy-tailed: some "
-               "runs never recover from their first steps.")
-
-    shares = problem.kind == "portfolio"
-    pairs = [("onseg-ahead", hand, "OGDEG", why),
-             ("onseg-by-hand", hand, "OGDEG, step by hand", ""),
-             ("onseg-theorem", hand, "ONSEG, β of Theorem 1", why if shares else ""),
-             ("onseg-gradients", "OGD", hand,
-              "The paper shows no gradient learners here." if shares else "")]
-    pairs += [("onseg-dikin", "DikinFTRL, η by hand", hand, why)] if shares else []
-    for key, a, b, reason in pairs:
+        pairs["onseg-dikin"] = ("DikinFTRL, η by hand", hand)
+    for key, (a, b) in pairs.items():
         text, holds, test = ahead(ends, a, b, better, problem.levels)
-        yield claim(key, holds, name=name, ends=text, test=test, reason=reason, plot=plot)
+        yield claim(key, holds, f"{key}-{problem.kind}", name=name, ends=text, test=test, plot=plot)
 
 
 def faster(name, parts):

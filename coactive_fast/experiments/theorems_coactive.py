@@ -140,10 +140,8 @@ def linear(setting):
                _theorems.plot("batches", "Batches and Lemma 4", [strict[1], *batches])],
         tables=[_theorems.table("bounds", f"{setting['runs']} runs a setting", everything)],
         findings=[
-            _theorems.under("Theorem 1", [*strict, noisy], "perceptron",
-                            main="regret stays under the bounds of the theorems"),
-            _theorems.slower("Theorem 1", strict, "perceptron",
-                             main="it grows no faster than they do"),
+            _theorems.under("Theorem 1", [*strict, noisy], "perceptron", about="under-perceptron"),
+            _theorems.slower("Theorem 1", strict, "perceptron", about="slower-perceptron"),
             _theorems.under("Corollary 2", [expected], "perceptron", kind="mean"),
             _theorems.under("Lemma 4", batches, "batches"),
             _theorems.slower("Lemma 4", batches, "batches")])
@@ -172,11 +170,7 @@ def exponentiated(setting):
         plots=[_theorems.plot("exponentiated", "Exponentiated weights and Theorem 5", cases)],
         tables=[_theorems.table("bounds", f"{runs} runs a length, each with its own rate", cases)],
         findings=[
-            _theorems.under("Theorem 5", cases, "exponentiated", reason=(
-                "As printed the last term is S/2 in the place of 2 S: right where S bounds the "
-                "differences of features, while the theorem asks it of the features alone. What is "
-                "judged is the bound with 2 S."),
-                main="regret stays under the bounds of the theorems"),
+            _theorems.under("Theorem 5", cases, "exponentiated", about="under-exponentiated"),
             _theorems.slower("Theorem 5", cases, "exponentiated")])
 
 
@@ -230,19 +224,15 @@ def convex(setting):
               "quadratic, α = 1", "quadratic, α = 0.5"]
     everything = _theorems.cases(labels, rounds, found["all"])
     strict, first, second = everything[:len(losses)], everything[:-2], everything[-2:]
-    main = "regret stays under the bounds of the theorems"
     return Outcome(
         plots=[_theorems.plot("convex", "Convex losses and Theorem 6", [*strict, first[-1]]),
                _theorems.plot("second-order", "Second order and Theorem 8", second)],
         tables=[_theorems.table("bounds", f"{runs} runs a setting; α = 0.5 unless said",
                                 everything)],
         findings=[
-            _theorems.under("Theorem 6", first, "convex", main=main, reason=(
-                "With the diameter squared, as the proof has it: see the experiment on Lemma 3.")),
+            _theorems.under("Theorem 6", first, "convex", about="under-convex"),
             _theorems.slower("Theorem 6", strict, "convex"),
-            _theorems.under("Theorem 8", second, "second-order", main=main, reason=(
-                "With half the squared diameter in the place of the printed diameter; the loss "
-                "is strongly convex as far as the proof asks it to be, 2R|w|/α to both sides.")),
+            _theorems.under("Theorem 8", second, "second-order", about="under-second-order"),
             _theorems.logarithmic("Theorem 8", second, "second-order")])
 
 

@@ -94,8 +94,7 @@ def terms(lengths, dimensions):
 
 def judge(theorem, cases):
     name, plot = f"Theorem {theorem}", f"theorem-{theorem}"
-    yield _theorems.under(name, cases, plot, kind="mean", main="regret stays under the bounds",
-                          reason="The bound is so large that no run could be above it: see below.")
+    yield _theorems.under(name, cases, plot, kind="mean", about="under-onseg")
     yield informative(theorem, cases, plot)
     yield order_of_bound(theorem, cases, plot)
     yield order_of_regret(theorem, cases, plot)
