@@ -210,21 +210,17 @@ def show_speed(seconds):
         print(f"{name:22}{size:16}{way:16}{slow:>8}{fast:>9}{ratio:>8}", flush=True)
 
 
-def show(seconds):
-    from ._table import isa
-
-    print("coactive_fast: compiled kernels for learning from weak feedback")
-    print("\n\n1. What there is\n")
-    show_examples()
-    print(f"\n\n2. How fast (instruction set {isa()['chosen']}, NumPy {np.__version__})\n")
-    print("Median time of a call; one thread each, in turn, on the same data.\n")
-    show_speed(seconds)
-
-
 def main(seconds=0.15):
     """Print the tour, with so many seconds for each time."""
+    from ._table import isa
+
     try:
-        show(seconds)
+        print("coactive_fast: compiled kernels for learning from weak feedback")
+        print("\n\n1. What there is\n")
+        show_examples()
+        print(f"\n\n2. How fast (instruction set {isa()['chosen']}, NumPy {np.__version__})\n")
+        print("Median time of a call; one thread each, in turn, on the same data.\n")
+        show_speed(seconds)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -190,6 +190,11 @@ class Result:
         return _plan.for_good(self.rounds, self.curve().mean > regret)
 
 
+def with_noise(cases):
+    """The cases with strict feedback, then the same with noisy feedback."""
+    return [*cases, *(case.noisy() for case in cases)]
+
+
 def web_tasks(setting, case):
     scale = {**setting.parameters, **case.sample}
     return [Task(web_search, {**case.work("web"), "permutation": p, "seed": setting.seed,

@@ -12,7 +12,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,7 +43,8 @@ class Task(NamedTuple):
         return {name: np.asarray(value) for name, value in found.items()}
 
 
-class Setting(NamedTuple):
+@dataclass(frozen=True)
+class Setting:
     """What an experiment is run with."""
 
     sets: Any  # _folder.Sets: the data
@@ -52,7 +53,7 @@ class Setting(NamedTuple):
     levels: bool = False  # whether absolute levels may be judged: whole real data
 
     def __getitem__(self, name):
-        return self.parameters[name] if isinstance(name, str) else tuple.__getitem__(self, name)
+        return self.parameters[name]
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,11 @@ class Curve:
     mean: np.ndarray
     error: np.ndarray | None = None  # standard error of the mean
     bound: bool = False  # on the curve before it: drawn dashed in its colour, without a legend
+
+    def at(self, places):
+        """The curve at some of its points."""
+        error = None if self.error is None else self.error[places]
+        return replace(self, x=self.x[places], mean=self.mean[places], error=error)
 
     @classmethod
     def of_runs(cls, label, x, runs):

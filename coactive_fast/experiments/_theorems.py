@@ -107,8 +107,7 @@ def plot(name, title, cases, story=False):
         regret = Curve.of_runs(case.label, case.rounds, case.regret)
         seen = regret.mean > 0.0
         if seen.any():
-            curves.append(Curve(case.label, case.rounds[seen], regret.mean[seen],
-                                None if regret.error is None else regret.error[seen]))
+            curves.append(regret.at(seen))
         curves.append(Curve(f"bound, {case.label}", case.rounds, case.bound.mean(0),
                             bound=bool(seen.any())))
     return Plot(name, f"{title} (dashed: the bound)", "round", "cumulative regret", curves,

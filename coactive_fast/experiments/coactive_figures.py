@@ -8,9 +8,9 @@ import numpy as np
 
 from coactive_fast import data
 
-from . import _coactive, _judge, _sets
+from . import _coactive, _judge, _plan, _sets
 from ._coactive import FALL, Case
-from ._plan import Curve, Experiment, Plot, Table, Task, Timing, claim, file_name
+from ._plan import Curve, Experiment, Plot, Table, Task, Timing, claim, file_name, stacked
 from ._theorems import LOGARITHM, last_step
 
 # --- figure 3: feedback that no linear utility explains -------------------------------------------
@@ -59,8 +59,8 @@ SHARE = 0.6  # of √k, to be much less
 
 
 def batch(setting):
-    cases = [Case(f"k = {k}", settings={} if k == 1 else {"batch": k}) for k in SIZES]
-    cases += [case.noisy() for case in cases]
+    cases = _coactive.with_noise(
+        [Case(f"k = {k}", settings={} if k == 1 else {"batch": k}) for k in SIZES])
     web, film = yield from _coactive.run(setting, cases, cases)
     plots, *found = _coactive.four(web, film, batch_findings)
     updates = [by_updates(*group) for group in _coactive.by_kind(web, film)]
@@ -72,9 +72,8 @@ def by_updates(place, kind, group):
     curves = []
     for k, result in zip(SIZES, group, strict=True):
         curve = result.curve()
-        there = curve.x >= k
-        curves.append(Curve(curve.label, curve.x[there] / k, curve.mean[there],
-                            None if curve.error is None else curve.error[there]))
+        curve = curve.at(curve.x >= k)
+        curves.append(replace(curve, x=curve.x / k))
     return Plot(file_name(place, kind, "updates"),
                 f"{place.capitalize()}, {kind} feedback, by updates", "updates (rounds / k)",
                 "average regret", curves, log="x", bottom=0.0)
@@ -152,10 +151,9 @@ def svm(setting):
 
 def svm_cases(words, there):
     """The two learners, strict and noisy; the one alone where the other cannot be had."""
-    learners = [Case(f"preference perceptron ({words})")]
-    if there:
-        learners.append(Case(f"ranking SVM ({words})", "svm"))
-    return [*learners, *(case.noisy() for case in learners)]
+    learners = [Case(f"preference perceptron ({words})"),
+                Case(f"ranking SVM ({words})", "svm")][:2 if there else 1]
+    return _coactive.with_noise(learners)
 
 
 def svm_finding(says, plot, perceptron, svm):
@@ -197,8 +195,8 @@ GRID = [{"explore": explore, "step": step} for explore in EXPLORE for step in ST
 def dueling(setting):
     sample = setting["sample"]
     words = f"grid on {sample['users']} users and {sample['permutations']} permutations"
-    points = [Case(f"{p['explore']:g}, {p['step']:g}", "dueling", p, sample=sample) for p in GRID]
-    points += [point.noisy() for point in points]
+    points = _coactive.with_noise([
+        Case(f"{p['explore']:g}, {p['step']:g}", "dueling", p, sample=sample) for p in GRID])
     tuned = yield from _coactive.run(setting, points, points)
     tables, cases, found = [], [], {}
     for place, kind, group in _coactive.by_kind(*tuned):
@@ -267,8 +265,7 @@ def exponentiated(setting):
     web_case, movie_case = (Case("exponentiated", "exponentiated", {"scale": float(scale[on])})
                             for on in ("web", "movies"))
     web, film = yield from _coactive.run(
-        setting, [additive, web_case, additive.noisy(), web_case.noisy()],
-        [additive, movie_case, additive.noisy(), movie_case.noisy()])
+        setting, *(_coactive.with_noise([additive, one]) for one in (web_case, movie_case)))
     return _coactive.outcome(setting, *_coactive.four(web, film, exponentiated_findings),
                              {"S": {on: float(value) for on, value in scale.items()}})
 
@@ -439,34 +436,35 @@ def embedding(setting):
     ranks, weights, draws = (setting[name] for name in ("ranks", "weights", "draws"))
     ranks = sorted({*ranks, usual[0]})
     pairs = [(rank, weight) for rank in ranks for weight in weights]
-    found = yield [Task(errors, {"rank": rank, "regularization": weight, "draw": draw,
-                                 "seed": setting.seed})
-                   for rank, weight in pairs for draw in range(draws)]
-    error = np.reshape([float(f["error"]) for f in found], (len(ranks), len(weights), draws))
-    constant = np.array([float(f["constant"]) for f in found[:draws]])
-    best = pairs[int(error.mean(axis=2).argmin())]
+    found = yield from _plan.grouped({
+        (rank, weight): [Task(errors, {"rank": rank, "regularization": weight, "draw": draw,
+                                       "seed": setting.seed}) for draw in range(draws)]
+        for rank, weight in pairs})
+    error = {pair: stacked(some)["error"] for pair, some in found.items()}
+    constant = stacked(found[pairs[0]])["constant"]  # of each draw
+    best = min(pairs, key=lambda pair: error[pair].mean())
     shown = list(dict.fromkeys([usual, best]))
     shares = yield [Task(imputed, {"embedding": list(pair)}) for pair in shown]
     cases = [Case(f"{'chosen: ' if pair == best else ''}rank {pair[0]}, {pair[1]:g}",
                   embedding=pair) for pair in shown]
-    _, film = yield from _coactive.run(setting, (), [*cases, *(c.noisy() for c in cases)])
+    _, film = yield from _coactive.run(setting, (), _coactive.with_noise(cases))
     plots = [
         Plot("errors", "Ratings kept back of users the features do not know", "rank",
              "mean squared error", [
-                 Curve.of_runs(f"regularisation {weight:g}", ranks, error[:, j].T)
-                 for j, weight in enumerate(weights)], log="xy",
+                 Curve.of_runs(f"regularisation {weight:g}", ranks,
+                               np.transpose([error[rank, weight] for rank in ranks]))
+                 for weight in weights], log="xy",
              levels={"each user's mean": float(constant.mean())}),
         *(_coactive.average_plot("movies", kind, results) for _, kind, results in
           _coactive.by_kind((), film) if results)]
-    at = {pair: error[ranks.index(pair[0]), weights.index(pair[1])] for pair in shown}
     table = Table(
         "embedding", "Features of films, and users they were not made from",
         ["rank", "regularisation", "error", "error of the means",
          f"users with an imputed rating above {HIGH:g}", "median of the highest"],
-        [[*pair, at[pair].mean(), constant.mean(), float(one["share"]), float(one["median"])]
+        [[*pair, error[pair].mean(), constant.mean(), float(one["share"]), float(one["median"])]
          for pair, one in zip(shown, shares, strict=True)])
     strict, noisy = (film[i] for i in (len(shown) - 1, len(film) - 1))  # with those chosen
-    return _coactive.outcome(setting, plots, [*worth(at, usual, best, constant),
+    return _coactive.outcome(setting, plots, [*worth(error, usual, best, constant),
                                               *regrets(strict, noisy)],
                              {"movies": film}, tables=[table],
                              parameters={"chosen": list(best), "usual": list(usual)})
