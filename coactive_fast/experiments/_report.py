@@ -72,19 +72,20 @@ def draw(plot):
     ax = figure.add_subplot()
     places = np.cumsum([not curve.bound for curve in plot.curves]) - 1
     for i, curve in zip(places.tolist(), plot.curves, strict=True):
-        look = {"color": COLOURS[i % len(COLOURS)], "label": curve.label}
+        style = {"color": COLOURS[i % len(COLOURS)], "label": curve.label}
         if plot.kind == "points":
             shift = 0.12 * (i - (len(plot.curves) - 1) / 2)
-            ax.errorbar(curve.x + shift, curve.mean, curve.error, fmt="o", markersize=4, **look)
+            ax.errorbar(curve.x + shift, curve.mean, curve.error, fmt="o", markersize=4, **style)
             continue
         curve = curve.at(thinned(curve.x, "x" in plot.log))
         if curve.bound:
-            ax.plot(curve.x, curve.mean, "--", linewidth=1, color=look["color"])
+            ax.plot(curve.x, curve.mean, "--", linewidth=1, color=style["color"])
             continue
-        ax.plot(curve.x, curve.mean, DASHES[i // len(COLOURS) % len(DASHES)], linewidth=1.5, **look)
+        dash = DASHES[i // len(COLOURS) % len(DASHES)]
+        ax.plot(curve.x, curve.mean, dash, linewidth=1.5, **style)
         if curve.error is not None:
             ax.fill_between(curve.x, curve.mean - curve.error, curve.mean + curve.error,
-                            color=look["color"], alpha=0.2, linewidth=0)
+                            color=style["color"], alpha=0.2, linewidth=0)
     for name, level in plot.levels.items():
         ax.axhline(level, color="0.5", linestyle=":", linewidth=1)
         ax.annotate(name, (1, level), xycoords=("axes fraction", "data"), ha="right", va="bottom",

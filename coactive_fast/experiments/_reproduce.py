@@ -114,10 +114,8 @@ class Progress:
     STEPS = 1000
 
     def __init__(self, wanted, scale, report):
-        cost = {e.name: e.cost[scale == "paper"] for e in wanted}
-        whole = sum(cost.values())
-        self.share = {name: seconds / whole for name, seconds in cost.items()}
-        self.done = dict.fromkeys(cost, 0.0)
+        self.cost = {e.name: e.cost[scale == "paper"] for e in wanted}
+        self.done = dict.fromkeys(self.cost, 0.0)
         self.lock, self.report = threading.Lock(), report
 
     def of(self, name):
@@ -128,7 +126,8 @@ class Progress:
         with self.lock:
             self.done[name] = max(self.done[name], done)
             if self.report is not None:
-                share = sum(self.share[name] * done for name, done in self.done.items())
+                spent = sum(self.cost[name] * done for name, done in self.done.items())
+                share = spent / sum(self.cost.values())
                 self.report(int(self.STEPS * share + 0.5), self.STEPS)
 
 

@@ -25,6 +25,8 @@ from ._plan import Curve, Experiment, Outcome, Plot, Table, Task, claim, file_na
 from ._sources import SOURCES
 
 RADIUS = {"regression": 4.0, "classification": 16.0}
+LOSSES = {"regression": cf.losses.Squared, "classification": cf.losses.Logistic,
+          "portfolio": cf.losses.PortfolioReturn}
 OWN = {"cpusmall": "kin", "a1a": "cancer"}  # the paper's, by what stands in
 BUNDLED = {"abalone": "diabetes", "a1a": "breast cancer"}
 SHARES = ("nyse-o", "djia", "msci", "sse180", "tse")
@@ -51,12 +53,9 @@ class Problem(NamedTuple):
 
     def losses(self, order):
         """The losses with their rows in that order, the scaling in their record."""
-        Z, z, y = self.Z[order], self.scaling.get("Z"), self.scaling.get("y")
-        if self.kind == "portfolio":
-            return cf.losses.PortfolioReturn(Z, Z_scaling=z)
-        if self.kind == "classification":
-            return cf.losses.Logistic(Z, self.y[order], Z_scaling=z)
-        return cf.losses.Squared(Z, self.y[order], Z_scaling=z, y_scaling=y)
+        labels = () if self.kind == "portfolio" else (self.y[order],)
+        scalings = {f"{name}_scaling": one for name, one in self.scaling.items()}
+        return LOSSES[self.kind](self.Z[order], *labels, **scalings)
 
 
 @functools.lru_cache(maxsize=8)
@@ -86,20 +85,15 @@ def _table(sets, name):
         X, y, *_ = getattr(data, SOURCES[name].reader)(*sets.files(name))
         return (X.toarray() if hasattr(X, "toarray") else X), y
     if sets.bundled and name in BUNDLED:
-        return _bundled(BUNDLED[name])
+        from sklearn import datasets
+
+        load = {"abalone": datasets.load_diabetes, "a1a": datasets.load_breast_cancer}[name]
+        X, y = load(return_X_y=True)
+        return X, np.where(y, 1.0, -1.0) if name in TWO_CLASSES else y
     (n, d), rng = STAND_INS[name], np.random.default_rng(len(name))
     X = rng.uniform(0.0, 1.0, (n, d)) if name != "a1a" else (rng.random((n, d)) < 0.12) * 1.0
     truth = (X - X.mean(0)) @ rng.standard_normal(d) + 0.3 * rng.standard_normal(n)
-    return X, np.where(truth >= 0.0, 1.0, -1.0) if name in ("ionosphere", "a1a") else truth
-
-
-def _bundled(name):
-    from sklearn import datasets
-
-    if name == "diabetes":
-        return datasets.load_diabetes(return_X_y=True)
-    X, benign = datasets.load_breast_cancer(return_X_y=True)
-    return X, np.where(benign, 1.0, -1.0)
+    return X, np.where(truth >= 0.0, 1.0, -1.0) if name in TWO_CLASSES else truth
 
 
 def _relatives(sets, name):
