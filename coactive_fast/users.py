@@ -371,8 +371,7 @@ class Clicks(ClickUser):
     eta: float
 
     def __init__(self, model: Literal["cascade", "position", "perfect"] = "cascade", *,
-                 preset: Literal["perfect", "navigational", "informational", "random",
-                                 None] = None,
+                 preset: Literal["perfect", "navigational", "informational", "random", None] = None,
                  click: ArrayLike | None = None, stop: ArrayLike | None = None, eta: Real = 1.0,
                  seed: Any = None) -> None:
         self.model = choice("model", model, ("cascade", "position", "perfect"))

@@ -172,8 +172,7 @@ def reproduce(names=(), *, scale="quick", data=None, out="coactive-fast-report",
     wanted, out = chosen(names), Path(out)
     sets, begin = Sets.at_hand(data), time.perf_counter()
     checksums = _checksums(sets, wanted)
-    about = {"version": coactive_fast.__version__, "scale": scale, "seed": seed,
-             "data": sets.kind}
+    about = {"version": coactive_fast.__version__, "scale": scale, "seed": seed, "data": sets.kind}
     with stoppable(), (workers or _run.Processes(jobs)) as crew, alone(out):
         prepare(out, about, checksums)
         run = Run(out, sets, checksums, about)

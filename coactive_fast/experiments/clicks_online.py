@@ -75,8 +75,7 @@ def runs(sets, place, learner, user, fold, seeds, rounds, every, seed):
         curves.append(history.held_out[MEASURE])
         final = cf.metrics.evaluate(played, test, measures=(MEASURE,), average=True)
         average.append(final[MEASURE])
-    return {"start": start, "curve": curves, "average": average,
-            "rounds": history.held_out_rounds}
+    return {"start": start, "curve": curves, "average": average, "rounds": history.held_out_rounds}
 
 
 def play(setting):

@@ -139,8 +139,7 @@ def svm(setting):
 
     def judge(where, plot, *group):
         says = f"{RULES[where]} ({where}, {sample[where.split(',')[0]]})."
-        yield (svm_finding(says, plot, *group) if there else
-               claim("svm-missing", None, says=says))
+        yield svm_finding(says, plot, *group) if there else claim("svm-missing", None, says=says)
 
     plots, findings, groups = _coactive.four(web, film, judge, story=("movies", "strict"))
     if there:
@@ -177,8 +176,7 @@ def timings(place, group):
 
 
 def cost(web, film):
-    ratios = [svm.log_seconds().minus(perceptron.log_seconds())
-              for perceptron, svm in (web, film)]
+    ratios = [svm.log_seconds().minus(perceptron.log_seconds()) for perceptron, svm in (web, film)]
     return claim("svm-cost", _judge.all_above(ratios, np.log(2.0)), ratios=ratios)
 
 
@@ -315,8 +313,7 @@ def convex_noisy(setting):
         setting, cumulative_plots(groups, "noisy"), groups=groups, findings=[
             claim("convex-noise-web", _judge.alike(same, ALIKE), same=same, alike=ALIKE,
                   ends=_coactive.ends(web)),
-            claim("convex-noise-movies", _judge.below(less), less=less,
-                  ends=_coactive.ends(film))])
+            claim("convex-noise-movies", _judge.below(less), less=less, ends=_coactive.ends(film))])
 
 
 def cumulative_plots(groups, kind):
@@ -351,8 +348,7 @@ def logarithmic(where, first, second):
 
 def sweep(setting):
     """Figures 15 and 16."""
-    cases = [Case(f"gamma = {g:g}", "second-order", {"radius": RADIUS, "gamma": g})
-             for g in GAMMAS]
+    cases = [Case(f"gamma = {g:g}", "second-order", {"radius": RADIUS, "gamma": g}) for g in GAMMAS]
     found = yield from _coactive.run(setting, [*cases, FIRST], [*cases, FIRST])
     groups = _coactive.by_place(found)
     plots = [sweep_plot(place, measure, label, results) for place, results in groups.items()

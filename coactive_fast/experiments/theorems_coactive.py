@@ -50,8 +50,7 @@ def exponentiated_bound(slack, alpha, S, n_weights):
 def convex_bound(slack, alpha, R, G, diameter):
     """Theorem 6; slacks clipped at 0. Its proof bounds |w_1 - w*|^2: the diameter is squared."""
     root = np.sqrt(rounds_of(slack))
-    return (2.0 * G * np.cumsum(slack)
-            + G * (0.5 * diameter**2 * root + 4.0 * R**2 * root)) / alpha
+    return (2.0 * G * np.cumsum(slack) + G * (0.5 * diameter**2 * root + 4.0 * R**2 * root)) / alpha
 
 
 def convex_bound_printed(T, alpha, R, G, diameter):
@@ -278,8 +277,7 @@ def adversary(setting):
     regret = {learner: _plan.stacked(runs)["regret"] for learner, runs in found.items()}
     upper = 2.0 * LENGTH * np.sqrt(T)  # Theorem 1, |w*| = alpha = 1
     printed = convex_bound_printed(T, 1.0, LENGTH, 1.0, 2.0 * WIDE)
-    whole = np.array([convex_bound(np.zeros(n), 1.0, LENGTH, 1.0, 2.0 * WIDE)[-1]
-                      for n in lengths])
+    whole = np.array([convex_bound(np.zeros(n), 1.0, LENGTH, 1.0, 2.0 * WIDE)[-1] for n in lengths])
     wide = WIDE * regret["convex"]
 
     rounds = np.array(lengths)
