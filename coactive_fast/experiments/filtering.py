@@ -27,24 +27,14 @@ EXPLORE = (0.01, 0.05, 0.2)  # of apple tasting; the paper does not name its own
 PAPER = {"RIDGE-FIL": 0.59, "RIDGE-FULL": 0.68, "Perceptron": 0.61}  # means over its 34 topics
 
 
-def record(histories):
-    """What is kept of runs: arrays with a row a topic."""
-    shown = rounds_to_show(len(histories[0])) - 1
-    half = len(histories[0]) // 2
-    return {
-        "f": [history.f_measure for history in histories],
-        "precision": [history.precision for history in histories],
-        "recall": [history.recall for history in histories],
-        "forwarded": [history.forwarded.mean() for history in histories],
-        "late f": [f_of(history.forwarded[half:], history.relevant[half:])
-                   for history in histories],
-        "curve": [history.running_f_measure[shown] for history in histories],
-    }
-
-
-def f_of(forwarded, relevant):
-    both = np.sum(forwarded & relevant)
-    return 2.0 * both / max(np.sum(forwarded) + np.sum(relevant), 1)
+def record(history):
+    """What is kept of the run of one topic; "late f" is F of the second half of the stream."""
+    half = len(history) // 2
+    forwarded, relevant = history.forwarded[half:], history.relevant[half:]
+    late = 2.0 * np.sum(forwarded & relevant) / max(np.sum(forwarded) + np.sum(relevant), 1)
+    return {"f": history.f_measure, "precision": history.precision, "recall": history.recall,
+            "forwarded": history.forwarded.mean(), "late f": late,
+            "curve": history.running_f_measure[rounds_to_show(len(history)) - 1]}
 
 
 def stream(sets, documents):
@@ -56,7 +46,8 @@ def stream(sets, documents):
 def every_label(sets, documents):
     """RIDGE-FULL, all topics: they learn the same rows, so that one factor serves them all."""
     X, relevant, _ = stream(sets, documents)
-    return record(cf.run_topics(cf.RidgeFilter(covariance="kernel", feedback="full"), X, relevant))
+    full = cf.RidgeFilter(covariance="kernel", feedback="full")
+    return _plan.stacked([record(history) for history in cf.run_topics(full, X, relevant)])
 
 
 def one_topic(sets, documents, learner, topic, explore, seed):
@@ -67,22 +58,25 @@ def one_topic(sets, documents, learner, topic, explore, seed):
         "Perceptron": cf.PerceptronFilter,
         "apple tasting": lambda: cf.AppleTasting(full, explore, seed=[seed, topic]),
     }[learner]()
-    return record([made.run(X, relevant[:, topic])])
+    return record(made.run(X, relevant[:, topic]))
 
 
 def topics(setting):
     documents = setting["documents"]
     _, relevant, names = stream(setting.sets, documents)
-    learners = {"RIDGE-FIL": ("RIDGE-FIL", None), "Perceptron": ("Perceptron", None),
-                **{f"apple tasting, p = {p:g}": ("apple tasting", p) for p in EXPLORE}}
+
+    def tasks(learner, explore=None):
+        return [Task(one_topic, {"documents": documents, "learner": learner, "topic": k,
+                                 "explore": explore, "seed": setting.seed})
+                for k in range(len(names))]
+
     results = yield from _plan.grouped({
         "RIDGE-FULL": [Task(every_label, {"documents": documents})],
-        **{label: [Task(one_topic, {"documents": documents, "learner": name, "topic": k,
-                                    "explore": p, "seed": setting.seed})
-                   for k in range(len(names))] for label, (name, p) in learners.items()}})
-    found = {label: {key: np.concatenate([one[key] for one in part]) for key in part[0]}
-             for label, part in results.items()}
-    return outcome(found, names, relevant)
+        "RIDGE-FIL": tasks("RIDGE-FIL"), "Perceptron": tasks("Perceptron"),
+        **{f"apple tasting, p = {p:g}": tasks("apple tasting", p) for p in EXPLORE}})
+    (full,) = results.pop("RIDGE-FULL")
+    found = {label: _plan.stacked(part) for label, part in results.items()}
+    return outcome({"RIDGE-FULL": full, **found}, names, relevant)
 
 
 def outcome(found, names, relevant):
