@@ -4,6 +4,8 @@ Beside each kernel stands the way one would write it in NumPy, plainly; both run
 process on the same data, in turn, and their results are compared before they are timed.
 """
 
+import copy
+import functools
 import inspect
 import os
 import sys
@@ -24,7 +26,11 @@ def numpy_top_k(scores, k):
     return reach[np.argsort(-scores[reach], kind="stable")][:k]
 
 
-def numpy_ranking_features(X, ranking, k):
+def numpy_rank(X, w, k):
+    return np.argsort(-(X @ w), kind="stable")[:k]
+
+
+def numpy_ranking_features(X, ranking, k=5):
     discount = np.log2(np.arange(2, k + 2))
     return (X[ranking[:k]] / discount[:, None]).sum(axis=0)
 
@@ -57,14 +63,14 @@ def numpy_project_ball(z, Ainv, radius):
     return Q @ w
 
 
-def numpy_descent(z, Ainv, nearest):
-    """Accelerated projected gradient; `nearest` projects on the set in the usual norm."""
+def numpy_descent(nearest, z, Ainv, *limits):
+    """Accelerated projected gradient; ``nearest(z, *limits)`` projects in the usual norm."""
     A = np.linalg.inv(Ainv)
     step = 1.0 / np.linalg.eigvalsh(A)[-1]
-    w = y = nearest(z)
+    w = y = nearest(z, *limits)
     t = 1.0
     for _ in range(100_000):
-        before, w = w, nearest(y - step * (A @ (y - z)))
+        before, w = w, nearest(y - step * (A @ (y - z)), *limits)
         if np.abs(w - before).max() < 1e-11:
             break
         if (y - w) @ (w - before) > 0.0:  # overshot: start the momentum anew
@@ -119,6 +125,12 @@ def fast_dual(X, gamma):
 # --- the comparison -------------------------------------------------------------------------
 
 
+def contest(name, size, way, kernel, plain, *arguments):
+    """Both on the same data, the NumPy way on a copy: some change what they are given."""
+    return (name, size, way, functools.partial(kernel, *arguments),
+            functools.partial(plain, *copy.deepcopy(arguments)))
+
+
 def contests():
     """(name, size, the NumPy way, the kernel, the NumPy code), on the same data."""
     rng = np.random.default_rng(0)
@@ -129,57 +141,44 @@ def contests():
         return np.linalg.inv(factor.T @ factor / n)
 
     s = normal(100_000)
-    yield ("top_k", "100 000, k = 5", "block maxima",
-           lambda: kernels.top_k(s, 5), lambda: numpy_top_k(s, 5))
+    yield contest("top_k", "100 000, k = 5", "block maxima", kernels.top_k, numpy_top_k, s, 5)
     X, w = normal((24, 700)), normal(700)
-    yield ("rank", "24 x 700, k = 5", "X @ w, argsort",
-           lambda: kernels.rank(X, w, 5), lambda: np.argsort(-(X @ w), kind="stable")[:5])
+    yield contest("rank", "24 x 700, k = 5", "X @ w, argsort", kernels.rank, numpy_rank, X, w, 5)
     order = rng.permutation(24)
-    yield ("ranking_features", "24 x 700, k = 5", "divide and sum",
-           lambda: kernels.ranking_features(X, order, k=5),
-           lambda: numpy_ranking_features(X, order, 5))
+    yield contest("ranking_features", "24 x 700, k = 5", "divide and sum",
+                  kernels.ranking_features, numpy_ranking_features, X, order)
     for n in (16, 128, 512):
-        x, ours, theirs = normal(n), np.eye(n), np.eye(n)
-        yield ("inverse_update", f"{n} x {n}", "product, outer",
-               lambda a=ours, x=x: kernels.inverse_update(a, x),
-               lambda a=theirs, x=x: numpy_inverse_update(a, x))
+        x = normal(n)
+        yield contest("inverse_update", f"{n} x {n}", "product, outer", kernels.inverse_update,
+                      numpy_inverse_update, np.eye(n), x)
     for n in (20, 100_000):
         z, q = normal(n), rng.uniform(0.1, 1.0, n)
-        yield ("project_scores", f"{n:,}".replace(",", " "), "sort, cumsum",
-               lambda z=z, q=q: kernels.project_scores(z, q, 1.0)[0],
-               lambda z=z, q=q: numpy_project_scores(z, q, 1.0))
+        yield contest("project_scores", f"{n:,}".replace(",", " "), "sort, cumsum",
+                      lambda *given: kernels.project_scores(*given)[0], numpy_project_scores,
+                      z, q, 1.0)
     z, B = normal(500), inverse(500)
-    radius = 0.5 * np.linalg.norm(z)
-    yield ("project_ball", "500", "eigh, Newton",
-           lambda: kernels.project_ball(z, B, radius)[0],
-           lambda: numpy_project_ball(z, B, radius))
+    yield contest("project_ball", "500", "eigh, Newton",
+                  lambda *given: kernels.project_ball(*given)[0], numpy_project_ball,
+                  z, B, 0.5 * np.linalg.norm(z))
     y, C = normal(94), inverse(94)
-    yield ("project_simplex", "94", "gradient steps",
-           lambda: kernels.project_simplex(y, C),
-           lambda: numpy_descent(y, C, nearest_on_simplex))
-    yield ("project_box", "94", "gradient steps",
-           lambda: kernels.project_box(y, C, -0.5, 0.5),
-           lambda: numpy_descent(y, C, lambda v: np.clip(v, -0.5, 0.5)))
-    yield ("project_l1", "94", "gradient steps",
-           lambda: kernels.project_l1(y, C, 5.0),
-           lambda: numpy_descent(y, C, lambda v: nearest_in_l1(v, 5.0)))
+    for name, nearest, limits in (
+            ("project_simplex", nearest_on_simplex, ()), ("project_box", np.clip, (-0.5, 0.5)),
+            ("project_l1", nearest_in_l1, (5.0,))):
+        yield contest(name, "94", "gradient steps", getattr(kernels, name),
+                      functools.partial(numpy_descent, nearest), y, C, *limits)
     theta = normal(1000)
-    yield ("exponentiated_weights", "1 000", "two exp, a sum",
-           lambda: kernels.exponentiated_weights(theta),
-           lambda: numpy_exponentiated_weights(theta))
-    yield ("exp", "1 000", "np.exp", lambda: kernels.exp(theta), lambda: np.exp(theta))
-    positive = np.abs(theta)
-    yield ("log", "1 000", "np.log", lambda: kernels.log(positive), lambda: np.log(positive))
-    rows = normal((200, 256))
-    yield ("metric.Full", "256, 200 rows", "product, outer",
-           lambda: metric.Full(256).update_many(rows), lambda: numpy_full(rows))
+    yield contest("exponentiated_weights", "1 000", "two exp, a sum",
+                  kernels.exponentiated_weights, numpy_exponentiated_weights, theta)
+    yield contest("exp", "1 000", "np.exp", kernels.exp, np.exp, theta)
+    yield contest("log", "1 000", "np.log", kernels.log, np.log, np.abs(theta))
+    yield contest("metric.Full", "256, 200 rows", "product, outer",
+                  lambda rows: metric.Full(256).update_many(rows), numpy_full, normal((200, 256)))
     long = normal(100_000)
-    diagonal, plain = metric.Diagonal(long.size), np.ones(long.size)
-    yield ("metric.Diagonal", "100 000, 1 row", "divide and dot",
-           lambda: diagonal.update(long), lambda: numpy_diagonal(plain, long))
-    points = normal((100, 20))
-    yield ("metric.Dual", "rbf, 100 rows", "Gram and solve",
-           lambda: fast_dual(points, 0.05), lambda: numpy_dual(points, 0.05))
+    yield contest("metric.Diagonal", "100 000, 1 row", "divide and dot",
+                  metric.Diagonal(long.size).update,
+                  functools.partial(numpy_diagonal, np.ones(long.size)), long)
+    yield contest("metric.Dual", "rbf, 100 rows", "Gram and solve", fast_dual, numpy_dual,
+                  normal((100, 20)), 0.05)
 
 
 def with_unit(seconds):
@@ -211,21 +210,17 @@ def show_speed(seconds):
         print(f"{name:22}{size:16}{way:16}{slow:>8}{fast:>9}{ratio:>8}", flush=True)
 
 
-def show(seconds):
-    from ._table import isa
-
-    print("coactive_fast: compiled kernels for learning from weak feedback")
-    print("\n\n1. What there is\n")
-    show_examples()
-    print(f"\n\n2. How fast (instruction set {isa()['chosen']}, NumPy {np.__version__})\n")
-    print("Median time of a call; one thread each, in turn, on the same data.\n")
-    show_speed(seconds)
-
-
 def main(seconds=0.15):
     """Print the tour, with so many seconds for each time."""
+    from ._table import isa
+
     try:
-        show(seconds)
+        print("coactive_fast: compiled kernels for learning from weak feedback")
+        print("\n\n1. What there is\n")
+        show_examples()
+        print(f"\n\n2. How fast (instruction set {isa()['chosen']}, NumPy {np.__version__})\n")
+        print("Median time of a call; one thread each, in turn, on the same data.\n")
+        show_speed(seconds)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

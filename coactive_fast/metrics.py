@@ -73,9 +73,8 @@ def dcg(relevance: ArrayLike, ranking: ArrayLike, *, k: Whole = 5, gain: _Gain =
     relevance = reals(relevance, "relevance", 1)
     k = parameter.count("k", k, least=1)
     gains = _gains(relevance, gain)
-    if offsets is None:
-        return float(_sums(gains, *_one(ranking, gains.size), k)[0])
-    return _sums(gains, *_many(ranking, gains.size, offsets), k)
+    found = _sums(gains, *_places(ranking, gains.size, offsets), k)
+    return float(found[0]) if offsets is None else found
 
 
 @overload
@@ -121,12 +120,8 @@ def ndcg(relevance: ArrayLike, ranking: ArrayLike, *, k: Whole = 5, gain: _Gain 
     if not (isinstance(empty, (float, np.floating)) and np.isnan(empty)):
         empty = parameter.number("empty", empty)
     gains = _gains(relevance, gain)
-    if offsets is None:
-        places, begins = _one(ranking, gains.size)
-        query = np.zeros(gains.size, np.intp)
-    else:
-        places, begins = _many(ranking, gains.size, offsets)
-        query = np.repeat(np.arange(begins.size), np.diff(begins, append=places.size))
+    places, begins = _places(ranking, gains.size, offsets)
+    query = np.repeat(np.arange(begins.size), np.diff(begins, append=gains.size))
     best = _sums(gains, np.lexsort((-gains, query)), begins, k)
     found = _sums(gains, places, begins, k)
     result = np.divide(found, best, out=np.full(found.size, empty), where=best > 0.0)
@@ -262,33 +257,25 @@ def _gains(relevance, gain):
     return gains
 
 
-def _one(ranking, n):
-    """One ranking as places in the array of gains, and where each query begins."""
-    ranking = indices_of(ranking, "ranking")
-    _refuse_repeats(ranking, 0, n)
-    return ranking, np.zeros(1, np.intp)
-
-
-def _many(ranking, n, offsets):
-    ranking = indices_of(ranking, "ranking", n, "relevance")
-    offsets = _check.offsets("offsets", offsets, n, "documents")
-    lengths = np.diff(offsets)
-    begins = np.repeat(offsets[:-1], lengths)
-    _refuse_repeats(ranking, begins, np.repeat(lengths, lengths))
-    return begins + ranking, offsets[:-1]
-
-
-def _refuse_repeats(ranking, begins, lengths):
-    wrong = (ranking < 0) | (ranking >= lengths)
+def _places(ranking, n, offsets):
+    """Rankings as places in the array of n gains, and where each query begins there."""
+    if offsets is None:  # one query, which may stop after its first places
+        ranking, offsets = indices_of(ranking, "ranking"), np.array([0, n])
+        query = np.zeros(ranking.size, np.intp)
+    else:
+        ranking = indices_of(ranking, "ranking", n, "relevance")
+        offsets = _check.offsets("offsets", offsets, n, "documents")
+        query = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+    begins, documents = offsets[query], np.diff(offsets)[query]
+    wrong = (ranking < 0) | (ranking >= documents)
     if wrong.any():
         at = int(wrong.argmax())
-        documents = int(np.broadcast_to(lengths, wrong.shape)[at])
-        raise ValueError(f"ranking must hold documents 0 ... {documents - 1}, got {ranking[at]} "
-                         f"at index {at}")
-    places = np.sort(begins + ranking)
-    repeated = np.flatnonzero(places[1:] == places[:-1])
-    if repeated.size:
+        raise ValueError(f"ranking must hold documents 0 ... {documents[at] - 1}, got "
+                         f"{ranking[at]} at index {at}")
+    places = begins + ranking
+    if np.unique(places).size < places.size:
         raise ValueError("ranking must hold no document twice")
+    return places, offsets[:-1]
 
 
 def _sums(gains, places, begins, k):

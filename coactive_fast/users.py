@@ -54,7 +54,8 @@ class _Closing(User):
     weights: Vector | None
     k: int
 
-    def _begin(self, alpha, weights, k):
+    def __init__(self, alpha: Real, *, weights: ArrayLike | None = None,
+                 k: SupportsIndex = 5) -> None:
         self.alpha = number("alpha", alpha, least=0.0, most=1.0)
         self.weights = None if weights is None else true_weights(weights)
         self.k = count("k", k, least=1)
@@ -95,10 +96,6 @@ class AlphaInformative(_Closing):
     >>> cf.users.AlphaInformative(0.5).respond(query, 0)
     2
     """
-
-    def __init__(self, alpha: Real, *, weights: ArrayLike | None = None,
-                 k: SupportsIndex = 5) -> None:
-        self._begin(alpha, weights, k)
 
     def _decider(self):
         return Decider("alpha", alpha=self.alpha)
@@ -192,7 +189,7 @@ class ExpectedAlphaInformative(_Closing, ChanceUser):
 
     def __init__(self, alpha: Real, *, weights: ArrayLike | None = None,
                  base_alpha: Real | None = None, k: SupportsIndex = 5, seed: Any = None) -> None:
-        self._begin(alpha, weights, k)
+        super().__init__(alpha, weights=weights, k=k)
         self.base_alpha = base_alpha
         if base_alpha is not None:
             self.base_alpha = number("base_alpha", base_alpha, least=0.0, most=1.0)
@@ -374,8 +371,7 @@ class Clicks(ClickUser):
     eta: float
 
     def __init__(self, model: Literal["cascade", "position", "perfect"] = "cascade", *,
-                 preset: Literal["perfect", "navigational", "informational", "random",
-                                 None] = None,
+                 preset: Literal["perfect", "navigational", "informational", "random", None] = None,
                  click: ArrayLike | None = None, stop: ArrayLike | None = None, eta: Real = 1.0,
                  seed: Any = None) -> None:
         self.model = choice("model", model, ("cascade", "position", "perfect"))

@@ -1,5 +1,6 @@
 """Every rule of the experiments, with made-up results on both sides of its border."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,7 @@ from coactive_fast.experiments import (
     _coactive,
     _confidit,
     _judge,
+    _plan,
     _run,
     clicks_online,
     coactive_alpha,
@@ -413,6 +415,16 @@ def test_both_sides_of_the_border(name, good):
 def test_a_learner_without_chance_is_exact():
     assert onseg.estimate(np.array([2.0])).half == 0.0
     assert onseg.estimate(np.array([2.0, 2.1])).half > 0.0
+
+
+def test_every_claim_is_judged_somewhere():
+    """The texts of `claims.ini` and the code that completes them name the same claims."""
+    folder = Path(_plan.__file__).parent
+    code = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    claims = _plan._claims()
+    for key in claims.sections():
+        if "says" in claims[key]:
+            assert f'"{key}"' in code or key.startswith("under-"), key
 
 
 # --- times --------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import numpy as np
 import coactive_fast as cf
 
 from . import _judge, _plan, _sets
-from ._plan import Curve, Experiment, Finding, Outcome, Plot, Task, file_name, rounds_to_show
+from ._plan import Curve, Experiment, Outcome, Plot, Task, claim, file_name, rounds_to_show
 
 LEARNERS = {
     "perceptron": cf.PreferencePerceptron,
@@ -190,6 +190,11 @@ class Result:
         return _plan.for_good(self.rounds, self.curve().mean > regret)
 
 
+def with_noise(cases):
+    """The cases with strict feedback, then the same with noisy feedback."""
+    return [*cases, *(case.noisy() for case in cases)]
+
+
 def web_tasks(setting, case):
     scale = {**setting.parameters, **case.sample}
     return [Task(web_search, {**case.work("web"), "permutation": p, "seed": setting.seed,
@@ -208,9 +213,9 @@ def movie_tasks(setting, case):
 def run(setting, web=(), films=()):
     """Yields the tasks of these cases; returns their results, two lists in the cases' order."""
     lists = [web_tasks(setting, c) for c in web] + [movie_tasks(setting, c) for c in films]
-    found = yield from _plan.grouped(lists)
-    results = [Result(case, tasks[0].arguments, mine)
-               for case, tasks, mine in zip([*web, *films], lists, found, strict=True)]
+    found = yield from _plan.grouped(dict(enumerate(lists)))
+    results = [Result(case, lists[i][0].arguments, found[i])
+               for i, case in enumerate([*web, *films])]
     return results[:len(web)], results[len(web):]
 
 
@@ -266,22 +271,15 @@ def ends(results):
 def falls(where, results, main="", plot=""):
     """That regret goes to zero: a tenfold of rounds, at the end, still takes much of it away."""
     kept = {r.case.label: r.remains() for r in results}
-    return Finding(
-        f"Regret approaches zero ({where}).",
-        f"the last tenfold of rounds leaves {_judge.listed(kept, '{}: {.times}')}",
-        _judge.all_below(kept.values(), np.log(FALL)),
-        test=f"In each curve the last tenfold of rounds leaves less than {FALL:.2f} of the regret "
-             "(1/√t leaves 0.32).", main=main, plot=plot)
+    return claim("falls", _judge.all_below(kept.values(), np.log(FALL)), where=where, fall=FALL,
+                 kept=_judge.listed(kept, "{}: {.times}"), plot=plot, main=main)
 
 
-def is_ordered(says, results, reason="", main="", plot=""):
+def is_ordered(says, results, main="", plot=""):
     """That regret falls from one of these to the next."""
     steps = [b.over(a) for a, b in zip(results, results[1:], strict=False)]
-    times = ", ".join(step.times for step in steps)
-    return Finding(says, f"{ends(results)}; each of the one before: {times}",
-                   _judge.all_below(steps), reason,
-                   "Each has less regret after the last round than the one before, run by run.",
-                   plot, main=main)
+    return claim("ordered", _judge.all_below(steps), says=says, ends=ends(results),
+                 times=_judge.times(steps), plot=plot, main=main)
 
 
 def experiment(name, title, shows, play, cost, quick=QUICK, full=PAPER):

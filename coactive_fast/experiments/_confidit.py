@@ -171,19 +171,17 @@ def tuned(setting, all_rows, noises, algorithms=tuple(ALGORITHMS)):
     """Yields the tasks of both stages; returns a `Cell` for each (algorithm, rows, noise)."""
     common = {"passes": setting.parameters.get("passes", 1), "size": setting["size"],
               "seed": setting.seed}
-    cells = [{"algorithm": a, "rows": rows, "noise": noise}
-             for rows in all_rows for noise in noises for a in algorithms]
-    grids = [[value for value in ALGORITHMS[cell["algorithm"]][2] if value is not None]
-             for cell in cells]
-    tried = yield from grouped([[Task(tune, {**cell, "value": value, **common}) for value in grid]
-                                for cell, grid in zip(cells, grids, strict=True)])
-    best = [[grid[np.argmin([one["errors"][part] for one in found])] if grid else None
-             for part in (0, 1)] for grid, found in zip(grids, tried, strict=True)]
-    results = yield from grouped([
-        [Task(validate, {**cell, "value": value, "folds": setting["folds"], **common})
-         for value in values] for cell, values in zip(cells, best, strict=True)])
-    return {tuple(cell.values()): Cell(*parts, values) for cell, parts, values in
-            zip(cells, results, best, strict=True)}
+    cells = {(a, rows, noise): {"algorithm": a, "rows": rows, "noise": noise, **common}
+             for rows in all_rows for noise in noises for a in algorithms}
+    grids = {key: [value for value in ALGORITHMS[key[0]][2] if value is not None] for key in cells}
+    tried = yield from grouped({key: [Task(tune, {**cell, "value": value}) for value in grids[key]]
+                                for key, cell in cells.items()})
+    best = {key: [grid[np.argmin([one["errors"][part] for one in tried[key]])] if grid else None
+                  for part in (0, 1)] for key, grid in grids.items()}
+    results = yield from grouped({
+        key: [Task(validate, {**cell, "value": value, "folds": setting["folds"]})
+              for value in best[key]] for key, cell in cells.items()})
+    return {key: Cell(*results[key], best[key]) for key in cells}
 
 
 def chosen(found, words):

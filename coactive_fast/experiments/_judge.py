@@ -176,6 +176,11 @@ def listed(found, form="{}: {}"):
     return ", ".join(form.format(*pair) for pair in found.items())
 
 
+def times(estimates):
+    """The texts of logarithms, as the factors they stand for."""
+    return ", ".join(one.times for one in estimates)
+
+
 def by_group(groups, values):
     """The mean of each group: what repeats of one query, say, have in common is counted once."""
     _, at = np.unique(groups, return_inverse=True)

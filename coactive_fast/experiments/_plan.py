@@ -7,10 +7,13 @@ cluster. Tasks share nothing, and each draws from generators of its own seeds; s
 depend on who ran them or in which order.
 """
 
+import configparser
+import functools
 import hashlib
 import json
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +43,8 @@ class Task(NamedTuple):
         return {name: np.asarray(value) for name, value in found.items()}
 
 
-class Setting(NamedTuple):
+@dataclass(frozen=True)
+class Setting:
     """What an experiment is run with."""
 
     sets: Any  # _folder.Sets: the data
@@ -49,7 +53,7 @@ class Setting(NamedTuple):
     levels: bool = False  # whether absolute levels may be judged: whole real data
 
     def __getitem__(self, name):
-        return self.parameters[name] if isinstance(name, str) else tuple.__getitem__(self, name)
+        return self.parameters[name]
 
 
 @dataclass(frozen=True)
@@ -76,16 +80,22 @@ class Experiment:
 
 
 def repeated(function, settings, runs, **common):
-    """Yields `runs` tasks of each setting, told apart by the argument `run`; returns their results,
-    a list a setting."""
-    return (yield from grouped([[Task(function, {**one, **common, "run": run})
-                                 for run in range(runs)] for one in settings]))
+    """Yields `runs` tasks of each of a dict of settings, which differ in the argument `run`;
+    returns the arrays of each setting, whose first axis is the run."""
+    found = yield from grouped({key: [Task(function, {**one, **common, "run": run})
+                                      for run in range(runs)] for key, one in settings.items()})
+    return {key: stacked(results) for key, results in found.items()}
 
 
-def grouped(lists):
-    """Yields the tasks of all lists; returns their results, in lists of the same lengths."""
-    found = iter((yield [task for tasks in lists for task in tasks]))
-    return [[next(found) for _ in tasks] for tasks in lists]
+def stacked(results):
+    """The arrays of several results, with a first axis that counts the results."""
+    return {name: np.array([one[name] for one in results]) for name in results[0]}
+
+
+def grouped(groups):
+    """Yields the tasks of a dict of lists of tasks; returns such a dict of their results."""
+    found = iter((yield [task for tasks in groups.values() for task in tasks]))
+    return {key: [next(found) for _ in tasks] for key, tasks in groups.items()}
 
 
 # --- what comes out -----------------------------------------------------------------------------
@@ -98,6 +108,11 @@ class Curve:
     mean: np.ndarray
     error: np.ndarray | None = None  # standard error of the mean
     bound: bool = False  # on the curve before it: drawn dashed in its colour, without a legend
+
+    def at(self, places):
+        """The curve at some of its points."""
+        error = None if self.error is None else self.error[places]
+        return replace(self, x=self.x[places], mean=self.mean[places], error=error)
 
     @classmethod
     def of_runs(cls, label, x, runs):
@@ -145,6 +160,28 @@ class Finding:
     plot: str = ""  # the name of the plot that shows it
     level: bool = False  # an absolute number: judged on whole real data only
     main: str = ""  # in few words, where it belongs to the paper's story
+
+
+@functools.lru_cache(maxsize=1)
+def _claims():
+    found = configparser.ConfigParser(delimiters=("=",), comment_prefixes=("#",),
+                                      interpolation=None)
+    found.read_string(Path(__file__).with_name("claims.ini").read_text(encoding="utf-8"))
+    return found
+
+
+def claim(key, holds, about="", story=True, **words):
+    """The finding on a claim of ``claims.ini``, whose texts these words complete.
+
+    `about` names another section, if there is one, whose texts come in the place of the claim's.
+    ``story=False``: it is no part of the paper's story here, though it is elsewhere.
+    """
+    claims = _claims()
+    given = {**claims[key], **(claims[about] if about in claims else {})}
+    text = {name: value.replace("\n", " ").format(**words) for name, value in given.items()}
+    reason = text.get("reason", "" if holds else text.get("unless", ""))
+    return Finding(text["says"], text["measured"], holds, reason, text.get("test", ""),
+                   text.get("plot", ""), "level" in text, text.get("main", "") if story else "")
 
 
 class Timing(NamedTuple):

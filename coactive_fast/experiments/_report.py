@@ -72,21 +72,20 @@ def draw(plot):
     ax = figure.add_subplot()
     places = np.cumsum([not curve.bound for curve in plot.curves]) - 1
     for i, curve in zip(places.tolist(), plot.curves, strict=True):
-        look = {"color": COLOURS[i % len(COLOURS)], "label": curve.label}
+        style = {"color": COLOURS[i % len(COLOURS)], "label": curve.label}
         if plot.kind == "points":
             shift = 0.12 * (i - (len(plot.curves) - 1) / 2)
-            ax.errorbar(curve.x + shift, curve.mean, curve.error, fmt="o", markersize=4, **look)
+            ax.errorbar(curve.x + shift, curve.mean, curve.error, fmt="o", markersize=4, **style)
             continue
-        at = thinned(curve.x, "x" in plot.log)
-        x, mean = curve.x[at], curve.mean[at]
+        curve = curve.at(thinned(curve.x, "x" in plot.log))
         if curve.bound:
-            ax.plot(x, mean, "--", linewidth=1, color=look["color"])
+            ax.plot(curve.x, curve.mean, "--", linewidth=1, color=style["color"])
             continue
-        ax.plot(x, mean, DASHES[i // len(COLOURS) % len(DASHES)], linewidth=1.5, **look)
+        dash = DASHES[i // len(COLOURS) % len(DASHES)]
+        ax.plot(curve.x, curve.mean, dash, linewidth=1.5, **style)
         if curve.error is not None:
-            error = curve.error[at]
-            ax.fill_between(x, mean - error, mean + error, color=look["color"], alpha=0.2,
-                            linewidth=0)
+            ax.fill_between(curve.x, curve.mean - curve.error, curve.mean + curve.error,
+                            color=style["color"], alpha=0.2, linewidth=0)
     for name, level in plot.levels.items():
         ax.axhline(level, color="0.5", linestyle=":", linewidth=1)
         ax.annotate(name, (1, level), xycoords=("axes fraction", "data"), ha="right", va="bottom",
@@ -197,13 +196,9 @@ PAPERS = {
               "B. Liu, J. Li, Y. Song, X. Liang, L. Jian, H. Liu: Online Newton step algorithm "
               "with estimated gradient"),
 }
+SENTENCES = r"(?<=[.!?]) (?=[A-Z])"  # what is between two
 STORY = 5  # pictures that open a paper, at the most
 LONG = 8  # lines of a table that is shown unfolded
-RULE = ("Every test has a border. A finding holds if the whole 95 % interval (Student's t over "
-        "runs, users, folds or topics, compared pair by pair where they share their chance) lies "
-        "on its side of the border, it does not if the whole interval lies on the other, and is "
-        "not judged where the border is inside. Absolute levels are judged on whole real data "
-        "only.")
 
 
 class Entry(NamedTuple):
@@ -235,7 +230,8 @@ def place(finding):
 
 
 def story(entries):
-    """What of the paper's main findings held, did not, and was not judged: clauses, and why.
+    """What of the paper's main findings held, did not, and was not judged: clauses, and why, in
+    the first sentence of each reason.
 
     Places are named where it is not the same everywhere; what has one reason stands together.
     """
@@ -251,14 +247,10 @@ def story(entries):
             if mine:
                 places = "; ".join(filter(None, map(place, mine)))
                 split = places and len(mine) < len(findings)
-                reasons = dict.fromkeys(first_sentence(f.reason) for f in mine)
+                reasons = dict.fromkeys(re.split(SENTENCES, f.reason)[0] for f in mine)
                 why = " ".join(filter(None, reasons)) if value is not True else ""
                 found[value].setdefault(why, []).append(f"{claim} ({places})" if split else claim)
     return found
-
-
-def first_sentence(text):
-    return re.split(r"(?<=[.!?]) (?=[A-Z])", text, maxsplit=1)[0]
 
 
 # --- the parts of an experiment -----------------------------------------------------------------
@@ -362,7 +354,7 @@ def write_report(out, entries, run):
         counts=marks(entries), experiments=count(len(entries), "experiment"),
         findings=count(sum(marks(entries).values()), "finding"),
         timings=[timing(e, one) for e in entries for one in e.outcome.seconds],
-        rule=RULE, run=run, workers=count(run["jobs"], "worker"))
+        run=run, workers=count(run["jobs"], "worker"))
     path = out / "report.html"
     path.write_text(text, encoding="utf-8")
     return path

@@ -14,13 +14,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy
-import scipy
-
 import coactive_fast
 from coactive_fast.commands import Trouble, stoppable, troubles
 from coactive_fast.learner._extras import require
 from coactive_fast.learner._progress import reporter
+from coactive_fast.testing import versions
 
 from . import _run, _sources, experiments
 from ._folder import Sets
@@ -94,13 +92,12 @@ def prepare(out, about, checksums):
             known = dict(before.pop("checksums", {}))
         except (AttributeError, TypeError, ValueError):
             raise Trouble(f"{manifest} is damaged: give another --out, or delete it") from None
-        if before != about:
-            other = sorted(k for k in about.keys() | before.keys()
-                           if about.get(k) != before.get(k))
-            raise Trouble(f"{out} holds a run with another {', '.join(other)}: give another --out")
-        for name in checksums.keys() & known.keys():
-            if checksums[name] != known[name]:
-                raise Trouble(f"{out} holds a run with another {name}: give another --out")
+        other = [k for k in about.keys() | before.keys() if about.get(k) != before.get(k)]
+        other += [name for name in checksums.keys() & known.keys()
+                  if checksums[name] != known[name]]
+        if other:
+            raise Trouble(f"{out} holds a run with another {', '.join(sorted(other))}: give "
+                          "another --out")
     elif inside:
         raise Trouble(f"{out} is not empty and holds no run: give another --out")
     else:
@@ -117,10 +114,8 @@ class Progress:
     STEPS = 1000
 
     def __init__(self, wanted, scale, report):
-        cost = {e.name: e.cost[scale == "paper"] for e in wanted}
-        whole = sum(cost.values())
-        self.share = {name: seconds / whole for name, seconds in cost.items()}
-        self.done = dict.fromkeys(cost, 0.0)
+        self.cost = {e.name: e.cost[scale == "paper"] for e in wanted}
+        self.done = dict.fromkeys(self.cost, 0.0)
         self.lock, self.report = threading.Lock(), report
 
     def of(self, name):
@@ -131,17 +126,14 @@ class Progress:
         with self.lock:
             self.done[name] = max(self.done[name], done)
             if self.report is not None:
-                share = sum(self.share[name] * done for name, done in self.done.items())
+                spent = sum(self.cost[name] * done for name, done in self.done.items())
+                share = spent / sum(self.cost.values())
                 self.report(int(self.STEPS * share + 0.5), self.STEPS)
 
 
 def machine():
-    return {
-        "coactive_fast": coactive_fast.__version__, "numpy": numpy.__version__,
-        "scipy": scipy.__version__, "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}", "processors": os.cpu_count(),
-        "instruction set": coactive_fast.show_config("dicts")["isa"]["chosen"],
-    }
+    return {**versions(), "python": platform.python_version(),
+            "system": f"{platform.system()} {platform.machine()}", "processors": os.cpu_count()}
 
 
 def reproduce(names=(), *, scale="quick", data=None, out="coactive-fast-report", jobs=1, seed=0,
@@ -180,11 +172,10 @@ def reproduce(names=(), *, scale="quick", data=None, out="coactive-fast-report",
     wanted, out = chosen(names), Path(out)
     sets, begin = Sets.at_hand(data), time.perf_counter()
     checksums = _checksums(sets, wanted)
-    about = {"version": coactive_fast.__version__, "scale": scale, "seed": seed,
-             "data": sets.kind}
+    about = {"version": coactive_fast.__version__, "scale": scale, "seed": seed, "data": sets.kind}
     with stoppable(), (workers or _run.Processes(jobs)) as crew, alone(out):
         prepare(out, about, checksums)
-        run = Run(out, sets, seed, scale, checksums, about)
+        run = Run(out, sets, checksums, about)
         try:
             with reporter(progress) as report:
                 entries = _entries(run, wanted, crew, Progress(wanted, scale, report))
@@ -206,13 +197,11 @@ class Run(NamedTuple):
 
     out: Path
     sets: Sets
-    seed: int
-    scale: str
     checksums: dict
-    about: dict
+    about: dict  # what a second run into the same folder must have in common
 
     def play(self, experiment, crew, report):
-        setting = experiment.setting(self.sets, self.seed, self.scale)
+        setting = experiment.setting(self.sets, self.about["seed"], self.about["scale"])
         kept = _run.Kept(self.out / PARTS)  # one for all: some share tasks
         return _run.drive(experiment, setting, crew, kept, report)
 
@@ -220,7 +209,7 @@ class Run(NamedTuple):
         files = {name: self.checksums[name] for name in _sources.files(experiment, self.sets)
                  } if self.sets.real else {}
         facts = {**self.about, "data": _sources.called(experiment, self.sets), "checksums": files,
-                 "parameters": dict(experiment.parameters(self.scale)),
+                 "parameters": dict(experiment.parameters(self.about["scale"])),
                  "versions": machine(), "seconds": seconds}
         write(self.out / experiment.name, experiment, outcome, facts)
         return Entry(experiment, outcome, facts, seconds)
@@ -232,7 +221,7 @@ def _entries(run, wanted, crew, progress):
     The long ones begin first. A crew of several is given more than it has hands: an experiment
     that waits for the last task of a stage leaves the others to work.
     """
-    entries, paper = {}, run.scale == "paper"
+    entries, paper = {}, run.about["scale"] == "paper"
     with ThreadPoolExecutor(crew.jobs + SPARE if crew.jobs > 1 else 1) as drivers:
         running = {drivers.submit(run.play, e, crew, progress.of(e.name)): e
                    for e in sorted(wanted, key=lambda e: -e.cost[paper])}

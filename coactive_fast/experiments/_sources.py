@@ -122,7 +122,7 @@ def listing(experiments, sets):
     yield "what each experiment takes: the paper's own set where --data has it, else what stands in"
     for experiment in experiments:
         takes = TAKES.get(experiment.name, ())
-        yield f"{experiment.name:22} " + ("; ".join(map(_told, takes)) or "generated")
+        yield f"{experiment.name:22} " + ("; ".join(map(_described, takes)) or "generated")
     yield ""
     yield "the sets, with their pages, readers and files below the data folder" + (
         "" if sets is None else f"; * is in {sets.folder}")
@@ -134,7 +134,7 @@ def listing(experiments, sets):
         yield f"{'':14} {_short(one.files)} (coactive_fast.data.{one.reader})"
 
 
-def _told(take):
+def _described(take):
     """One take in words."""
     instead = ", ".join(take.instead)
     if take.instead == (take.wanted,):

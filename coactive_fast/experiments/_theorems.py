@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import _judge
-from ._plan import Curve, Finding, Plot, Table, for_good
+from ._plan import Curve, Plot, Table, claim, for_good
 
 POINTS = 20  # a tenfold of rounds
 LOGARITHM = 0.25 * np.log(10.0)  # between adding as much in a tenfold, 0, and √10 times, twice this
@@ -34,20 +34,24 @@ class Case:
     same_runs: bool = True  # False: of each number of rounds other runs
 
     @classmethod
-    def of(cls, label, rounds, found):
-        """Of results of `told`, one a run."""
-        runs = several(found)
-        return cls(label, rounds, runs["regret"], runs["bound"], runs["ratio"],
+    def of(cls, label, rounds, runs):
+        """The runs of so many rounds, as `repeated` returns results of `told`."""
+        return cls(label, shown(rounds), runs["regret"], runs["bound"], runs["ratio"],
                    float(runs["idle"].mean()))
 
     @classmethod
-    def of_lengths(cls, label, lengths, found):
-        """Of results of `told` by length: the theorem is about the last round of each."""
-        runs = [several(some) for some in found]
-        regret, bound = (np.array([one[name][:, -1] for one in runs]).T
-                         for name in ("regret", "bound"))
-        ratio, idle = (np.ravel([one[name] for one in runs]) for name in ("ratio", "idle"))
-        return cls(label, np.array(lengths), regret, bound, ratio, float(idle.mean()), False)
+    def of_lengths(cls, found):
+        """A case for each label, of runs by (label, length): the theorem is about the last round
+        of each length."""
+        cases, lengths = [], list(dict.fromkeys(length for _, length in found))
+        for label in dict.fromkeys(label for label, _ in found):
+            runs = [found[label, length] for length in lengths]
+            regret, bound = (np.transpose([one[name][:, -1] for one in runs])
+                             for name in ("regret", "bound"))
+            ratio, idle = (np.ravel([one[name] for one in runs]) for name in ("ratio", "idle"))
+            cases.append(cls(label, np.array(lengths), regret, bound, ratio, float(idle.mean()),
+                             same_runs=False))
+        return cases
 
     def growth(self):
         """What the last tenfold of rounds multiplies regret and bound by: their logarithms."""
@@ -87,14 +91,9 @@ def told(regret, bound, idle=np.inf):
     return {"regret": total[at], "bound": bound[at], "ratio": ratio.max(), "idle": idle}
 
 
-def several(found):
-    """The same of several settings that one task has played."""
-    return {name: np.array([one[name] for one in found]) for name in found[0]}
-
-
-def cases(labels, rounds, found):
-    """The settings of results of `several`, one a run."""
-    return [Case.of(label, shown(rounds), [{name: one[name][i] for name in one} for one in found])
+def cases(labels, rounds, runs):
+    """A case for each label, of runs that each have played all settings: (runs, settings, ...)."""
+    return [Case.of(label, rounds, {name: values[:, i] for name, values in runs.items()})
             for i, label in enumerate(labels)]
 
 
@@ -108,8 +107,7 @@ def plot(name, title, cases, story=False):
         regret = Curve.of_runs(case.label, case.rounds, case.regret)
         seen = regret.mean > 0.0
         if seen.any():
-            curves.append(Curve(case.label, case.rounds[seen], regret.mean[seen],
-                                None if regret.error is None else regret.error[seen]))
+            curves.append(regret.at(seen))
         curves.append(Curve(f"bound, {case.label}", case.rounds, case.bound.mean(0),
                             bound=bool(seen.any())))
     return Plot(name, f"{title} (dashed: the bound)", "round", "cumulative regret", curves,
@@ -137,27 +135,17 @@ def powers(rounds):
 # --- what is found ------------------------------------------------------------------------------
 
 
-def under(theorem, cases, plot, kind="sure", chance=0.0, reason="", main=""):
-    """That the regret stays below the bound, as the theorem means it."""
-    says = f"The regret stays below the bound of {theorem}"
-    text = (f"largest regret / bound of {sum(len(c.ratio) for c in cases)} runs and all rounds: "
-            + ", ".join(f"{c.label}: {c.ratio.max():.3g}" for c in cases))
-    holds = _judge.every(_judge.stays_under(c.ratio, chance) for c in cases)
-    if kind == "sure":
-        says += " at every round of every run."
-        rule = "The regret is below the bound at every round of every run."
-    elif kind == "chance":
-        says += f" with probability {1.0 - chance:g}, in all rounds at once."
-        rule = (f"In each setting less than {chance:g} of the runs, by an exact binomial "
-                "interval, have more regret than the bound at any round.")
-    else:
-        says = f"The expected regret stays below the bound of {theorem}."
-        largest = max(np.max(c.regret.mean(0) / c.bound.mean(0)) for c in cases)
-        text = f"mean regret / bound: {largest:.3g} at the most"
+def under(theorem, cases, plot, kind="sure", chance=0.0, about=""):
+    """That the regret stays below the bound, as the theorem means it; `about`: see `claim`."""
+    if kind == "mean":
         holds = _judge.all_below(_judge.mean(gap) for c in cases for gap in (c.regret - c.bound).T)
-        rule = ("In each setting the mean regret over the runs is below the bound at every round "
-                "shown.")
-    return Finding(says, f"{text}; {worth(cases)}", holds, reason, rule, plot, main=main)
+        largest = max(np.max(c.regret.mean(0) / c.bound.mean(0)) for c in cases)
+    else:
+        holds = _judge.every(_judge.stays_under(c.ratio, chance) for c in cases)
+        largest = ", ".join(f"{c.label}: {c.ratio.max():.3g}" for c in cases)
+    return claim(f"under-{kind}", holds, about, theorem=theorem, largest=largest, chance=chance,
+                 sure=1.0 - chance, runs=sum(len(c.ratio) for c in cases), worth=worth(cases),
+                 plot=plot)
 
 
 def worth(cases):
@@ -169,31 +157,22 @@ def worth(cases):
     return "the bound is below what it costs never to learn: " + "; ".join(texts)
 
 
-def slower(theorem, cases, plot, reason="", main=""):
+def slower(theorem, cases, plot, about=""):
     """That regret grows no faster than its bound."""
     grown = [case.growth() for case in cases]
-    return Finding(
-        f"The regret grows no faster than the bound of {theorem}.",
-        "exponent over the last tenfold of rounds: " + ", ".join(
-            f"{case.label}: {exponent(regret)} (bound {exponent(bound, False)})"
-            for case, (regret, bound) in zip(cases, grown, strict=True)),
-        _judge.all_below(regret.minus(bound) for regret, bound in grown), reason,
-        "In each setting the last tenfold of rounds multiplies the mean regret by less than it "
-        "multiplies the bound.", plot, main=main)
+    exponents = (f"{case.label}: {exponent(regret)} (bound {exponent(bound, False)})"
+                 for case, (regret, bound) in zip(cases, grown, strict=True))
+    return claim("slower", _judge.all_below(regret.minus(bound) for regret, bound in grown),
+                 about, theorem=theorem, exponents=", ".join(exponents), plot=plot)
 
 
-def logarithmic(theorem, cases, plot, reason="", main=""):
+def logarithmic(theorem, cases, plot, about=""):
     """That regret grows like a logarithm: a sum with a constant, so not judged by exponents."""
     steps = {case.label: case.steps() for case in cases}
     grown = {case.label: exponent(case.growth()[0]) for case in cases}
-    return Finding(
-        f"The regret grows like a logarithm ({theorem}).",
-        "the last tenfold of rounds adds, by what the one before added: "
-        f"{_judge.listed(steps, '{}: {.times}')}; exponent over the last tenfold: "
-        f"{_judge.listed(grown)}", _judge.all_below(steps.values(), LOGARITHM), reason,
-        f"In each setting the last tenfold of rounds adds less than {np.exp(LOGARITHM):.2f} times "
-        "what the one before added to the mean regret (a logarithm 1, a square root 3.16).", plot,
-        main=main)
+    return claim("logarithmic", _judge.all_below(steps.values(), LOGARITHM), about,
+                 theorem=theorem, steps=_judge.listed(steps, "{}: {.times}"),
+                 grown=_judge.listed(grown), logarithm=np.exp(LOGARITHM), plot=plot)
 
 
 def exponent(log, with_error=True):

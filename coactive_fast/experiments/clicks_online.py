@@ -14,7 +14,7 @@ import numpy as np
 import coactive_fast as cf
 
 from . import _judge, _sets
-from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task, grouped
+from ._plan import Curve, Experiment, Outcome, Plot, Table, Task, claim, grouped
 
 K, MEASURE, FOLDS = 10, "ndcg@10", 5
 LEARNERS = {
@@ -75,23 +75,22 @@ def runs(sets, place, learner, user, fold, seeds, rounds, every, seed):
         curves.append(history.held_out[MEASURE])
         final = cf.metrics.evaluate(played, test, measures=(MEASURE,), average=True)
         average.append(final[MEASURE])
-    return {"start": start, "curve": curves, "average": average,
-            "rounds": history.held_out_rounds}
+    return {"start": start, "curve": curves, "average": average, "rounds": history.held_out_rounds}
 
 
 def play(setting):
     places = {WEB: range(setting["folds"])}
     if setting.sets.real and example(setting.sets) is not None:
         places[OTHER] = range(1)
-    cases = [(place, learner, user) for place in places for learner in LEARNERS for user in USERS]
     common = {name: setting[name] for name in ("seeds", "rounds", "every")}
-    found = yield from grouped([
-        [Task(runs, {"place": place, "learner": learner, "user": user, "fold": fold, **common,
-                     "seed": setting.seed})
-         for fold in places[place]] for place, learner, user in cases])
+    found = yield from grouped({
+        (place, learner, user): [Task(runs, {"place": place, "learner": learner, "user": user,
+                                             "fold": fold, **common, "seed": setting.seed})
+                                 for fold in folds]
+        for place, folds in places.items() for learner in LEARNERS for user in USERS})
     results = {case: {name: np.concatenate([fold[name] for fold in folds])
                       for name in ("start", "curve", "average")} | {"rounds": folds[0]["rounds"]}
-               for case, folds in zip(cases, found, strict=True)}
+               for case, folds in found.items()}
     return Outcome(
         plots=[plot(results, place, user) for place in places for user in USERS],
         tables=[table(results, place) for place in places],
@@ -131,10 +130,8 @@ def judge(results, place):
         for learner in ("PDGD", "pair swaps (3PR)"):
             curve = results[place, learner, user]["curve"][:, -1]
             gap = _judge.mean(curve).minus(_judge.mean(raw))
-            yield Finding(f"{learner} ends above the Perceptron on raw clicks ({place}, {user}).",
-                          f"{curve.mean():.3f} against {raw.mean():.3f}, difference {gap}",
-                          _judge.above(gap), test="The difference, run by run, is above 0.",
-                          plot=f"{SHORT[place]}-{user}")
+            yield claim("online-above", _judge.above(gap), learner=learner, place=place, user=user,
+                        mean=curve.mean(), raw=raw.mean(), gap=gap, plot=f"{SHORT[place]}-{user}")
     yield steady(results, place)
     for learner in LEARNERS:
         yield failures(results, place, learner)
@@ -144,11 +141,8 @@ def steady(results, place):
     """Pair swaps show an order near the best one known, so they should lose at no time."""
     runs = {user: results[place, "pair swaps (3PR)", user] for user in USERS}
     least = {user: (run["curve"].mean(0) - run["start"].mean()).min() for user, run in runs.items()}
-    return Finding(
-        f"Pair swaps stay above random orders from the first check on ({place}).",
-        f"least gap of the means: {_judge.listed(least, '{} {:+.3f}')}",
-        bool(min(least.values()) >= 0.0),
-        test="At each check the mean over the runs is at least that of the random orders.")
+    return claim("online-steady", bool(min(least.values()) >= 0.0), place=place,
+                 least=_judge.listed(least, "{} {:+.3f}"))
 
 
 def failures(results, place, learner):
@@ -156,13 +150,9 @@ def failures(results, place, learner):
     found = {user: results[place, learner, user] for user in USERS}
     lost = {user: int((run["curve"][:, -1] < run["start"]).sum()) for user, run in found.items()}
     count = len(found[USERS[0]]["start"])
-    why = "What is shown is drawn, so clicks compare documents, not places."
-    if learner.startswith("Perceptron"):
-        why = ("Raw clicks favour what stood on top, so the learner is taught its own ranking: "
-               "which one that is, is left to the first rounds.")
-    return Finding(f"{learner}: no run ends below its own random order ({place}).",
-                   f"of {count} runs each: {_judge.listed(lost, '{} {}')}",
-                   not any(lost.values()), why, test="A count: none of the runs.")
+    about = "online-failures-raw" if learner.startswith("Perceptron") else ""
+    return claim("online-failures", not any(lost.values()), about, learner=learner, place=place,
+                 count=count, lost=_judge.listed(lost, "{} {}"))
 
 
 EXPERIMENTS = [Experiment(

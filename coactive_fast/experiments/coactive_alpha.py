@@ -4,7 +4,7 @@ import numpy as np
 
 from . import _coactive, _judge
 from ._coactive import Case
-from ._plan import Finding
+from ._plan import claim
 
 ALPHAS = (0.1, 0.5, 1.0)
 
@@ -26,15 +26,8 @@ def play(setting):
 
 def judge(web, film):
     dear = [results[0].over(results[-1]) for results in (web, film)]
-    text = f"of alpha = 1: web search {dear[0].times}, movies {dear[1].times} times"
-    yield Finding("A tenth of alpha costs much less than ten times the regret.",
-                  f"alpha = 0.1, {text}", _judge.all_below(dear, np.log(5.0)),
-                  test="On both, alpha = 0.1 has less than 5 times the regret of alpha = 1.",
-                  main="weak feedback costs far less than the bound says")
-    yield Finding("Alpha matters less on web search, where feedback is better than asked for.",
-                  f"alpha = 0.1, {text}",
-                  _judge.below(dear[0].minus(dear[1], same_runs=False)),
-                  test="The regret of alpha = 0.1 over that of alpha = 1 is smaller on web search.")
+    yield claim("alpha-tenth", _judge.all_below(dear, np.log(5.0)), dear=dear)
+    yield claim("alpha-web", _judge.below(dear[0].minus(dear[1], same_runs=False)), dear=dear)
 
 
 EXPERIMENTS = [_coactive.experiment(

@@ -12,7 +12,7 @@ import numpy as np
 from coactive_fast.coactive._user import PRESETS, feedback_from_clicks
 
 from . import _coactive, _judge, _sets
-from ._plan import Curve, Experiment, Finding, Plot, Table, Task
+from ._plan import Curve, Experiment, Plot, Table, Task, claim
 
 CONDITIONS = ("normal", "reversed", "swapped")
 SHOWN = 10
@@ -82,8 +82,8 @@ def dcg(relevance, top):
 def play(setting):
     found = yield [Task(chains, {"condition": c, "repeats": setting["repeats"],
                                  "seed": setting.seed}) for c in CONDITIONS]
-    everything = {name: np.concatenate([f[name] for f in found]) for name in found[0]}
-    groups = {**dict(zip(CONDITIONS, found, strict=True)), "all": everything}
+    groups = dict(zip(CONDITIONS, found, strict=True))
+    groups["all"] = {name: np.concatenate([f[name] for f in found]) for name in found[0]}
     curves = [cumulative(label, group["gain"]) for label, group in groups.items()]
     rows = [[label, *shares(group["gain"]), float(group["queries"].mean()),
              float(group["clicks"].mean())] for label, group in groups.items()]
@@ -105,36 +105,19 @@ def shares(gains):
 
 
 def judge(groups):
-    why = ("The people are simulated, with the paper's numbers of queries and clicks a chain: what "
-           "holds of them need not hold of people.")
     everything = groups["all"]
     gains = everything["gain"]
     better, equal, worse = shares(gains)
     sign = _judge.mean(_judge.by_group(everything["query"], np.sign(gains)))
-    yield Finding("Feedback from clicks is better than what was shown more often than worse.",
-                  f"better {better:.0%}, worse {worse:.0%}; the difference of the shares is {sign}",
-                  _judge.above(sign), why, plot="gains",
-                  test="The share of chains with better feedback is larger than that with worse, "
-                       "by the means of the queries.",
-                  main="clicks give better rankings more often than worse ones")
-    yield Finding("It is better on about 60 % of the chains, worse on 10 %.",
-                  f"better {better:.0%}, worse {worse:.0%}", None, plot="gains",
-                  reason="Simulated people, whose shares follow from the model of clicks.")
+    yield claim("clicks-better", _judge.above(sign), better=better, worse=worse, sign=sign)
+    yield claim("clicks-shares", None, better=better, worse=worse)
     none = gains == 0.0
     same = _judge.mean(_judge.by_group(everything["query"][none], everything["same"][none]))
-    yield Finding("Where the utility is equal it is mostly because the feedback is what was shown "
-                  "(about 30 % are equal, 88 % of them so).",
-                  f"equal {equal:.0%}; the share of them with the same ranking is {same}",
-                  _judge.above(same, 0.5), plot="gains",
-                  test="More than half of the equal ones are the same ranking, by the means of "
-                       "the queries.")
+    yield claim("clicks-same", _judge.above(same, 0.5), equal=equal, same=same)
     signs = {c: _judge.mean(_judge.by_group(groups[c]["query"], np.sign(groups[c]["gain"])))
              for c in CONDITIONS}
-    yield Finding("It is accurate whether the ranking shown was good or degraded.",
-                  f"share of better less that of worse: {_judge.listed(signs, '{} {}')}",
-                  _judge.all_above(signs.values()), why, plot="gains",
-                  test="In each of the three conditions more chains have better feedback than "
-                       "worse, by the means of the queries.")
+    yield claim("clicks-degraded", _judge.all_above(signs.values()),
+                signs=_judge.listed(signs, "{} {}"))
 
 
 EXPERIMENTS = [Experiment(

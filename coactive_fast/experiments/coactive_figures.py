@@ -8,9 +8,9 @@ import numpy as np
 
 from coactive_fast import data
 
-from . import _coactive, _judge, _sets
+from . import _coactive, _judge, _plan, _sets
 from ._coactive import FALL, Case
-from ._plan import Curve, Experiment, Finding, Plot, Table, Task, Timing, file_name
+from ._plan import Curve, Experiment, Plot, Table, Task, Timing, claim, file_name, stacked
 from ._theorems import LOGARITHM, last_step
 
 # --- figure 3: feedback that no linear utility explains -------------------------------------------
@@ -33,35 +33,21 @@ def noise(setting):
 
 def settles(web):
     kept = [r.remains() for r in web]
-    return Finding(
-        "With noisy feedback the regret does not go to zero (web search).",
-        f"{_coactive.ends(web)}; the last tenfold of rounds leaves "
-        + ", ".join(one.times for one in kept),
-        _judge.all_above(kept[:-1], np.log(FALL)),
-        test=f"In both noisy curves the last tenfold of rounds leaves more than {FALL:.2f} of the "
-             "regret (1/√t leaves 0.32).", plot="web-search-noisy",
-        main="noisy feedback leaves a regret that stays")
+    return claim("noise-settles", _judge.all_above(kept[:-1], np.log(FALL)), fall=FALL,
+                 ends=_coactive.ends(web), kept=_judge.times(kept))
 
 
 def higher(film):
     *noisy, strict = film
     more = [r.over(strict) for r in noisy]
-    return Finding("With noisy feedback the regret is higher than with strict (movies).",
-                   f"{_coactive.ends(film)}; " + ", ".join(one.times for one in more)
-                   + " times that of strict feedback",
-                   _judge.all_above(more), plot="movies-noisy",
-                   test="Both noisy users leave more regret after the last round, user by user.")
+    return claim("noise-higher", _judge.all_above(more), ends=_coactive.ends(film),
+                 times=_judge.times(more))
 
 
 def deeper(web):
     ten, more, _ = web
     gap = more.over(ten)
-    return Finding(
-        "The regret is slightly higher when the user looks deeper (web search).",
-        f"depth 25: {gap.times} times the regret of depth 10", _judge.above(gap),
-        "The paper's reason is that labels are noisier than the fit: the more of them the user "
-        "chooses from, the more errors are chosen.", plot="web-search-noisy",
-        test="Depth 25 has more regret than depth 10 after the last round, run by run.")
+    return claim("noise-deeper", _judge.above(gap), gap=gap)
 
 
 # --- figures 4 and 5: an update after every k rounds ----------------------------------------------
@@ -73,8 +59,8 @@ SHARE = 0.6  # of √k, to be much less
 
 
 def batch(setting):
-    cases = [Case(f"k = {k}", settings={} if k == 1 else {"batch": k}) for k in SIZES]
-    cases += [case.noisy() for case in cases]
+    cases = _coactive.with_noise(
+        [Case(f"k = {k}", settings={} if k == 1 else {"batch": k}) for k in SIZES])
     web, film = yield from _coactive.run(setting, cases, cases)
     plots, *found = _coactive.four(web, film, batch_findings)
     updates = [by_updates(*group) for group in _coactive.by_kind(web, film)]
@@ -86,9 +72,8 @@ def by_updates(place, kind, group):
     curves = []
     for k, result in zip(SIZES, group, strict=True):
         curve = result.curve()
-        there = curve.x >= k
-        curves.append(Curve(curve.label, curve.x[there] / k, curve.mean[there],
-                            None if curve.error is None else curve.error[there]))
+        curve = curve.at(curve.x >= k)
+        curves.append(replace(curve, x=curve.x / k))
     return Plot(file_name(place, kind, "updates"),
                 f"{place.capitalize()}, {kind} feedback, by updates", "updates (rounds / k)",
                 "average regret", curves, log="x", bottom=0.0)
@@ -98,14 +83,10 @@ def batch_findings(where, plot, *group):
     yield _coactive.is_ordered(f"The smaller the batch, the faster regret falls ({where}).",
                                group[::-1], plot=plot)
     dear = {k: r.over(group[0]) for k, r in zip(SIZES[1:], group[1:], strict=True)}
-    yield Finding(
-        f"Regret grows much less than by the bound's factor √k ({where}).",
-        ", ".join(f"k = {k}: {one.times} times (√k = {math.sqrt(k):.1f})"
-                  for k, one in dear.items()),
-        _judge.every(_judge.below(one, math.log(SHARE * math.sqrt(k)))
-                     for k, one in dear.items()), plot=plot,
-        test=f"After the last round, for each k the regret is less than {SHARE:g} √k times that "
-             "of k = 1, run by run.", main="batches cost less than the bound's √k")
+    text = (f"k = {k}: {one.times} times (√k = {math.sqrt(k):.1f})" for k, one in dear.items())
+    small = (_judge.below(one, math.log(SHARE * math.sqrt(k))) for k, one in dear.items())
+    yield claim("batch-factor", _judge.every(small), where=where, dear=", ".join(text),
+                share=SHARE, plot=plot)
 
 
 # --- figure 6: feedback that is informative on average only ---------------------------------------
@@ -129,11 +110,8 @@ def expected(setting):
 
 def alike(where, strict, expected, plot=""):
     ratio = expected.over(strict)
-    return Finding(
-        f"After many rounds there is not much between the two ({where}).",
-        f"{_coactive.ends([strict, expected])}: {ratio.times} times the regret",
-        _judge.alike(ratio, ALIKE), plot=plot,
-        test=f"After the last round the regrets are within a factor of {ALIKE:g}, run by run.")
+    return claim("expected-alike", _judge.alike(ratio, ALIKE), where=where, ratio=ratio,
+                 ends=_coactive.ends([strict, expected]), alike=ALIKE, plot=plot)
 
 
 # --- figures 7 and 8: a ranking SVM on all feedback so far; needs scikit-learn --------------------
@@ -149,9 +127,6 @@ RULES = {  # what the paper says
     "web search, noisy feedback": "The Preference Perceptron is better over most of the range",
     "movies, noisy feedback": "The Preference Perceptron is better over most of the range",
 }
-PAIRS_AGREE = ("Queries that come back, with pairs that agree, suit the SVM; the paper's do not "
-               "come back. C is searched up to 1000, which suits pairs that agree; a C that is "
-               "fixed low, or divided by the number of pairs, lets the SVM fall behind.")
 
 
 def svm(setting):
@@ -164,7 +139,7 @@ def svm(setting):
 
     def judge(where, plot, *group):
         says = f"{RULES[where]} ({where}, {sample[where.split(',')[0]]})."
-        yield svm_finding(says, plot, *group) if there else missing(says)
+        yield svm_finding(says, plot, *group) if there else claim("svm-missing", None, says=says)
 
     plots, findings, groups = _coactive.four(web, film, judge, story=("movies", "strict"))
     if there:
@@ -175,33 +150,19 @@ def svm(setting):
 
 def svm_cases(words, there):
     """The two learners, strict and noisy; the one alone where the other cannot be had."""
-    learners = [Case(f"preference perceptron ({words})")]
-    if there:
-        learners.append(Case(f"ranking SVM ({words})", "svm"))
-    return [*learners, *(case.noisy() for case in learners)]
-
-
-def missing(says):
-    return Finding(says, "scikit-learn is not installed", None,
-                   'The ranking SVM needs it: pip install "coactive_fast[svm]".')
+    learners = [Case(f"preference perceptron ({words})"),
+                Case(f"ranking SVM ({words})", "svm")][:2 if there else 1]
+    return _coactive.with_noise(learners)
 
 
 def svm_finding(says, plot, perceptron, svm):
-    about = {"says": says, "reason": PAIRS_AGREE, "plot": plot}
+    about = {"says": says, "ends": _coactive.ends([perceptron, svm]), "plot": plot}
     if "comparably" in says:
         ratio = svm.over(perceptron)
-        return Finding(
-            measured=f"{_coactive.ends([perceptron, svm])}; the SVM: {ratio.times} times the "
-                     "regret", holds=_judge.alike(ratio, 2.0), **about,
-            test="After the last round the regrets are within a factor of two, run by run.")
+        return claim("svm-alike", _judge.alike(ratio, 2.0), ratio=ratio, **about)
     ratio = perceptron.log_range().minus(svm.log_range())
-    return Finding(
-        measured=f"{ratio.times} of the SVM's height; at the end "
-                 + _coactive.ends([perceptron, svm]),
-        holds=_judge.below(ratio), **about,
-        main="the Preference Perceptron beats the SVM" if "movies" in says else "",
-        test="Its curve lies lower, by the mean of its heights at rounds evenly spaced in the "
-             f"logarithm from the {_coactive.EARLY}th on, run by run.")
+    return claim("svm-height", _judge.below(ratio), story="movies" in says, ratio=ratio,
+                 early=_coactive.EARLY, **about)
 
 
 def timings(place, group):
@@ -215,16 +176,8 @@ def timings(place, group):
 
 
 def cost(web, film):
-    ratios = [svm.log_seconds().minus(perceptron.log_seconds())
-              for perceptron, svm in (web, film)]
-    return Finding(
-        "The Preference Perceptron takes a fraction of the time.",
-        f"for the same rounds the SVM takes {ratios[0].times} times as long on web search, "
-        f"{ratios[1].times} times on movies",
-        _judge.all_above(ratios, np.log(2.0)),
-        "The paper: 60 times on web search, twice as long on movies.",
-        test="On both, the SVM takes more than twice the seconds of the same rounds, task by task.",
-        main="the Preference Perceptron takes a fraction of the SVM's time")
+    ratios = [svm.log_seconds().minus(perceptron.log_seconds()) for perceptron, svm in (web, film)]
+    return claim("svm-cost", _judge.all_above(ratios, np.log(2.0)), ratios=ratios)
 
 
 # --- figures 9 and 10: the dueling bandit, tuned in hindsight -------------------------------------
@@ -236,17 +189,12 @@ EXPLORE = (0.01, 0.1, 1.0, 10.0, 100.0)
 STEP = (0.1, 0.16, 0.25, 0.4, 0.63)
 GRID = [{"explore": explore, "step": step} for explore in EXPLORE for step in STEP]
 
-RANDOM = ("Random directions take rounds in proportion to the features: 46 in MQ2008, 100 in "
-          "generated queries, some 700 in the paper's set.")
-RESTLESS = ("With noisy feedback the Preference Perceptron's weights, short beside its steps, "
-            "never rest; the mean of its weights would do as well as the dueling bandit's.")
-
 
 def dueling(setting):
     sample = setting["sample"]
     words = f"grid on {sample['users']} users and {sample['permutations']} permutations"
-    points = [Case(f"{p['explore']:g}, {p['step']:g}", "dueling", p, sample=sample) for p in GRID]
-    points += [point.noisy() for point in points]
+    points = _coactive.with_noise([
+        Case(f"{p['explore']:g}, {p['step']:g}", "dueling", p, sample=sample) for p in GRID])
     tuned = yield from _coactive.run(setting, points, points)
     tables, cases, found = [], [], {}
     for place, kind, group in _coactive.by_kind(*tuned):
@@ -280,28 +228,19 @@ def matched(where, plot, perceptron, dueling):
     text = (f"its average regret of {dueling.end:.4g} after {last:,} rounds is the Preference "
             + (f"Perceptron's after {t:,}" if t else "Perceptron's at no time")
             + f", whose own is {perceptron.end:.4g} then")
+    about = {"where": where, "soon": text, "plot": plot}
     early = perceptron.log(last // 100).minus(dueling.log())
-    yield Finding(f"The dueling bandit is worse by orders of magnitude ({where}).",
-                  f"{text}; after {last // 100} rounds that has {early.times} of it",
-                  _judge.below(early), f"{RANDOM} {RESTLESS if 'noisy' in where else ''}".strip(),
-                  test="After a hundredth of the rounds the Preference Perceptron has less regret "
-                       "than the dueling bandit after all, run by run.", plot=plot,
-                  main="the dueling bandit needs a hundred times the rounds")
+    yield claim("dueling-orders", _judge.below(early),
+                "dueling-orders-noisy" if "noisy" in where else "", t=last // 100, early=early,
+                **about)
     first = perceptron.log(100).minus(dueling.log())
-    yield Finding("What it has after 28,000 rounds the Preference Perceptron has in less than 100 "
-                  f"({where}).", f"{text}; after 100 rounds that has {first.times} of it",
-                  _judge.below(first), RANDOM, plot=plot, level=True,
-                  test="After 100 rounds the Preference Perceptron has less regret than the "
-                       "dueling bandit after all, run by run.")
+    yield claim("dueling-hundred", _judge.below(first), first=first, **about)
 
 
 def worse(where, plot, perceptron, dueling):
     ratio = dueling.over(perceptron)
-    yield Finding(
-        f"The dueling bandit is substantially worse ({where}).",
-        f"{_coactive.ends([perceptron, dueling])}: {ratio.times} times the regret",
-        _judge.above(ratio, np.log(1.5)), plot=plot,
-        test="It has more than 1.5 times the regret after the last round, user by user.")
+    yield claim("dueling-worse", _judge.above(ratio, np.log(1.5)), where=where, ratio=ratio,
+                ends=_coactive.ends([perceptron, dueling]), plot=plot)
 
 
 # --- figures 11 and 12: exponentiated against additive updates ------------------------------------
@@ -324,8 +263,7 @@ def exponentiated(setting):
     web_case, movie_case = (Case("exponentiated", "exponentiated", {"scale": float(scale[on])})
                             for on in ("web", "movies"))
     web, film = yield from _coactive.run(
-        setting, [additive, web_case, additive.noisy(), web_case.noisy()],
-        [additive, movie_case, additive.noisy(), movie_case.noisy()])
+        setting, *(_coactive.with_noise([additive, one]) for one in (web_case, movie_case)))
     return _coactive.outcome(setting, *_coactive.four(web, film, exponentiated_findings),
                              {"S": {on: float(value) for on, value in scale.items()}})
 
@@ -334,18 +272,11 @@ def exponentiated_findings(where, plot, additive, exponentiated):
     early = [_judge.log_mean(np.mean([r.runs_at(t) for t in BEGINNING], axis=0))
              for r in (exponentiated, additive)]
     share = early[0].minus(early[1])
-    yield Finding(
-        f"At first the exponentiated learner tends to be slightly better ({where}).",
-        f"{share.times} of the additive's regret", _judge.below(share), plot=plot,
-        test="Its regret, the mean of those after {}, {} and {} rounds, is the smaller one, run by "
-             "run.".format(*BEGINNING))
+    yield claim("exponentiated-first", _judge.below(share), where=where, share=share, t=BEGINNING,
+                plot=plot)
     share = exponentiated.over(additive)
-    yield Finding(
-        f"After many rounds both are comparable ({where}).",
-        f"{share.times} of the additive's regret after the last round "
-        f"({_coactive.ends([additive, exponentiated])})", _judge.alike(share, 2.0), plot=plot,
-        test="After the last round the regrets are within a factor of two, run by run.",
-        main="exponentiated and additive updates end alike")
+    yield claim("exponentiated-last", _judge.alike(share, 2.0), where=where, share=share,
+                ends=_coactive.ends([additive, exponentiated]), plot=plot)
 
 
 # --- figures 13 to 18: convex losses, first and second order --------------------------------------
@@ -380,15 +311,9 @@ def convex_noisy(setting):
     groups = _coactive.by_place((web, film))
     return _coactive.outcome(
         setting, cumulative_plots(groups, "noisy"), groups=groups, findings=[
-            Finding("With noisy feedback both are nearly identical (web search).",
-                    f"second order: {same.times} of the other's regret; {_coactive.ends(web)}",
-                    _judge.alike(same, ALIKE), plot="web-search-regret",
-                    test=f"After the last round the regrets are within a factor of {ALIKE:g}, "
-                         "run by run."),
-            Finding("With noisy feedback the second order keeps some advantage (movies).",
-                    f"second order: {less.times} of the other's regret; {_coactive.ends(film)}",
-                    _judge.below(less), plot="movies-regret",
-                    test="Its regret after the last round is lower, user by user.")])
+            claim("convex-noise-web", _judge.alike(same, ALIKE), same=same, alike=ALIKE,
+                  ends=_coactive.ends(web)),
+            claim("convex-noise-movies", _judge.below(less), less=less, ends=_coactive.ends(film))])
 
 
 def cumulative_plots(groups, kind):
@@ -403,12 +328,8 @@ def lower(where, first, second):
     for measure, label in MEASURES.items():
         a, b = (r.curve(measure, cumulative=True).mean[-1] for r in (first, second))
         ratio = second.over(first, measure=measure)
-        yield Finding(
-            f"The second order's {label} is lower ({where}).",
-            f"{b:.4g} against {a:.4g} in all rounds: {ratio.times} times", _judge.below(ratio),
-            test="Its mean after the last round is lower, run by run.",
-            plot=file_name(where, measure),
-            main="the second order has less regret" if measure == "regret" else "")
+        yield claim("convex-lower", _judge.below(ratio), story=measure == "regret", label=label,
+                    where=where, a=a, b=b, ratio=ratio, plot=file_name(where, measure))
 
 
 def growth(result, measure):
@@ -419,21 +340,15 @@ def growth(result, measure):
 def logarithmic(where, first, second):
     for measure, label in MEASURES.items():
         a, b = growth(first, measure), growth(second, measure)
-        yield Finding(
-            f"The second order's cumulative {label} grows like the logarithm, the other's faster "
-            f"({where}).",
-            f"the last tenfold of rounds adds {b.times} times what the one before added, convex "
-            f"perceptron: {a.times}",
-            _judge.every([_judge.below(b, LOGARITHM), _judge.below(b.minus(a))]),
-            test=f"It adds less than {np.exp(LOGARITHM):.2f} times as much in the last tenfold of "
-                 "rounds as in the one before (a logarithm 1, a square root 3.16), and less than "
-                 "the other, run by run.", plot=file_name(where, measure))
+        yield claim("convex-logarithmic",
+                    _judge.every([_judge.below(b, LOGARITHM), _judge.below(b.minus(a))]),
+                    label=label, where=where, a=a, b=b, logarithm=np.exp(LOGARITHM),
+                    plot=file_name(where, measure))
 
 
 def sweep(setting):
     """Figures 15 and 16."""
-    cases = [Case(f"gamma = {g:g}", "second-order", {"radius": RADIUS, "gamma": g})
-             for g in GAMMAS]
+    cases = [Case(f"gamma = {g:g}", "second-order", {"radius": RADIUS, "gamma": g}) for g in GAMMAS]
     found = yield from _coactive.run(setting, [*cases, FIRST], [*cases, FIRST])
     groups = _coactive.by_place(found)
     plots = [sweep_plot(place, measure, label, results) for place, results in groups.items()
@@ -468,32 +383,21 @@ def broader(web, film):
         texts.append(f"{place}: {', '.join(good) or 'none'}")
         sure.append(better.count(True))
         maybe.append(len(better) - better.count(False))
-    return Finding(
-        "The range of good gamma is much broader on web search.",
-        f"gamma with less regret than the convex perceptron: {'; '.join(texts)}",
-        True if sure[0] > maybe[1] else False if maybe[0] <= sure[1] else None,
-        "Counted on a grid of tenfolds, by which much cannot be told.",
-        test="More of the gammas tried have less regret than the convex perceptron on web search "
-             "than on movies, run by run.")
+    holds = True if sure[0] > maybe[1] else False if maybe[0] <= sure[1] else None
+    return claim("gamma-broader", holds, good="; ".join(texts))
 
 
 def judge_sweep(where, results):
     t = _after(results)[-1]
     logs = [r.log(t) for r in results[:-1]]
     text = ", ".join(f"{g:g}: {np.exp(v.value):.4g}" for g, v in zip(GAMMAS, logs, strict=True))
-    about = {"measured": f"average regret after {t} rounds by gamma: {text}",
-             "plot": file_name(where, "regret")}
+    about = {"where": where, "t": t, "regret": text, "plot": file_name(where, "regret")}
     best = min(logs[1:-1], key=lambda log: log.value)
-    yield Finding(
-        f"At either extreme of gamma the regret is worse ({where}).", **about,
-        holds=_judge.all_above((end.minus(best) for end in (logs[0], logs[-1])), np.log(WORSE)),
-        test=f"The smallest and the largest gamma each have more than {WORSE:g} times the regret "
-             "of the best between them, run by run.")
+    extremes = (end.minus(best) for end in (logs[0], logs[-1]))
+    yield claim("gamma-extremes", _judge.all_above(extremes, np.log(WORSE)), worse=WORSE, **about)
     one = GAMMAS.index(1.0)
-    yield Finding(
-        f"Gamma = 1 is the best of those tried ({where}).", **about,
-        holds=_judge.all_below(logs[one].minus(log) for i, log in enumerate(logs) if i != one),
-        test="Gamma = 1 has less regret than each other, run by run.")
+    others = (logs[one].minus(log) for i, log in enumerate(logs) if i != one)
+    yield claim("gamma-one", _judge.all_below(others), **about)
 
 
 # --- section 6.1.2: what the films' features are worth to users they were not made from -----------
@@ -528,61 +432,51 @@ def embedding(setting):
     ranks, weights, draws = (setting[name] for name in ("ranks", "weights", "draws"))
     ranks = sorted({*ranks, usual[0]})
     pairs = [(rank, weight) for rank in ranks for weight in weights]
-    found = yield [Task(errors, {"rank": rank, "regularization": weight, "draw": draw,
-                                 "seed": setting.seed})
-                   for rank, weight in pairs for draw in range(draws)]
-    error = np.reshape([float(f["error"]) for f in found], (len(ranks), len(weights), draws))
-    constant = np.array([float(f["constant"]) for f in found[:draws]])
-    best = pairs[int(error.mean(axis=2).argmin())]
+    found = yield from _plan.grouped({
+        (rank, weight): [Task(errors, {"rank": rank, "regularization": weight, "draw": draw,
+                                       "seed": setting.seed}) for draw in range(draws)]
+        for rank, weight in pairs})
+    error = {pair: stacked(some)["error"] for pair, some in found.items()}
+    constant = stacked(found[pairs[0]])["constant"]  # of each draw
+    best = min(pairs, key=lambda pair: error[pair].mean())
     shown = list(dict.fromkeys([usual, best]))
     shares = yield [Task(imputed, {"embedding": list(pair)}) for pair in shown]
     cases = [Case(f"{'chosen: ' if pair == best else ''}rank {pair[0]}, {pair[1]:g}",
                   embedding=pair) for pair in shown]
-    _, film = yield from _coactive.run(setting, (), [*cases, *(c.noisy() for c in cases)])
+    _, film = yield from _coactive.run(setting, (), _coactive.with_noise(cases))
     plots = [
         Plot("errors", "Ratings kept back of users the features do not know", "rank",
              "mean squared error", [
-                 Curve.of_runs(f"regularisation {weight:g}", ranks, error[:, j].T)
-                 for j, weight in enumerate(weights)], log="xy",
+                 Curve.of_runs(f"regularisation {weight:g}", ranks,
+                               np.transpose([error[rank, weight] for rank in ranks]))
+                 for weight in weights], log="xy",
              levels={"each user's mean": float(constant.mean())}),
         *(_coactive.average_plot("movies", kind, results) for _, kind, results in
           _coactive.by_kind((), film) if results)]
-    at = {pair: error[ranks.index(pair[0]), weights.index(pair[1])] for pair in shown}
     table = Table(
         "embedding", "Features of films, and users they were not made from",
         ["rank", "regularisation", "error", "error of the means",
          f"users with an imputed rating above {HIGH:g}", "median of the highest"],
-        [[*pair, at[pair].mean(), constant.mean(), float(one["share"]), float(one["median"])]
+        [[*pair, error[pair].mean(), constant.mean(), float(one["share"]), float(one["median"])]
          for pair, one in zip(shown, shares, strict=True)])
     strict, noisy = (film[i] for i in (len(shown) - 1, len(film) - 1))  # with those chosen
-    return _coactive.outcome(setting, plots, [*worth(at, usual, best, constant),
+    return _coactive.outcome(setting, plots, [*worth(error, usual, best, constant),
                                               *regrets(strict, noisy)],
                              {"movies": film}, tables=[table],
                              parameters={"chosen": list(best), "usual": list(usual)})
 
 
 def worth(at, usual, best, constant):
-    for pair, says in ((best, "The features that cross-validation chooses tell what new users "
-                              "like better than the means of their ratings do (movies; the "
-                              "paper chose so)."),
-                       (usual, "So do the features that the other experiments take (movies; not "
-                               "in the paper).")):
+    for key, pair in (("embedding-chosen", best), ("embedding-usual", usual)):
         gap = _judge.mean(at[pair] - constant)
-        yield Finding(says, f"rank {pair[0]}, {pair[1]:g}: error {at[pair].mean():.3g}, of the "
-                      f"means {constant.mean():.3g}; the difference is {gap}", _judge.below(gap),
-                      "A user with fewer ratings than features is fitted without error, whatever "
-                      "it says of other films." if pair == usual else "",
-                      "The squared error of ratings kept back is lower than that of each user's "
-                      "mean, draw by draw.", "errors")
+        yield claim(key, _judge.below(gap), "embedding-fitted" if pair == usual else "", pair=pair,
+                    error=at[pair].mean(), constant=constant.mean(), gap=gap)
 
 
 def regrets(strict, noisy):
     yield _coactive.falls("movies, chosen features", [strict], plot="movies-strict")
     more = noisy.over(strict)
-    yield Finding("With noisy feedback the regret is higher than with strict (movies, chosen "
-                  "features).", f"{more.times} times that of strict feedback", _judge.above(more),
-                  test="Noisy feedback leaves more regret after the last round, user by user.",
-                  plot="movies-noisy")
+    yield claim("embedding-noise", _judge.above(more), more=more)
 
 
 EXPERIMENTS = [

@@ -19,38 +19,33 @@ topics (the paper: four), and reviews by product and by stars (the paper: other 
 noise, and with a third of the labels noisy.
 """
 
+import csv
+from pathlib import Path
+
 import numpy as np
 from scipy.stats import binom
 
 from . import _judge, _sets
 from ._confidit import ALGORITHMS, PARTS, THE_FIVE, chosen, fading, fewer, lost, plots, tuned
-from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table
+from ._plan import Curve, Experiment, Outcome, Plot, Table, claim
 
 NOISE = (0.0, 0.1, 0.2, 0.3)
 ROWS = {"raw": "rows of 0 and 1", "unit": "rows of length 1", "words": "0 and 1, all words"}
 COMPARED = ("Perceptron", "second-order Perceptron", "Banditron", "Confidit")  # AROW is not
 BANDITS = COMPARED[2:]
 LEVELS = ((0.001, "⋆"), (0.01, "†"))
-PAPER = {  # errors of THE_FIVE, by the noise
-    "20newsgroups": ((20.04, 13.92, 8.14, 50.52, 12.41), (31.27, 22.03, 13.10, 53.04, 17.70),
-                     (38.33, 30.54, 18.49, 67.38, 23.67), (45.88, 39.92, 21.41, 65.71, 30.45)),
-    "amazon7": ((25.71, 25.73, 22.30, 29.15, 24.73), (30.96, 31.53, 23.46, 34.74, 29.49),
-                (35.49, 41.63, 25.02, 39.46, 32.80), (42.33, 41.41, 27.47, 45.28, 36.24)),
-    "amazon3": ((5.52, 5.45, 4.47, 7.54, 6.67), (12.51, 12.17, 5.42, 16.12, 8.90),
-                (20.04, 19.34, 6.94, 23.80, 11.29), (28.70, 27.38, 6.22, 31.70, 17.16)),
-    "enron-a": ((21.39, 19.57, 16.39, 27.35, 23.01), (32.52, 27.65, 19.73, 36.85, 27.58),
-                (38.77, 36.62, 22.75, 43.15, 29.40), (46.85, 46.09, 24.04, 49.20, 33.01)),
-    "enron-b": ((34.02, 33.32, 27.11, 42.49, 37.89), (41.14, 40.64, 34.05, 46.15, 41.27),
-                (50.48, 46.50, 36.63, 54.89, 45.14), (55.52, 54.89, 37.17, 61.10, 50.57)),
-    "nytd": ((22.02, 20.95, 17.61, 31.23, 27.02), (28.46, 28.15, 19.57, 37.60, 28.94),
-             (36.90, 34.92, 21.46, 43.99, 31.63), (43.14, 43.36, 24.40, 50.74, 34.93)),
-    "nyto": ((21.84, 22.69, 17.20, 31.64, 25.20), (29.35, 27.66, 20.14, 39.00, 27.87),
-             (35.62, 34.26, 21.81, 45.17, 31.16), (44.43, 42.40, 24.78, 48.85, 33.85)),
-    "nyts": ((49.16, 51.23, 43.05, 56.06, 54.24), (53.31, 54.55, 44.26, 58.22, 54.82),
-             (59.42, 57.69, 46.82, 61.77, 54.90), (63.39, 63.66, 48.99, 65.63, 55.84)),
-    "rcv1": ((4.29, 3.96, 2.92, 4.59, 3.55), (16.79, 16.86, 3.64, 18.92, 5.96),
-             (25.94, 26.46, 4.03, 28.77, 8.58), (35.34, 35.70, 4.53, 36.61, 11.70)),
-}
+
+
+def _paper_errors():
+    """Errors of THE_FIVE in the paper's tables 3 to 6: of each text a list by noise."""
+    path = Path(__file__).with_name("confidit_tables.csv")
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return {text: [[float(row[a]) for a in THE_FIVE] for row in rows if row["text"] == text]
+            for text in _sets.TEXTS}
+
+
+PAPER = _paper_errors()
 NEWSGROUPS = dict(zip(THE_FIVE, zip(*PAPER["20newsgroups"], strict=True), strict=True))
 NEWSGROUPS["Confidit, printed step"] = NEWSGROUPS["Confidit"]
 
@@ -103,12 +98,6 @@ def newsgroup_tables(cells, noises):
                         f"{rows}: {ROWS[rows]}" for rows in cells) + ".")
 
 
-CORPUS = ("The paper tells neither its passes nor its words: 252,115, without stop words. Here are "
-          "42,967, those of three messages and more, or all 170,895.")
-PASSES = ("Over several passes of the same rows Confidit has been told nearly every label and "
-          "comes as close. The paper's tables are nearest to one pass.")
-LENGTHS = ("Scores of rows of length 1 are small beside the confidence widths: Confidit explores "
-           "for longer than one pass. The paper does not tell the rows' length.")
 RIVALS = ("Perceptron", "second-order Perceptron", "Banditron")
 NEAR = 3.0  # points of error
 
@@ -129,27 +118,17 @@ def orders(cells, part, noises, where, plot, main):
     errors = {a: [getattr(cell, part) for cell in by_noise] for a, by_noise in cells.items()}
     text = "; ".join(f"{a}: " + ", ".join(f"{np.mean(e):.1f}" for e in by_noise)
                      for a, by_noise in errors.items())
-    text += " % at " + ", ".join(f"{noise:.0%}" for noise in noises) + " noise"
-    at_each = "at each noise, by the mean over the folds of the difference fold by fold."
-    least, less = fewer(["AROW"], THE_FIVE, errors), fewer(["Confidit"], RIVALS, errors)
-    yield Finding(f"AROW errs least at every noise {where}.", text, least,
-                  PASSES if least is False else "", f"AROW's error is below each other's {at_each}",
-                  plot, main="AROW errs least" if main else "")
-    yield Finding(f"Confidit errs less than both Perceptrons and Banditron at every noise {where}.",
-                  text, less, LENGTHS if less is False else "",
-                  f"Confidit's error is below each of the three's {at_each}", plot,
-                  main="Confidit beats the Perceptrons and Banditron" if main else "")
-    yield Finding(f"Banditron errs most at every noise {where}.", text,
-                  fewer(THE_FIVE, ["Banditron"], errors), "",
-                  f"Banditron's error is above each other's {at_each}", plot)
+    text += f" % at {percents(noises)} noise"
+    about = {"story": main, "where": where, "plot": plot}
+    for key, winners, losers in (("newsgroups-arow", ["AROW"], THE_FIVE),
+                                 ("newsgroups-confidit", ["Confidit"], RIVALS),
+                                 ("newsgroups-banditron", THE_FIVE, ["Banditron"])):
+        yield claim(key, fewer(winners, losers, errors), errors=text, **about)
     points = lost(cells, part)
-    gaps = {a: _judge.mean(points["Confidit"] - points[a]) for a in RIVALS[:2]}
-    yield Finding(f"{noises[-1]:.0%} noise costs Confidit less than both Perceptrons {where}.",
-                  ", ".join(f"{a}: {value.mean():.1f}" for a, value in points.items())
-                  + " points; Confidit less the " + ", less the ".join(
-                      f"{a} {gap}" for a, gap in gaps.items()), _judge.all_below(gaps.values()), "",
-                  "Confidit loses fewer points of error than each Perceptron, fold by fold.", plot,
-                  main="noise costs Confidit least" if main else "")
+    gaps = [_judge.mean(points["Confidit"] - points[a]) for a in RIVALS[:2]]
+    yield claim("newsgroups-noise", _judge.all_below(gaps), noise=noises[-1], gaps=gaps,
+                points=", ".join(f"{a}: {value.mean():.1f}" for a, value in points.items()),
+                **about)
 
 
 def levels(cells, noises, where, plot):
@@ -157,13 +136,11 @@ def levels(cells, noises, where, plot):
     for algorithm, paper in NEWSGROUPS.items():
         errors = [_judge.mean(cell.one) for cell in cells[algorithm]]
         theirs = [paper[NOISE.index(noise)] for noise in noises]
-        yield Finding(
-            f"{algorithm}: {', '.join(f'{p:.1f}' for p in theirs)} % at "
-            f"{', '.join(f'{noise:.0%}' for noise in noises)} noise.",
-            f"{where}: " + ", ".join(map(str, errors)),
-            _judge.every(_judge.inside(error, p - NEAR, p + NEAR)
-                         for error, p in zip(errors, theirs, strict=True)), CORPUS,
-            f"At each noise the error is within {NEAR:g} points of the paper's.", plot, level=True)
+        near = (_judge.inside(error, p - NEAR, p + NEAR)
+                for error, p in zip(errors, theirs, strict=True))
+        yield claim("newsgroups-level", _judge.every(near), algorithm=algorithm, where=where,
+                    theirs=", ".join(f"{p:.1f}" for p in theirs), noises=percents(noises),
+                    errors=", ".join(map(str, errors)), near=NEAR, plot=plot)
 
 
 def online(cells, noises):
@@ -172,23 +149,25 @@ def online(cells, noises):
                              ("Confidit", (10000, 11500, 12000))):
         counts = [cells[algorithm][i].first_mistakes for i in noisy]
         theirs = [paper[NOISE.index(noises[i]) - 1] for i in noisy]
-        yield Finding(
-            f"{algorithm} makes about {', '.join(f'{n:,}' for n in theirs)} mistakes in the first "
-            f"pass at {', '.join(f'{noises[i]:.0%}' for i in noisy)} noise.",
-            ", ".join(f"{count.mean():,.0f}" for count in counts),
-            _judge.every(_judge.inside(_judge.log_mean(count), np.log(n / 1.25), np.log(n * 1.25))
-                         for count, n in zip(counts, theirs, strict=True)),
-            CORPUS, "At each noise the number is within a factor of 1.25 of the paper's.",
-            f"noise-{100 * noises[noisy[-1]]:.0f}-first", level=True)
+        near = (_judge.inside(_judge.log_mean(count), np.log(n / 1.25), np.log(n * 1.25))
+                for count, n in zip(counts, theirs, strict=True))
+        yield claim("newsgroups-mistakes", _judge.every(near), algorithm=algorithm,
+                    theirs=", ".join(f"{n:,}" for n in theirs), most=100 * noises[noisy[-1]],
+                    noises=percents(noises[i] for i in noisy), counts=numbers(counts))
     totals = [np.add(*cells["Confidit"][i].explored) for i in noisy]
     if len(totals) > 1:
-        yield Finding(
-            "Confidit explores more with more noise: about 20,000, 25,000 and 40,000 rounds in ten "
-            "passes.", ", ".join(f"{total.mean():,.0f}" for total in totals),
-            _judge.all_above(map(_judge.mean, np.diff(totals, axis=0))),
-            "It follows the parameter that was tuned for the error after one pass.",
-            "Each noise has more explored rounds than the one before, fold by fold.",
-            f"noise-{100 * noises[noisy[-1]]:.0f}-explored")
+        yield claim("newsgroups-explores",
+                    _judge.all_above(map(_judge.mean, np.diff(totals, axis=0))),
+                    totals=numbers(totals), most=100 * noises[noisy[-1]])
+
+
+def percents(shares):
+    return ", ".join(f"{share:.0%}" for share in shares)
+
+
+def numbers(counts):
+    """Their means over the folds."""
+    return ", ".join(f"{count.mean():,.0f}" for count in counts)
 
 
 # --- nine texts: which differences are significant ------------------------------------------------
@@ -248,24 +227,11 @@ def nine_table(found, named, noise):
 
 
 def nine_findings(found, named, noises):
-    for noise in noises:
-        ps = {text: compared(found[text, noise], BANDITS) for text in named}
-        yield Finding(
-            f"Confidit errs less than Banditron on every text, with significance, at {noise:.0%} "
-            "noise.", leads(named, ps), _judge.every(map(ahead, ps.values())),
-            "The paper: on all nine, of which all but one have p < 0.001 without noise.",
-            "Confidit gets fewer rows wrong than Banditron on each text, p < 0.01 by McNemar's "
-            "exact test over the rows of all folds.",
-            main="Confidit errs less than Banditron" if noise == noises[-1] else "")
-    for noise in (n for n in noises if n >= 0.2):
-        ps = {text: compared(found[text, noise], COMPARED) for text in named}
-        yield Finding(
-            f"Confidit is the best of all but AROW on every text at {noise:.0%} noise.",
-            leads(named, ps), _judge.every(map(ahead, ps.values())),
-            "The paper: on all nine at 20 and 30 %.",
-            "Confidit gets fewer rows wrong than the best of the two Perceptrons and Banditron on "
-            "each text, p < 0.01 by McNemar's exact test over the rows of all folds.",
-            main="Confidit bears noise best of all but AROW" if noise == noises[-1] else "")
+    for key, group, least in (("tables-banditron", BANDITS, 0.0), ("tables-best", COMPARED, 0.2)):
+        for noise in (n for n in noises if n >= least):
+            ps = {text: compared(found[text, noise], group) for text in named}
+            yield claim(key, _judge.every(map(ahead, ps.values())), story=noise == noises[-1],
+                        noise=noise, leads=leads(named, ps))
 
 
 def ahead(found):
@@ -316,26 +282,18 @@ def others_table(found):
 def other_findings(found, rows, words):
     cells = {a: [found[a, rows, noise] for noise in FEW] for a in THE_FIVE}
     counts = {a: [by_noise[0].first_mistakes] for a, by_noise in cells.items()}
-    yield Finding(f"In the first pass AROW makes the least mistakes, Banditron the most ({words}).",
-                  ", ".join(f"{a} {n.mean():,.0f}" for a, (n,) in counts.items()),
-                  _judge.every([fewer(["AROW"], THE_FIVE, counts),
-                                fewer(THE_FIVE, ["Banditron"], counts)]), "",
-                  "Without noise AROW makes fewer mistakes in the first pass than each other, and "
-                  "each other fewer than Banditron, fold by fold.", f"{rows}-noise-0-first")
+    yield claim("texts-first-pass", _judge.every([fewer(["AROW"], THE_FIVE, counts),
+                                                  fewer(THE_FIVE, ["Banditron"], counts)]),
+                counts=", ".join(f"{a} {n.mean():,.0f}" for a, (n,) in counts.items()),
+                words=words, rows=rows)
     points = lost(cells, "one")
     gaps = [_judge.mean(points["Confidit"] - points[a])
             for a in ("Perceptron", "second-order Perceptron")]
-    yield Finding(f"Confidit suffers less from label noise than both Perceptrons ({words}).",
-                  f"points lost at {FEW[-1]:.0%} noise, one pass: "
-                  + ", ".join(f"{a} {value.mean():.1f}" for a, value in points.items())
-                  + f"; Confidit less each Perceptron: {gaps[0]}, {gaps[1]}",
-                  _judge.all_below(gaps), "",
-                  "Confidit loses fewer points of error after one pass than each Perceptron, fold "
-                  "by fold.", f"{rows}-noise-30-first")
+    yield claim("texts-noise", _judge.all_below(gaps), noise=FEW[-1], gaps=gaps, words=words,
+                points=", ".join(f"{a} {value.mean():.1f}" for a, value in points.items()),
+                rows=rows)
     holds, text = fading(cells["Confidit"][0])
-    yield Finding(f"Confidit explores less and less ({words}).", text, holds, "",
-                  "Without noise the second half of all rounds has fewer explored ones than the "
-                  "first, fold by fold.", f"{rows}-noise-0-explored")
+    yield claim("texts-explores", holds, explored=text, words=words, rows=rows)
 
 
 EXPERIMENTS = [

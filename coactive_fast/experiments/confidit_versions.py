@@ -11,7 +11,7 @@ import numpy as np
 import coactive_fast as cf
 
 from . import _judge
-from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task
+from ._plan import Curve, Experiment, Outcome, Plot, Table, Task, claim, grouped, stacked
 
 SCALES = [10.0**power for power in range(-3, 4)]
 FULL = {"covariance": "full"}
@@ -24,9 +24,6 @@ VERSIONS = {  # of table 2, from the most mistakes to the fewest, with what the 
     "2 constant, full": (FULL, 300),
     "5 with the printed step": ({"diagonal_step": "printed"}, 400),
 }
-LONG_ROWS = ("The width of theory grows with the length of the rows, which are longest here: it "
-             "costs more than the projection.")
-UNCORRELATED = "Where no features are correlated the diagonal loses nothing."
 ROWS = {"raw": "rows as they are drawn", "unit": "rows of length 1",
         "shifted": "informative features of mean 1"}
 
@@ -53,14 +50,14 @@ def mistakes(sets, version, scale, rows, runs, rounds, seed):
 
 
 def play(setting):
-    keys = [(rows, version, scale) for rows in ROWS for version in VERSIONS for scale in SCALES]
-    results = yield [Task(mistakes, {
-        "version": version, "scale": scale, "rows": rows, "runs": setting["runs"],
-        "rounds": setting["rounds"], "seed": setting.seed}) for rows, version, scale in keys]
-    counts = dict(zip(keys, (found["mistakes"] for found in results), strict=True))
+    common = {"runs": setting["runs"], "rounds": setting["rounds"], "seed": setting.seed}
+    counts = yield from grouped({
+        (rows, version): [Task(mistakes, {"version": version, "scale": scale, "rows": rows,
+                                          **common}) for scale in SCALES]
+        for rows in ROWS for version in VERSIONS})
     plots, findings, lines = [], [], []
     for rows, words in ROWS.items():
-        runs = {version: np.array([counts[rows, version, s] for s in SCALES]).T
+        runs = {version: stacked(counts[rows, version])["mistakes"].T
                 for version in VERSIONS}  # (runs, scales)
         curves = [Curve.of_runs(version, SCALES, found) for version, found in runs.items()]
         plots.append(Plot(rows, f"Mistakes in {setting['rounds']} rounds, {words}",
@@ -89,19 +86,13 @@ def judge(words, plot, typical):
         return (f"{more}: {typical[more].mean():.4g}, {less}: {typical[less].mean():.4g}; "
                 f"the difference is {gap}", _judge.above(gap))
 
-    where = f"({words})"
-    for more, less, why in (("1", "4", ""), ("4", "3", LONG_ROWS), ("3", "5", ""),
-                            ("5", "2", UNCORRELATED)):
+    for more, less in ("14", "43", "35", "52"):
         shown, holds = fewer(less, more)
-        yield Finding(f"Version {more} makes more mistakes than version {less} {where}.", shown,
-                      holds, "" if holds else why,
-                      f"At the median of the factors version {more} makes more mistakes than "
-                      f"{less}, run by run.", plot)
-    pairs = [fewer("3", "1"), fewer("2", "4")]
-    yield Finding(f"Without the projection there are fewer mistakes {where}.",
-                  "; ".join(text for text, _ in pairs), _judge.every(holds for _, holds in pairs),
-                  "", "At the median of the factors version 3 makes fewer mistakes than 1, and 2 "
-                  "fewer than 4, run by run.", plot, main="the projection costs mistakes")
+        yield claim("versions-more", holds, f"versions-{more}-{less}", more=more, less=less,
+                    words=words, shown=shown, plot=plot)
+    (first, one), (second, other) = fewer("3", "1"), fewer("2", "4")
+    yield claim("versions-projection", _judge.every([one, other]), words=words, first=first,
+                second=second, plot=plot)
 
 
 def spread(words, plot, runs):
@@ -110,13 +101,9 @@ def spread(words, plot, runs):
     for version, found in runs.items():
         middle = found.mean(axis=0)
         ranges[version] = _judge.mean(found[:, middle.argmax()] - found[:, middle.argmin()])
-    return Finding(
-        f"In most versions the factor changes the mistakes by no more than about 30 ({words}).",
-        _judge.listed(ranges),
-        _judge.at_least(3, [_judge.below(one, 30.0) for one in ranges.values()]),
-        "With a width a thousand times as large every version goes on exploring.",
-        "In at least three of the five versions the factor with the most mistakes makes fewer than "
-        "30 more than that with the fewest, run by run.", plot, level=True)
+    few = [_judge.below(one, 30.0) for one in ranges.values()]
+    return claim("versions-spread", _judge.at_least(3, few), words=words,
+                 ranges=_judge.listed(ranges), plot=plot)
 
 
 EXPERIMENTS = [Experiment(

@@ -15,7 +15,7 @@ from coactive_fast import data
 
 from . import _judge
 from ._confidit import ALGORITHMS, THE_FIVE, corpus, learner, wrong
-from ._plan import Curve, Experiment, Finding, Outcome, Plot, repeated
+from ._plan import Curve, Experiment, Outcome, Plot, claim, repeated
 
 STAND_IN = "vowel"
 PLM = {  # accuracy of the Probabilistic Linear Machine (Lin, Bilmes, Crammer 2009), by the paper
@@ -85,18 +85,16 @@ def one_panel(setting, panel, outcome):
     own = panel in PLM
     sizes, orders = SIZES if own else setting["sizes"], setting["orders"]
     found = yield from repeated(
-        accuracy, [{"algorithm": a, "rows": n} for a in ALGORITHMS for n in sizes], orders,
+        accuracy, {(a, n): {"algorithm": a, "rows": n} for a in ALGORITHMS for n in sizes}, orders,
         seed=setting.seed, panel=panel)
-    values = np.reshape([[float(one["accuracy"]) for one in runs] for runs in found],
-                        (len(ALGORITHMS), len(sizes), orders))
-    curves = [Curve.of_runs(a, sizes, runs.T)
-              for a, runs in zip(ALGORITHMS, values, strict=True)]
+    values = {a: np.array([found[a, n]["accuracy"] for n in sizes]) for a in ALGORITHMS}
+    curves = [Curve.of_runs(a, sizes, runs.T) for a, runs in values.items()]
     what = f"Vocal Joystick {panel}" if own else setting.sets.called("vowels", "digits")
     levels = {"PLM, by the paper": PLM[panel]} if own else {}
     name = f"accuracy-{panel}" if own else "accuracy"
     outcome.plots.append(Plot(name, f"{what[0].upper()}{what[1:]}, one pass", "rows",
                               "test accuracy, %", curves, levels=levels, story=True))
-    outcome.findings += findings(dict(zip(ALGORITHMS, values, strict=True)), f"({what}).", name)
+    outcome.findings += findings(values, f"({what}).", name)
 
 
 def findings(values, where, plot="accuracy"):
@@ -104,30 +102,15 @@ def findings(values, where, plot="accuracy"):
     ends = {a: values[a][-1] for a in THE_FIVE}
     text = ", ".join(f"{a} {end.mean():.1f}" for a, end in ends.items())
     gains = {a: _judge.mean(values[a][-1] - values[a][0]) for a in THE_FIVE}
-    by_order = "at the largest number of rows, order by order."
-
-    def ahead(winners, losers):
-        gaps = {(w, x): _judge.mean(ends[w] - ends[x]) for w in winners for x in losers if w != x}
-        return (f"{text}; " + ", ".join(f"{w} less {x} {gap}" for (w, x), gap in gaps.items()),
-                _judge.all_above(gaps.values()))
-
-    yield Finding(f"All algorithms improve with more rows {where}",
-                  "; ".join(f"{a} by {gain}" for a, gain in gains.items()),
-                  _judge.all_above(gains.values()), "",
-                  "Each is more accurate at the largest number of rows than at the smallest, "
-                  "order by order.", plot)
-    yield Finding(f"AROW is best {where}", *ahead(["AROW"], THE_FIVE), "",
-                  f"AROW is more accurate than each other {by_order}", plot,
-                  main="AROW is best on vowels")
-    yield Finding(f"Banditron is last {where}", *ahead(THE_FIVE, ["Banditron"]), "",
-                  f"Each other is more accurate than Banditron {by_order}", plot)
-    shown, holds = ahead(["Confidit"], ["Perceptron"])
-    yield Finding(f"Confidit is ahead of the Perceptron {where}", shown, holds,
-                  "" if holds else
-                  "It sees a bit where the Perceptron sees one label of ten or eleven, and rows "
-                  "are few (the paper: thousands, of four and eight vowels).",
-                  f"Confidit is more accurate than the Perceptron {by_order}", plot,
-                  main="Confidit beats the Perceptron on vowels")
+    yield claim("vowel-improve", _judge.all_above(gains.values()), where=where, plot=plot,
+                gains="; ".join(f"{a} by {gain}" for a, gain in gains.items()))
+    for key, winners, losers in (("vowel-arow", ["AROW"], THE_FIVE),
+                                 ("vowel-banditron", THE_FIVE, ["Banditron"]),
+                                 ("vowel-confidit", ["Confidit"], ["Perceptron"])):
+        gaps = {f"{w} less {x}": _judge.mean(ends[w] - ends[x])
+                for w in winners for x in losers if w != x}
+        yield claim(key, _judge.all_above(gaps.values()), where=where, ends=text,
+                    gaps=_judge.listed(gaps, "{} {}"), plot=plot)
 
 
 EXPERIMENTS = [Experiment(

@@ -20,31 +20,21 @@ import coactive_fast as cf
 from coactive_fast import data
 
 from . import _judge, _plan, _sets, _theorems
-from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task, repeated, rounds_to_show
+from ._plan import Curve, Experiment, Outcome, Plot, Table, Task, claim, repeated, rounds_to_show
 from ._theorems import Case
 
 EXPLORE = (0.01, 0.05, 0.2)  # of apple tasting; the paper does not name its own
 PAPER = {"RIDGE-FIL": 0.59, "RIDGE-FULL": 0.68, "Perceptron": 0.61}  # means over its 34 topics
 
 
-def record(histories):
-    """What is kept of runs: arrays with a row a topic."""
-    shown = rounds_to_show(len(histories[0])) - 1
-    half = len(histories[0]) // 2
-    return {
-        "f": [history.f_measure for history in histories],
-        "precision": [history.precision for history in histories],
-        "recall": [history.recall for history in histories],
-        "forwarded": [history.forwarded.mean() for history in histories],
-        "late f": [f_of(history.forwarded[half:], history.relevant[half:])
-                   for history in histories],
-        "curve": [history.running_f_measure[shown] for history in histories],
-    }
-
-
-def f_of(forwarded, relevant):
-    both = np.sum(forwarded & relevant)
-    return 2.0 * both / max(np.sum(forwarded) + np.sum(relevant), 1)
+def record(history):
+    """What is kept of the run of one topic; "late f" is F of the second half of the stream."""
+    half = len(history) // 2
+    forwarded, relevant = history.forwarded[half:], history.relevant[half:]
+    late = 2.0 * np.sum(forwarded & relevant) / max(np.sum(forwarded) + np.sum(relevant), 1)
+    return {"f": history.f_measure, "precision": history.precision, "recall": history.recall,
+            "forwarded": history.forwarded.mean(), "late f": late,
+            "curve": history.running_f_measure[rounds_to_show(len(history)) - 1]}
 
 
 def stream(sets, documents):
@@ -56,7 +46,8 @@ def stream(sets, documents):
 def every_label(sets, documents):
     """RIDGE-FULL, all topics: they learn the same rows, so that one factor serves them all."""
     X, relevant, _ = stream(sets, documents)
-    return record(cf.run_topics(cf.RidgeFilter(covariance="kernel", feedback="full"), X, relevant))
+    full = cf.RidgeFilter(covariance="kernel", feedback="full")
+    return _plan.stacked([record(history) for history in cf.run_topics(full, X, relevant)])
 
 
 def one_topic(sets, documents, learner, topic, explore, seed):
@@ -67,24 +58,25 @@ def one_topic(sets, documents, learner, topic, explore, seed):
         "Perceptron": cf.PerceptronFilter,
         "apple tasting": lambda: cf.AppleTasting(full, explore, seed=[seed, topic]),
     }[learner]()
-    return record([made.run(X, relevant[:, topic])])
+    return record(made.run(X, relevant[:, topic]))
 
 
 def topics(setting):
     documents = setting["documents"]
     _, relevant, names = stream(setting.sets, documents)
-    learners = [("RIDGE-FIL", None), ("Perceptron", None),
-                *(("apple tasting", p) for p in EXPLORE)]
-    tasks = [[Task(one_topic, {"documents": documents, "learner": name, "topic": k, "explore": p,
-                               "seed": setting.seed}) for k in range(len(names))]
-             for name, p in learners]
-    (full,), *others = yield from _plan.grouped([
-        [Task(every_label, {"documents": documents})], *tasks])
-    found = {"RIDGE-FULL": full}
-    for (name, p), part in zip(learners, others, strict=True):
-        label = name if p is None else f"{name}, p = {p:g}"
-        found[label] = {key: np.concatenate([one[key] for one in part]) for key in full}
-    return outcome(found, names, relevant)
+
+    def tasks(learner, explore=None):
+        return [Task(one_topic, {"documents": documents, "learner": learner, "topic": k,
+                                 "explore": explore, "seed": setting.seed})
+                for k in range(len(names))]
+
+    results = yield from _plan.grouped({
+        "RIDGE-FULL": [Task(every_label, {"documents": documents})],
+        "RIDGE-FIL": tasks("RIDGE-FIL"), "Perceptron": tasks("Perceptron"),
+        **{f"apple tasting, p = {p:g}": tasks("apple tasting", p) for p in EXPLORE}})
+    (full,) = results.pop("RIDGE-FULL")
+    found = {label: _plan.stacked(part) for label, part in results.items()}
+    return outcome({"RIDGE-FULL": full, **found}, names, relevant)
 
 
 def outcome(found, names, relevant):
@@ -132,61 +124,30 @@ def best_tasting(found):
 
 
 def findings(found, order):
-    mean = {name: part["f"].mean() for name, part in found.items()}
+    mean = {name: {key: np.mean(values) for key, values in part.items()}
+            for name, part in found.items()}
     fil, full = found["RIDGE-FIL"], found["RIDGE-FULL"]
     tasting = order[-1]
     more = int(np.sum(fil["recall"] > fil["precision"]))
     gap = _judge.mean(fil["recall"] - fil["precision"])
-    yield Finding(
-        "RIDGE-FIL's recall is higher than its precision.",
-        f"{fil['recall'].mean():.2f} against {fil['precision'].mean():.2f}; "
-        f"in {more} of {len(fil['f'])} topics; the difference is {gap}", _judge.above(gap),
-        "The threshold forwards what is not believed relevant, most of all early in the stream.",
-        "The mean over the topics of recall less precision is above 0.", "balance",
-        main="RIDGE-FIL's recall is above its precision")
+    yield claim("filter-recall", _judge.above(gap), mean=mean, more=more, topics=len(fil["f"]),
+                gap=gap)
     apart = [np.abs(part["precision"] - part["recall"]) for part in (full, fil)]
     gap = _judge.mean(apart[0] - apart[1])
-    shown = f"precision {full['precision'].mean():.2f}, recall {full['recall'].mean():.2f}"
-    yield Finding(
-        "RIDGE-FULL's precision and recall are nearer to each other than RIDGE-FIL's.",
-        f"{shown}; they are {apart[0].mean():.2f} apart, RIDGE-FIL's {apart[1].mean():.2f}; the "
-        f"difference is {gap}", _judge.below(gap), "",
-        "The mean over the topics of the distance between the two is smaller, topic by topic.")
+    yield claim("filter-nearer", _judge.below(gap), mean=mean, full=apart[0].mean(),
+                fil=apart[1].mean(), gap=gap)
     leaning = _judge.mean(full["precision"] - full["recall"])
-    yield Finding(
-        "RIDGE-FULL balances precision and recall.", f"{shown}; the difference is {leaning}",
-        _judge.inside(leaning, -0.1, 0.1),
-        "A regression on labels -1 and 1, of which one in fifty is 1, leans to -1: with threshold "
-        "0 it forwards too little until it has seen many relevant documents.",
-        "The mean over the topics of precision less recall is between -0.1 and 0.1.", level=True)
+    yield claim("filter-balance", _judge.inside(leaning, -0.1, 0.1), mean=mean, leaning=leaning)
     ahead = int(np.sum(full["f"] > found["Perceptron"]["f"]))
     gap = _judge.mean(full["f"] - found["Perceptron"]["f"])
-    yield Finding(
-        "RIDGE-FULL is ahead of the Perceptron.",
-        f"{mean['RIDGE-FULL']:.3f} against {mean['Perceptron']:.3f}; in {ahead} of "
-        f"{len(full['f'])} topics; the difference is {gap}", _judge.above(gap),
-        "It takes topics with documents enough: in a short stream the Perceptron, which learns "
-        "from mistakes alone, may be ahead.",
-        "The mean over the topics of the difference of F is above 0.", "by-topic",
-        main="RIDGE-FULL is ahead of the Perceptron")
+    yield claim("filter-perceptron", _judge.above(gap), mean=mean, ahead=ahead,
+                topics=len(full["f"]), gap=gap)
     gap = _judge.mean(full["f"] - fil["f"])
-    yield Finding(
-        "RIDGE-FIL comes close to RIDGE-FULL (0.09 less in the paper).",
-        f"{mean['RIDGE-FIL']:.3f} against {mean['RIDGE-FULL']:.3f}, {gap} less; in the second half "
-        f"of the stream {fil['late f'].mean():.3f} against {full['late f'].mean():.3f}",
-        _judge.below(gap, 0.15),
-        "The threshold makes it forward some hundreds of documents that are not relevant, whatever "
-        "the length of the stream, most of them early. The paper's stream is five times as long.",
-        "The mean over the topics of the difference of F is below 0.15.", "by-topic", level=True,
-        main="RIDGE-FIL comes close to RIDGE-FULL")
+    yield claim("filter-close", _judge.below(gap, 0.15), mean=mean, gap=gap)
     gaps = [_judge.mean(found[name]["f"] - found[tasting]["f"]) for name in order[:3]]
-    yield Finding(
-        "Apple tasting comes last.",
-        ", ".join(f"{name}: {mean[name]:.3f}" for name in order) + "; the others' leads: "
-        + ", ".join(map(str, gaps)), _judge.all_above(gaps),
-        f"{tasting}, the best of {len(EXPLORE)} probabilities.",
-        "The mean over the topics of the difference of F from each other filter is below 0.",
-        "by-topic", main="apple tasting comes last")
+    yield claim("filter-tasting", _judge.all_above(gaps), leads=", ".join(map(str, gaps)),
+                means=", ".join(f"{name}: {mean[name]['f']:.3f}" for name in order), best=tasting,
+                probabilities=len(EXPLORE))
 
 
 # --- Theorem 1 ------------------------------------------------------------------------------------
@@ -207,23 +168,16 @@ def one_run(sets, p, rounds, seed, run):
 
 def simple(setting):
     rounds, runs, chances = setting["rounds"], setting["runs"], setting["chances"]
-    found = yield from repeated(one_run, [{"p": p} for p in chances], runs, rounds=rounds,
+    found = yield from repeated(one_run, {p: {"p": p} for p in chances}, runs, rounds=rounds,
                                 seed=setting.seed)
-    cases = [Case.of(f"p = {p:g}", _theorems.shown(rounds), mine)
-             for p, mine in zip(chances, found, strict=True)]
+    cases = [Case.of(f"p = {p:g}", rounds, mine) for p, mine in found.items()]
     rare = [case for case, p in zip(cases, chances, strict=True) if p < 0.5]
     return Outcome(
         plots=[_theorems.plot("simple", "SIMPLE-FIL and Theorem 1", cases, story=True)],
         tables=[_theorems.table("bounds", f"{runs} runs a chance p of relevance", cases)],
         findings=[
-            _theorems.under("Theorem 1", cases, "simple", kind="mean", reason=(
-                "The proof's tail bounds are one-sided where both sides count: with 4 ln n + 6 in "
-                "the place of 2 ln n + 4 it is whole, and that bound is larger than this one."),
-                main="SIMPLE-FIL stays under its bound"),
-            _theorems.logarithmic("Theorem 1, p < 1/2", rare, "simple", reason=(
-                "Until the chance is known, after some 4 ln n / (p − 1/2)² rounds, every row is "
-                "forwarded, and regret grows like n."),
-                main="SIMPLE-FIL's regret grows like a logarithm")])
+            _theorems.under("Theorem 1", cases, "simple", kind="mean", about="under-simple"),
+            _theorems.logarithmic("Theorem 1, p < 1/2", rare, "simple", "logarithmic-simple")])
 
 
 # --- Theorem 3 ------------------------------------------------------------------------------------
@@ -250,48 +204,23 @@ def ridge_run(sets, n, d, gamma, seed, run):
 def ridge(setting):
     lengths, seeds, models = (setting[name] for name in ("lengths", "seeds", "models"))
     found = yield from repeated(
-        ridge_run, [{"n": n, "d": d, "gamma": gamma} for d, gamma in models for n in lengths],
-        seeds, seed=setting.seed)
-    regret = np.array([[float(one["regret"]) for one in runs] for runs in found])
-    curves, rows, under, growth, worth = [], [], [], [], []
-    for (d, gamma), runs in zip(models, regret.reshape(-1, len(lengths), seeds), strict=True):
+        ridge_run, {(d, gamma, n): {"n": n, "d": d, "gamma": gamma}
+                    for d, gamma in models for n in lengths}, seeds, seed=setting.seed)
+    cases = []
+    for d, gamma in models:
+        regret = np.transpose([found[d, gamma, n]["regret"] for n in lengths])
         limits = np.array([ridge_bound(n, d, gamma) for n in lengths])
-        label = f"d = {d}, γ = {gamma:g}"
-        curves += [Curve.of_runs(label, lengths, runs.T),
-                   Curve(label, np.array(lengths), limits, bound=True)]
-        rows += [[label, n, run.mean(), run.max(), limit, limit / run.mean()]
-                 for n, run, limit in zip(lengths, runs, limits, strict=True)]
-        under += [_judge.below(_judge.mean(run), limit)
-                  for run, limit in zip(runs, limits, strict=True)]
-        growth.append((_judge.log_ratio(runs[-1], runs[-2], same_runs=False),
-                       allowed(*lengths[-2:])))
-        worth.append(next((n for n, limit in zip(lengths, limits, strict=True)
-                           if limit < 0.5 * (1.0 + gamma) / 2.0 * n), None))
-    informative = [f"{n:,}" for n in worth if n is not None]
+        cases.append(Case(f"d = {d}, γ = {gamma:g}", np.array(lengths), regret,
+                          limits[None], (regret / limits).ravel(),
+                          idle=0.5 * (1.0 + gamma) / 2.0, same_runs=False))
+    growth, most = [case.growth()[0] for case in cases], allowed(*lengths[-2:])
     return Outcome(
-        plots=[Plot("regret", "P-RIDGE-FIL and Theorem 3 (dashed: the bound)", "rounds",
-                    "cumulative regret", curves, log="xy", story=True)],
-        tables=[Table("bound", f"{seeds} streams a line",
-                      ["model", "rounds", "mean regret", "largest", "bound", "bound / mean"],
-                      rows)],
+        plots=[_theorems.plot("regret", "P-RIDGE-FIL and Theorem 3", cases, story=True)],
+        tables=[_theorems.table("bound", f"{seeds} streams a line", cases)],
         findings=[
-            Finding("The expected regret stays under Theorem 3's bound.",
-                    f"bound / mean regret: {min(r[5] for r in rows):.0f} at the least; the largest "
-                    f"regret of a stream is {max(r[3] / r[4] for r in rows):.1%} of its bound",
-                    _judge.every(under),
-                    "The bound says less than chance does until n is in the hundreds of thousands"
-                    + (f": here from {', '.join(informative)} rounds on." if informative else
-                       ", which no run here reaches."),
-                    "In each model and length the mean regret over the streams is below the bound.",
-                    "regret", main="P-RIDGE-FIL stays under its bound"),
-            Finding("The regret grows no faster than √n (ln n).",
-                    f"from {lengths[-2]:,} to {lengths[-1]:,} rounds by "
-                    + ", ".join(f"{ratio.times} (√n ln n: {np.exp(most):.3g})"
-                                for ratio, most in growth),
-                    _judge.every(_judge.below(ratio, most) for ratio, most in growth), "",
-                    "In each model the mean regret grows by less than √n ln n does between the "
-                    "two longest runs.",
-                    "regret", main="its regret grows no faster than √n ln n")])
+            _theorems.under("Theorem 3", cases, "regret", kind="mean", about="under-ridge"),
+            claim("ridge-growth", _judge.all_below(growth, most), lengths=lengths[-2:],
+                  growth=_judge.times(growth), most=np.exp(most))])
 
 
 def allowed(n, m):

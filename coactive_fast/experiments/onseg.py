@@ -21,10 +21,12 @@ import coactive_fast as cf
 from coactive_fast import data, kernels
 
 from . import _judge, _plan
-from ._plan import Curve, Experiment, Finding, Outcome, Plot, Table, Task, file_name, rounds_to_show
+from ._plan import Curve, Experiment, Outcome, Plot, Table, Task, claim, file_name, rounds_to_show
 from ._sources import SOURCES
 
 RADIUS = {"regression": 4.0, "classification": 16.0}
+LOSSES = {"regression": cf.losses.Squared, "classification": cf.losses.Logistic,
+          "portfolio": cf.losses.PortfolioReturn}
 OWN = {"cpusmall": "kin", "a1a": "cancer"}  # the paper's, by what stands in
 BUNDLED = {"abalone": "diabetes", "a1a": "breast cancer"}
 SHARES = ("nyse-o", "djia", "msci", "sse180", "tse")
@@ -51,12 +53,9 @@ class Problem(NamedTuple):
 
     def losses(self, order):
         """The losses with their rows in that order, the scaling in their record."""
-        Z, z, y = self.Z[order], self.scaling.get("Z"), self.scaling.get("y")
-        if self.kind == "portfolio":
-            return cf.losses.PortfolioReturn(Z, Z_scaling=z)
-        if self.kind == "classification":
-            return cf.losses.Logistic(Z, self.y[order], Z_scaling=z)
-        return cf.losses.Squared(Z, self.y[order], Z_scaling=z, y_scaling=y)
+        labels = () if self.kind == "portfolio" else (self.y[order],)
+        scalings = {f"{name}_scaling": one for name, one in self.scaling.items()}
+        return LOSSES[self.kind](self.Z[order], *labels, **scalings)
 
 
 @functools.lru_cache(maxsize=8)
@@ -86,20 +85,15 @@ def _table(sets, name):
         X, y, *_ = getattr(data, SOURCES[name].reader)(*sets.files(name))
         return (X.toarray() if hasattr(X, "toarray") else X), y
     if sets.bundled and name in BUNDLED:
-        return _bundled(BUNDLED[name])
+        from sklearn import datasets
+
+        load = {"abalone": datasets.load_diabetes, "a1a": datasets.load_breast_cancer}[name]
+        X, y = load(return_X_y=True)
+        return X, np.where(y, 1.0, -1.0) if name in TWO_CLASSES else y
     (n, d), rng = STAND_INS[name], np.random.default_rng(len(name))
     X = rng.uniform(0.0, 1.0, (n, d)) if name != "a1a" else (rng.random((n, d)) < 0.12) * 1.0
     truth = (X - X.mean(0)) @ rng.standard_normal(d) + 0.3 * rng.standard_normal(n)
-    return X, np.where(truth >= 0.0, 1.0, -1.0) if name in ("ionosphere", "a1a") else truth
-
-
-def _bundled(name):
-    from sklearn import datasets
-
-    if name == "diabetes":
-        return datasets.load_diabetes(return_X_y=True)
-    X, benign = datasets.load_breast_cancer(return_X_y=True)
-    return X, np.where(benign, 1.0, -1.0)
+    return X, np.where(truth >= 0.0, 1.0, -1.0) if name in TWO_CLASSES else truth
 
 
 def _relatives(sets, name):
@@ -239,10 +233,9 @@ def one_set(setting, name, outcome):
 
     hand = yield from chosen([k for _, k, by_hand in kinds if by_hand], measure,
                              lambda k, value: tasks(k, value, 1000, setting["tuning"]))
-    every = yield from _plan.grouped([
-        tasks(kind, hand[kind] if by_hand else None, 0, setting["trials"])
-        for _, kind, by_hand in kinds])
-    parts = {label: runs for (label, *_), runs in zip(kinds, every, strict=True)}
+    parts = yield from _plan.grouped({
+        label: tasks(kind, hand[kind] if by_hand else None, 0, setting["trials"])
+        for label, kind, by_hand in kinds})
     x = rounds_to_show(PASSES * len(problem.Z))
     late = x >= (YEAR if problem.kind == "portfolio" else 1)
     for what in ("loss", "error") if problem.kind == "classification" else (measure,):
@@ -271,10 +264,10 @@ def chosen(kinds, measure, tasks):
     better = BETTER[measure]
     worst = max if better is min else min
     best = {}
-    found = iter((yield from _plan.grouped([tasks(kind, value) for kind in kinds
-                                            for value in GRIDS[kind]])))
+    found = yield from _plan.grouped({(kind, value): tasks(kind, value)
+                                      for kind in kinds for value in GRIDS[kind]})
     for kind in kinds:
-        own = {value: worst(float(one[measure][-1]) for one in next(found))
+        own = {value: worst(float(one[measure][-1]) for one in found[kind, value])
                for value in GRIDS[kind]}
         best[kind] = better(own, key=own.get)
     return best
@@ -313,34 +306,14 @@ def ahead(ends, a, b, better, levels):
 
 
 def judge(name, problem, ends, better, plot):
-    hand, printed = "ONSEG, β by hand", "OGDEG"
+    hand = "ONSEG, β by hand"
+    pairs = {"onseg-ahead": (hand, "OGDEG"), "onseg-by-hand": (hand, "OGDEG, step by hand"),
+             "onseg-theorem": (hand, "ONSEG, β of Theorem 1"), "onseg-gradients": ("OGD", hand)}
     if problem.kind == "portfolio":
-        why = ("One value a round hardly tells one share from another: a week's returns vary far "
-               "more than the shares' means differ, δ is at most r/2, and the losses are linear, "
-               "outside the theorems.")
-    else:
-        why = ("β is chosen by hand, while OGDEG keeps the step that rests on the worst case F: "
-               "see the next finding. A large β, where A is more than εI, is heavy-tailed: some "
-               "runs never recover from their first steps.")
-
-    def finding(says, a, b, reason="", main=""):
+        pairs["onseg-dikin"] = ("DikinFTRL, η by hand", hand)
+    for key, (a, b) in pairs.items():
         text, holds, test = ahead(ends, a, b, better, problem.levels)
-        return Finding(says, text, holds, reason, test, plot, main=main)
-
-    yield finding(f"ONSEG is ahead of OGDEG ({name}).", hand, printed, why,
-                  "ONSEG is ahead of OGDEG")
-    yield finding(f"... also where OGDEG's step is chosen by hand as ONSEG's β is ({name}; not in "
-                  "the paper).", hand, "OGDEG, step by hand",
-                  "With ε = 1/(βD)² a small β leaves A near εI, and ONSEG is OGDEG with the step "
-                  "βD²: then a choice of β is a choice of that step.")
-    yield finding(f"β by hand, as the paper has it, is better than that of Theorem 1 ({name}).",
-                  hand, "ONSEG, β of Theorem 1", why if problem.kind == "portfolio" else "")
-    yield finding(f"Who sees gradients is ahead of who sees one value ({name}).", "OGD", hand,
-                  "The paper shows no gradient learners here." if problem.kind == "portfolio"
-                  else "", "who sees gradients is ahead of who sees one value")
-    if problem.kind == "portfolio":
-        yield finding(f"DikinFTRL is ahead of ONSEG ({name}; not in the paper).",
-                      "DikinFTRL, η by hand", hand, why)
+        yield claim(key, holds, f"{key}-{problem.kind}", name=name, ends=text, test=test, plot=plot)
 
 
 def faster(name, parts):
@@ -349,17 +322,9 @@ def faster(name, parts):
             for label, runs in parts.items()}
     one, rivals = "ONSEG, β by hand", ("ONS, β by hand", "OGD")
     ratios = [_judge.log_ratio(took[one], took[rival]) for rival in rivals]
-    return Finding(
-        f"ONSEG runs faster than the methods that need gradients ({name}).",
-        ", ".join(f"{label} {1e9 * took[label].min():.0f} ns a round" for label in
-                  (one, "OGDEG", *rivals))
-        + "; ONSEG's time is " + ", ".join(f"{r.times} of {rival}'s" for r, rival in
-                                           zip(ratios, rivals, strict=True)),
-        _judge.all_below(ratios),
-        "A gradient of a squared loss is the loss's own dot product times a row: ONSEG saves "
-        "nothing on it, and draws a normal vector a round. All loops are compiled here.",
-        "ONSEG's seconds a round are fewer than those of ONS and of OGD, trial by trial.",
-        main="ONSEG runs faster than gradient methods")
+    return claim("onseg-faster", _judge.all_below(ratios), name=name, ratios=ratios, rivals=rivals,
+                 took=", ".join(f"{label} {1e9 * took[label].min():.0f} ns a round"
+                                for label in (one, "OGDEG", *rivals)))
 
 
 FULL = {"rows": None, "trials": 10, "tuning": 8}

@@ -11,8 +11,8 @@ import numpy as np
 import coactive_fast as cf
 from coactive_fast.data import RankingData
 
-from . import _judge, _theorems
-from ._plan import Curve, Experiment, Finding, Outcome, Plot, Task, repeated
+from . import _judge, _plan, _theorems
+from ._plan import Curve, Experiment, Outcome, Plot, claim, repeated
 from ._theorems import Case
 
 RADIUS = 1.0  # of the ball that w stays in, and the length of w*
@@ -50,8 +50,7 @@ def exponentiated_bound(slack, alpha, S, n_weights):
 def convex_bound(slack, alpha, R, G, diameter):
     """Theorem 6; slacks clipped at 0. Its proof bounds |w_1 - w*|^2: the diameter is squared."""
     root = np.sqrt(rounds_of(slack))
-    return (2.0 * G * np.cumsum(slack)
-            + G * (0.5 * diameter**2 * root + 4.0 * R**2 * root)) / alpha
+    return (2.0 * G * np.cumsum(slack) + G * (0.5 * diameter**2 * root + 4.0 * R**2 * root)) / alpha
 
 
 def convex_bound_printed(T, alpha, R, G, diameter):
@@ -124,15 +123,15 @@ def linear_run(sets, rounds, seed, run):
             slack = np.zeros(rounds)  # on average there is none: that is what this user keeps to
         found.append(_theorems.told(
             history.regret, perceptron_bound(slack, alpha, LENGTH, RADIUS, batch), idle))
-    return _theorems.several(found)
+    return _plan.stacked(found)
 
 
 def linear(setting):
     rounds = setting["rounds"]
-    found, = yield from repeated(linear_run, [{"rounds": rounds, "seed": setting.seed}],
-                                 setting["runs"])
+    found = yield from repeated(linear_run, {"all": {"rounds": rounds}}, setting["runs"],
+                                seed=setting.seed)
     labels = [label for label, *_ in STRICT + BATCHES] + ["noisy grades", "right on average"]
-    *cases, noisy, expected = everything = _theorems.cases(labels, rounds, found)
+    *cases, noisy, expected = everything = _theorems.cases(labels, rounds, found["all"])
     strict, batches = cases[:len(STRICT)], cases[len(STRICT):]
     return Outcome(
         plots=[_theorems.plot("perceptron", "Preference Perceptron and Theorem 1",
@@ -140,10 +139,8 @@ def linear(setting):
                _theorems.plot("batches", "Batches and Lemma 4", [strict[1], *batches])],
         tables=[_theorems.table("bounds", f"{setting['runs']} runs a setting", everything)],
         findings=[
-            _theorems.under("Theorem 1", [*strict, noisy], "perceptron",
-                            main="regret stays under the bounds of the theorems"),
-            _theorems.slower("Theorem 1", strict, "perceptron",
-                             main="it grows no faster than they do"),
+            _theorems.under("Theorem 1", [*strict, noisy], "perceptron", about="under-perceptron"),
+            _theorems.slower("Theorem 1", strict, "perceptron", about="slower-perceptron"),
             _theorems.under("Corollary 2", [expected], "perceptron", kind="mean"),
             _theorems.under("Lemma 4", batches, "batches"),
             _theorems.slower("Lemma 4", batches, "batches")])
@@ -163,22 +160,16 @@ def exponentiated_run(sets, rounds, n_features, alpha, seed, run):
 
 def exponentiated(setting):
     lengths, runs = setting["lengths"], setting["runs"]
-    models = [(n, alpha) for n in setting["features"] for alpha in (1.0, 0.5)]
-    found = iter((yield from repeated(
-        exponentiated_run, [{"rounds": length, "n_features": n, "alpha": alpha}
-                            for n, alpha in models for length in lengths],
+    cases = Case.of_lengths((yield from repeated(
+        exponentiated_run, {(f"{n} features, α = {alpha:g}", length): {
+            "rounds": length, "n_features": n, "alpha": alpha}
+            for n in setting["features"] for alpha in (1.0, 0.5) for length in lengths},
         runs, seed=setting.seed)))
-    cases = [Case.of_lengths(f"{n} features, α = {alpha:g}", lengths,
-                             [next(found) for _ in lengths]) for n, alpha in models]
     return Outcome(
         plots=[_theorems.plot("exponentiated", "Exponentiated weights and Theorem 5", cases)],
         tables=[_theorems.table("bounds", f"{runs} runs a length, each with its own rate", cases)],
         findings=[
-            _theorems.under("Theorem 5", cases, "exponentiated", reason=(
-                "As printed the last term is S/2 in the place of 2 S: right where S bounds the "
-                "differences of features, while the theorem asks it of the features alone. What is "
-                "judged is the bound with 2 S."),
-                main="regret stays under the bounds of the theorems"),
+            _theorems.under("Theorem 5", cases, "exponentiated", about="under-exponentiated"),
             _theorems.slower("Theorem 5", cases, "exponentiated")])
 
 
@@ -200,7 +191,7 @@ LOSSES = (  # label, c(theta) - c(0) for theta <= 0, G
 
 
 def convex_run(sets, rounds, seed, run):
-    """One run, three losses, which the learner does not know of; then with noise."""
+    """Three losses, which the learner does not know of; these with noise; then second order."""
     found = []
     for user in (cf.users.AlphaInformative(0.5), cf.users.NoisyDepth(depth=DOCUMENTS)):
         learner = cf.ConvexPreferencePerceptron(cf.Ranking(k=1), radius=RADIUS)
@@ -209,11 +200,6 @@ def convex_run(sets, rounds, seed, run):
             loss(-history.regret),
             convex_bound(history.slack(0.5), 0.5, LENGTH, G, 2.0 * RADIUS), float(loss(-idle)))
             for _, loss, G in LOSSES]
-    return _theorems.several(found)
-
-
-def second_order_run(sets, rounds, seed, run):
-    found = []
     for alpha in (1.0, 0.5):
         # how far the proof of Theorem 8 goes from theta = 0 to both sides: c is convex there
         top = MOST / alpha
@@ -226,30 +212,26 @@ def second_order_run(sets, rounds, seed, run):
                                    FEATURES)
         found.append(_theorems.told(quadratic(-history.regret, top), bound,
                                     float(quadratic(-idle, top))))
-    return _theorems.several(found)
+    return _plan.stacked(found)
 
 
 def convex(setting):
     rounds, runs = setting["rounds"], setting["runs"]
-    found = yield [Task(function, {"rounds": rounds, "seed": setting.seed, "run": run})
-                   for run in range(runs) for function in (convex_run, second_order_run)]
-    labels = [label for label, *_ in LOSSES] + [f"{label}, noise" for label, *_ in LOSSES]
-    first = _theorems.cases(labels, rounds, found[::2])
-    second = _theorems.cases(("quadratic, α = 1", "quadratic, α = 0.5"), rounds, found[1::2])
-    strict = first[:len(LOSSES)]
-    main = "regret stays under the bounds of the theorems"
+    found = yield from repeated(convex_run, {"all": {"rounds": rounds}}, runs, seed=setting.seed)
+    losses = [label for label, *_ in LOSSES]
+    labels = [*losses, *(f"{label}, noise" for label in losses),
+              "quadratic, α = 1", "quadratic, α = 0.5"]
+    everything = _theorems.cases(labels, rounds, found["all"])
+    strict, first, second = everything[:len(losses)], everything[:-2], everything[-2:]
     return Outcome(
         plots=[_theorems.plot("convex", "Convex losses and Theorem 6", [*strict, first[-1]]),
                _theorems.plot("second-order", "Second order and Theorem 8", second)],
         tables=[_theorems.table("bounds", f"{runs} runs a setting; α = 0.5 unless said",
-                                [*first, *second])],
+                                everything)],
         findings=[
-            _theorems.under("Theorem 6", first, "convex", main=main, reason=(
-                "With the diameter squared, as the proof has it: see the experiment on Lemma 3.")),
+            _theorems.under("Theorem 6", first, "convex", about="under-convex"),
             _theorems.slower("Theorem 6", strict, "convex"),
-            _theorems.under("Theorem 8", second, "second-order", main=main, reason=(
-                "With half the squared diameter in the place of the printed diameter; the loss "
-                "is strongly convex as far as the proof asks it to be, 2R|w|/α to both sides.")),
+            _theorems.under("Theorem 8", second, "second-order", about="under-second-order"),
             _theorems.logarithmic("Theorem 8", second, "second-order")])
 
 
@@ -288,16 +270,14 @@ def adversary_run(sets, learner, rounds, seed):
 
 def adversary(setting):
     lengths = setting["lengths"]
-    found = iter((yield [Task(adversary_run, {"learner": learner, "rounds": T,
-                                              "seed": setting.seed})
-                         for learner in ANY for T in lengths]))
+    found = yield from _plan.grouped({
+        learner: [_plan.Task(adversary_run, {"learner": learner, "rounds": T, "seed": setting.seed})
+                  for T in lengths] for learner in ANY})
     T = np.array(lengths, dtype=float)
-    regret = {learner: np.array([float(next(found)["regret"]) for _ in lengths])
-              for learner in ANY}
+    regret = {learner: _plan.stacked(runs)["regret"] for learner, runs in found.items()}
     upper = 2.0 * LENGTH * np.sqrt(T)  # Theorem 1, |w*| = alpha = 1
     printed = convex_bound_printed(T, 1.0, LENGTH, 1.0, 2.0 * WIDE)
-    whole = np.array([convex_bound(np.zeros(n), 1.0, LENGTH, 1.0, 2.0 * WIDE)[-1]
-                      for n in lengths])
+    whole = np.array([convex_bound(np.zeros(n), 1.0, LENGTH, 1.0, 2.0 * WIDE)[-1] for n in lengths])
     wide = WIDE * regret["convex"]
 
     rounds = np.array(lengths)
@@ -320,34 +300,17 @@ def adversary(setting):
 
 def lower(regret, T, upper):
     least = {name: float(np.min(values / np.sqrt(T))) for name, values in regret.items()}
-    yield Finding(
-        "No learner has less regret than a constant times √T on Lemma 3's sequence.",
-        f"regret / √T: {_judge.listed(least, '{} {:.4g}')}",
-        _judge.every(value >= 1.0 for value in least.values()), "",
-        "The regret of every learner and length is at least √T.", "lemma-3",
-        main="no learner beats √T on the sequence of Lemma 3")
+    yield claim("lemma-3-root", _judge.every(value >= 1.0 for value in least.values()),
+                least=_judge.listed(least, "{} {:.4g}"))
     met = regret["perceptron"] / upper
-    yield Finding(
-        "Theorem 1 cannot be improved, not even its constant.",
-        f"regret / bound of the Preference Perceptron: {met.min():.6f} to {met.max():.6f}",
-        bool(np.all(np.abs(met - 1.0) < EDGE)),
-        "The paper speaks of the order in T alone; on this sequence the bound is met exactly.",
-        f"The regret is the bound to {EDGE:g} of it at every length.", "lemma-3")
+    yield claim("lemma-3-constant", bool(np.all(np.abs(met - 1.0) < EDGE)), least=met.min(),
+                most=met.max(), edge=EDGE)
 
 
 def as_printed(wide, printed, whole):
     over = wide / printed
-    yield Finding(
-        "Theorem 6 holds as printed, with the diameter |B| itself.",
-        f"regret / bound at the longest run: {over[-1]:.3g}", bool(np.all(over <= 1.0)),
-        f"The proof bounds the squared length of w1 − w* by |B|; for a ball of radius {WIDE:g} "
-        "that is not so. Read |B| as the squared diameter.",
-        f"On Lemma 3's sequence with w* of length {WIDE:g} the regret is below the printed bound "
-        "at every length.", "theorem-6", main="Theorem 6 holds as printed")
-    yield Finding(
-        "With the diameter squared it holds.",
-        f"regret / bound: {np.max(wide / whole):.3g} at the most", bool(np.all(wide <= whole)), "",
-        "The regret is below that bound at every length.", "theorem-6")
+    yield claim("theorem-6-printed", bool(np.all(over <= 1.0)), last=over[-1], wide=WIDE)
+    yield claim("theorem-6-squared", bool(np.all(wide <= whole)), most=np.max(wide / whole))
 
 
 EXPERIMENTS = [

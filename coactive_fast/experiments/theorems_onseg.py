@@ -12,7 +12,7 @@ import numpy as np
 import coactive_fast as cf
 
 from . import _judge, _theorems
-from ._plan import Experiment, Finding, Outcome, Table, repeated
+from ._plan import Experiment, Outcome, Table, claim, repeated
 from ._theorems import Case
 
 RADIUS = 1.0  # of the ball to choose from: r = 1, D = 2
@@ -63,14 +63,13 @@ def one_run(sets, theorem, d, rounds, seed, run):
 
 def play(setting):
     lengths, runs, dimensions = setting["lengths"], setting["runs"], setting["dimensions"]
-    found = iter((yield from repeated(
-        one_run, [{"theorem": theorem, "d": d, "rounds": T}
-                  for theorem in (1, 2) for d in dimensions for T in lengths],
-        runs, seed=setting.seed)))
+    found = yield from repeated(
+        one_run, {(theorem, f"d = {d}", T): {"theorem": theorem, "d": d, "rounds": T}
+                  for theorem in (1, 2) for d in dimensions for T in lengths},
+        runs, seed=setting.seed)
     outcome = Outcome()
     for n in (1, 2):
-        cases = [Case.of_lengths(f"d = {d}", lengths, [next(found) for _ in lengths])
-                 for d in dimensions]
+        cases = Case.of_lengths({key[1:]: part for key, part in found.items() if key[0] == n})
         outcome.plots.append(
             _theorems.plot(f"theorem-{n}", f"ONSEG and Theorem {n}", cases, story=n == 1))
         outcome.tables.append(
@@ -95,8 +94,7 @@ def terms(lengths, dimensions):
 
 def judge(theorem, cases):
     name, plot = f"Theorem {theorem}", f"theorem-{theorem}"
-    yield _theorems.under(name, cases, plot, kind="mean", main="regret stays under the bounds",
-                          reason="The bound is so large that no run could be above it: see below.")
+    yield _theorems.under(name, cases, plot, kind="mean", about="under-onseg")
     yield informative(theorem, cases, plot)
     yield order_of_bound(theorem, cases, plot)
     yield order_of_regret(theorem, cases, plot)
@@ -104,45 +102,29 @@ def judge(theorem, cases):
 
 def informative(theorem, cases, plot):
     least = {case.label: np.min(case.bound[0] / (case.idle * case.rounds)) for case in cases}
-    return Finding(
-        f"The bound of Theorem {theorem} is below F a round, which no loss exceeds, somewhere.",
-        f"bound / (F T) at the least: {_judge.listed(least, '{}: {:.3g}')}",
-        any(value < 1.0 for value in least.values()),
-        "The last term, 5 d ln T / α with α = σδ²/(dF)², is more than F T in all runs here; with "
-        "the theorem's δ it grows like T^(4/3) in Theorem 1, like T in Theorem 2.",
-        "In some setting and length the bound is less than F T.", plot,
-        main="the bounds are below what the worst play costs")
+    return claim("onseg-informative", any(value < 1.0 for value in least.values()),
+                 theorem=theorem, least=_judge.listed(least, "{}: {:.3g}"), plot=plot)
 
 
 def order_of_bound(theorem, cases, plot):
-    grown, allowed = [case.growth()[1].value for case in cases], growth_allowed(theorem, cases[0])
-    return Finding(
-        f"The bound of Theorem {theorem} is of order {ORDERS[theorem][0]}, up to logarithms.",
-        "exponent of the whole bound over the last tenfold: "
-        + ", ".join(f"{case.label}: {value / math.log(10.0):.3f}"
-                    for case, value in zip(cases, grown, strict=True))
-        + f"; of its first term: {allowed / math.log(10.0):.3f}",
-        all(value <= allowed + _judge.ROUNDING for value in grown),
-        "The paper leaves out the last term. The best δ for the bound as it stands gives "
-        f"{ {1: 'T^(4/5)', 2: 'T^(2/3)'}[theorem]}.",
-        "The last tenfold of rounds multiplies the bound by no more than its first term.", plot,
-        main="the bounds have the orders claimed")
+    grown = {case.label: case.growth()[1].value for case in cases}
+    allowed = growth_allowed(theorem, cases[0])
+    exponents = {label: value / math.log(10.0) for label, value in grown.items()}
+    return claim("onseg-bound-order",
+                 all(value <= allowed + _judge.ROUNDING for value in grown.values()),
+                 theorem=theorem, order=ORDERS[theorem][0],
+                 exponents=_judge.listed(exponents, "{}: {:.3f}"),
+                 allowed=allowed / math.log(10.0), best={1: "T^(4/5)", 2: "T^(2/3)"}[theorem],
+                 plot=plot)
 
 
 def order_of_regret(theorem, cases, plot):
-    grown, allowed = [case.growth()[0] for case in cases], growth_allowed(theorem, cases[0])
-    return Finding(
-        f"The regret itself grows no faster than {ORDERS[theorem][0]} with the logarithms of the "
-        f"first term (Theorem {theorem}).",
-        "exponent over the last tenfold: "
-        + ", ".join(f"{case.label}: {_theorems.exponent(value)}"
-                    for case, value in zip(cases, grown, strict=True))
-        + f"; allowed {allowed / math.log(10.0):.3f}",
-        _judge.all_below(grown, allowed),
-        "The theorem's β makes the steps so short that the time to come near the best point grows "
-        "like 1/δ², as the last term of the bound does; what is seen is of these losses alone.",
-        "In each setting the last tenfold of rounds multiplies the mean regret by less than the "
-        "bound's first term.", plot, main="the regret itself grows as slowly as claimed")
+    grown = {case.label: case.growth()[0] for case in cases}
+    allowed = growth_allowed(theorem, cases[0])
+    exponents = {label: _theorems.exponent(value) for label, value in grown.items()}
+    return claim("onseg-regret-order", _judge.all_below(grown.values(), allowed),
+                 theorem=theorem, order=ORDERS[theorem][0], exponents=_judge.listed(exponents),
+                 allowed=allowed / math.log(10.0), plot=plot)
 
 
 def growth_allowed(theorem, case):
