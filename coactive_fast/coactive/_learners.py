@@ -139,8 +139,7 @@ class PreferencePerceptron(CoactiveLearner):
                  kernel: str | Callable[..., float] | None = None,
                  kernel_params: dict[str, Any] | None = None,
                  budget: SupportsIndex | None = None) -> None:
-        self._begin(task=task, batch=batch, kernel=kernel, kernel_params=kernel_params,
-                    budget=budget)
+        self._begin(**locals())
 
     def _build(self, parameters):
         task, batch, budget = (parameters[name] for name in ("task", "batch", "budget"))
@@ -208,7 +207,7 @@ class ExponentiatedPreferencePerceptron(CoactiveLearner):
 
     def __init__(self, task: Any, *, scale: Real = 1.0, horizon: SupportsIndex | None = None,
                  signed: bool = True) -> None:
-        self._begin(task=task, scale=scale, horizon=horizon, signed=signed)
+        self._begin(**locals())
 
     def _maker(self, scale, horizon, signed):
         scale = number("scale", scale, above=0.0)
@@ -304,7 +303,7 @@ class ConvexPreferencePerceptron(BoundedLearner):
 
     def __init__(self, task: Any, *, radius: Real | None = RADIUS, slope: Real = 1.0,
                  feasible: Any = None) -> None:
-        self._begin(task=task, radius=radius, slope=slope, feasible=feasible)
+        self._begin(**locals())
 
     def _maker(self, radius, slope, feasible):
         radius, feasible, compiled = self._ball_or_set(radius, feasible)
@@ -368,8 +367,7 @@ class SecondOrderPreferencePerceptron(BoundedLearner):
     def __init__(self, task: Any, *, radius: Real | None = RADIUS, gamma: Real = 1.0,
                  epsilon: Real = 1.0, feasible: Any = None,
                  projection: Literal["exact", "deferred"] = "exact") -> None:
-        self._begin(task=task, radius=radius, gamma=gamma, epsilon=epsilon, feasible=feasible,
-                    projection=projection)
+        self._begin(**locals())
 
     def _maker(self, radius, gamma, epsilon, feasible, projection):
         radius, feasible, compiled = self._ball_or_set(radius, feasible)
@@ -416,7 +414,7 @@ class CustomPreferencePerceptron(CoactiveLearner):
     """
 
     def __init__(self, task: Any, rule: Callable[[Any, Vector], ArrayLike]) -> None:
-        self._begin(task=task, rule=rule)
+        self._begin(**locals())
 
     def _maker(self, rule):
         if not callable(rule):
@@ -500,7 +498,7 @@ class DuelingBandit(DrawingLearner, DuelingEngine):
 
     def __init__(self, task: Ranking | Items, *, explore: Real = 1.0, step: Real = 0.01,
                  seed: Any = None) -> None:
-        self._begin(task=task, explore=explore, step=step, seed=seed)
+        self._begin(**locals())
 
     _tasks = (Ranking, Items)
 
@@ -564,7 +562,7 @@ class PairwisePerceptron(DrawingLearner, PairwiseEngine):
     """
 
     def __init__(self, task: Ranking, *, swap: Real = 0.5, seed: Any = None) -> None:
-        self._begin(task=task, swap=swap, seed=seed)
+        self._begin(**locals())
 
     def _numbers(self, parameters):
         return number("swap", parameters["swap"], least=0.0, most=1.0), 0.0
@@ -620,7 +618,7 @@ class PDGD(DrawingLearner, PDGDEngine):
     """
 
     def __init__(self, task: Ranking, *, rate: Real = 0.1, seed: Any = None) -> None:
-        self._begin(task=task, rate=rate, seed=seed)
+        self._begin(**locals())
 
     def _numbers(self, parameters):
         return 0.0, number("rate", parameters["rate"], above=0.0)

@@ -71,7 +71,7 @@ class RankingSVM(CoactiveLearner):
     """
 
     def __init__(self, task: Any) -> None:
-        self._begin(task=task)
+        self._begin(**locals())
 
     def _maker(self):
         return _rule

@@ -311,10 +311,7 @@ class ONSEG(_Sphere):
                  lipschitz: Real | None = None, beta: Real | None = None, delta: Real | None = None,
                  gamma: Real | None = None, epsilon: Real | None = None, baseline: bool = False,
                  feedback: Literal["value", "residual"] = "value", seed: Seed = None) -> None:
-        self._begin(dimension=dimension, feasible=feasible, horizon=horizon,
-                    loss_bound=loss_bound, niceness=niceness, lipschitz=lipschitz, beta=beta,
-                    delta=delta, gamma=gamma, epsilon=epsilon, baseline=baseline,
-                    feedback=feedback, seed=seed)
+        self._begin(**locals())
         constants.warn(self._exploration(self._parameters)[2].warning)
 
     def _build(self, parameters):
@@ -382,8 +379,7 @@ class OGDEG(_Sphere):
                  delta: Real | None = None, gamma: Real | None = None,
                  horizon: SupportsIndex | None = None,
                  feedback: Literal["value", "residual"] = "value", seed: Seed = None) -> None:
-        self._begin(dimension=dimension, feasible=feasible, loss_bound=loss_bound, delta=delta,
-                    gamma=gamma, horizon=horizon, feedback=feedback, seed=seed)
+        self._begin(**locals())
         constants.warn(self._exploration(self._parameters)[2].warning)
 
     def _build(self, parameters):
@@ -472,8 +468,7 @@ class DikinFTRL(BanditLearner):
     def __init__(self, dimension: SupportsIndex, *, horizon: SupportsIndex | None = None,
                  loss_bound: Real = 1.0, eta: Real | None = None, delta: Real = 0.9,
                  baseline: bool = True, seed: Seed = None) -> None:
-        self._begin(dimension=dimension, horizon=horizon, loss_bound=loss_bound, eta=eta,
-                    delta=delta, baseline=baseline, seed=seed)
+        self._begin(**locals())
 
     def _build(self, parameters):
         place = Place(count("dimension", parameters["dimension"], least=2), Simplex())
@@ -543,7 +538,7 @@ class ONS(GradientLearner):
 
     def __init__(self, dimension: SupportsIndex, feasible: Feasible, beta: Real, *,
                  epsilon: Real | None = None) -> None:
-        self._begin(dimension=dimension, feasible=feasible, beta=beta, epsilon=epsilon)
+        self._begin(**locals())
 
     def _build(self, parameters):
         place = Place(parameters["dimension"], parameters["feasible"])
@@ -595,7 +590,7 @@ class OGD(GradientLearner):
         gradient_bound: float
 
     def __init__(self, dimension: SupportsIndex, feasible: Feasible, gradient_bound: Real) -> None:
-        self._begin(dimension=dimension, feasible=feasible, gradient_bound=gradient_bound)
+        self._begin(**locals())
 
     def _build(self, parameters):
         place = Place(parameters["dimension"], parameters["feasible"])

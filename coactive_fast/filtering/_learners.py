@@ -142,7 +142,7 @@ class SimpleFilter(Filter):
     """
 
     def __init__(self) -> None:
-        self._begin()
+        self._begin(**locals())
 
     def _build(self, parameters):
         return {"make": lambda: FilterRule(Share(), Decision("falling", scale=4.0))}
@@ -176,7 +176,7 @@ class PerceptronFilter(Filter):
     """
 
     def __init__(self, *, feedback: Literal["forwarded", "full"] = "full") -> None:
-        self._begin(feedback=feedback)
+        self._begin(**locals())
 
     def _build(self, given):
         choice("feedback", given["feedback"], FEEDBACK)
@@ -442,11 +442,7 @@ class RidgeFilter(_RidgeFilter):
                  kernel_params: Mapping[str, Any] | None = None,
                  budget: SupportsIndex | None = None, tolerance: Real = 1e-2,
                  precision: Precision = "auto") -> None:
-        self._begin(threshold_scale=threshold_scale, covariance=covariance, feedback=feedback,
-                    forget=forget, window=window, cost_ratio=cost_ratio, calibrate=calibrate,
-                    rule=rule, delta=delta, width=width, power=power, floor=floor, kernel=kernel,
-                    kernel_params=kernel_params, budget=budget, tolerance=tolerance,
-                    precision=precision)
+        self._begin(**locals())
 
     @property
     def approximation_error(self) -> float:
@@ -617,9 +613,7 @@ class ProbabilisticRidgeFilter(_RidgeFilter):
                  calibrate: bool = False, kernel: Kernel = "linear",
                  kernel_params: Mapping[str, Any] | None = None,
                  precision: Precision = "auto", seed: Any = None) -> None:
-        self._begin(a=a, explore=explore, horizon=horizon, covariance=covariance, forget=forget,
-                    window=window, cost_ratio=cost_ratio, calibrate=calibrate, kernel=kernel,
-                    kernel_params=kernel_params, precision=precision, seed=seed)
+        self._begin(**locals())
 
     def _build(self, given):
         a = invertible("a", given["a"])
@@ -704,7 +698,7 @@ class AppleTasting(Filter, TastingEngine):
     _shaping = ("classifier",)
 
     def __init__(self, classifier: Any, explore: Real, *, seed: Any = None) -> None:
-        self._begin(classifier=classifier, explore=explore, seed=seed)
+        self._begin(**locals())
 
     def _build(self, given):
         classifier = answering("classifier", given["classifier"], ("margin", "learn"))

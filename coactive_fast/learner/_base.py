@@ -34,6 +34,11 @@ class Missing:
         raise RuntimeError(not_initialized(kind))
 
 
+def parameters_of(given):
+    """The arguments of an `__init__` by name, given its ``locals()`` before it has any other."""
+    return {name: value for name, value in given.items() if name not in ("self", "__class__")}
+
+
 class Learner:
     """Base of all learners: parameters, copies, files.
 
@@ -62,8 +67,10 @@ class Learner:
         cls._defaults = {p.name: p.default for p in parameters}
         _store.register(cls)
 
-    def _begin(self, **parameters):
-        """Called once by `__init__` with all its parameters, as they were given."""
+    def _begin(self, /, **given):
+        """Called once by `__init__` with all its parameters (its ``locals()``), as they were given.
+        """
+        parameters = parameters_of(given)
         parts = self._build(parameters)
         self._keep(parameters)
         self._start(parts)

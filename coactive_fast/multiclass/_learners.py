@@ -238,7 +238,7 @@ class Banditron(MulticlassLearner, BanditFeedback):
 
     def __init__(self, n_classes: SupportsIndex, *, gamma: Real = 0.05,
                  max_features: SupportsIndex | None = None, seed: Any = None) -> None:
-        self._begin(n_classes=n_classes, gamma=gamma, max_features=max_features, seed=seed)
+        self._begin(**locals())
 
     def _rule(self, n_classes, gamma):
         gamma = number("gamma", gamma, above=0.0, most=1.0)
@@ -318,8 +318,7 @@ class Newtron(MulticlassLearner, BanditFeedback):
                  covariance: Literal["diagonal", "full"] = "diagonal", alpha: Real = 10.0,
                  beta: Real = 0.01, gamma: Real = 0.05, norm_bound: Real = 10.0,
                  max_features: SupportsIndex | None = None, seed: Any = None) -> None:
-        self._begin(n_classes=n_classes, covariance=covariance, alpha=alpha, beta=beta,
-                    gamma=gamma, norm_bound=norm_bound, max_features=max_features, seed=seed)
+        self._begin(**locals())
 
     def _build(self, parameters):
         if parameters["covariance"] == "full" and parameters["max_features"] is not None:
@@ -372,7 +371,7 @@ class MulticlassPerceptron(MulticlassLearner, LabelFeedback):
 
     def __init__(self, n_classes: SupportsIndex, *,
                  max_features: SupportsIndex | None = None) -> None:
-        self._begin(n_classes=n_classes, max_features=max_features)
+        self._begin(**locals())
 
     def _rule(self, n_classes):
         return lambda: Perceptron(n_classes)
@@ -467,7 +466,7 @@ class MulticlassSecondOrderPerceptron(_Spread, MulticlassLearner, LabelFeedback)
 
     def __init__(self, n_classes: SupportsIndex, *, a: Real = 1.0,
                  max_features: SupportsIndex | None = None) -> None:
-        self._begin(n_classes=n_classes, a=a, max_features=max_features)
+        self._begin(**locals())
 
     def _rule(self, n_classes, a):
         a = number("a", a, least=1e-300)  # 1 / a is the first variance
@@ -514,7 +513,7 @@ class MulticlassAROW(_Spread, MulticlassLearner, LabelFeedback):
 
     def __init__(self, n_classes: SupportsIndex, *, r: Real = 1.0,
                  max_features: SupportsIndex | None = None) -> None:
-        self._begin(n_classes=n_classes, r=r, max_features=max_features)
+        self._begin(**locals())
 
     def _rule(self, n_classes, r):
         r = number("r", r, above=0.0)
@@ -659,12 +658,7 @@ class Confidit(_Spread, MulticlassLearner, BanditFeedback):
                  kernel_params: Mapping[str, Any] | None = None,
                  max_features: SupportsIndex | None = None, precision: Precision = "auto",
                  seed: Any = None) -> None:
-        self._begin(
-            n_classes=n_classes, covariance=covariance, confidence=confidence, eta=eta,
-            alpha=alpha, projection=projection, norm_bound=norm_bound, delta=delta,
-            approximation_error=approximation_error, diagonal_step=diagonal_step,
-            normalize=normalize, kernel=kernel, kernel_params=kernel_params,
-            max_features=max_features, precision=precision, seed=seed)
+        self._begin(**locals())
 
     def _build(self, parameters):
         if parameters["covariance"] != "diagonal" and parameters["max_features"] is not None:

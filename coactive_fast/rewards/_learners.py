@@ -198,8 +198,7 @@ class OnlineRidge(RewardLearner, RegressionEngine):
                  ridge: Real = 1.0, noise: Real = 1.0, forget: Real = 1.0,
                  max_features: SupportsIndex | None = None,
                  precision: Precision = "auto") -> None:
-        self._begin(link=link, covariance=covariance, ridge=ridge, noise=noise, forget=forget,
-                    max_features=max_features, precision=precision)
+        self._begin(**locals())
 
     def _build(self, parameters):
         given = dict(parameters)
@@ -487,11 +486,7 @@ class LinearBandit(Bandit, LinearEngine):
                  power: Real = 0.5, noise: Real = 1.0, norm_bound: Real = 1.0, delta: Real = 0.05,
                  max_pending: SupportsIndex = 10_000, max_features: SupportsIndex | None = None,
                  precision: Precision = "auto", seed: Seed = None) -> None:
-        self._begin(explore=explore, width=width, link=link, covariance=covariance, ridge=ridge,
-                    forget=forget, floor=floor, context_features=context_features, scale=scale,
-                    power=power, noise=noise, norm_bound=norm_bound, delta=delta,
-                    max_pending=max_pending, max_features=max_features, precision=precision,
-                    seed=seed)
+        self._begin(**locals())
 
     def scores(self, X: RowsLike | Catalogue, *,
                context: ArrayLike | None = None) -> tuple[Vector, Vector]:
@@ -673,10 +668,7 @@ delta, max_pending, max_features, precision, seed
                  power: Real = 0.5, noise: Real = 1.0, norm_bound: Real = 1.0, delta: Real = 0.05,
                  max_pending: SupportsIndex = 10_000, max_features: SupportsIndex | None = None,
                  precision: Precision = "auto", seed: Seed = None) -> None:
-        self._begin(n_arms=n_arms, explore=explore, width=width, link=link, covariance=covariance,
-                    ridge=ridge, forget=forget, floor=floor, scale=scale, power=power, noise=noise,
-                    norm_bound=norm_bound, delta=delta, max_pending=max_pending,
-                    max_features=max_features, precision=precision, seed=seed)
+        self._begin(**locals())
 
     def scores(self, x: RowsLike) -> tuple[Vector, Vector]:
         """``(means, widths)``: m and ``sqrt(q)`` of x in every arm.
