@@ -13,13 +13,13 @@ import copy
 import types
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coactive_fast._initialized import Initialized
-from coactive_fast._typing import Progress
+from coactive_fast._typing import Progress, Self
 from coactive_fast.coactive._learners import CoactiveLearner, PreferencePerceptron
 from coactive_fast.coactive._rules import CoactiveEngine, Record
 from coactive_fast.coactive._simulation import at_work, compiled_run, weights_of
@@ -32,9 +32,6 @@ from coactive_fast.learner._extras import require
 from coactive_fast.learner._history import CoactiveHistory
 from coactive_fast.learner._progress import reporter
 from coactive_fast.multiclass._learners import MulticlassLearner
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 Collection = TypeVar("Collection")  # of Dask
 

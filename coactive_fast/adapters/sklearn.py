@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
 )
 
 import coactive_fast as cf
-from coactive_fast._typing import Kernel, Real, RowsLike, Vector, Whole
+from coactive_fast._typing import Kernel, Real, RowsLike, Self, Vector, Whole
 from coactive_fast.coactive._learners import CoactiveLearner
 from coactive_fast.filtering._learners import cost_threshold
 from coactive_fast.learner._check import choice, count, switch
@@ -36,9 +36,6 @@ try:
 except ImportError as error:
     raise ImportError("coactive_fast.adapters.sklearn needs scikit-learn 1.6 or newer: "
                       'pip install "coactive_fast[sklearn]"', name="sklearn") from error
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 __all__ = [
     "AROWClassifier", "BanditronClassifier", "CoactiveRanker", "ConfiditClassifier",
@@ -288,8 +285,7 @@ class _Classifier(ClassifierMixin, _Estimator):
         """
         return self._fit(X, y)
 
-    def partial_fit(self, X: RowsLike, y: ArrayLike,
-                    classes: ArrayLike | None = None) -> Self:
+    def partial_fit(self, X: RowsLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
         """Goes on learning, one pass in the order given, by the parameters of the first call.
 
         Parameters

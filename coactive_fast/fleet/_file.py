@@ -32,12 +32,7 @@ import tempfile
 import zlib
 from typing import NamedTuple
 
-from ..learner._file import _sync_folder, _target, _temporary
-
-try:
-    import fcntl
-except ImportError:  # no such system is supported, but the package is imported there
-    fcntl = None
+from ..learner._file import _sync_folder, _target, _temporary, fcntl
 
 MAGIC = b"\x89CFLEET\n"
 VERSION = 2

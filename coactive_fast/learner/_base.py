@@ -18,11 +18,9 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from .._initialized import not_initialized
+from .._typing import Self
 from . import _store
 from ._history import History
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class Missing:
@@ -35,8 +33,9 @@ class Missing:
 
 
 def parameters_of(given):
-    """The arguments of an `__init__` by name, given its ``locals()`` before it has any other."""
-    return {name: value for name, value in given.items() if name not in ("self", "__class__")}
+    """The arguments of a method by name, given its ``locals()`` before it has any other."""
+    return {name: value for name, value in given.items()
+            if name not in ("self", "cls", "__class__")}
 
 
 class Learner:

@@ -16,7 +16,6 @@ in which they differ is refused, so that no two arrays can overlap. Nothing in t
 
 import contextlib
 import errno
-import functools
 import hashlib
 import io
 import json
@@ -190,12 +189,9 @@ def _temporary(path, target, mode):
 
 
 def _created(name, mode):
-    return open(name, "xb", opener=functools.partial(_opened, mode=mode))
-
-
-def _opened(name, flags, mode):
-    """For writing and, since a fleet maps its file, reading."""
-    return os.open(name, flags & ~os.O_WRONLY | os.O_RDWR, mode)
+    """A new file for writing and, since a fleet maps its file, reading."""
+    return open(name, "xb", opener=lambda name, flags: os.open(
+        name, flags & ~os.O_WRONLY | os.O_RDWR, mode))
 
 
 def _locked(name, mode):
@@ -239,8 +235,7 @@ def _remove_left(name):
     """Removes what a killed process has left under this name; all else stays."""
     try:
         found = os.lstat(name)
-        if (not stat.S_ISREG(found.st_mode) or found.st_nlink != 1
-                or found.st_uid != os.geteuid()):
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1 or found.st_uid != os.geteuid():
             return
         handle = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:  # mostly: there is none

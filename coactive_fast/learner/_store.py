@@ -55,8 +55,7 @@ def learners(family: str | None = None) -> dict[str, type[Any]]:
     dict of str to type
         Class names and classes.
     """
-    return {name: cls for name, cls in _learners.items()
-            if family in (None, family_of(cls))}
+    return {name: cls for name, cls in _learners.items() if family in (None, family_of(cls))}
 
 
 def family_of(cls: type) -> str | None:

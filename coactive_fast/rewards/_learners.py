@@ -14,16 +14,9 @@ from ..learner._check import choice, count, number, precision_of, switch
 from ..learner._engine import Rule
 from ..learner._random import make_generator
 from ..metric._forms import DiagonalRidge, FullRidge
+from . import _rules as rules
 from ._history import BanditHistory, Decision, RegressionHistory
-from ._rules import (
-    ArmEngine,
-    Catalogue,
-    Exploration,
-    LinearEngine,
-    RegressionEngine,
-    Regressions,
-    RidgeRun,
-)
+from ._rules import Catalogue
 
 Link: TypeAlias = Literal["identity", "logistic"]
 Covariance: TypeAlias = Literal["full", "diagonal"]
@@ -51,7 +44,7 @@ def regression(link, covariance, ridge, forget, max_features, precision):
     given: tuple[object, ...] = (ridge, forget, logistic)
     if form is FullRidge:
         given = (*given, precision)
-    return lambda k: lambda: Rule(Regressions(k, ridge, lambda: form(*given))), words
+    return lambda k: lambda: Rule(rules.Regressions(k, ridge, lambda: form(*given))), words
 
 
 class RewardLearner(Learner):
@@ -141,7 +134,7 @@ class RewardLearner(Learner):
         return self._read("health")
 
 
-class OnlineRidge(RewardLearner, RegressionEngine):
+class OnlineRidge(RewardLearner, rules.RegressionEngine):
     """Linear or logistic ridge regression, one row at a time.
 
     Parameters
@@ -267,7 +260,7 @@ class OnlineRidge(RewardLearner, RegressionEngine):
         >>> history.predictions, history.loss
         (array([0., 2.]), array([16.,  4.]))
         """
-        history: RegressionHistory = RidgeRun(self, X, y, weight).play(self, progress)
+        history: RegressionHistory = rules.RidgeRun(self, X, y, weight).play(self, progress)
         return history
 
     def inverse(self) -> Vector:
@@ -393,8 +386,7 @@ class Bandit(RewardLearner):
         return self._expired
 
 
-def _exploration(explore, width, link, covariance, ridge, forget, floor, scale, power, noise,
-                 norm_bound, delta, max_features, precision):
+def _exploration(explore, width, link, covariance, ridge, forget, floor, delta, **given):
     explore = choice("explore", explore, EXPLORE)
     if isinstance(width, str):
         choice("width", width, ("theory",))
@@ -407,14 +399,13 @@ def _exploration(explore, width, link, covariance, ridge, forget, floor, scale, 
         width = number("width", width, least=0.0)
     floor = number("floor", floor, least=0.0, below=1.0)
     delta = number("delta", delta, above=0.0, below=1.0)
-    return Exploration(explore, width, link=link, ridge=float(ridge), delta=delta, floor=floor,
-                       noise=number("noise", noise, least=0.0),
-                       norm_bound=number("norm_bound", norm_bound, least=0.0),
-                       scale=number("scale", scale, least=0.0),
-                       power=number("power", power, least=0.0))
+    positive = {name: number(name, given[name], least=0.0)
+                for name in ("noise", "norm_bound", "scale", "power")}
+    return rules.Exploration(explore, width, link=link, ridge=float(ridge), delta=delta,
+                             floor=floor, **positive)
 
 
-class LinearBandit(Bandit, LinearEngine):
+class LinearBandit(Bandit, rules.LinearEngine):
     """Chooses among actions that are rows of features; one regression serves them all.
 
     Parameters
@@ -626,7 +617,7 @@ class LinearBandit(Bandit, LinearEngine):
         return self._read("weights")[0]
 
 
-class ArmBandit(Bandit, ArmEngine):
+class ArmBandit(Bandit, rules.ArmEngine):
     """Chooses among arms that know nothing of each other: a regression each, one row a round.
 
     Parameters

@@ -7,7 +7,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._arrays import labels_of
+from .._arrays import labels_of, plain, reals
 from .._initialized import Initialized
 from .._typing import Progress, Real, Seed, Self, Vector
 from ..learner._chance import Chance
@@ -106,9 +106,6 @@ class RewardTable(Initialized):
                 "same": not arms and self.X.ndim == 2, "rewards": self.rewards, "weights": None,
                 "noise": 0.0, "contexts": self.context, "world": None}
 
-    def _length(self):
-        return len(self.rewards)
-
 
 class LinearRewards(Initialized):
     """Rewards that are linear in the features, with normal noise.
@@ -183,9 +180,6 @@ class LinearRewards(Initialized):
                 "rewards": None, "weights": self.weights, "noise": self.noise, "contexts": None,
                 "world": Chance(make_generator(seed))}
 
-    def _length(self):
-        return None
-
 
 def simulate_bandit(bandit: LinearBandit | ArmBandit,
                     environment: RewardTable | LinearRewards | tuple[Any, Any], *,
@@ -225,9 +219,9 @@ def simulate_bandit(bandit: LinearBandit | ArmBandit,
                         f"{type(bandit).__name__}")
     environment = _environment(bandit, environment)
     words = environment._words(bandit, seed)
-    if rounds is None and environment._length() is None:
+    if rounds is None and words["rewards"] is None:
         raise ValueError("rounds must be given: the environment has no end")
-    rounds = environment._length() if rounds is None else count("rounds", rounds, most=MOST)
+    rounds = words["T"] if rounds is None else count("rounds", rounds, most=MOST)
     history: BanditHistory = BanditRun(bandit._engine, rounds, **words).play(bandit, progress)
     return history
 
@@ -246,20 +240,10 @@ def _environment(bandit, given):
 
 def _filled(name, value, dimensions):
     """A finite float64 array, not empty, of as many dimensions as one of those given."""
-    if isinstance(value, np.ma.MaskedArray):
-        raise ValueError(f"{name} must not be a masked array")
-    try:
-        given = np.asarray(value)
-    except ValueError as error:
-        raise TypeError(f"{name} must hold real numbers: {error}") from None
-    if given.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must hold real numbers, got dtype {given.dtype}")
+    given = plain(value, name)
     if given.ndim not in dimensions:
         raise ValueError(f"{name} must have {' or '.join(map(str, dimensions))} dimensions, got "
                          f"{given.ndim}")
     if not given.size:
         raise ValueError(f"{name} must not be empty")
-    given = np.ascontiguousarray(given, dtype=np.float64)
-    if not np.isfinite(given).all():
-        raise ValueError(f"{name} must be finite")
-    return given
+    return reals(given, name, given.ndim)
