@@ -17,7 +17,7 @@ from river import bandit, base
 import coactive_fast as cf
 from coactive_fast._arrays import plain
 from coactive_fast._typing import Real, Whole
-from coactive_fast.learner._check import choice, count, switch
+from coactive_fast.learner._check import choice, count, same_length, switch
 from coactive_fast.learner._extras import require
 from coactive_fast.multiclass._rules import LabelFeedback
 
@@ -443,10 +443,8 @@ class OnlineClassifier(_Classifier):
         if made.get_params().get("covariance", "diagonal") != "diagonal":
             raise ValueError('learner must have covariance="diagonal": features come and go, and '
                              f"{learner!r} takes rows of one width")
-        if made.max_features is None:
-            made.set_params(max_features=FEATURES)
-        self._features, self._row = {}, _Row(made.max_features)
-        self._start(made)
+        self.max_features: int | None = made.max_features
+        self._start(made.set_params(max_features=self._start_names()))
 
 
 class _Built(_Classifier):
@@ -1055,8 +1053,7 @@ def _check_label(y, rule="y must be a label"):
 def _checked_labels(X, y, name="y"):
     """A label for each row of X."""
     labels = list(y)
-    if len(labels) != len(X):
-        raise ValueError(f"{name} must have length {len(X)} to go with X, got {len(labels)}")
+    same_length(name, len(labels), len(X), "X")
     for label in set(labels) if all(isinstance(y, Hashable) for y in labels) else labels:
         _check_label(label)
     return labels

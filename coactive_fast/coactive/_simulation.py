@@ -363,9 +363,8 @@ class _Run(Run):
                                 self.feedback)
 
         def play(u):
-            ratings = None if self.ratings is None else self.ratings(u)
             shared.play(u, engine._another(), self.user_at_work(u)._decider(), self.weights[u],
-                        ratings)
+                        self.ratings(u))
 
         in_threads(play, len(self.weights), self.jobs, lambda: setattr(shared, "stop", True),
                    report)
@@ -385,7 +384,7 @@ class _Run(Run):
         for u, weights in enumerate(self.weights):
             utilities = rules.item_utilities(self.items.features, weights)
             rounded = np.clip(np.rint(utilities), 1.0, 5.0)
-            given = None if self.ratings is None else self.ratings(u)
+            given = self.ratings(u)
             ratings = rounded if given is None else np.where(np.isnan(given), rounded, given)
             self.one_user(u, utilities, ratings)
             if report is not None:
@@ -448,9 +447,10 @@ def _weights(value, width):
 
 
 def _given_ratings(ratings, shape):
-    """None, or a function that gives one user's ratings with NaN where none was given."""
+    """A function that gives one user's ratings with NaN where none was given; None where none
+    are."""
     if ratings is None:
-        return None
+        return lambda u: None
     from ..data import _check  # which needs scipy
 
     if not hasattr(ratings, "tocsr"):

@@ -12,7 +12,6 @@ from ..learner._base import Learner
 from ..learner._chance import Chance
 from ..learner._check import answering, choice, count, invertible, number, switch
 from ..learner._random import make_generator
-from . import _constants
 from . import _constants as constants
 from ._history import ConvexHistory
 from ._rules import BanditEngine, Barrier, ConvexRun, Descent, GradientEngine, Newton, region_of
@@ -98,7 +97,7 @@ class Place:
         refuse_beyond_limit(8.0 * VECTORS * self.n, f"dimension={self.n}",
                             "a learner holds some vectors of that length")
         self.feasible = answering("feasible", feasible, METHODS)
-        self.D = _constants.diameter_of(feasible, self.n)
+        self.D = constants.diameter_of(feasible, self.n)
         self.origin = finite_vector(feasible.center(self.n), "feasible.center()", self.n,
                                     "the dimension").copy()
 

@@ -442,16 +442,15 @@ class RidgeFilter(_RidgeFilter):
             raise ValueError(f"rule={rule!r} has no meaning with feedback=\"full\": nothing is "
                              "held back")
         kind = "sign" if full else "falling" if rule == "paper" else rule
-        settings = {
-            "tau": cost_threshold(given["cost_ratio"]),
-            "delta": number("delta", given["delta"], above=0.0),
-            "scale": number("threshold_scale", given["threshold_scale"], least=0.0),
-            "width": -1.0 if _is(width, "theory") else number("width", width, least=0.0),
-            "power": number("power", given["power"], least=0.0),
-            "floor": number("floor", given["floor"], least=0.0, most=1.0)}
-        if settings["delta"] >= 1.0:
-            raise ValueError(f"delta must be in (0, 1), got {settings['delta']}")
-        decision = rules.Decision(kind, **settings)
+        delta = number("delta", given["delta"], above=0.0)
+        if delta >= 1.0:
+            raise ValueError(f"delta must be in (0, 1), got {delta}")
+        decision = rules.Decision(
+            kind, delta=delta, tau=cost_threshold(given["cost_ratio"]),
+            scale=number("threshold_scale", given["threshold_scale"], least=0.0),
+            width=-1.0 if _is(width, "theory") else number("width", width, least=0.0),
+            power=number("power", given["power"], least=0.0),
+            floor=number("floor", given["floor"], least=0.0, most=1.0))
         return {"make": _rule_maker(_form(given), decision, given["calibrate"])}
 
 

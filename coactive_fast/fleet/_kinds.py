@@ -293,9 +293,10 @@ class Perceptrons(Kind):
 
     def begin(self):
         self.batch = int(self.parameters["batch"])
+        self.vectors = ("w", "mean", "sum") if self.batch > 1 else ("w", "mean")
 
     def numbers(self, d):
-        return (3 if self.batch > 1 else 2) * d
+        return len(self.vectors) * d
 
     def dimension(self, learner):
         return len(learner.weights)
@@ -307,20 +308,17 @@ class Perceptrons(Kind):
     def written(self, layout, content):
         record = np.zeros(layout.record, dtype=np.int64)
         if content is not None:
-            d, (block,) = layout.d, self.blocks(layout, record)
+            block, = self.blocks(layout, record)
             record[ROUNDS], block[LEARNED] = content["rounds"], content["waiting"]
             numbers = block[NUMBERS:].view(np.float64)
-            numbers[:d], numbers[d:2 * d] = content["w"], content["mean"]
-            if self.batch > 1:
-                numbers[2 * d:3 * d] = content["sum"]
+            numbers[:] = np.concatenate([content[name] for name in self.vectors])
         return record
 
     def read(self, layout, record):
         d, (block,) = layout.d, self.blocks(layout, record)
-        numbers = block[NUMBERS:].view(np.float64)
-        total = numbers[2 * d:3 * d].copy() if self.batch > 1 else np.zeros(d)
-        return {"n": d, "rounds": int(record[ROUNDS]), "w": numbers[:d].copy(),
-                "mean": numbers[d:2 * d].copy(), "waiting": int(block[LEARNED]), "sum": total}
+        vectors = block[NUMBERS:].view(np.float64).copy().reshape(-1, d)
+        return {"n": d, "rounds": int(record[ROUNDS]), "waiting": int(block[LEARNED]),
+                "sum": np.zeros(d), **dict(zip(self.vectors, vectors, strict=True))}
 
     def give(self, learner, content):
         learner._engine._restore({**learner._engine._state(), **content})

@@ -101,8 +101,7 @@ class Learner:
         if deep:
             for name, value in self._parameters.items():
                 if isinstance(value, Learner):
-                    for inner, inner_value in value.get_params().items():
-                        found[f"{name}__{inner}"] = inner_value
+                    found |= {f"{name}__{inner}": own for inner, own in value.get_params().items()}
         return found
 
     def set_params(self, **parameters: Any) -> Self:

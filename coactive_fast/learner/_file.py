@@ -443,15 +443,16 @@ class _Reader:
 
     def parsed(self, text):
         try:
-            header = json.loads(text.decode("utf-8"), parse_constant=_refuse_constant)
+            header = json.loads(text.decode("utf-8"))
         except (ValueError, RecursionError) as error:
             raise _Damaged(f"has a damaged header: {error}") from None
         kinds = {"head": dict, "arrays": list}
         if not isinstance(header, dict) or {k: type(v) for k, v in header.items()} != kinds:
             raise _Damaged("has an inconsistent header: it must hold 'head' and 'arrays'")
-        if _is_deep(header["head"]):
-            raise _Damaged(f"has an inconsistent header: more than {DEPTH} lists and dicts within "
-                           "each other")
+        try:
+            _check_plain(header["head"], "head")
+        except ValueError as error:
+            raise _Damaged(f"has an inconsistent header: {error}") from None
         return header
 
     def checked(self, entry):
@@ -508,16 +509,3 @@ class _Reader:
 
 def _is_size(n):
     return type(n) is int and 0 <= n < 2**63
-
-
-def _is_deep(value):
-    """Whether there are more than `DEPTH` lists and dicts within each other."""
-    level = [value]
-    for _ in range(DEPTH):
-        level = [inner for one in level for inner in (one.values() if type(one) is dict else one)
-                 if type(inner) in (dict, list)]
-    return bool(level)
-
-
-def _refuse_constant(name):
-    raise ValueError(f"{name} is no JSON")

@@ -34,6 +34,8 @@ class MulticlassLearner(Learner):
         given = dict(parameters)
         n_classes = count("n_classes", given.pop("n_classes"), least=2, most=MOST)
         most = given.pop("max_features")
+        if most is not None and given.get("covariance", "diagonal") != "diagonal":
+            raise ValueError('max_features goes with covariance="diagonal" only')
         most = 0 if most is None else count("max_features", most, least=1, most=MOST)
         first = make_generator(given.pop("seed")) if "seed" in given else None
         make = self._rule(n_classes, **given)
@@ -317,11 +319,6 @@ class Newtron(MulticlassLearner, rules.BanditFeedback):
                  beta: Real = 0.01, gamma: Real = 0.05, norm_bound: Real = 10.0,
                  max_features: SupportsIndex | None = None, seed: Any = None) -> None:
         self._begin(**locals())
-
-    def _build(self, parameters):
-        if parameters["covariance"] == "full" and parameters["max_features"] is not None:
-            raise ValueError('max_features goes with covariance="diagonal" only')
-        return super()._build(parameters)
 
     def _rule(self, n_classes, covariance, alpha, beta, gamma, norm_bound):
         given = {
@@ -658,21 +655,28 @@ class Confidit(_Spread, MulticlassLearner, rules.BanditFeedback):
                  seed: Any = None) -> None:
         self._begin(**locals())
 
-    def _build(self, parameters):
-        if parameters["covariance"] != "diagonal" and parameters["max_features"] is not None:
-            raise ValueError('max_features goes with covariance="diagonal" only')
-        return super()._build(parameters)
-
     def _has_chance(self, parameters):
         return parameters["alpha"] != 1.0
 
-    def _rule(self, n_classes, covariance, kernel, kernel_params, diagonal_step, precision,
-               **parameters):
+    def _rule(self, n_classes, covariance, confidence, eta, alpha, projection, norm_bound, delta,
+              approximation_error, diagonal_step, normalize, kernel, kernel_params, precision):
         covariance = choice("covariance", covariance, COVARIANCES)
         precision = precision_of(precision, covariance)
         printed = choice("diagonal_step", diagonal_step, ("residual", "printed")) == "printed"
-        given = _checked(**parameters)
-        ridge = (1.0 + given["alpha"]) ** 2
+        alpha = number("alpha", alpha, above=-1.0, most=1.0)
+        ridge = (1.0 + alpha) ** 2
+        if ridge < 1e-280:
+            raise ValueError(f"alpha must be farther from -1, got {alpha}")
+        given = {
+            "alpha": alpha,
+            "delta": number("delta", delta, above=0.0, below=1.0),
+            "eta": number("eta", eta, above=0.0),
+            "confidence": choice("confidence", confidence, CONFIDENCES),
+            "projection": switch("projection", projection),
+            "norm_bound": number("norm_bound", norm_bound, least=0.0, most=math.sqrt(1e300)),
+            "error": _error(approximation_error),
+        }
+        switch("normalize", normalize)  # an option of the engine
         if covariance == "kernel":
             ridges = partial(forms.DualRidges, n_classes, ridge, kernel, kernel_params,
                              given["projection"])
@@ -683,7 +687,6 @@ class Confidit(_Spread, MulticlassLearner, rules.BanditFeedback):
             ridges = partial(forms.FullRidges, n_classes, ridge, precision)
         else:
             ridges = partial(forms.DiagonalRidges, n_classes, ridge, printed)
-        del given["normalize"]  # an option of the engine
         return lambda: rules.Confidit(ridges(), **given)
 
     def health(self) -> dict[str, NDArray[Any]]:
@@ -713,23 +716,6 @@ class Confidit(_Spread, MulticlassLearner, rules.BanditFeedback):
         if self._parameters["covariance"] == "kernel":
             raise AttributeError('there are no weights with covariance="kernel"')
         return self._read("weights")
-
-
-def _checked(confidence, eta, alpha, projection, norm_bound, delta, approximation_error, normalize):
-    alpha = number("alpha", alpha, above=-1.0, most=1.0)
-    if (1.0 + alpha) ** 2 < 1e-280:
-        raise ValueError(f"alpha must be farther from -1, got {alpha}")
-    delta = number("delta", delta, above=0.0, below=1.0)
-    return {
-        "alpha": alpha,
-        "eta": number("eta", eta, above=0.0),
-        "confidence": choice("confidence", confidence, CONFIDENCES),
-        "projection": switch("projection", projection),
-        "norm_bound": number("norm_bound", norm_bound, least=0.0, most=math.sqrt(1e300)),
-        "delta": delta,
-        "error": _error(approximation_error),
-        "normalize": switch("normalize", normalize),
-    }
 
 
 def _error(given):

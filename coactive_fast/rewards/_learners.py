@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias, overload
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..learner._chance import Chance
 from ..learner._check import choice, count, number, precision_of, switch
 from ..learner._engine import Rule
 from ..learner._random import make_generator
-from ..metric._forms import DiagonalRidge, FullRidge
+from ..metric import _forms as forms
 from . import _rules as rules
 from ._history import BanditHistory, Decision, RegressionHistory
 from ._rules import Catalogue
@@ -28,23 +29,19 @@ LINKS = ("identity", "logistic")
 def regression(link, covariance, ridge, forget, max_features, precision):
     """``(k -> fresh regressions, words of their engine)`` from checked parameters."""
     logistic = choice("link", link, LINKS) == "logistic"
-    form = {"full": FullRidge, "diagonal": DiagonalRidge}[
-        choice("covariance", covariance, ("full", "diagonal"))]
+    full = choice("covariance", covariance, ("full", "diagonal")) == "full"
     precision = precision_of(precision, covariance)
     ridge = number("ridge", ridge, above=0.0)
     if not 1e-280 <= ridge <= 1e280:
         raise ValueError(f"ridge must be in [1e-280, 1e280], got {ridge}")
     forget = number("forget", forget, above=0.0, most=1.0)
-    most = 0
-    if max_features is not None:
-        most = count("max_features", max_features, least=1, most=MOST)
-        if form is FullRidge:
-            raise ValueError('max_features goes with covariance="diagonal" only')
+    most = 0 if max_features is None else count("max_features", max_features, least=1, most=MOST)
+    if full and most:
+        raise ValueError('max_features goes with covariance="diagonal" only')
+    form = (partial(forms.FullRidge, ridge, forget, logistic, precision) if full
+            else partial(forms.DiagonalRidge, ridge, forget, logistic))
     words = {"most": most, "logistic": logistic}
-    given: tuple[object, ...] = (ridge, forget, logistic)
-    if form is FullRidge:
-        given = (*given, precision)
-    return lambda k: lambda: Rule(rules.Regressions(k, ridge, lambda: form(*given))), words
+    return lambda k: lambda: Rule(rules.Regressions(k, ridge, form)), words
 
 
 class RewardLearner(Learner):
