@@ -100,9 +100,7 @@ class Place:
         self.D = constants.diameter_of(feasible, self.n)
         self.origin = finite_vector(feasible.center(self.n), "feasible.center()", self.n,
                                     "the dimension").copy()
-
-    def region(self) -> Any:
-        return region_of(self.feasible, self.n)
+        self.whole: Any = region_of(feasible, self.n)
 
     def shrunk(self, gamma: float) -> Any:
         smaller = self.feasible.shrunk(gamma, self.n)
@@ -122,6 +120,7 @@ class BanditLearner(ConvexLearner, BanditEngine):
 
     if TYPE_CHECKING:  # parameters
         loss_bound: float
+        horizon: int | None
         seed: Seed
     _sees = ("value",)
 
@@ -146,7 +145,6 @@ class _Sphere(BanditLearner):
 
     if TYPE_CHECKING:  # parameters
         feasible: Feasible
-        horizon: int | None
     _shaping = ("dimension", "feasible", "gamma", "epsilon")
     _deciding = {"dimension", "feasible", "horizon", "lipschitz", "delta", "gamma"}
 
@@ -319,9 +317,9 @@ class ONSEG(_Sphere):
                                       niceness=parameters["niceness"], delta=found.delta,
                                       beta=parameters["beta"])
         epsilon = constants.start_of_metric(place.D, beta=beta, epsilon=parameters["epsilon"])
-        whole, shrunk, rate = place.region(), place.shrunk(found.gamma), size.d / found.delta
+        shrunk, rate = place.shrunk(found.gamma), size.d / found.delta
         return self._parts(
-            place, lambda: Newton(whole, shrunk, rate, beta, epsilon, delta=found.delta,
+            place, lambda: Newton(place.whole, shrunk, rate, beta, epsilon, delta=found.delta,
                                   gamma=found.gamma), parameters)
 
 
@@ -383,11 +381,11 @@ class OGDEG(_Sphere):
 
     def _build(self, parameters):
         place, _, found = self._exploration(parameters)
-        whole, shrunk = place.region(), place.shrunk(found.gamma)
+        shrunk = place.shrunk(found.gamma)
         rate = constants.step_size(place.D, "loss_bound", parameters["loss_bound"])
         return self._parts(
-            place, lambda: Descent(whole, shrunk, rate, delta=found.delta, gamma=found.gamma),
-            parameters)
+            place, lambda: Descent(place.whole, shrunk, rate, delta=found.delta,
+                                   gamma=found.gamma), parameters)
 
 
 class DikinFTRL(BanditLearner):
@@ -454,7 +452,6 @@ class DikinFTRL(BanditLearner):
     """
 
     if TYPE_CHECKING:  # parameters
-        horizon: int | None
         delta: float
         baseline: bool
     _shaping = ("dimension",)
@@ -476,8 +473,7 @@ class DikinFTRL(BanditLearner):
         bound = number("loss_bound", parameters["loss_bound"], above=0.0)
         eta = constants.barrier_rate(size, horizon=parameters["horizon"], loss_bound=bound,
                                      delta=delta, eta=parameters["eta"])
-        whole = place.region()
-        return self._parts(place, lambda: Barrier(whole, delta, eta), parameters)
+        return self._parts(place, lambda: Barrier(place.whole, delta, eta), parameters)
 
 
 class ONS(GradientLearner):
@@ -543,8 +539,8 @@ class ONS(GradientLearner):
         place = Place(parameters["dimension"], parameters["feasible"])
         beta = invertible("beta", parameters["beta"])
         epsilon = constants.start_of_metric(place.D, beta=beta, epsilon=parameters["epsilon"])
-        region = place.region()
-        return {"make": lambda: Newton(None, region, 1.0, beta, epsilon), "origin": place.origin}
+        return {"make": lambda: Newton(None, place.whole, 1.0, beta, epsilon),
+                "origin": place.origin}
 
 
 class OGD(GradientLearner):
@@ -594,5 +590,4 @@ class OGD(GradientLearner):
     def _build(self, parameters):
         place = Place(parameters["dimension"], parameters["feasible"])
         rate = constants.step_size(place.D, "gradient_bound", parameters["gradient_bound"])
-        region = place.region()
-        return {"make": lambda: Descent(None, region, rate), "origin": place.origin}
+        return {"make": lambda: Descent(None, place.whole, rate), "origin": place.origin}

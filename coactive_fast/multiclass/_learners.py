@@ -34,7 +34,7 @@ class MulticlassLearner(Learner):
         given = dict(parameters)
         n_classes = count("n_classes", given.pop("n_classes"), least=2, most=MOST)
         most = given.pop("max_features")
-        if most is not None and given.get("covariance", "diagonal") != "diagonal":
+        if given.get("covariance", "diagonal") != "diagonal" and most is not None:
             raise ValueError('max_features goes with covariance="diagonal" only')
         most = 0 if most is None else count("max_features", most, least=1, most=MOST)
         first = make_generator(given.pop("seed")) if "seed" in given else None

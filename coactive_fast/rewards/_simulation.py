@@ -7,7 +7,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._arrays import labels_of, plain, reals
+from .._arrays import labels_of
 from .._initialized import Initialized
 from .._typing import Progress, Real, Seed, Self, Vector
 from ..learner._chance import Chance
@@ -240,10 +240,20 @@ def _environment(bandit, given):
 
 def _filled(name, value, dimensions):
     """A finite float64 array, not empty, of as many dimensions as one of those given."""
-    given = plain(value, name)
+    if isinstance(value, np.ma.MaskedArray):
+        raise ValueError(f"{name} must not be a masked array")
+    try:
+        given = np.asarray(value)
+    except ValueError as error:
+        raise TypeError(f"{name} must hold real numbers: {error}") from None
+    if given.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold real numbers, got dtype {given.dtype}")
     if given.ndim not in dimensions:
         raise ValueError(f"{name} must have {' or '.join(map(str, dimensions))} dimensions, got "
                          f"{given.ndim}")
     if not given.size:
         raise ValueError(f"{name} must not be empty")
-    return reals(given, name, given.ndim)
+    given = np.ascontiguousarray(given, dtype=np.float64)
+    if not np.isfinite(given).all():
+        raise ValueError(f"{name} must be finite")
+    return given
