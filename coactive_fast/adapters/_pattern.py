@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from coactive_fast.learner._base import parameters_of
 from coactive_fast.multiclass import Confidit
 from coactive_fast.multiclass._learners import MulticlassLearner
 
@@ -27,8 +28,7 @@ def store_parameters(estimator: Any, given: Mapping[str, Any]) -> None:
 
     `given`: the ``locals()`` of `__init__`, before it has any other.
     """
-    vars(estimator).update({name: value for name, value in given.items()
-                            if name not in ("self", "__class__")})
+    vars(estimator).update(parameters_of(given))
 
 
 def own_parameters(kind: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:

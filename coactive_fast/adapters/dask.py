@@ -13,13 +13,13 @@ import copy
 import types
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coactive_fast._initialized import Initialized
-from coactive_fast._typing import Progress
+from coactive_fast._typing import Progress, Self
 from coactive_fast.coactive._learners import CoactiveLearner, PreferencePerceptron
 from coactive_fast.coactive._rules import CoactiveEngine, Record
 from coactive_fast.coactive._simulation import at_work, compiled_run, weights_of
@@ -32,9 +32,6 @@ from coactive_fast.learner._extras import require
 from coactive_fast.learner._history import CoactiveHistory
 from coactive_fast.learner._progress import reporter
 from coactive_fast.multiclass._learners import MulticlassLearner
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 Collection = TypeVar("Collection")  # of Dask
 
@@ -76,10 +73,8 @@ class Workers(Initialized):
         self.stopped = False
 
     def __enter__(self) -> Self:
-        if isinstance(self.cluster, str):
-            self.client = self._connected()
-        else:
-            self.client = _plain_client("cluster", self.cluster)
+        self.client = (self._connected() if isinstance(self.cluster, str)
+                       else _plain_client("cluster", self.cluster))
         try:
             self.client.wait_for_workers(1, timeout=self.timeout)
         except (TimeoutError, asyncio.TimeoutError) as error:  # one and the same from 3.11 on
@@ -247,6 +242,8 @@ class _Partitions:
     def ask(self, function: Callable[..., Any], runs: Sequence[tuple[Any, ...]],
             *arguments: Any) -> list[Any]:
         """``function(part, *rest, *arguments)`` for runs of (part's number, *rest), in order."""
+        from distributed import CancelledError, KilledWorker
+
         results, attempt = [None] * len(runs), 0
         while True:
             waiting = {i: self.client.submit(function, self.there[p], *rest, *arguments,
@@ -256,8 +253,8 @@ class _Partitions:
             for i, future in waiting.items():
                 try:
                     results[i] = future.result()
-                except Exception as error:
-                    if attempt == RETRIES or not _is_loss(error):
+                except (CancelledError, KilledWorker):  # data or a worker went away
+                    if attempt == RETRIES:
                         raise
                     lost.add(runs[i][0])
             if not lost:
@@ -272,13 +269,6 @@ def _form(part):
     if not isinstance(part, RankingData):
         raise TypeError(f"partitions must hold RankingData, got {type(part).__name__}")
     return len(part), part.dimension
-
-
-def _is_loss(error):
-    """Whether it says that data or a worker went away."""
-    from distributed import CancelledError, KilledWorker
-
-    return isinstance(error, CancelledError | KilledWorker)
 
 
 def distributed_simulate(learner: PreferencePerceptron, partitions: Sequence[Any], user: Any,
@@ -465,8 +455,8 @@ def _frozen(learner):
     return delayed(copy.deepcopy(learner), pure=False)
 
 
-def _answers(block, learner, method):
-    return getattr(learner, method)(block)
+def _answers(block, learner, method, **options):
+    return getattr(learner, method)(block, **options)
 
 
 def rank(learner: Any, queries: Collection, *, k: int | None = None) -> Collection:
@@ -504,8 +494,4 @@ def rank(learner: Any, queries: Collection, *, k: int | None = None) -> Collecti
         raise TypeError("learner must be a coactive learner over a Ranking, got "
                         f"{type(learner).__name__}")
     k = None if k is None else count("k", k, least=1)
-    return queries.map(_present, learner=_frozen(learner), k=k)
-
-
-def _present(features, learner, k):
-    return learner.present(features, k=k)
+    return queries.map(_answers, learner=_frozen(learner), method="present", k=k)

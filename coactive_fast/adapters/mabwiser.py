@@ -146,7 +146,7 @@ class MAB(Initialized):
     learning_policy: LinearPolicy | cf.ArmBandit
     seed: int
     bandit: cf.ArmBandit
-    _words: dict[str, Any] | None
+    _pattern: cf.ArmBandit
     _numbers: dict[Any, int]
     _decided: set[Any]
     _fitted: bool
@@ -166,7 +166,7 @@ class MAB(Initialized):
         self.arms = list(arms)
         self.learning_policy = learning_policy
         self.seed = seed
-        self._words = _words(learning_policy, seed)
+        self._pattern = _pattern_of(learning_policy, seed)
         self.bandit = self._make(len(arms))
         self._numbers = {arm: i for i, arm in enumerate(arms)}
         self._decided = set()
@@ -280,9 +280,7 @@ class MAB(Initialized):
 
     def _make(self, n_arms):
         """A fresh bandit."""
-        if self._words is None:
-            return self.learning_policy.clone().set_params(n_arms=n_arms)
-        return cf.ArmBandit(n_arms, **self._words)
+        return self._pattern.clone().set_params(n_arms=n_arms)
 
     def _learn(self, bandit, numbers, decisions, rewards, contexts):
         """All rows, after all that can be checked before was."""
@@ -319,10 +317,10 @@ class MAB(Initialized):
         return {arm: float(means[i]) for i, arm in arms.items()}
 
 
-def _words(policy, seed):
-    """A policy as parameters of `ArmBandit`; None where it is one."""
+def _pattern_of(policy, seed):
+    """The bandit of a policy."""
     if isinstance(policy, cf.ArmBandit):
-        return None
+        return policy
     name = type(policy).__name__
     if name not in ("LinUCB", "LinTS", "LinGreedy"):
         raise TypeError("learning_policy must be LinUCB, LinTS or LinGreedy of LearningPolicy, or "
@@ -337,7 +335,7 @@ def _words(policy, seed):
     else:
         words["explore"] = "ucb" if name == "LinUCB" else "thompson"
         words["width"] = number("alpha", policy.alpha, least=0.0)
-    return words
+    return cf.ArmBandit(1, **words)
 
 
 def _check_arm(arm):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import inspect
 import struct
 import threading
 from collections.abc import Callable, Hashable, Sequence
@@ -18,8 +17,9 @@ from river import bandit, base
 import coactive_fast as cf
 from coactive_fast._arrays import plain
 from coactive_fast._typing import Real, Whole
-from coactive_fast.learner._check import choice, count, switch
+from coactive_fast.learner._check import choice, count, same_length, switch
 from coactive_fast.learner._extras import require
+from coactive_fast.multiclass._rules import LabelFeedback
 
 from ._pattern import fresh, own_parameters, store_parameters
 
@@ -129,13 +129,16 @@ class _Row:
 class _Named:
     """Dictionaries as rows, with an intercept or without, for an adapter's learner.
 
-    Names of features are numbered as they come. In the diagonal form rows widen with them; in the
-    full form every row is as wide as `max_features` from the start.
+    Names of features are numbered as they come, and so are its labels or arms, where it has any.
+    In the diagonal form rows widen with the names; in the full form every row is as wide as
+    `max_features` from the start.
     """
 
     covariance: Any = "diagonal"
     intercept: bool = False
     max_features: Any = None
+    _learner: Any
+    _size, _add = "n_classes", "add_class"  # how many labels the learner has, and one more
 
     if TYPE_CHECKING:  # a parameter of a subclass is an attribute of its name
         def __getattr__(self, name: str) -> Any: ...
@@ -156,26 +159,45 @@ class _Named:
         """The parameters of the learner of this class."""
         return {**own_parameters(kind, vars(self)), "max_features": self._start_names()}
 
-    def _dictionary(self, x):
-        return {**x, INTERCEPT: 1.0} if self.intercept else x
+    def _start(self, learner, labels=()):
+        """What learns, and the labels that are known."""
+        self._learner, self._labels = learner, list(labels)
+        self._numbers = {label: i for i, label in enumerate(self._labels)}
+        self._sees_label = isinstance(learner, LabelFeedback)
 
     def _asked(self, question, x, grow=False):
-        """What `question` answers about the row of x, under the lock; names that came with a
-        refused row are forgotten. Without `grow` names that are not known are left out."""
+        """What `question` answers about the row of x, under the lock; names and labels that came
+        with a refused row are forgotten. Without `grow` names that are not known are left out."""
         with self._row.lock:
-            before = len(self._features)
+            before = len(self._features), len(self._labels), self._learner
             try:
-                return question(self._row.of(self._dictionary(x), self._features, grow))
+                row = {**x, INTERCEPT: 1.0} if self.intercept else x
+                return question(self._row.of(row, self._features, grow))
             except Exception:
-                self._forget_names(before)
+                self._go_back(*before)
                 _check_values(x)
                 raise
 
-    def _forget_names(self, known):
-        """Those that came when there were so many."""
-        self._row.names = None
-        while len(self._features) > known:
+    def _add_labels(self, labels):
+        """Gives labels that are new the next numbers, and the learner room for them."""
+        new = [label for label in dict.fromkeys(labels) if label not in self._numbers]
+        lacking = len(self._labels) + len(new) - getattr(self._learner, self._size)
+        if lacking > 0:
+            learner = copy.deepcopy(self._learner)  # the old one is there for `_go_back`
+            for _ in range(lacking):
+                getattr(learner, self._add)()
+            self._learner = learner
+        for label in new:
+            self._numbers[label] = len(self._labels)
+            self._labels.append(label)
+
+    def _go_back(self, n_features, n_labels, learner):
+        """Forgets what has been added since there were so many."""
+        self._learner, self._row.names = learner, None
+        while len(self._features) > n_features:
             self._features.popitem()
+        while len(self._labels) > n_labels:
+            del self._numbers[self._labels.pop()]
 
     def _table(self, X, grow):
         if self.intercept and hasattr(X, "assign"):
@@ -188,15 +210,6 @@ class _Named:
 
 class _Classifier(_Named, base.MiniBatchClassifier):
     """Names of features and labels are numbered as they come; a learner is fed what they make."""
-
-    _learner: Any
-    _sees_label: bool
-
-    def _start(self, learner, labels=()):
-        """What learns, and the labels that are known."""
-        self._learner, self._labels = learner, list(labels)
-        self._numbers = {label: i for i, label in enumerate(self._labels)}
-        self._sees_label = "label" not in inspect.signature(learner.learn).parameters
 
     @property
     def _multiclass(self):
@@ -216,29 +229,18 @@ class _Classifier(_Named, base.MiniBatchClassifier):
         y : hashable
             The right label.
         """
-        self._round(x, y, None)
+        self._asked(functools.partial(self._learn_row, y, None), x, True)
 
-    def _round(self, x, y, correct):
+    def _learn_row(self, y, correct, row):
         """One round: y is the right label, or an action that was right or wrong."""
-        with self._row.lock:
-            before = len(self._features), len(self._labels), self._learner
-            try:
-                row = self._row.of({**x, INTERCEPT: 1.0} if self.intercept else x,
-                                   self._features, True)
-                number = self._numbers.get(y)
-                if number is None:
-                    number = self._add_label(y)
-                if correct is not None:
-                    self._learner.learn(row, number, correct)
-                elif self._sees_label:
-                    self._learner.learn(row, number)
-                else:
-                    choice = self._learner.choose(row)
-                    self._learner.learn(row, choice, choice == number)
-            except Exception:
-                self._go_back(*before)
-                _check_values(x)
-                raise
+        number = self._number_of(y)
+        if correct is not None:
+            self._learner.learn(row, number, correct)
+        elif self._sees_label:
+            self._learner.learn(row, number)
+        else:
+            choice = self._learner.choose(row)
+            self._learner.learn(row, choice, choice == number)
 
     def predict_one(self, x: dict[Any, Any], **ignored: Any) -> Any:
         """The label of the largest score; None before the first round.
@@ -255,11 +257,14 @@ class _Classifier(_Named, base.MiniBatchClassifier):
         label
             One of those known so far.
         """
+        # a learner from labels has no way to explore: its choice is the best score's
+        return self._label_by(self._learner.choose if self._sees_label else self._best, x)
+
+    def _label_by(self, choose, x):
+        """The label whose number `choose` gives for the row of x; None before any is known."""
         if len(self._labels) < 2:
             return self._labels[0] if self._labels else None
-        # a learner from labels has no way to explore: its choice is the best score's
-        best = self._learner.choose if self._sees_label else self._best
-        return self._labels[self._asked(best, x)]
+        return self._labels[self._asked(choose, x)]
 
     def decision_one(self, x: dict[Any, Any]) -> dict[Any, float]:
         """The scores by label.
@@ -322,25 +327,12 @@ class _Classifier(_Named, base.MiniBatchClassifier):
     def _best(self, row):
         return self._learner.predict(row)[0]
 
-    # --- what is numbered -------------------------------------------------------------------
-
-    def _add_label(self, y):
-        _check_label(y)
-        number = len(self._labels)
-        if number >= self._learner.n_classes:
-            learner = copy.deepcopy(self._learner)  # the old one is there for `_go_back`
-            learner.add_class()
-            self._learner = learner
-        self._labels.append(y)
-        self._numbers[y] = number
-        return number
-
-    def _go_back(self, n_features, n_labels, learner):
-        """Forgets what has been added since there were so many."""
-        self._learner = learner
-        self._forget_names(n_features)
-        while len(self._labels) > n_labels:
-            del self._numbers[self._labels.pop()]
+    def _number_of(self, y):
+        """The number of a label, which may be new."""
+        if y not in self._numbers:
+            _check_label(y)
+            self._add_labels([y])
+        return self._numbers[y]
 
     # --- many rows --------------------------------------------------------------------------
 
@@ -367,8 +359,7 @@ class _Classifier(_Named, base.MiniBatchClassifier):
 
     def _stretch(self, labels, begin):
         """Where the next new label comes; that of the first row is numbered."""
-        if labels[begin] not in self._numbers:
-            self._add_label(labels[begin])
+        self._number_of(labels[begin])
         new = (i for i in range(begin, len(labels)) if labels[i] not in self._numbers)
         return next(new, len(labels))
 
@@ -452,10 +443,8 @@ class OnlineClassifier(_Classifier):
         if made.get_params().get("covariance", "diagonal") != "diagonal":
             raise ValueError('learner must have covariance="diagonal": features come and go, and '
                              f"{learner!r} takes rows of one width")
-        if made.max_features is None:
-            made.set_params(max_features=FEATURES)
-        self._features, self._row = {}, _Row(made.max_features)
-        self._start(made)
+        self.max_features: int | None = made.max_features
+        self._start(made.set_params(max_features=self._start_names()))
 
 
 class _Built(_Classifier):
@@ -490,9 +479,7 @@ class _FromActions(_Built):
         label
             One of those known so far; None before any is.
         """
-        if len(self._labels) < 2:
-            return self._labels[0] if self._labels else None
-        return self._labels[self._asked(self._learner.choose, x)]
+        return self._label_by(self._learner.choose, x)
 
     def learn_one(self, x: dict[Any, Any], y: Any = None, correct: bool | None = None, *,
                   action: Any = None) -> None:
@@ -513,7 +500,8 @@ class _FromActions(_Built):
         action : hashable, optional
             In the place of y.
         """
-        self._round(x, _label_or_action(y, correct, action), correct)
+        label = _label_or_action(y, correct, action)
+        self._asked(functools.partial(self._learn_row, label, correct), x, True)
 
     def learn_many(self, X: Any, y: Any = None, correct: Any = None, *, action: Any = None) -> None:
         """`learn_one` for each row of a pandas DataFrame.
@@ -541,9 +529,8 @@ class _FromActions(_Built):
         with self._row.lock:
             rows = self._table(X, True)
             for i, one in enumerate(actions):
-                if one not in self._numbers:
-                    self._add_label(one)
-                self._learner.learn(rows[i], self._numbers[one], bool(flags[i]))
+                number = self._number_of(one)
+                self._learner.learn(rows[i], number, bool(flags[i]))
 
 
 class ConfiditClassifier(_FromActions):
@@ -788,7 +775,7 @@ class OnlineRidgeRegressor(_Named, base.MiniBatchRegressor):
                  forget: Real = 1.0, intercept: bool = True,
                  max_features: Whole | None = None) -> None:
         store_parameters(self, locals())
-        self._learner = cf.OnlineRidge(**self._words(cf.OnlineRidge))
+        self._start(cf.OnlineRidge(**self._words(cf.OnlineRidge)))
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: Real = 1.0) -> None:
         """Learns one row, w times.
@@ -844,7 +831,7 @@ class OnlineRidgeRegressor(_Named, base.MiniBatchRegressor):
                 self._learner.run(rows, y, weight=np.broadcast_to(weight, rows.shape[0]))
             except Exception:
                 if self._learner.rounds == rounds:
-                    self._forget_names(names)
+                    self._go_back(names, 0, self._learner)
                 raise
 
     def predict_many(self, X: Any) -> Any:
@@ -880,27 +867,6 @@ class OnlineRidgeRegressor(_Named, base.MiniBatchRegressor):
 class _Policy(_Named, bandit.base.ContextualPolicy):
     """Arms of any hashable kind, numbered as they come."""
 
-    _numbers: dict[Any, int]
-    _size: str  # the learner's attribute that says how many arms it has
-    _add: str  # its method for one more
-
-    def _played(self, arm_ids, context, grow, play):
-        """``play(learner, row, numbers)`` with an arm more for each id that is new; where it
-        fails the policy keeps its arms."""
-        def question(row):
-            numbers, learner = dict(self._numbers), self._learner
-            for arm in arm_ids:
-                numbers.setdefault(arm, len(numbers))
-            if len(numbers) > getattr(learner, self._size):
-                learner = copy.deepcopy(learner)
-                while len(numbers) > getattr(learner, self._size):
-                    getattr(learner, self._add)()
-            found = play(learner, row, numbers)
-            self._learner, self._numbers = learner, numbers
-            return found
-
-        return self._asked(question, context or {}, grow)
-
     def update(self, arm_id: Any, context: dict[Any, Any], *reward_args: Any,
                **reward_kwargs: Any) -> None:
         """Learns the reward of an arm in a context, whoever chose it.
@@ -918,16 +884,25 @@ class _Policy(_Named, bandit.base.ContextualPolicy):
         """
         if len(reward_args) != 1:
             raise TypeError("reward must be given, as the third argument, and nothing behind it")
-        self._played([arm_id], context, True, lambda learner, row, numbers: learner.learn(
-            row, numbers[arm_id], reward_args[0]))
+        reward, = reward_args
+
+        def learn(row):
+            self._add_labels([arm_id])
+            self._learner.learn(row, self._numbers[arm_id], reward)
+
+        self._asked(learn, context or {}, True)
         super().update(arm_id, context, *reward_args, **reward_kwargs)
 
     def _pull(self, arm_ids, context):  # type: ignore[override]
         arm_ids = list(arm_ids)
         if not arm_ids:
             raise ValueError("arm_ids must hold at least one arm")
-        chosen = self._played(arm_ids, context, False, functools.partial(self._choose, arm_ids))
-        return list(self._numbers)[chosen]
+
+        def choose(row):
+            self._add_labels(arm_ids)
+            return self._choose(arm_ids, row)
+
+        return self._labels[self._asked(choose, context or {})]
 
 
 class LinearBanditPolicy(_Policy):
@@ -979,14 +954,13 @@ class LinearBanditPolicy(_Policy):
                  reward_scaler: Any = None, burn_in: int = 0, seed: Any = None) -> None:
         store_parameters(self, locals())
         super().__init__(reward_obj, reward_scaler, burn_in)
-        self._learner = cf.ArmBandit(1, **self._words(cf.ArmBandit))
-        self._numbers = {}
+        self._start(cf.ArmBandit(1, **self._words(cf.ArmBandit)))
 
-    def _choose(self, arm_ids, learner, row, numbers):
+    def _choose(self, arm_ids, row):
         """The number of the arm that is pulled."""
-        allowed = np.zeros(learner.n_arms, dtype=bool)
-        allowed[[numbers[arm] for arm in arm_ids]] = True
-        return learner.choose(row, allowed=allowed)
+        allowed = np.zeros(self._learner.n_arms, dtype=bool)
+        allowed[[self._numbers[arm] for arm in arm_ids]] = True
+        return self._learner.choose(row, allowed=allowed)
 
 
 class ConfiditPolicy(_Policy):
@@ -1021,27 +995,24 @@ class ConfiditPolicy(_Policy):
     'yes'
     """
 
-    _size, _add = "n_classes", "add_class"
-
     def __init__(self, learner: Any = None, *, intercept: bool = True, reward_obj: Any = None,
                  reward_scaler: Any = None, burn_in: int = 0) -> None:
         store_parameters(self, locals())
         super().__init__(reward_obj, reward_scaler, burn_in)
-        self._learner = fresh(learner, 2)
-        if not isinstance(self._learner, cf.Confidit):
+        made = fresh(learner, 2)
+        if not isinstance(made, cf.Confidit):
             raise TypeError(f"learner must be a Confidit, got {learner!r}")
-        if self._learner.get_params()["covariance"] != "diagonal":
+        if made.get_params()["covariance"] != "diagonal":
             raise ValueError('learner must have covariance="diagonal": features come and go')
-        self.max_features: int | None = self._learner.max_features
-        self._learner.set_params(max_features=self._start_names())
-        self._numbers = {}
+        self.max_features: int | None = made.max_features
+        self._start(made.set_params(max_features=self._start_names()))
 
-    def _choose(self, arm_ids, learner, row, numbers):
+    def _choose(self, arm_ids, row):
         missing = set(self._numbers) - set(arm_ids)
         if missing:
             raise ValueError("arm_ids must hold all arms that are known, and lacks "
                              f"{missing.pop()!r}")
-        return learner.choose(row) if len(numbers) > 1 else 0
+        return self._learner.choose(row) if len(self._numbers) > 1 else 0
 
 
 # --- helpers ------------------------------------------------------------------------------------
@@ -1082,8 +1053,7 @@ def _check_label(y, rule="y must be a label"):
 def _checked_labels(X, y, name="y"):
     """A label for each row of X."""
     labels = list(y)
-    if len(labels) != len(X):
-        raise ValueError(f"{name} must have length {len(X)} to go with X, got {len(labels)}")
+    same_length(name, len(labels), len(X), "X")
     for label in set(labels) if all(isinstance(y, Hashable) for y in labels) else labels:
         _check_label(label)
     return labels

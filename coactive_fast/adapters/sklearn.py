@@ -24,10 +24,10 @@ from sklearn.utils.validation import (
 )
 
 import coactive_fast as cf
-from coactive_fast._typing import Kernel, Real, RowsLike, Vector, Whole
+from coactive_fast._typing import Kernel, Real, RowsLike, Self, Vector, Whole
 from coactive_fast.coactive._learners import CoactiveLearner
 from coactive_fast.filtering._learners import cost_threshold
-from coactive_fast.learner._check import choice, count, switch
+from coactive_fast.learner._check import choice, count, same_length, switch
 
 from ._pattern import fresh, own_parameters, seeded, store_parameters
 
@@ -36,9 +36,6 @@ try:
 except ImportError as error:
     raise ImportError("coactive_fast.adapters.sklearn needs scikit-learn 1.6 or newer: "
                       'pip install "coactive_fast[sklearn]"', name="sklearn") from error
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 __all__ = [
     "AROWClassifier", "BanditronClassifier", "CoactiveRanker", "ConfiditClassifier",
@@ -288,8 +285,7 @@ class _Classifier(ClassifierMixin, _Estimator):
         """
         return self._fit(X, y)
 
-    def partial_fit(self, X: RowsLike, y: ArrayLike,
-                    classes: ArrayLike | None = None) -> Self:
+    def partial_fit(self, X: RowsLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
         """Goes on learning, one pass in the order given, by the parameters of the first call.
 
         Parameters
@@ -1104,8 +1100,7 @@ class OnlineRidgeRegressor(RegressorMixin, _Estimator):
         X = self._read(X)
         found = [self.learner_.predict(rows, return_std=return_std) for rows, _ in self._blocks(X)]
         if return_std:
-            means, spreads = zip(*found, strict=True)
-            return np.concatenate(means), np.concatenate(spreads)
+            return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
         return np.concatenate(found)
 
     @property
@@ -1449,8 +1444,7 @@ def _numbered(qid, n):
     if qid is None:
         return np.zeros(n, dtype=np.intp)
     qid = column_or_1d(qid)
-    if len(qid) != n:
-        raise ValueError(f"qid must have length {n} to go with X, got {len(qid)}")
+    same_length("qid", len(qid), n, "X")
     _, first, inverse = np.unique(qid, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]
 

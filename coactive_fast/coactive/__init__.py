@@ -15,19 +15,7 @@ from ._svm import RankingSVM
 from ._tasks import Items, Ranking
 from ._user import feedback_from_clicks
 
-__all__ = [
-    "ConvexPreferencePerceptron",
-    "CustomPreferencePerceptron",
-    "DuelingBandit",
-    "ExponentiatedPreferencePerceptron",
-    "Items",
-    "PDGD",
-    "PairwisePerceptron",
-    "PreferencePerceptron",
-    "Ranking",
-    "RankingSVM",
-    "SecondOrderPreferencePerceptron",
-    "feedback_from_clicks",
-    "simulate",
-    "simulate_items",
-]
+__all__ = ["ConvexPreferencePerceptron", "CustomPreferencePerceptron", "DuelingBandit",
+           "ExponentiatedPreferencePerceptron", "Items", "PDGD", "PairwisePerceptron",
+           "PreferencePerceptron", "Ranking", "RankingSVM", "SecondOrderPreferencePerceptron",
+           "feedback_from_clicks", "simulate", "simulate_items"]

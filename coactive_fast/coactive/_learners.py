@@ -18,26 +18,12 @@ from ..learner._chance import Chance
 from ..learner._check import choice, count, invertible, number, switch
 from ..learner._history import CoactiveHistory
 from ..learner._random import make_generator
-from ._rules import (
-    CoactiveEngine,
-    Convex,
-    Custom,
-    DuelingEngine,
-    Exponentiated,
-    KernelPerceptron,
-    PairwiseEngine,
-    PDGDEngine,
-    PendingEngine,
-    Perceptron,
-    SecondOrder,
-    dimension_of,
-    region_around_zero,
-)
+from . import _rules as rules
 from ._tasks import Items, Ranking
 from ._user import feedback_from_clicks
 
 
-class CoactiveLearner(Learner, CoactiveEngine):
+class CoactiveLearner(Learner, rules.CoactiveEngine):
     """What all learners from an improved object have in common."""
 
     last_history: CoactiveHistory | None
@@ -46,16 +32,15 @@ class CoactiveLearner(Learner, CoactiveEngine):
     _shaping: tuple[str, ...] = ("task",)
 
     def _build(self, parameters):
-        given = dict(parameters)
-        task = given.pop("task")
-        return {"make": self._maker(**given), "task": task, "dimension": dimension_of(task)}
+        task = parameters["task"]
+        return {"make": self._maker(**parameters), "task": task,
+                "dimension": rules.dimension_of(task)}
 
-    def _maker(self, **parameters):
+    def _maker(self, task, **parameters):
         """Checks the parameters; a function that makes a fresh update."""
         raise NotImplementedError
 
-    def learn_clicks(self, x: ArrayLike, shown: ArrayLike,
-                     clicked: ArrayLike | Set[int]) -> None:
+    def learn_clicks(self, x: ArrayLike, shown: ArrayLike, clicked: ArrayLike | Set[int]) -> None:
         """One round of rankings, from clicks: they stand for the feedback that puts them in front.
 
         That is ``learn(x, shown, feedback_from_clicks(shown, clicked))``. Clicks favour what stood
@@ -139,25 +124,20 @@ class PreferencePerceptron(CoactiveLearner):
                  kernel: str | Callable[..., float] | None = None,
                  kernel_params: dict[str, Any] | None = None,
                  budget: SupportsIndex | None = None) -> None:
-        self._begin(task=task, batch=batch, kernel=kernel, kernel_params=kernel_params,
-                    budget=budget)
+        self._begin(**locals())
 
-    def _build(self, parameters):
-        task, batch, budget = (parameters[name] for name in ("task", "batch", "budget"))
-        kernel, kernel_params = parameters["kernel"], parameters["kernel_params"]
+    def _maker(self, task, batch, kernel, kernel_params, budget):
         batch = count("batch", batch, least=1)
         if kernel is None:
             if kernel_params is not None or budget is not None:
                 raise ValueError("kernel_params and budget go with a kernel only")
-            make = partial(Perceptron, batch)
-        else:
-            if not isinstance(task, Ranking):
-                raise ValueError(f"task must be a Ranking to go with a kernel, got {task!r}")
-            if batch > 1:
-                raise ValueError(f"batch must be 1 to go with a kernel, got {batch}")
-            budget = 0 if budget is None else count("budget", budget, least=2 * task.k)
-            make = partial(KernelPerceptron, kernel, kernel_params, budget, task.k)
-        return {"make": make, "task": task, "dimension": dimension_of(task)}
+            return partial(rules.Perceptron, batch)
+        if not isinstance(task, Ranking):
+            raise ValueError(f"task must be a Ranking to go with a kernel, got {task!r}")
+        if batch > 1:
+            raise ValueError(f"batch must be 1 to go with a kernel, got {batch}")
+        budget = 0 if budget is None else count("budget", budget, least=2 * task.k)
+        return partial(rules.KernelPerceptron, kernel, kernel_params, budget, task.k)
 
     @property
     def rows_kept(self) -> int:
@@ -208,13 +188,13 @@ class ExponentiatedPreferencePerceptron(CoactiveLearner):
 
     def __init__(self, task: Any, *, scale: Real = 1.0, horizon: SupportsIndex | None = None,
                  signed: bool = True) -> None:
-        self._begin(task=task, scale=scale, horizon=horizon, signed=signed)
+        self._begin(**locals())
 
-    def _maker(self, scale, horizon, signed):
+    def _maker(self, task, scale, horizon, signed):
         scale = number("scale", scale, above=0.0)
         over = 0 if horizon is None else count("horizon", horizon, least=1)
         signed = switch("signed", signed)
-        return partial(Exponentiated, scale, over, signed)
+        return partial(rules.Exponentiated, scale, over, signed)
 
 
 class _GivesWay(float):
@@ -253,7 +233,7 @@ class BoundedLearner(CoactiveLearner):
         if not isinstance(feasible, (Box, L1Ball, Simplex)):
             return 0.0, feasible, False  # asked about 0 once the dimension is known
         n = max(np.size(getattr(feasible, name, 0.0)) for name in ("lower", "upper"))
-        return 0.0, feasible, bool(region_around_zero(feasible, n).compiled)
+        return 0.0, feasible, bool(rules.region_around_zero(feasible, n).compiled)
 
 
 class ConvexPreferencePerceptron(BoundedLearner):
@@ -304,12 +284,12 @@ class ConvexPreferencePerceptron(BoundedLearner):
 
     def __init__(self, task: Any, *, radius: Real | None = RADIUS, slope: Real = 1.0,
                  feasible: Any = None) -> None:
-        self._begin(task=task, radius=radius, slope=slope, feasible=feasible)
+        self._begin(**locals())
 
-    def _maker(self, radius, slope, feasible):
+    def _maker(self, task, radius, slope, feasible):
         radius, feasible, compiled = self._ball_or_set(radius, feasible)
         slope = number("slope", slope, above=0.0)
-        return partial(Convex, radius, slope, feasible, compiled)
+        return partial(rules.Convex, radius, slope, feasible, compiled)
 
 
 class SecondOrderPreferencePerceptron(BoundedLearner):
@@ -368,17 +348,16 @@ class SecondOrderPreferencePerceptron(BoundedLearner):
     def __init__(self, task: Any, *, radius: Real | None = RADIUS, gamma: Real = 1.0,
                  epsilon: Real = 1.0, feasible: Any = None,
                  projection: Literal["exact", "deferred"] = "exact") -> None:
-        self._begin(task=task, radius=radius, gamma=gamma, epsilon=epsilon, feasible=feasible,
-                    projection=projection)
+        self._begin(**locals())
 
-    def _maker(self, radius, gamma, epsilon, feasible, projection):
+    def _maker(self, task, radius, gamma, epsilon, feasible, projection):
         radius, feasible, compiled = self._ball_or_set(radius, feasible)
         gamma = number("gamma", gamma, above=0.0)
         epsilon = invertible("epsilon", epsilon)
         deferred = choice("projection", projection, ("exact", "deferred")) == "deferred"
         if deferred and feasible is not None:
             raise ValueError('projection="deferred" is for balls alone, not for feasible')
-        return partial(SecondOrder, radius, gamma, epsilon, deferred, feasible, compiled)
+        return partial(rules.SecondOrder, radius, gamma, epsilon, deferred, feasible, compiled)
 
 
 class CustomPreferencePerceptron(CoactiveLearner):
@@ -416,12 +395,12 @@ class CustomPreferencePerceptron(CoactiveLearner):
     """
 
     def __init__(self, task: Any, rule: Callable[[Any, Vector], ArrayLike]) -> None:
-        self._begin(task=task, rule=rule)
+        self._begin(**locals())
 
-    def _maker(self, rule):
+    def _maker(self, task, rule):
         if not callable(rule):
             raise TypeError(f"rule must be callable, got {type(rule).__name__}")
-        return partial(Custom, rule)
+        return partial(rules.Custom, rule)
 
 
 # --- learners that draw what they present and hold it until it is answered ------------------------
@@ -432,7 +411,7 @@ class DrawingLearner(CoactiveLearner):
 
     # Python makes an object by the first base whose compiled part is the largest: that must be the
     # engine of the learner's own, and so no other `PendingEngine` may come before it.
-    learn_clicks = PendingEngine.learn_clicks
+    learn_clicks = rules.PendingEngine.learn_clicks
 
     _tasks: tuple[type, ...] = (Ranking,)
 
@@ -442,16 +421,18 @@ class DrawingLearner(CoactiveLearner):
             allowed = "a Ranking" if len(self._tasks) == 1 else "Ranking or Items"
             raise TypeError(f"task must be {allowed}, got {type(task).__name__}")
         explore, rate = self._numbers(parameters)
-        return {"make": partial(Perceptron, 1), "task": task, "dimension": dimension_of(task),
-                "explore": explore, "rate": rate,
+        return {**super()._build(parameters), "explore": explore, "rate": rate,
                 "chance": Chance(make_generator(parameters["seed"]))}
+
+    def _maker(self, task, **parameters):
+        return partial(rules.Perceptron, 1)
 
     def _numbers(self, parameters):
         """How far or how likely what is presented leaves the best, and the length of a step."""
         raise NotImplementedError
 
 
-class DuelingBandit(DrawingLearner, DuelingEngine):
+class DuelingBandit(DrawingLearner, rules.DuelingEngine):
     """Dueling bandit gradient descent: w against ``w' = w + explore u``, u a random direction.
 
     What coactive learning is compared with where two objects are compared.
@@ -500,7 +481,7 @@ class DuelingBandit(DrawingLearner, DuelingEngine):
 
     def __init__(self, task: Ranking | Items, *, explore: Real = 1.0, step: Real = 0.01,
                  seed: Any = None) -> None:
-        self._begin(task=task, explore=explore, step=step, seed=seed)
+        self._begin(**locals())
 
     _tasks = (Ranking, Items)
 
@@ -519,7 +500,7 @@ class DuelingBandit(DrawingLearner, DuelingEngine):
         raise TypeError("DuelingBandit learns from comparisons alone: call present, then learn")
 
 
-class PairwisePerceptron(DrawingLearner, PairwiseEngine):
+class PairwisePerceptron(DrawingLearner, rules.PairwiseEngine):
     """3PR: neighbours in the ranking change places at random, so that clicks compare them fairly.
 
     `present` takes the ranking by w, and its places in pairs (1, 2), (3, 4), ... or, as likely,
@@ -564,13 +545,13 @@ class PairwisePerceptron(DrawingLearner, PairwiseEngine):
     """
 
     def __init__(self, task: Ranking, *, swap: Real = 0.5, seed: Any = None) -> None:
-        self._begin(task=task, swap=swap, seed=seed)
+        self._begin(**locals())
 
     def _numbers(self, parameters):
         return number("swap", parameters["swap"], least=0.0, most=1.0), 0.0
 
 
-class PDGD(DrawingLearner, PDGDEngine):
+class PDGD(DrawingLearner, rules.PDGDEngine):
     """Pairwise differentiable gradient descent: preferences of clicks, each weighed by its bias.
 
     `present` draws the first k places from the Plackett-Luce model of the scores s; the rest
@@ -620,7 +601,7 @@ class PDGD(DrawingLearner, PDGDEngine):
     """
 
     def __init__(self, task: Ranking, *, rate: Real = 0.1, seed: Any = None) -> None:
-        self._begin(task=task, rate=rate, seed=seed)
+        self._begin(**locals())
 
     def _numbers(self, parameters):
         return 0.0, number("rate", parameters["rate"], above=0.0)

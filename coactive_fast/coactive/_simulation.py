@@ -19,15 +19,8 @@ from ..learner._progress import in_threads
 from ..learner._random import make_generator
 from ..learner._run import Run
 from ..rows._rows import table
+from . import _rules as rules
 from ._learners import PDGD, CoactiveLearner, DrawingLearner, PreferencePerceptron
-from ._rules import (
-    MOST_MOVES,
-    ItemsRun,
-    PendingRun,
-    RankingRun,
-    index_array,
-    item_utilities,
-)
 from ._tasks import Items, Ranking
 from ._user import ClickUser, User, feedback_from_clicks, numbers, true_weights
 
@@ -94,8 +87,8 @@ def simulate(learner: Any, data: Any, user: Any, *, order: ArrayLike | None = No
     """
     if not callable(getattr(user, "respond", None)):
         raise TypeError(f"user must have respond(query, presented), got {type(user).__name__}")
-    order = np.arange(len(data)) if order is None else index_array(order, "order", len(data),
-                                                                   "queries")
+    order = (np.arange(len(data)) if order is None
+             else rules.index_array(order, "order", len(data), "queries"))
     weights = weights_of(weights, user, data)
     user = at_work(user, getattr(learner._parameters["task"], "k", None), seed)
     look = None
@@ -197,7 +190,7 @@ def compiled_run(learner: Any, data: Any, user: Any, order: NDArray[np.intp], we
         if isinstance(learner, PDGD):
             raise TypeError("PDGD learns from clicks: user must have clicks, as users.Clicks, "
                             f"{type(user).__name__} has not")
-    make = PendingRun if drawing else RankingRun
+    make = rules.PendingRun if drawing else rules.RankingRun
     return make(data, order, weights, own, decider, k, **options)
 
 
@@ -366,13 +359,12 @@ class _Run(Run):
         if not self.compiled:
             self.python_users(report)
             return
-        shared = ItemsRun(self.items.features[:], self.gram(), self.utility, self.optimal,
-                          self.feedback)
+        shared = rules.ItemsRun(self.items.features[:], self.gram(), self.utility, self.optimal,
+                                self.feedback)
 
         def play(u):
-            ratings = None if self.ratings is None else self.ratings(u)
             shared.play(u, engine._another(), self.user_at_work(u)._decider(), self.weights[u],
-                        ratings)
+                        self.ratings(u))
 
         in_threads(play, len(self.weights), self.jobs, lambda: setattr(shared, "stop", True),
                    report)
@@ -381,7 +373,7 @@ class _Run(Run):
         features = self.items.features
         n, d = features.shape
         if (type(self.learner) is not PreferencePerceptron or d < GRAM_FEATURES
-                or 2 * n * n > GRAM_BYTES or self.rounds > MOST_MOVES
+                or 2 * n * n > GRAM_BYTES or self.rounds > rules.MOST_MOVES
                 or len(self.weights) * self.rounds < n):
             return None
         return _gram_of(features)
@@ -390,9 +382,9 @@ class _Run(Run):
 
     def python_users(self, report):
         for u, weights in enumerate(self.weights):
-            utilities = item_utilities(self.items.features, weights)
+            utilities = rules.item_utilities(self.items.features, weights)
             rounded = np.clip(np.rint(utilities), 1.0, 5.0)
-            given = None if self.ratings is None else self.ratings(u)
+            given = self.ratings(u)
             ratings = rounded if given is None else np.where(np.isnan(given), rounded, given)
             self.one_user(u, utilities, ratings)
             if report is not None:
@@ -455,9 +447,10 @@ def _weights(value, width):
 
 
 def _given_ratings(ratings, shape):
-    """None, or a function that gives one user's ratings with NaN where none was given."""
+    """A function that gives one user's ratings with NaN where none was given; None where none
+    are."""
     if ratings is None:
-        return None
+        return lambda u: None
     from ..data import _check  # which needs scipy
 
     if not hasattr(ratings, "tocsr"):

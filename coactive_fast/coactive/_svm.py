@@ -71,9 +71,9 @@ class RankingSVM(CoactiveLearner):
     """
 
     def __init__(self, task: Any) -> None:
-        self._begin(task=task)
+        self._begin(**locals())
 
-    def _maker(self):
+    def _maker(self, task):
         return _rule
 
 

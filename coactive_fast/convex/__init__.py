@@ -4,16 +4,5 @@ from ._history import ConvexHistory
 from ._learners import OGD, OGDEG, ONS, ONSEG, DikinFTRL
 from ._sets import Ball, Box, FeasibleSet, L1Ball, Simplex
 
-__all__ = [
-    "Ball",
-    "Box",
-    "ConvexHistory",
-    "DikinFTRL",
-    "FeasibleSet",
-    "L1Ball",
-    "OGD",
-    "OGDEG",
-    "ONS",
-    "ONSEG",
-    "Simplex",
-]
+__all__ = ["Ball", "Box", "ConvexHistory", "DikinFTRL", "FeasibleSet", "L1Ball", "OGD", "OGDEG",
+           "ONS", "ONSEG", "Simplex"]

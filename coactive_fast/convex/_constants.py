@@ -90,12 +90,9 @@ def exploration(size, *, horizon, loss_bound, lipschitz=None, delta=None, gamma=
     """
     horizon = checked_horizon(horizon)
     loss_bound = number("loss_bound", loss_bound, above=0.0)
-    if lipschitz is not None:
-        lipschitz = number("lipschitz", lipschitz, above=0.0)
-    if delta is not None:
-        delta = number("delta", delta, above=0.0)
-    if gamma is not None:
-        gamma = number("gamma", gamma, above=0.0, below=1.0)
+    lipschitz = None if lipschitz is None else number("lipschitz", lipschitz, above=0.0)
+    delta = None if delta is None else number("delta", delta, above=0.0)
+    gamma = None if gamma is None else number("gamma", gamma, above=0.0, below=1.0)
     warning = None
     if delta is None or gamma is None:
         if horizon is None:

@@ -12,7 +12,6 @@ from ..learner._base import Learner
 from ..learner._chance import Chance
 from ..learner._check import answering, choice, count, invertible, number, switch
 from ..learner._random import make_generator
-from . import _constants
 from . import _constants as constants
 from ._history import ConvexHistory
 from ._rules import BanditEngine, Barrier, ConvexRun, Descent, GradientEngine, Newton, region_of
@@ -98,12 +97,10 @@ class Place:
         refuse_beyond_limit(8.0 * VECTORS * self.n, f"dimension={self.n}",
                             "a learner holds some vectors of that length")
         self.feasible = answering("feasible", feasible, METHODS)
-        self.D = _constants.diameter_of(feasible, self.n)
+        self.D = constants.diameter_of(feasible, self.n)
         self.origin = finite_vector(feasible.center(self.n), "feasible.center()", self.n,
                                     "the dimension").copy()
-
-    def region(self) -> Any:
-        return region_of(self.feasible, self.n)
+        self.whole: Any = region_of(feasible, self.n)
 
     def shrunk(self, gamma: float) -> Any:
         smaller = self.feasible.shrunk(gamma, self.n)
@@ -123,6 +120,7 @@ class BanditLearner(ConvexLearner, BanditEngine):
 
     if TYPE_CHECKING:  # parameters
         loss_bound: float
+        horizon: int | None
         seed: Seed
     _sees = ("value",)
 
@@ -147,7 +145,6 @@ class _Sphere(BanditLearner):
 
     if TYPE_CHECKING:  # parameters
         feasible: Feasible
-        horizon: int | None
     _shaping = ("dimension", "feasible", "gamma", "epsilon")
     _deciding = {"dimension", "feasible", "horizon", "lipschitz", "delta", "gamma"}
 
@@ -311,10 +308,7 @@ class ONSEG(_Sphere):
                  lipschitz: Real | None = None, beta: Real | None = None, delta: Real | None = None,
                  gamma: Real | None = None, epsilon: Real | None = None, baseline: bool = False,
                  feedback: Literal["value", "residual"] = "value", seed: Seed = None) -> None:
-        self._begin(dimension=dimension, feasible=feasible, horizon=horizon,
-                    loss_bound=loss_bound, niceness=niceness, lipschitz=lipschitz, beta=beta,
-                    delta=delta, gamma=gamma, epsilon=epsilon, baseline=baseline,
-                    feedback=feedback, seed=seed)
+        self._begin(**locals())
         constants.warn(self._exploration(self._parameters)[2].warning)
 
     def _build(self, parameters):
@@ -323,9 +317,9 @@ class ONSEG(_Sphere):
                                       niceness=parameters["niceness"], delta=found.delta,
                                       beta=parameters["beta"])
         epsilon = constants.start_of_metric(place.D, beta=beta, epsilon=parameters["epsilon"])
-        whole, shrunk, rate = place.region(), place.shrunk(found.gamma), size.d / found.delta
+        shrunk, rate = place.shrunk(found.gamma), size.d / found.delta
         return self._parts(
-            place, lambda: Newton(whole, shrunk, rate, beta, epsilon, delta=found.delta,
+            place, lambda: Newton(place.whole, shrunk, rate, beta, epsilon, delta=found.delta,
                                   gamma=found.gamma), parameters)
 
 
@@ -382,17 +376,16 @@ class OGDEG(_Sphere):
                  delta: Real | None = None, gamma: Real | None = None,
                  horizon: SupportsIndex | None = None,
                  feedback: Literal["value", "residual"] = "value", seed: Seed = None) -> None:
-        self._begin(dimension=dimension, feasible=feasible, loss_bound=loss_bound, delta=delta,
-                    gamma=gamma, horizon=horizon, feedback=feedback, seed=seed)
+        self._begin(**locals())
         constants.warn(self._exploration(self._parameters)[2].warning)
 
     def _build(self, parameters):
         place, _, found = self._exploration(parameters)
-        whole, shrunk = place.region(), place.shrunk(found.gamma)
+        shrunk = place.shrunk(found.gamma)
         rate = constants.step_size(place.D, "loss_bound", parameters["loss_bound"])
         return self._parts(
-            place, lambda: Descent(whole, shrunk, rate, delta=found.delta, gamma=found.gamma),
-            parameters)
+            place, lambda: Descent(place.whole, shrunk, rate, delta=found.delta,
+                                   gamma=found.gamma), parameters)
 
 
 class DikinFTRL(BanditLearner):
@@ -459,7 +452,6 @@ class DikinFTRL(BanditLearner):
     """
 
     if TYPE_CHECKING:  # parameters
-        horizon: int | None
         delta: float
         baseline: bool
     _shaping = ("dimension",)
@@ -472,8 +464,7 @@ class DikinFTRL(BanditLearner):
     def __init__(self, dimension: SupportsIndex, *, horizon: SupportsIndex | None = None,
                  loss_bound: Real = 1.0, eta: Real | None = None, delta: Real = 0.9,
                  baseline: bool = True, seed: Seed = None) -> None:
-        self._begin(dimension=dimension, horizon=horizon, loss_bound=loss_bound, eta=eta,
-                    delta=delta, baseline=baseline, seed=seed)
+        self._begin(**locals())
 
     def _build(self, parameters):
         place = Place(count("dimension", parameters["dimension"], least=2), Simplex())
@@ -482,8 +473,7 @@ class DikinFTRL(BanditLearner):
         bound = number("loss_bound", parameters["loss_bound"], above=0.0)
         eta = constants.barrier_rate(size, horizon=parameters["horizon"], loss_bound=bound,
                                      delta=delta, eta=parameters["eta"])
-        whole = place.region()
-        return self._parts(place, lambda: Barrier(whole, delta, eta), parameters)
+        return self._parts(place, lambda: Barrier(place.whole, delta, eta), parameters)
 
 
 class ONS(GradientLearner):
@@ -543,14 +533,14 @@ class ONS(GradientLearner):
 
     def __init__(self, dimension: SupportsIndex, feasible: Feasible, beta: Real, *,
                  epsilon: Real | None = None) -> None:
-        self._begin(dimension=dimension, feasible=feasible, beta=beta, epsilon=epsilon)
+        self._begin(**locals())
 
     def _build(self, parameters):
         place = Place(parameters["dimension"], parameters["feasible"])
         beta = invertible("beta", parameters["beta"])
         epsilon = constants.start_of_metric(place.D, beta=beta, epsilon=parameters["epsilon"])
-        region = place.region()
-        return {"make": lambda: Newton(None, region, 1.0, beta, epsilon), "origin": place.origin}
+        return {"make": lambda: Newton(None, place.whole, 1.0, beta, epsilon),
+                "origin": place.origin}
 
 
 class OGD(GradientLearner):
@@ -595,10 +585,9 @@ class OGD(GradientLearner):
         gradient_bound: float
 
     def __init__(self, dimension: SupportsIndex, feasible: Feasible, gradient_bound: Real) -> None:
-        self._begin(dimension=dimension, feasible=feasible, gradient_bound=gradient_bound)
+        self._begin(**locals())
 
     def _build(self, parameters):
         place = Place(parameters["dimension"], parameters["feasible"])
         rate = constants.step_size(place.D, "gradient_bound", parameters["gradient_bound"])
-        region = place.region()
-        return {"make": lambda: Descent(None, region, rate), "origin": place.origin}
+        return {"make": lambda: Descent(None, place.whole, rate), "origin": place.origin}

@@ -10,12 +10,5 @@ from ._learners import (
     run_topics,
 )
 
-__all__ = [
-    "AppleTasting",
-    "FilteringHistory",
-    "PerceptronFilter",
-    "ProbabilisticRidgeFilter",
-    "RidgeFilter",
-    "SimpleFilter",
-    "run_topics",
-]
+__all__ = ["AppleTasting", "FilteringHistory", "PerceptronFilter", "ProbabilisticRidgeFilter",
+           "RidgeFilter", "SimpleFilter", "run_topics"]

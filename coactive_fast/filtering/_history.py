@@ -99,5 +99,4 @@ def history_of(forwarded: NDArray[np.bool_], margins: Vector, relevant: NDArray[
     if projection is not None:
         best = projection[: len(forwarded)] >= 0.0
         regret = (forwarded != relevant).astype(np.float64) - (best != relevant)
-    return FilteringHistory(forwarded=forwarded, margins=margins, relevant=relevant,
-                            regret=regret)
+    return FilteringHistory(forwarded=forwarded, margins=margins, relevant=relevant, regret=regret)

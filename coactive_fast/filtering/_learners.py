@@ -21,34 +21,15 @@ from ..learner._check import answering, choice, count, invertible, number, preci
 from ..learner._engine import Form
 from ..learner._progress import in_threads, reporter
 from ..learner._random import make_generator
-from ..metric._forms import (
-    BallRidge,
-    BudgetRidge,
-    DiagonalRidge,
-    DualBall,
-    DualRidge,
-    FullRidge,
-    TopicRidge,
-    WindowRidge,
-)
+from ..metric import _forms as forms
 from ..rows._rows import table_of
+from . import _rules as rules
 from ._history import FilteringHistory
-from ._rules import (
-    Decision,
-    FilterEngine,
-    FilterRule,
-    FilterRun,
-    Perceptron,
-    Share,
-    Stream,
-    TastingEngine,
-    TopicsRun,
-)
 
 FEEDBACK = ("forwarded", "full")
 
 
-class Filter(Learner, FilterEngine):
+class Filter(Learner, rules.FilterEngine):
     """What all filters have in common.
 
     A round is ``forward(x)``, which says whether x is forwarded and counts the round; where its
@@ -105,10 +86,10 @@ class Filter(Learner, FilterEngine):
         >>> bool(history.recall > history.precision)
         True
         """
-        stream = Stream(X)
+        stream = rules.Stream(X)
         relevant = flags_of(y, "y", len(stream))
         projection = None if u is None else stream.products(u)
-        run = FilterRun(stream, relevant, self._full_feedback, projection)
+        run = rules.FilterRun(stream, relevant, self._full_feedback, projection)
         run.admit(self)
         return run.play(self, progress)
 
@@ -142,10 +123,11 @@ class SimpleFilter(Filter):
     """
 
     def __init__(self) -> None:
-        self._begin()
+        self._begin(**locals())
 
     def _build(self, parameters):
-        return {"make": lambda: FilterRule(Share(), Decision("falling", scale=4.0))}
+        decision = rules.Decision("falling", scale=4.0)
+        return {"make": lambda: rules.FilterRule(rules.Share(), decision)}
 
 
 class PerceptronFilter(Filter):
@@ -176,11 +158,11 @@ class PerceptronFilter(Filter):
     """
 
     def __init__(self, *, feedback: Literal["forwarded", "full"] = "full") -> None:
-        self._begin(feedback=feedback)
+        self._begin(**locals())
 
     def _build(self, given):
         choice("feedback", given["feedback"], FEEDBACK)
-        return {"make": lambda: FilterRule(Perceptron(), Decision("sign"))}
+        return {"make": lambda: rules.FilterRule(rules.Perceptron(), rules.Decision("sign"))}
 
 
 # --- ridge regression -----------------------------------------------------------------------------
@@ -442,11 +424,7 @@ class RidgeFilter(_RidgeFilter):
                  kernel_params: Mapping[str, Any] | None = None,
                  budget: SupportsIndex | None = None, tolerance: Real = 1e-2,
                  precision: Precision = "auto") -> None:
-        self._begin(threshold_scale=threshold_scale, covariance=covariance, feedback=feedback,
-                    forget=forget, window=window, cost_ratio=cost_ratio, calibrate=calibrate,
-                    rule=rule, delta=delta, width=width, power=power, floor=floor, kernel=kernel,
-                    kernel_params=kernel_params, budget=budget, tolerance=tolerance,
-                    precision=precision)
+        self._begin(**locals())
 
     @property
     def approximation_error(self) -> float:
@@ -464,22 +442,22 @@ class RidgeFilter(_RidgeFilter):
             raise ValueError(f"rule={rule!r} has no meaning with feedback=\"full\": nothing is "
                              "held back")
         kind = "sign" if full else "falling" if rule == "paper" else rule
-        settings = {
-            "tau": cost_threshold(given["cost_ratio"]),
-            "delta": number("delta", given["delta"], above=0.0),
-            "scale": number("threshold_scale", given["threshold_scale"], least=0.0),
-            "width": -1.0 if _is(width, "theory") else number("width", width, least=0.0),
-            "power": number("power", given["power"], least=0.0),
-            "floor": number("floor", given["floor"], least=0.0, most=1.0)}
-        if settings["delta"] >= 1.0:
-            raise ValueError(f"delta must be in (0, 1), got {settings['delta']}")
-        return {"make": _rules(_form(given), Decision(kind, **settings), given["calibrate"])}
+        delta = number("delta", given["delta"], above=0.0)
+        if delta >= 1.0:
+            raise ValueError(f"delta must be in (0, 1), got {delta}")
+        decision = rules.Decision(
+            kind, delta=delta, tau=cost_threshold(given["cost_ratio"]),
+            scale=number("threshold_scale", given["threshold_scale"], least=0.0),
+            width=-1.0 if _is(width, "theory") else number("width", width, least=0.0),
+            power=number("power", given["power"], least=0.0),
+            floor=number("floor", given["floor"], least=0.0, most=1.0))
+        return {"make": _rule_maker(_form(given), decision, given["calibrate"])}
 
 
-def _rules(form, decision, calibrate):
+def _rule_maker(form, decision, calibrate):
     """What makes the rule over a form that `form` makes."""
     calibrate = switch("calibrate", calibrate)
-    return lambda: FilterRule(form(), decision, calibrate)
+    return lambda: rules.FilterRule(form(), decision, calibrate)
 
 
 def cost_threshold(cost_ratio):
@@ -501,13 +479,13 @@ def _form(given):
         raise ValueError("window and budget exclude each other")
     if covariance == "kernel":
         if budget:
-            return _checked(partial(BudgetRidge, kernel, params, 1.0, budget, tolerance))
-        return _checked(partial(DualRidge, kernel, params, 1.0, window))
+            return _checked(partial(forms.BudgetRidge, kernel, params, 1.0, budget, tolerance))
+        return _checked(partial(forms.DualRidge, kernel, params, 1.0, window))
     if covariance == "diagonal":
-        return partial(DiagonalRidge, 1.0, forget, False)
+        return partial(forms.DiagonalRidge, 1.0, forget, False)
     if window:
-        return partial(WindowRidge, 1.0, 1.0, window, given["precision"])
-    return partial(FullRidge, 1.0, forget, False, given["precision"])
+        return partial(forms.WindowRidge, 1.0, 1.0, window, given["precision"])
+    return partial(forms.FullRidge, 1.0, forget, False, given["precision"])
 
 
 def _form_options(given):
@@ -617,22 +595,21 @@ class ProbabilisticRidgeFilter(_RidgeFilter):
                  calibrate: bool = False, kernel: Kernel = "linear",
                  kernel_params: Mapping[str, Any] | None = None,
                  precision: Precision = "auto", seed: Any = None) -> None:
-        self._begin(a=a, explore=explore, horizon=horizon, covariance=covariance, forget=forget,
-                    window=window, cost_ratio=cost_ratio, calibrate=calibrate, kernel=kernel,
-                    kernel_params=kernel_params, precision=precision, seed=seed)
+        self._begin(**locals())
 
     def _build(self, given):
         a = invertible("a", given["a"])
         covariance, forget, window = _form_options(given)
         if covariance == "kernel":
             kernel, params = given["kernel"], given["kernel_params"]
-            make = _checked(partial(DualBall, kernel, params, a, window))
+            make = _checked(partial(forms.DualBall, kernel, params, a, window))
         elif covariance == "diagonal":
-            make = partial(DiagonalRidge, a, forget, False, True)
+            make = partial(forms.DiagonalRidge, a, forget, False, True)
         else:
-            make = partial(BallRidge, a, forget, window, given["precision"])
-        decision = Decision("coin", explore=_coin(given), tau=cost_threshold(given["cost_ratio"]))
-        return {"make": _rules(make, decision, given["calibrate"]),
+            make = partial(forms.BallRidge, a, forget, window, given["precision"])
+        tau = cost_threshold(given["cost_ratio"])
+        decision = rules.Decision("coin", explore=_coin(given), tau=tau)
+        return {"make": _rule_maker(make, decision, given["calibrate"]),
                 "chance": Chance(make_generator(given["seed"]))}
 
 
@@ -655,11 +632,11 @@ def _coin(given):
 
 def _is_plain(kind):
     """Whether margin and learn are those of this package."""
-    return (issubclass(kind, Filter) and kind.margin is FilterEngine.margin
-            and kind.learn is FilterEngine.learn)
+    return (issubclass(kind, Filter) and kind.margin is rules.FilterEngine.margin
+            and kind.learn is rules.FilterEngine.learn)
 
 
-class AppleTasting(Filter, TastingEngine):
+class AppleTasting(Filter, rules.TastingEngine):
     """Makes a filter of a learner that wants every label, by chance alone.
 
     Forwards where the classifier's margin is at least 0, else all the same with probability
@@ -704,15 +681,15 @@ class AppleTasting(Filter, TastingEngine):
     _shaping = ("classifier",)
 
     def __init__(self, classifier: Any, explore: Real, *, seed: Any = None) -> None:
-        self._begin(classifier=classifier, explore=explore, seed=seed)
+        self._begin(**locals())
 
     def _build(self, given):
         classifier = answering("classifier", given["classifier"], ("margin", "learn"))
         explore = number("explore", given["explore"], least=0.0, most=1.0)
-        decision = Decision("coin", explore=explore)
-        return {"given": copy.deepcopy(classifier), "make": lambda: FilterRule(Form(), decision),
-                "chance": Chance(make_generator(given["seed"])),
-                "compiled": _is_plain(type(classifier))}
+        decision = rules.Decision("coin", explore=explore)
+        return {"make": lambda: rules.FilterRule(Form(), decision),
+                "given": copy.deepcopy(classifier), "compiled": _is_plain(type(classifier)),
+                "chance": Chance(make_generator(given["seed"]))}
 
     @property
     def classifier(self) -> Any:
@@ -767,7 +744,7 @@ def run_topics(learner: Filter, X: RowsLike, Y: RowsLike, *,
     if not isinstance(learner, Filter):
         raise TypeError(f"learner must be a filter, got {type(learner).__name__}")
     jobs = count("n_jobs", n_jobs, least=1)
-    stream = Stream(X)
+    stream = rules.Stream(X)
     relevant = _labels(Y, len(stream), "Y", "X")
     known = None if labelled is None else _known(labelled, stream, relevant.shape[1])
     with reporter(progress) as report:
@@ -797,7 +774,7 @@ def _known(labelled, stream, topics):
     """The rows with known labels and those labels, checked."""
     if not isinstance(labelled, tuple) or len(labelled) != 2:
         raise TypeError("labelled must be None or a pair (X0, Y0)")
-    rows = Stream(labelled[0], "labelled[0]")
+    rows = rules.Stream(labelled[0], "labelled[0]")
     if rows.d != stream.d:
         raise ValueError(f"labelled[0] must have {stream.d} features to go with X, got {rows.d}")
     relevant = _labels(labelled[1], len(rows), "labelled[1]", "labelled[0]")
@@ -808,11 +785,11 @@ def _known(labelled, stream, topics):
 
 
 def _by_one_factor(learner, stream, relevant, known, report):
-    model = TopicRidge(learner.kernel, learner.kernel_params, 1.0, relevant.shape[1])
+    model = forms.TopicRidge(learner.kernel, learner.kernel_params, 1.0, relevant.shape[1])
     tau = cost_threshold(learner.cost_ratio)
     if known is not None:
-        TopicsRun(*known, model, tau).alone(None)
-    run = TopicsRun(stream, relevant, model, tau)
+        rules.TopicsRun(*known, model, tau).alone(None)
+    run = rules.TopicsRun(stream, relevant, model, tau)
     run.alone(report)
     return run.histories()
 
@@ -833,7 +810,7 @@ def _side_by_side(learner, stream, relevant, known, jobs, report):
         if seeds[k] is not None:
             fresh.set_params(seed=seeds[k])
         if known is not None:
-            FilterRun(known[0], known[1][:, k], True, teaching=True).play(fresh, paused)
-        return FilterRun(stream, relevant[:, k], fresh._full_feedback).play(fresh, paused)
+            rules.FilterRun(known[0], known[1][:, k], True, teaching=True).play(fresh, paused)
+        return rules.FilterRun(stream, relevant[:, k], fresh._full_feedback).play(fresh, paused)
 
     return in_threads(one, topics, jobs, stop.set, report)

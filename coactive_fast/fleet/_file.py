@@ -32,12 +32,7 @@ import tempfile
 import zlib
 from typing import NamedTuple
 
-from ..learner._file import _sync_folder, _target, _temporary
-
-try:
-    import fcntl
-except ImportError:  # no such system is supported, but the package is imported there
-    fcntl = None
+from ..learner._file import _sync_folder, _target, _temporary, fcntl
 
 MAGIC = b"\x89CFLEET\n"
 VERSION = 2
@@ -340,10 +335,8 @@ class File:
 
     def remap(self, size):
         """Maps so much, to read all there is: the writer may be giving some of it back."""
-        if self.writable:
-            self.map = mmap.mmap(self.handle, size, access=mmap.ACCESS_WRITE)
-        else:
-            self.map = mmap.mmap(self.handle, 0, access=mmap.ACCESS_READ)
+        self.map = (mmap.mmap(self.handle, size, access=mmap.ACCESS_WRITE) if self.writable
+                    else mmap.mmap(self.handle, 0, access=mmap.ACCESS_READ))
 
     def trim(self):
         """Gives back what a writer that was killed had taken, but not brought into force."""

@@ -175,7 +175,8 @@ class Kind:
 
 
 class Regressions(Kind):
-    """What kinds of regressions share: the content is a dict with `rounds` and `regressions`."""
+    """What kinds of regressions share: the content is a dict with `rounds`, `regressions` and
+    `extra`, the words of their own."""
 
     def begin(self):
         self.ridge = float(self.parameters.get("ridge", 1.0))
@@ -201,7 +202,7 @@ class Regressions(Kind):
         regressions = [None] * layout.k
         if content is not None:
             record[ROUNDS], regressions = content["rounds"], content["regressions"]
-            self.write_extra(record[EXTRA:EXTRA + self.extra], content)
+            record[EXTRA:EXTRA + self.extra] = content["extra"][:self.extra]
         for block, one in zip(self.blocks(layout, record), regressions, strict=True):
             fill(block, layout.d, one, self.ridge, self.forgets)
         return record
@@ -209,7 +210,7 @@ class Regressions(Kind):
     def read(self, layout, record):
         found = [taken(block, layout.d, self.forgets) for block in self.blocks(layout, record)]
         return {"rounds": int(record[ROUNDS]), "regressions": found,
-                **self.read_extra(record[EXTRA:EXTRA + self.extra])}
+                "extra": record[EXTRA:EXTRA + self.extra]}
 
 
 class Rewards(Regressions):
@@ -227,19 +228,12 @@ class Rewards(Regressions):
 
     def content(self, learner, weight):
         state = learner._engine._state()
-        found = {"rounds": state["learned"],
-                 "regressions": self.weighed([regression_of(one) for one in state["forms"]],
-                                             weight)}
-        if self.extra and learner is not self.prior:
-            found["generator"] = bits_of(learner._engine).state
-        return found
-
-    def write_extra(self, words, content):
-        if "generator" in content:
-            words[:] = _chance.words_of(content["generator"])
-
-    def read_extra(self, words):
-        return {"generator": _chance.state_from(words)} if words.any() else {}
+        drawn = self.extra and learner is not self.prior
+        return {"rounds": state["learned"],
+                "regressions": self.weighed([regression_of(one) for one in state["forms"]],
+                                            weight),
+                "extra": (_chance.words_of(bits_of(learner._engine).state) if drawn
+                          else np.zeros(self.extra, dtype=np.int64))}
 
     def give(self, learner, content):
         state = learner._engine._state()
@@ -247,8 +241,8 @@ class Rewards(Regressions):
         forms = [one.as_state(self.ridge, precision) for one in content["regressions"]]
         state.update(k=len(forms), d=forms[0]["d"], learned=content["rounds"], forms=forms)
         learner._engine._restore(state)
-        if "generator" in content:
-            bits_of(learner._engine).state = content["generator"]
+        if content["extra"].any():
+            bits_of(learner._engine).state = _chance.state_from(content["extra"])
         return learner
 
     @staticmethod
@@ -270,25 +264,18 @@ class Filters(Regressions):
 
     def content(self, learner, weight):
         state = learner._engine._state()
-        return {"rounds": state["rounds"], "relevant": state["relevant"],
-                "known": state["known"],
+        known = np.array([state["known"]], dtype=np.float64).view(np.int64)
+        return {"rounds": state["rounds"], "extra": np.array([state["relevant"], *known]),
                 "regressions": self.weighed([regression_of(state["model"])], weight)}
-
-    def write_extra(self, words, content):
-        if words.size:
-            words[0], words[1:].view(np.float64)[0] = content["relevant"], content["known"]
-
-    def read_extra(self, words):
-        if not words.size:
-            return {}
-        return {"relevant": int(words[0]), "known": float(words[1:].view(np.float64)[0])}
 
     def give(self, learner, content):
         state = learner._engine._state()
         regression, = content["regressions"]
         state.update(rounds=content["rounds"], model=regression.as_state(
             self.ridge, self.parameters["precision"]))
-        state.update({name: content[name] for name in ("relevant", "known") if name in content})
+        if content["extra"].size:
+            relevant, known = content["extra"]
+            state.update(relevant=int(relevant), known=float(known.view(np.float64)))
         learner._engine._restore(state)
         return learner
 
@@ -306,9 +293,10 @@ class Perceptrons(Kind):
 
     def begin(self):
         self.batch = int(self.parameters["batch"])
+        self.vectors = ("w", "mean", "sum") if self.batch > 1 else ("w", "mean")
 
     def numbers(self, d):
-        return (3 if self.batch > 1 else 2) * d
+        return len(self.vectors) * d
 
     def dimension(self, learner):
         return len(learner.weights)
@@ -320,20 +308,17 @@ class Perceptrons(Kind):
     def written(self, layout, content):
         record = np.zeros(layout.record, dtype=np.int64)
         if content is not None:
-            d, (block,) = layout.d, self.blocks(layout, record)
+            block, = self.blocks(layout, record)
             record[ROUNDS], block[LEARNED] = content["rounds"], content["waiting"]
             numbers = block[NUMBERS:].view(np.float64)
-            numbers[:d], numbers[d:2 * d] = content["w"], content["mean"]
-            if self.batch > 1:
-                numbers[2 * d:3 * d] = content["sum"]
+            numbers[:] = np.concatenate([content[name] for name in self.vectors])
         return record
 
     def read(self, layout, record):
         d, (block,) = layout.d, self.blocks(layout, record)
-        numbers = block[NUMBERS:].view(np.float64)
-        total = numbers[2 * d:3 * d].copy() if self.batch > 1 else np.zeros(d)
-        return {"n": d, "rounds": int(record[ROUNDS]), "w": numbers[:d].copy(),
-                "mean": numbers[d:2 * d].copy(), "waiting": int(block[LEARNED]), "sum": total}
+        vectors = block[NUMBERS:].view(np.float64).copy().reshape(-1, d)
+        return {"n": d, "rounds": int(record[ROUNDS]), "waiting": int(block[LEARNED]),
+                "sum": np.zeros(d), **dict(zip(self.vectors, vectors, strict=True))}
 
     def give(self, learner, content):
         learner._engine._restore({**learner._engine._state(), **content})

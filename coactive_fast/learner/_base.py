@@ -18,11 +18,9 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from .._initialized import not_initialized
+from .._typing import Self
 from . import _store
 from ._history import History
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class Missing:
@@ -32,6 +30,12 @@ class Missing:
         if learner is None:
             return self
         raise RuntimeError(not_initialized(kind))
+
+
+def parameters_of(given):
+    """The arguments of a method by name, given its ``locals()`` before it has any other."""
+    return {name: value for name, value in given.items()
+            if name not in ("self", "cls", "__class__")}
 
 
 class Learner:
@@ -62,8 +66,10 @@ class Learner:
         cls._defaults = {p.name: p.default for p in parameters}
         _store.register(cls)
 
-    def _begin(self, **parameters):
-        """Called once by `__init__` with all its parameters, as they were given."""
+    def _begin(self, /, **given):
+        """Called once by `__init__` with all its parameters (its ``locals()``), as they were given.
+        """
+        parameters = parameters_of(given)
         parts = self._build(parameters)
         self._keep(parameters)
         self._start(parts)
@@ -95,8 +101,7 @@ class Learner:
         if deep:
             for name, value in self._parameters.items():
                 if isinstance(value, Learner):
-                    for inner, inner_value in value.get_params().items():
-                        found[f"{name}__{inner}"] = inner_value
+                    found |= {f"{name}__{inner}": own for inner, own in value.get_params().items()}
         return found
 
     def set_params(self, **parameters: Any) -> Self:

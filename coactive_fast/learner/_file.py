@@ -16,7 +16,6 @@ in which they differ is refused, so that no two arrays can overlap. Nothing in t
 
 import contextlib
 import errno
-import functools
 import hashlib
 import io
 import json
@@ -190,12 +189,9 @@ def _temporary(path, target, mode):
 
 
 def _created(name, mode):
-    return open(name, "xb", opener=functools.partial(_opened, mode=mode))
-
-
-def _opened(name, flags, mode):
-    """For writing and, since a fleet maps its file, reading."""
-    return os.open(name, flags & ~os.O_WRONLY | os.O_RDWR, mode)
+    """A new file for writing and, since a fleet maps its file, reading."""
+    return open(name, "xb", opener=lambda name, flags: os.open(
+        name, flags & ~os.O_WRONLY | os.O_RDWR, mode))
 
 
 def _locked(name, mode):
@@ -239,8 +235,7 @@ def _remove_left(name):
     """Removes what a killed process has left under this name; all else stays."""
     try:
         found = os.lstat(name)
-        if (not stat.S_ISREG(found.st_mode) or found.st_nlink != 1
-                or found.st_uid != os.geteuid()):
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1 or found.st_uid != os.geteuid():
             return
         handle = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:  # mostly: there is none
@@ -448,15 +443,16 @@ class _Reader:
 
     def parsed(self, text):
         try:
-            header = json.loads(text.decode("utf-8"), parse_constant=_refuse_constant)
+            header = json.loads(text.decode("utf-8"))
         except (ValueError, RecursionError) as error:
             raise _Damaged(f"has a damaged header: {error}") from None
         kinds = {"head": dict, "arrays": list}
         if not isinstance(header, dict) or {k: type(v) for k, v in header.items()} != kinds:
             raise _Damaged("has an inconsistent header: it must hold 'head' and 'arrays'")
-        if _is_deep(header["head"]):
-            raise _Damaged(f"has an inconsistent header: more than {DEPTH} lists and dicts within "
-                           "each other")
+        try:
+            _check_plain(header["head"], "head")
+        except ValueError as error:
+            raise _Damaged(f"has an inconsistent header: {error}") from None
         return header
 
     def checked(self, entry):
@@ -513,16 +509,3 @@ class _Reader:
 
 def _is_size(n):
     return type(n) is int and 0 <= n < 2**63
-
-
-def _is_deep(value):
-    """Whether there are more than `DEPTH` lists and dicts within each other."""
-    level = [value]
-    for _ in range(DEPTH):
-        level = [inner for one in level for inner in (one.values() if type(one) is dict else one)
-                 if type(inner) in (dict, list)]
-    return bool(level)
-
-
-def _refuse_constant(name):
-    raise ValueError(f"{name} is no JSON")

@@ -55,8 +55,7 @@ def learners(family: str | None = None) -> dict[str, type[Any]]:
     dict of str to type
         Class names and classes.
     """
-    return {name: cls for name, cls in _learners.items()
-            if family in (None, family_of(cls))}
+    return {name: cls for name, cls in _learners.items() if family in (None, family_of(cls))}
 
 
 def family_of(cls: type) -> str | None:
@@ -82,16 +81,11 @@ def _array(value, arrays):
     return {"@array": name}
 
 
-PLAIN = {type(None), bool, int, str}
-
-
 def encode(value: Any, arrays: dict[str, Any], where: str) -> Any:
     """JSON for `value`; arrays go into `arrays`. `where` names it in an error."""
-    if type(value) in PLAIN:
-        return value
     if isinstance(value, (np.bool_, np.integer, np.floating)):
         value = value.item()
-    if isinstance(value, (bool, int, str)):
+    if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {"@float": repr(value)}
@@ -155,10 +149,6 @@ def decode(plain: Any, arrays: dict[str, Any], task: object = None) -> Any:
     return _DECODERS[kind](plain, arrays, task)
 
 
-def _seeds(plain, arrays, task):
-    return _random.sequence(*(decode(v, arrays) for v in plain["@seeds"]))
-
-
 def _thing(plain, arrays, task):
     if plain["@thing"] not in _things:
         raise ValueError(f"unknown kind {plain['@thing']!r}")
@@ -207,7 +197,7 @@ _DECODERS = {
     "@dict": lambda p, a, t: {decode(k, a, t): decode(v, a, t) for k, v in p["@dict"]},
     "@generator": lambda p, a, t: _random.unpack(
         p["@generator"], {k: decode(v, a) for k, v in p["arrays"].items()}),
-    "@seeds": _seeds,
+    "@seeds": lambda p, a, t: _random.sequence(*(decode(v, a) for v in p["@seeds"])),
     "@thing": _thing,
     "@learner": _learner,
     "@missing": _missing,

@@ -13,6 +13,7 @@ from .._arrays import finite_vector, indices_of, reals, refuse_masked
 from .._typing import Progress, RowsLike, Self, Source, Vector, Whole
 from ..data import _check
 from ..data._tables import strings
+from ..learner._base import parameters_of
 from . import _table, _vw
 
 Table: TypeAlias = Any  # dense float32 or float64, or CSR
@@ -223,10 +224,7 @@ class BanditLog(_check.ReadOnly):
         >>> BanditLog.from_vw(io.BytesIO(line)).feature_names
         ('item^colour^red', 'item^colour^blue')
         """
-        return cls._made(*_vw.read(path, format=format, hash_bits=hash_bits,
-                                   context_bits=context_bits, chain_hash=chain_hash, names=names,
-                                   context_names=context_names, dense=dense, dtype=dtype,
-                                   unlabelled=unlabelled, progress=progress))
+        return cls._made(*_vw.read(**parameters_of(locals())))
 
     @classmethod
     def from_table(cls, table: Any, *, round: str = "round", chosen: str = "chosen",
@@ -293,10 +291,7 @@ class BanditLog(_check.ReadOnly):
         >>> log.context.ravel(), log.offsets, log.chosen
         (array([31., 54.]), array([0, 2, 4]), array([1, 0]))
         """
-        return cls._made(_table.read(table, round=round, chosen=chosen, reward=reward,
-                                     probability=probability, action=action, n_actions=n_actions,
-                                     features=features, context=context, group=group,
-                                     delimiter=delimiter, dtype=dtype, progress=progress), {})
+        return cls._made(_table.read(**parameters_of(locals())), {})
 
     @classmethod
     def _made(cls, found, left_out):

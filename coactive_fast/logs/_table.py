@@ -400,10 +400,11 @@ class _Rounds:
             self.groups.extend(batch.keys(self.plan.told["group"])[rows].tolist())
 
     def shared(self):
-        found = {}
+        """The columns of the log that both have."""
+        found = {"reward": self.reward.finish(), "probability": self.probability.finish()}
         if self.contexts:
-            found = {"context": self.context.finish().reshape(-1, len(self.contexts)),
-                     "context_names": self.contexts}
+            found |= {"context": self.context.finish().reshape(-1, len(self.contexts)),
+                      "context_names": self.contexts}
         if self.groups:
             found["groups"] = self.groups
         return found
@@ -493,7 +494,6 @@ class _Actions(_Rounds):
                              f"ended goes on with row {row}, counted from 0")
         return {"features": self.features.finish().reshape(self.rows, -1),
                 "offsets": np.append(begins, self.rows), "chosen": self.chosen.finish() - begins,
-                "reward": self.reward.finish(), "probability": self.probability.finish(),
                 "feature_names": self.names, **self.shared()}
 
 
@@ -542,5 +542,4 @@ class _Choices(_Rounds):
         features = scipy.sparse.csr_array((np.ones(rows, self.dtype), every, np.arange(rows + 1)),
                                           shape=(rows, n_actions))
         return {"features": features, "offsets": np.arange(0, rows + 1, n_actions),
-                "chosen": chosen, "reward": self.reward.finish(),
-                "probability": self.probability.finish(), **self.shared()}
+                "chosen": chosen, **self.shared()}

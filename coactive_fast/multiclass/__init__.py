@@ -10,12 +10,5 @@ from ._learners import (
     Newtron,
 )
 
-__all__ = [
-    "Banditron",
-    "Confidit",
-    "MulticlassAROW",
-    "MulticlassHistory",
-    "MulticlassPerceptron",
-    "MulticlassSecondOrderPerceptron",
-    "Newtron",
-]
+__all__ = ["Banditron", "Confidit", "MulticlassAROW", "MulticlassHistory", "MulticlassPerceptron",
+           "MulticlassSecondOrderPerceptron", "Newtron"]

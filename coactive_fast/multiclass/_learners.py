@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal, SupportsIndex
 
 import numpy as np
@@ -15,12 +16,9 @@ from ..learner._base import Learner
 from ..learner._chance import Chance
 from ..learner._check import choice, count, number, precision_of, switch
 from ..learner._random import make_generator
-from ..metric._forms import DiagonalRidges, DualRidges, FullRidges
+from ..metric import _forms as forms
+from . import _rules as rules
 from ._history import MulticlassHistory
-from ._rules import Arow, BanditFeedback, LabelFeedback, MulticlassRun, Perceptron
-from ._rules import Banditron as BanditronRule
-from ._rules import Confidit as ConfiditRule
-from ._rules import Newtron as NewtronRule
 
 MOST = 2**60  # of anything that is counted: memory ends long before
 
@@ -36,6 +34,8 @@ class MulticlassLearner(Learner):
         given = dict(parameters)
         n_classes = count("n_classes", given.pop("n_classes"), least=2, most=MOST)
         most = given.pop("max_features")
+        if given.get("covariance", "diagonal") != "diagonal" and most is not None:
+            raise ValueError('max_features goes with covariance="diagonal" only')
         most = 0 if most is None else count("max_features", most, least=1, most=MOST)
         first = make_generator(given.pop("seed")) if "seed" in given else None
         make = self._rule(n_classes, **given)
@@ -143,7 +143,7 @@ class MulticlassLearner(Learner):
         """
         noise = number("label_noise", label_noise, least=0.0, most=1.0)
         rng = make_generator(noise_seed, "noise_seed")
-        run = MulticlassRun(
+        run = rules.MulticlassRun(
             X, y, self.n_classes, lambda n: count("epochs", epochs, most=MOST // max(n, 1)),
             lambda labels: _noisy(labels, noise, rng, self.n_classes), chances)
         return run.play(self, progress)
@@ -192,7 +192,7 @@ def _noisy(labels, noise, rng, n_classes):
     return np.where(replaced, rng.integers(n_classes, size=len(labels)), labels).astype(np.intp)
 
 
-class Banditron(MulticlassLearner, BanditFeedback):
+class Banditron(MulticlassLearner, rules.BanditFeedback):
     """The Perceptron that is only told right or wrong, and explores by chance.
 
     Parameters
@@ -238,14 +238,14 @@ class Banditron(MulticlassLearner, BanditFeedback):
 
     def __init__(self, n_classes: SupportsIndex, *, gamma: Real = 0.05,
                  max_features: SupportsIndex | None = None, seed: Any = None) -> None:
-        self._begin(n_classes=n_classes, gamma=gamma, max_features=max_features, seed=seed)
+        self._begin(**locals())
 
     def _rule(self, n_classes, gamma):
         gamma = number("gamma", gamma, above=0.0, most=1.0)
-        return lambda: BanditronRule(n_classes, gamma)
+        return lambda: rules.Banditron(n_classes, gamma)
 
 
-class Newtron(MulticlassLearner, BanditFeedback):
+class Newtron(MulticlassLearner, rules.BanditFeedback):
     """Newton steps on the logistic loss, told right or wrong only; it explores by chance.
 
     Parameters
@@ -318,13 +318,7 @@ class Newtron(MulticlassLearner, BanditFeedback):
                  covariance: Literal["diagonal", "full"] = "diagonal", alpha: Real = 10.0,
                  beta: Real = 0.01, gamma: Real = 0.05, norm_bound: Real = 10.0,
                  max_features: SupportsIndex | None = None, seed: Any = None) -> None:
-        self._begin(n_classes=n_classes, covariance=covariance, alpha=alpha, beta=beta,
-                    gamma=gamma, norm_bound=norm_bound, max_features=max_features, seed=seed)
-
-    def _build(self, parameters):
-        if parameters["covariance"] == "full" and parameters["max_features"] is not None:
-            raise ValueError('max_features goes with covariance="diagonal" only')
-        return super()._build(parameters)
+        self._begin(**locals())
 
     def _rule(self, n_classes, covariance, alpha, beta, gamma, norm_bound):
         given = {
@@ -334,10 +328,10 @@ class Newtron(MulticlassLearner, BanditFeedback):
             "gamma": number("gamma", gamma, above=0.0, most=1.0),
             "bound": number("norm_bound", norm_bound, least=1e-150, most=1e150),
         }
-        return lambda: NewtronRule(n_classes, **given)
+        return lambda: rules.Newtron(n_classes, **given)
 
 
-class MulticlassPerceptron(MulticlassLearner, LabelFeedback):
+class MulticlassPerceptron(MulticlassLearner, rules.LabelFeedback):
     """The multiclass Perceptron; it is told the right label.
 
     It chooses ``argmax_i w_i.x``. Where that is another label than y, ``w_y += x`` and
@@ -372,10 +366,10 @@ class MulticlassPerceptron(MulticlassLearner, LabelFeedback):
 
     def __init__(self, n_classes: SupportsIndex, *,
                  max_features: SupportsIndex | None = None) -> None:
-        self._begin(n_classes=n_classes, max_features=max_features)
+        self._begin(**locals())
 
     def _rule(self, n_classes):
-        return lambda: Perceptron(n_classes)
+        return lambda: rules.Perceptron(n_classes)
 
 
 class _Spread:
@@ -426,7 +420,7 @@ class _Spread:
         return self._read("information")
 
 
-class MulticlassSecondOrderPerceptron(_Spread, MulticlassLearner, LabelFeedback):
+class MulticlassSecondOrderPerceptron(_Spread, MulticlassLearner, rules.LabelFeedback):
     """The second-order Perceptron with diagonal matrices; it is told the right label.
 
     The score of class i is ``b_i . (a + S_i + x^2)^-1 x``: the x that is asked about counts in
@@ -467,14 +461,14 @@ class MulticlassSecondOrderPerceptron(_Spread, MulticlassLearner, LabelFeedback)
 
     def __init__(self, n_classes: SupportsIndex, *, a: Real = 1.0,
                  max_features: SupportsIndex | None = None) -> None:
-        self._begin(n_classes=n_classes, a=a, max_features=max_features)
+        self._begin(**locals())
 
     def _rule(self, n_classes, a):
         a = number("a", a, least=1e-300)  # 1 / a is the first variance
-        return lambda: Perceptron(n_classes, a)
+        return lambda: rules.Perceptron(n_classes, a)
 
 
-class MulticlassAROW(_Spread, MulticlassLearner, LabelFeedback):
+class MulticlassAROW(_Spread, MulticlassLearner, rules.LabelFeedback):
     """AROW, multiclass and with diagonal covariances; it is told the right label.
 
     j is the best of the wrong classes, ``M = w_y.x - w_j.x`` and
@@ -514,11 +508,11 @@ class MulticlassAROW(_Spread, MulticlassLearner, LabelFeedback):
 
     def __init__(self, n_classes: SupportsIndex, *, r: Real = 1.0,
                  max_features: SupportsIndex | None = None) -> None:
-        self._begin(n_classes=n_classes, r=r, max_features=max_features)
+        self._begin(**locals())
 
     def _rule(self, n_classes, r):
         r = number("r", r, above=0.0)
-        return lambda: Arow(n_classes, r)
+        return lambda: rules.Arow(n_classes, r)
 
 
 # --- Confidit -------------------------------------------------------------------------------------
@@ -528,7 +522,7 @@ COVARIANCES = ("diagonal", "full", "kernel")
 CONFIDENCES = ("constant", "theory", "selfnormalized")
 
 
-class Confidit(_Spread, MulticlassLearner, BanditFeedback):
+class Confidit(_Spread, MulticlassLearner, rules.BanditFeedback):
     """Multiclass learning from right or wrong: a ridge regression a class, and optimism.
 
     The label with the best optimistic score is tried.
@@ -659,42 +653,41 @@ class Confidit(_Spread, MulticlassLearner, BanditFeedback):
                  kernel_params: Mapping[str, Any] | None = None,
                  max_features: SupportsIndex | None = None, precision: Precision = "auto",
                  seed: Any = None) -> None:
-        self._begin(
-            n_classes=n_classes, covariance=covariance, confidence=confidence, eta=eta,
-            alpha=alpha, projection=projection, norm_bound=norm_bound, delta=delta,
-            approximation_error=approximation_error, diagonal_step=diagonal_step,
-            normalize=normalize, kernel=kernel, kernel_params=kernel_params,
-            max_features=max_features, precision=precision, seed=seed)
-
-    def _build(self, parameters):
-        if parameters["covariance"] != "diagonal" and parameters["max_features"] is not None:
-            raise ValueError('max_features goes with covariance="diagonal" only')
-        return super()._build(parameters)
+        self._begin(**locals())
 
     def _has_chance(self, parameters):
         return parameters["alpha"] != 1.0
 
-    def _rule(self, n_classes, covariance, kernel, kernel_params, diagonal_step, precision,
-               **parameters):
+    def _rule(self, n_classes, covariance, confidence, eta, alpha, projection, norm_bound, delta,
+              approximation_error, diagonal_step, normalize, kernel, kernel_params, precision):
         covariance = choice("covariance", covariance, COVARIANCES)
         precision = precision_of(precision, covariance)
         printed = choice("diagonal_step", diagonal_step, ("residual", "printed")) == "printed"
-        given = _checked(**parameters)
-        ridge = (1.0 + given["alpha"]) ** 2
+        alpha = number("alpha", alpha, above=-1.0, most=1.0)
+        ridge = (1.0 + alpha) ** 2
+        if ridge < 1e-280:
+            raise ValueError(f"alpha must be farther from -1, got {alpha}")
+        given = {
+            "alpha": alpha,
+            "delta": number("delta", delta, above=0.0, below=1.0),
+            "eta": number("eta", eta, above=0.0),
+            "confidence": choice("confidence", confidence, CONFIDENCES),
+            "projection": switch("projection", projection),
+            "norm_bound": number("norm_bound", norm_bound, least=0.0, most=math.sqrt(1e300)),
+            "error": _error(approximation_error),
+        }
+        switch("normalize", normalize)  # an option of the engine
         if covariance == "kernel":
-            def ridges():
-                return DualRidges(n_classes, ridge, kernel, kernel_params, given["projection"])
+            ridges = partial(forms.DualRidges, n_classes, ridge, kernel, kernel_params,
+                             given["projection"])
         elif kernel != "linear" or kernel_params:
             raise ValueError('kernel and kernel_params have no meaning with '
                              f'covariance="{covariance}"')
         elif covariance == "full":
-            def ridges():
-                return FullRidges(n_classes, ridge, precision)
+            ridges = partial(forms.FullRidges, n_classes, ridge, precision)
         else:
-            def ridges():
-                return DiagonalRidges(n_classes, ridge, printed)
-        del given["normalize"]  # an option of the engine
-        return lambda: ConfiditRule(ridges(), **given)
+            ridges = partial(forms.DiagonalRidges, n_classes, ridge, printed)
+        return lambda: rules.Confidit(ridges(), **given)
 
     def health(self) -> dict[str, NDArray[Any]]:
         """What the watch over rounding errors has seen, for ``covariance="full"``.
@@ -723,24 +716,6 @@ class Confidit(_Spread, MulticlassLearner, BanditFeedback):
         if self._parameters["covariance"] == "kernel":
             raise AttributeError('there are no weights with covariance="kernel"')
         return self._read("weights")
-
-
-def _checked(confidence, eta, alpha, projection, norm_bound, delta, approximation_error,
-             normalize):
-    alpha = number("alpha", alpha, above=-1.0, most=1.0)
-    if (1.0 + alpha) ** 2 < 1e-280:
-        raise ValueError(f"alpha must be farther from -1, got {alpha}")
-    delta = number("delta", delta, above=0.0, below=1.0)
-    return {
-        "alpha": alpha,
-        "eta": number("eta", eta, above=0.0),
-        "confidence": choice("confidence", confidence, CONFIDENCES),
-        "projection": switch("projection", projection),
-        "norm_bound": number("norm_bound", norm_bound, least=0.0, most=math.sqrt(1e300)),
-        "delta": delta,
-        "error": _error(approximation_error),
-        "normalize": switch("normalize", normalize),
-    }
 
 
 def _error(given):

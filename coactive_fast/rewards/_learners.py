@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeAlias, overload
 
 import numpy as np
@@ -13,17 +14,10 @@ from ..learner._chance import Chance
 from ..learner._check import choice, count, number, precision_of, switch
 from ..learner._engine import Rule
 from ..learner._random import make_generator
-from ..metric._forms import DiagonalRidge, FullRidge
+from ..metric import _forms as forms
+from . import _rules as rules
 from ._history import BanditHistory, Decision, RegressionHistory
-from ._rules import (
-    ArmEngine,
-    Catalogue,
-    Exploration,
-    LinearEngine,
-    RegressionEngine,
-    Regressions,
-    RidgeRun,
-)
+from ._rules import Catalogue
 
 Link: TypeAlias = Literal["identity", "logistic"]
 Covariance: TypeAlias = Literal["full", "diagonal"]
@@ -35,23 +29,19 @@ LINKS = ("identity", "logistic")
 def regression(link, covariance, ridge, forget, max_features, precision):
     """``(k -> fresh regressions, words of their engine)`` from checked parameters."""
     logistic = choice("link", link, LINKS) == "logistic"
-    form = {"full": FullRidge, "diagonal": DiagonalRidge}[
-        choice("covariance", covariance, ("full", "diagonal"))]
+    full = choice("covariance", covariance, ("full", "diagonal")) == "full"
     precision = precision_of(precision, covariance)
     ridge = number("ridge", ridge, above=0.0)
     if not 1e-280 <= ridge <= 1e280:
         raise ValueError(f"ridge must be in [1e-280, 1e280], got {ridge}")
     forget = number("forget", forget, above=0.0, most=1.0)
-    most = 0
-    if max_features is not None:
-        most = count("max_features", max_features, least=1, most=MOST)
-        if form is FullRidge:
-            raise ValueError('max_features goes with covariance="diagonal" only')
+    most = 0 if max_features is None else count("max_features", max_features, least=1, most=MOST)
+    if full and most:
+        raise ValueError('max_features goes with covariance="diagonal" only')
+    form = (partial(forms.FullRidge, ridge, forget, logistic, precision) if full
+            else partial(forms.DiagonalRidge, ridge, forget, logistic))
     words = {"most": most, "logistic": logistic}
-    given: tuple[object, ...] = (ridge, forget, logistic)
-    if form is FullRidge:
-        given = (*given, precision)
-    return lambda k: lambda: Rule(Regressions(k, ridge, lambda: form(*given))), words
+    return lambda k: lambda: Rule(rules.Regressions(k, ridge, form)), words
 
 
 class RewardLearner(Learner):
@@ -141,7 +131,7 @@ class RewardLearner(Learner):
         return self._read("health")
 
 
-class OnlineRidge(RewardLearner, RegressionEngine):
+class OnlineRidge(RewardLearner, rules.RegressionEngine):
     """Linear or logistic ridge regression, one row at a time.
 
     Parameters
@@ -198,8 +188,7 @@ class OnlineRidge(RewardLearner, RegressionEngine):
                  ridge: Real = 1.0, noise: Real = 1.0, forget: Real = 1.0,
                  max_features: SupportsIndex | None = None,
                  precision: Precision = "auto") -> None:
-        self._begin(link=link, covariance=covariance, ridge=ridge, noise=noise, forget=forget,
-                    max_features=max_features, precision=precision)
+        self._begin(**locals())
 
     def _build(self, parameters):
         given = dict(parameters)
@@ -268,7 +257,7 @@ class OnlineRidge(RewardLearner, RegressionEngine):
         >>> history.predictions, history.loss
         (array([0., 2.]), array([16.,  4.]))
         """
-        history: RegressionHistory = RidgeRun(self, X, y, weight).play(self, progress)
+        history: RegressionHistory = rules.RidgeRun(self, X, y, weight).play(self, progress)
         return history
 
     def inverse(self) -> Vector:
@@ -394,8 +383,7 @@ class Bandit(RewardLearner):
         return self._expired
 
 
-def _exploration(explore, width, link, covariance, ridge, forget, floor, scale, power, noise,
-                 norm_bound, delta, max_features, precision):
+def _exploration(explore, width, link, covariance, ridge, forget, floor, delta, **given):
     explore = choice("explore", explore, EXPLORE)
     if isinstance(width, str):
         choice("width", width, ("theory",))
@@ -408,14 +396,13 @@ def _exploration(explore, width, link, covariance, ridge, forget, floor, scale, 
         width = number("width", width, least=0.0)
     floor = number("floor", floor, least=0.0, below=1.0)
     delta = number("delta", delta, above=0.0, below=1.0)
-    return Exploration(explore, width, link=link, ridge=float(ridge), delta=delta, floor=floor,
-                       noise=number("noise", noise, least=0.0),
-                       norm_bound=number("norm_bound", norm_bound, least=0.0),
-                       scale=number("scale", scale, least=0.0),
-                       power=number("power", power, least=0.0))
+    positive = {name: number(name, given[name], least=0.0)
+                for name in ("noise", "norm_bound", "scale", "power")}
+    return rules.Exploration(explore, width, link=link, ridge=float(ridge), delta=delta,
+                             floor=floor, **positive)
 
 
-class LinearBandit(Bandit, LinearEngine):
+class LinearBandit(Bandit, rules.LinearEngine):
     """Chooses among actions that are rows of features; one regression serves them all.
 
     Parameters
@@ -487,11 +474,7 @@ class LinearBandit(Bandit, LinearEngine):
                  power: Real = 0.5, noise: Real = 1.0, norm_bound: Real = 1.0, delta: Real = 0.05,
                  max_pending: SupportsIndex = 10_000, max_features: SupportsIndex | None = None,
                  precision: Precision = "auto", seed: Seed = None) -> None:
-        self._begin(explore=explore, width=width, link=link, covariance=covariance, ridge=ridge,
-                    forget=forget, floor=floor, context_features=context_features, scale=scale,
-                    power=power, noise=noise, norm_bound=norm_bound, delta=delta,
-                    max_pending=max_pending, max_features=max_features, precision=precision,
-                    seed=seed)
+        self._begin(**locals())
 
     def scores(self, X: RowsLike | Catalogue, *,
                context: ArrayLike | None = None) -> tuple[Vector, Vector]:
@@ -631,7 +614,7 @@ class LinearBandit(Bandit, LinearEngine):
         return self._read("weights")[0]
 
 
-class ArmBandit(Bandit, ArmEngine):
+class ArmBandit(Bandit, rules.ArmEngine):
     """Chooses among arms that know nothing of each other: a regression each, one row a round.
 
     Parameters
@@ -673,10 +656,7 @@ delta, max_pending, max_features, precision, seed
                  power: Real = 0.5, noise: Real = 1.0, norm_bound: Real = 1.0, delta: Real = 0.05,
                  max_pending: SupportsIndex = 10_000, max_features: SupportsIndex | None = None,
                  precision: Precision = "auto", seed: Seed = None) -> None:
-        self._begin(n_arms=n_arms, explore=explore, width=width, link=link, covariance=covariance,
-                    ridge=ridge, forget=forget, floor=floor, scale=scale, power=power, noise=noise,
-                    norm_bound=norm_bound, delta=delta, max_pending=max_pending,
-                    max_features=max_features, precision=precision, seed=seed)
+        self._begin(**locals())
 
     def scores(self, x: RowsLike) -> tuple[Vector, Vector]:
         """``(means, widths)``: m and ``sqrt(q)`` of x in every arm.

@@ -106,9 +106,6 @@ class RewardTable(Initialized):
                 "same": not arms and self.X.ndim == 2, "rewards": self.rewards, "weights": None,
                 "noise": 0.0, "contexts": self.context, "world": None}
 
-    def _length(self):
-        return len(self.rewards)
-
 
 class LinearRewards(Initialized):
     """Rewards that are linear in the features, with normal noise.
@@ -183,9 +180,6 @@ class LinearRewards(Initialized):
                 "rewards": None, "weights": self.weights, "noise": self.noise, "contexts": None,
                 "world": Chance(make_generator(seed))}
 
-    def _length(self):
-        return None
-
 
 def simulate_bandit(bandit: LinearBandit | ArmBandit,
                     environment: RewardTable | LinearRewards | tuple[Any, Any], *,
@@ -225,9 +219,9 @@ def simulate_bandit(bandit: LinearBandit | ArmBandit,
                         f"{type(bandit).__name__}")
     environment = _environment(bandit, environment)
     words = environment._words(bandit, seed)
-    if rounds is None and environment._length() is None:
+    if rounds is None and words["rewards"] is None:
         raise ValueError("rounds must be given: the environment has no end")
-    rounds = environment._length() if rounds is None else count("rounds", rounds, most=MOST)
+    rounds = words["T"] if rounds is None else count("rounds", rounds, most=MOST)
     history: BanditHistory = BanditRun(bandit._engine, rounds, **words).play(bandit, progress)
     return history
 
