@@ -299,6 +299,8 @@ cdef inline double as_weight(object c) except? -1.0:
 
 # one number a row, finite and not 0
 cdef np.ndarray as_weights(object c, Py_ssize_t rows):
+    if type(c) is float:
+        return <np.ndarray>numpy.full(rows, as_weight(c))
     given = <object>plain(c, "c")
     if given.ndim > 1 or (given.ndim == 1 and given.shape[0] != rows):
         raise ValueError(f"c must be one number or {rows}, one a row of X, got shape "
@@ -359,7 +361,7 @@ cdef double finite(double residual) noexcept:
 # --- the full matrix --------------------------------------------------------------------------
 
 cdef enum:
-    BUSY = 64        # order from which the GIL is let go: about a microsecond of work
+    BUSY = 128       # order from which the GIL is let go: about a microsecond of work
     PAUSE = 1 << 25  # elements of work, some 10 ms, after which signals are checked
 
 cdef double LARGEST = 2.0 ** 1023  # what A may hold, as in the C library
