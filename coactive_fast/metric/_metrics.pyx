@@ -299,8 +299,8 @@ cdef inline double as_weight(object c) except? -1.0:
 
 # one number a row, finite and not 0
 cdef np.ndarray as_weights(object c, Py_ssize_t rows):
-    if type(c) is float:
-        return <np.ndarray>numpy.full(rows, as_weight(c))
+    if type(c) is float and 0.0 < fabs(c) < INFINITY:
+        return <np.ndarray>numpy.full(rows, c)
     given = <object>plain(c, "c")
     if given.ndim > 1 or (given.ndim == 1 and given.shape[0] != rows):
         raise ValueError(f"c must be one number or {rows}, one a row of X, got shape "
