@@ -385,6 +385,11 @@ ctypedef int (*fader)(cf_past *, cf_full *, const cf_table *, double, double *,
                       double *) noexcept nogil
 
 
+cdef inline double *aligned(np.ndarray scratch) noexcept nogil:
+    """The first cache line of an array."""
+    return <double *>((<size_t>data_of(scratch) + 63) & ~<size_t>63)
+
+
 cdef class Stored(Entries):
     def __dealloc__(self):
         L.free(self.memory)
@@ -486,9 +491,10 @@ cdef class Full(Stored):
         return 0
 
     cdef np.ndarray _borrow(self, Py_ssize_t doubles=0):
-        """Scratch of a reading method: its own, since many may read at once; 0: five vectors."""
+        """Scratch of a reading method, `aligned`: its own, since many may read at once; 0: five
+        vectors."""
         self.lock.check_open()  # an object that was not initialized has no order
-        return new_vector(doubles or 5 * cf_pad(self.core.n))
+        return new_vector((doubles or 5 * cf_pad(self.core.n)) + 8)
 
     # --- what it is ----------------------------------------------------------------------------
 
@@ -526,7 +532,7 @@ cdef class Full(Stored):
         cdef double now
         self.lock.acquire_shared()
         with nogil:
-            now = L.full_residual(&self.core, K, 0, data_of(scratch))
+            now = L.full_residual(&self.core, K, 0, aligned(scratch))
         found = self._health()
         self.lock.release_shared()
         return {**found, "residual": now}
@@ -948,12 +954,12 @@ cdef class Full(Stored):
         cdef np.ndarray v = dense_row(x, "x", self._order())
         cdef Py_ssize_t n = self.core.n
         cdef np.ndarray scratch = self._borrow()
-        cdef double *y = data_of(scratch) + cf_pad(n)
+        cdef double *y = aligned(scratch) + cf_pad(n)
         cdef double scale
         cdef np.ndarray out
         self.lock.acquire_shared()
         with nogil:
-            L.full_solve(&self.core, K, data_of(v), data_of(scratch), y)
+            L.full_solve(&self.core, K, data_of(v), aligned(scratch), y)
         scale = self.past.scale
         self.lock.release_shared()
         out = vector_of(y, n)
@@ -992,7 +998,7 @@ cdef class Full(Stored):
             scratch = self._borrow()
             self.lock.acquire_shared()
             with nogil:
-                q[0] = L.full_quad(&self.core, K, data_of(v), data_of(scratch)) / self.past.scale
+                q[0] = L.full_quad(&self.core, K, data_of(v), aligned(scratch)) / self.past.scale
             self.lock.release_shared()
         if not q[0] - q[0] == 0.0:
             refuse_non_finite(v, "x")
@@ -1066,7 +1072,7 @@ cdef class Full(Stored):
                 part.narrow = <float *>data + begin if narrow else NULL
                 with nogil:
                     bad = t + read(&self.core, K, &part, self.past.scale, out + t * width,
-                                   data_of(scratch))
+                                   aligned(scratch))
                 t += part.count
                 if t < rows:
                     PyErr_CheckSignals()
@@ -1083,7 +1089,7 @@ cdef class Full(Stored):
         self.lock.acquire_shared()
         with nogil:
             status = L.full_sample(&self.core, K, self.past.scale, np.PyArray_DIM(z, 0),
-                                   data_of(z), data_of(scratch))
+                                   data_of(z), aligned(scratch))
         self.lock.release_shared()
         if status != CF_OK:
             refuse(status, "A")
@@ -1115,7 +1121,7 @@ cdef class Full(Stored):
         cdef np.ndarray out = numpy.empty((self.core.n, self.core.n))
         self.lock.acquire_shared()
         with nogil:
-            read(&self.core, K, data_of(scratch), data_of(out))
+            read(&self.core, K, aligned(scratch), data_of(out))
         scale = self.past.scale
         self.lock.release_shared()
         if scale != 1.0:
