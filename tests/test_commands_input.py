@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import lzma
 import subprocess
 import sys
 
@@ -126,6 +127,14 @@ def test_packed_and_other_kinds_on_standard_input(rows, tmp_path, capsys, monkey
     assert call("convert", path, tmp_path / "rows.cf") == 0
     feed(monkeypatch, (tmp_path / "rows.cf").read_bytes())
     assert train(*arguments) == 1 and "give its name" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress], ids=["text", "gz", "xz"])
+def test_names_on_standard_input(pack, tmp_path, monkeypatch):
+    """Whether labels and features are words is seen in the text, not in what it was packed as."""
+    feed(monkeypatch, pack(b"spam free:1 offer:2\nham meeting:1\n" * 20))
+    assert train("confidit", "-", "--set", "n_classes=2", "--model", tmp_path / "model.cf") == 0
+    assert cf.load(tmp_path / "model.cf").rounds == 40
 
 
 @pytest.mark.parametrize("learner, extra", [
